@@ -1,0 +1,58 @@
+"""Exceptions and warnings. Every message names the argument, the rule, the value and the next step."""
+
+from __future__ import annotations
+
+
+class LmemtestError(Exception):
+    """Base of every error that lmemtest raises on purpose."""
+
+
+class ArgumentError(LmemtestError, ValueError):
+    """An argument breaks its rule."""
+
+
+class DataError(LmemtestError, ValueError):
+    """The table cannot be analysed as it is: missing scores, wrong types, nothing to compare."""
+
+
+class UnknownColumnError(LmemtestError, KeyError):
+    """A name is not a column of the table."""
+
+    def __str__(self) -> str:  # KeyError shows repr(message), which hides line breaks and doubles quotes
+        return str(self.args[0]) if self.args else ""
+
+
+class FormulaError(LmemtestError, ValueError):
+    """A formula cannot be read; the message points into its text."""
+
+
+class DesignError(LmemtestError, ValueError):
+    """The data cannot identify the model: one level, too few rows, no residual variance."""
+
+
+class NestingError(LmemtestError, ValueError):
+    """Two models that were to be compared are not nested, or not in this order."""
+
+
+class EstimationError(LmemtestError, ArithmeticError):
+    """A numerical step failed: no optimum, a factorisation of an indefinite matrix."""
+
+
+class DownloadError(LmemtestError, OSError):
+    """A data set could not be fetched or is not what it should be."""
+
+
+class LmemtestWarning(UserWarning):
+    """Base of every warning that lmemtest issues."""
+
+
+class ConvergenceWarning(LmemtestWarning):
+    """The optimiser's certificate is not complete."""
+
+
+class BoundaryWarning(LmemtestWarning):
+    """A variance is estimated as zero, or a correlation as one."""
+
+
+class DataWarning(LmemtestWarning):
+    """Something in the table deserves a look before its results are trusted."""
