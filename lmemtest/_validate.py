@@ -1,0 +1,315 @@
+"""Argument checks. Each returns the checked value, or raises an error that says what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import numpy as np
+
+__all__ = [
+    "as_frame",
+    "check_choice",
+    "check_columns",
+    "check_fraction",
+    "check_positive_int",
+    "resolve_rng",
+    "suggest",
+]
+
+LISTED = 20  # names an error lists before it abbreviates: more than a screenful hides the message itself
+
+
+def suggest(name: str, options: Iterable[str]) -> str:
+    """A sentence with the option that `name` was probably meant to be, or an empty text.
+
+    Parameters
+    ----------
+    name : str
+        What was given.
+    options : iterable of str
+        What could have been meant.
+
+    Returns
+    -------
+    str
+        ``" Did you mean 'algorithm'?"`` with a leading space, or ``""``.
+
+    Examples
+    --------
+    >>> suggest("algoritm", ["seed", "algorithm"])
+    " Did you mean 'algorithm'?"
+    """
+    by_lower = {str(option).lower().strip(): str(option) for option in options}
+    close = difflib.get_close_matches(str(name).lower().strip(), by_lower, n=1, cutoff=0.6)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def listed(names: Iterable[Any], most: int = LISTED) -> str:
+    """Names with commas between them; a long list is cut, with its length."""
+    names = [str(name) for name in names]
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names):,} in all)"
+
+
+def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
+    """Check that `value` is one of `options`.
+
+    Parameters
+    ----------
+    value : object
+        The argument.
+    name : str
+        Its name, for the message.
+    options : sequence of str
+        The values that are allowed.
+
+    Returns
+    -------
+    str
+        `value`.
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is not one of `options`.
+
+    Examples
+    --------
+    >>> check_choice("minimize", "direction", ("minimize", "maximize"))
+    'minimize'
+    """
+    if isinstance(value, str) and value in options:
+        return value
+    quoted = " or ".join(repr(option) for option in options)
+    hint = suggest(value, options) if isinstance(value, str) else ""
+    raise ArgumentError(f"{name} must be {quoted}, got {value!r}.{hint}")
+
+
+def check_fraction(value: Any, name: str) -> float:
+    """Check that `value` lies strictly between 0 and 1.
+
+    Parameters
+    ----------
+    value : float
+        The argument.
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    float
+        `value`.
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is not a number with 0 < value < 1.
+
+    Examples
+    --------
+    >>> check_fraction(0.95, "level")
+    0.95
+    """
+    is_number = isinstance(value, numbers.Real) and not _is_bool(value)
+    if is_number and 0.0 < float(value) < 1.0:
+        return float(value)
+    percent = f" Write {float(value) / 100:g}?" if is_number and 1.0 < float(value) < 100.0 else ""
+    raise ArgumentError(f"{name} must be a number between 0 and 1 (both excluded), got {value!r}.{percent}")
+
+
+def check_positive_int(value: Any, name: str, minimum: int = 1) -> int:
+    """Check that `value` is a whole number of at least `minimum`.
+
+    Parameters
+    ----------
+    value : int
+        The argument; numpy integers and whole floats such as ``1e4`` are accepted.
+    name : str
+        Its name, for the message.
+    minimum : int
+        The smallest value allowed.
+
+    Returns
+    -------
+    int
+        `value`.
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is not a whole number, or is smaller than `minimum`.
+
+    Examples
+    --------
+    >>> check_positive_int(1e4, "n_boot")
+    10000
+    """
+    whole = isinstance(value, numbers.Real) and not _is_bool(value) and float(value).is_integer()
+    if whole and int(value) >= minimum:
+        return int(value)
+    raise ArgumentError(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
+
+
+def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argument: str) -> tuple[str, ...]:
+    """Check that every name is a column of the data.
+
+    Parameters
+    ----------
+    names : str or iterable of str
+        The columns asked for.
+    available : iterable of str
+        The columns of the data.
+    argument : str
+        The name of the argument that asked, for the message.
+
+    Returns
+    -------
+    tuple of str
+        `names`.
+
+    Raises
+    ------
+    ArgumentError
+        If a name is not a string.
+    UnknownColumnError
+        If a name is not a column.
+
+    Examples
+    --------
+    >>> check_columns("seed", ["algorithm", "seed"], argument="by")
+    ('seed',)
+    """
+    names = (names,) if isinstance(names, str) else tuple(names)
+    available = list(available)
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{argument} must name columns by strings, got {name!r} of type {type(name).__name__}.")
+        if name not in available:
+            raise UnknownColumnError(
+                f"{argument} names the column {name!r}, which is not in the data. "
+                f"Columns: {listed(available)}.{suggest(name, map(str, available))}"
+            )
+    return names
+
+
+def resolve_rng(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """Turn the argument ``rng`` into a random generator.
+
+    Parameters
+    ----------
+    rng : int, numpy.random.Generator or None
+        A seed, a generator (used as it is, so its state moves on), or None for fresh entropy.
+
+    Returns
+    -------
+    numpy.random.Generator
+        The generator.
+
+    Raises
+    ------
+    ArgumentError
+        If `rng` is something else; a legacy ``RandomState`` gets advice.
+
+    Examples
+    --------
+    >>> int(resolve_rng(7).integers(100)) == int(resolve_rng(7).integers(100))
+    True
+    """
+    import numpy as np
+
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None or (isinstance(rng, numbers.Integral) and not _is_bool(rng) and int(rng) >= 0):
+        return np.random.default_rng(None if rng is None else int(rng))
+    advice = (
+        " A RandomState is the legacy generator: pass numpy.random.default_rng(seed)."
+        if isinstance(rng, np.random.RandomState)
+        else ""
+    )
+    raise ArgumentError(
+        f"rng must be a seed (a whole number of at least 0), a numpy.random.Generator or None, got {rng!r}.{advice}"
+    )
+
+
+def as_frame(data: Any, *, argument: str = "data") -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    """Wrap a table of any kind as a Narwhals frame, without copying and without running a lazy query.
+
+    Parameters
+    ----------
+    data : Runs, dataframe or mapping
+        ``Runs``, anything that Narwhals accepts (pandas, polars, pyarrow, duckdb, dask, pyspark, eager or
+        lazy), or a mapping of column names to columns of one length.
+    argument : str
+        The name of the argument, for the message.
+
+    Returns
+    -------
+    narwhals.DataFrame or narwhals.LazyFrame
+        The same table.
+
+    Raises
+    ------
+    ArgumentError
+        If `data` is not a table.
+    DataError
+        If two columns have the same name, or the columns of a mapping differ in length.
+
+    Examples
+    --------
+    >>> as_frame({"algorithm": ["RS", "HB"], "loss": [0.3, 0.2]}).columns
+    ['algorithm', 'loss']
+    """
+    import narwhals as nw
+
+    if isinstance(data, Mapping):
+        data = _frame_of_mapping(data, argument)
+    elif hasattr(data, "roles") and hasattr(data, "frame"):  # Runs; named by what it can do to avoid a cycle
+        data = data.frame
+    _check_unique_names(data, argument)
+    try:
+        frame = nw.from_native(data)
+    except (TypeError, ValueError, NotImplementedError):  # Series, arrays, lists, paths
+        path = " To read a file, use lmemtest.read_runs." if isinstance(data, str) else ""
+        raise ArgumentError(
+            f"{argument} must be a dataframe (pandas, polars, pyarrow, duckdb, dask or pyspark) or a dict of "
+            f"columns, got {type(data).__module__}.{type(data).__qualname__}.{path}"
+        ) from None
+    return frame
+
+
+def _frame_of_mapping(data: Mapping[Any, Any], argument: str) -> Any:
+    import pandas as pd
+
+    try:
+        return pd.DataFrame(dict(data))
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{argument}: the columns of the dict do not form a table ({error}).") from None
+
+
+def _check_unique_names(data: Any, argument: str) -> None:
+    """Refuse repeated names before Narwhals does, with a next step."""
+    names = getattr(data, "column_names", None)  # pyarrow
+    if names is None:
+        # the schema of a lazy polars frame is not a list and costs a query plan; its names are unique
+        names = getattr(data, "columns", None) if type(data).__module__.startswith("pandas") else None
+    if names is None:
+        return
+    names = list(names)
+    if len(set(names)) == len(names):
+        return
+    twice = sorted({str(name) for name in names if names.count(name) > 1})
+    raise DataError(
+        f"{argument} has more than one column named {listed(map(repr, twice))}; "
+        f"every name must occur once. Rename or drop the copies."
+    )
+
+
+def _is_bool(value: Any) -> bool:
+    return type(value).__name__ in ("bool", "bool_")  # numpy's, without importing numpy

@@ -1,0 +1,548 @@
+"""Rows to cells: the sufficient statistics of a Gaussian mixed model, by one group-by.
+
+A model sees the scores y only through the cross-products of [Z X y].  Rows that agree in every column that
+the formula uses form one cell c, and
+
+    sum over rows of (y - f)^2  =  sum over cells of  ss_c + n_c (mean_c - f_c)^2
+
+for any f that is constant within cells, so count, mean and within-cell sum of squares lose nothing.
+The group-by runs where the data lives; only cells come to pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest._table import format_number
+from lmemtest._validate import as_frame, check_columns, listed
+from lmemtest.errors import DataError
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+
+__all__ = ["Cells", "compress"]
+
+Transform = Callable[[np.ndarray], np.ndarray]
+
+EXAMPLES = 3  # bad rows that an error shows
+# A one-pass variance loses about log10((mean / sd)^2) of its 16 digits; from here on more than 10.
+ILL_CONDITIONED = 1e5
+MAX_KEY = 2**62  # keys are int64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cells:
+    """The sufficient statistics of a table of scores, one entry per distinct combination of columns.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        ``n_cells`` rows: the values of the columns that define the cells, sorted by these columns in this
+        order.  Categoricals sort by their categories, everything else by value.
+    n : ndarray
+        ``(n_cells,)`` float64; the number of rows of each cell.
+    weight : ndarray
+        ``(n_cells,)`` float64, positive; the prior weight of each row of the cell, 1 where none is given.
+    mean : ndarray
+        ``(n_cells,)`` float64; the mean score of the cell.
+    ss : ndarray
+        ``(n_cells,)`` float64; the unweighted sum of squares about that mean, exactly 0 for a cell with one
+        distinct score.
+    n_rows : int
+        The number of rows of the table, ``n.sum()``.
+    n_dropped : int
+        The number of rows left out; 0, as missing scores are refused.
+    """
+
+    frame: pd.DataFrame
+    n: np.ndarray
+    weight: np.ndarray
+    mean: np.ndarray
+    ss: np.ndarray
+    n_rows: int
+    n_dropped: int = 0
+
+    def __repr__(self) -> str:
+        return f"Cells({len(self.n):,} cells of {', '.join(self.frame.columns)}; {self.n_rows:,} rows)"
+
+    def to_frame(self) -> pd.DataFrame:
+        """The columns of the cells with ``n``, ``weight``, ``mean`` and ``ss`` beside them.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per cell.  A column of the data that has one of these four names comes first.
+        """
+        numbers = {"n": self.n, "weight": self.weight, "mean": self.mean, "ss": self.ss}
+        return pd.concat([self.frame, pd.DataFrame(numbers, index=self.frame.index)], axis=1)
+
+
+def compress(
+    frame: Runs | Any,
+    by: Sequence[str],
+    *,
+    score: str,
+    transform: Transform | None = None,
+    weights: str | None = None,
+) -> Cells:
+    """Compress a table to its cells.
+
+    Parameters
+    ----------
+    frame : Runs, dataframe or mapping
+        Any table that Narwhals accepts, eager or lazy.  Of a lazy table only the cells are collected
+        (with `transform`: the columns that are used).
+    by : sequence of str
+        The columns that define the cells; may be empty.  No missing values.
+    score : str
+        The numeric column that is summarised.  Finite.
+    transform : callable, optional
+        Applied to the scores, ``(n_rows,)`` float64, row by row, before they are summarised.
+    weights : str, optional
+        A column of positive prior weights.  Rows with different weights go to different cells.
+
+    Returns
+    -------
+    Cells
+        Counts, means and sums of squares, exact to rounding, whatever the backend and the order of rows.
+
+    Raises
+    ------
+    UnknownColumnError
+        If a column is not in the table.
+    DataError
+        If a score is missing or not finite, a value of a `by` column is missing, a weight is not positive,
+        or the table is empty.
+
+    Examples
+    --------
+    >>> table = {"algorithm": ["HB", "RS", "RS"], "loss": [0.5, 1.0, 2.0]}
+    >>> compress(table, ["algorithm"], score="loss").to_frame()
+      algorithm    n  weight  mean   ss
+    0        HB  1.0     1.0   0.5  0.0
+    1        RS  2.0     1.0   1.5  0.5
+    """
+    table = as_frame(frame, argument="frame")
+    by = check_columns(dict.fromkeys(by), table.columns, argument="by")
+    check_columns(score, table.columns, argument="score")
+    keys = by if weights is None or weights in by else (*by, weights)
+    check_columns(keys, table.columns, argument="weights")
+    check_numeric(table, score, argument="score")
+    if weights is not None:
+        check_numeric(table, weights, argument="weights")
+
+    groups = aggregate(table, keys, score, transform=transform)
+    if groups.n_bad.any():
+        _refuse_scores(table, groups, score)
+    cells = groups.keys.frame()
+    weight = np.ones(len(cells))
+    if weights is not None:
+        weight = _as_float(cells[weights])
+        _refuse_weights(weight, groups.n, weights)
+    return Cells(
+        frame=cells[list(by)],
+        n=groups.n,
+        weight=weight,
+        mean=groups.mean,
+        ss=groups.ss,
+        n_rows=int(groups.n.sum()),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Groups:
+    """What one group-by returns: cells that may hold scores that are not finite.
+
+    ``n`` counts all rows, ``n_bad`` those whose score is missing or infinite;
+    ``mean``, ``ss``, ``low`` and ``high`` are of the others (not finite where there are none; ``ss`` 0).
+    """
+
+    keys: Keys
+    n: np.ndarray
+    n_bad: np.ndarray
+    mean: np.ndarray
+    ss: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def aggregate(
+    table: nw.DataFrame[Any] | nw.LazyFrame[Any],
+    keys: Sequence[str],
+    score: str,
+    *,
+    transform: Transform | None = None,
+) -> Groups:
+    """Group a checked table by `keys` and summarise `score`; missing keys are refused, bad scores counted."""
+    # Arrow tables are in memory and pandas shares their buffers: ten times as fast as Arrow's group-by.
+    if table.implementation.is_pyarrow() or (transform is not None and not table.implementation.is_pandas()):
+        table = nw.from_native(_collected(table.select(*dict.fromkeys([*keys, score]))))
+    if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
+        native: pd.DataFrame = table.to_native()
+        scores = _as_float(native[score])
+        if not len(scores):
+            raise DataError("The table has no rows.")
+        if transform is not None:
+            scores = _transformed(scores, transform)
+        return _aggregate_pandas(native, keys, scores)
+    return _aggregate_narwhals(table, keys, score)
+
+
+# ---------------------------------------------------------------------------------------------- in pandas
+
+
+def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.ndarray) -> Groups:
+    index, keys = group_codes([native[name] for name in names], len(scores))
+    k = keys.size
+    counts = np.bincount(index, minlength=k).astype(float)
+    good = np.isfinite(scores)
+    if k == len(scores):  # every row is a cell
+        y = np.where(good, scores, np.nan)[first_rows(index, k)]
+        bad = np.isnan(y).astype(float)
+        return Groups(keys=keys, n=counts, n_bad=bad, mean=y, ss=np.zeros(k), low=y, high=y)
+    if good.all():
+        bad, valid = np.zeros(k), counts
+    else:
+        bad = np.bincount(index[~good], minlength=k).astype(float)
+        valid = counts - bad
+        index, scores = index[good], scores[good]
+    # Deviations from one score of the cell are exact where scores agree in their leading digits, and zero
+    # where they agree in all: the offset 1e8 of a score of 1e8 + noise never meets a square.
+    shift = np.full(k, np.nan)
+    shift[index[::-1]] = scores[::-1]
+    deviation = scores - shift[index]
+    with np.errstate(invalid="ignore"):  # cells without a finite score
+        centre = np.bincount(index, weights=deviation, minlength=k) / valid
+    residual = deviation - centre[index]
+    ss = np.bincount(index, weights=residual * residual, minlength=k)
+    low, high = np.full(k, np.inf), np.full(k, -np.inf)
+    np.minimum.at(low, index, scores)
+    np.maximum.at(high, index, scores)
+    return Groups(keys=keys, n=counts, n_bad=bad, mean=shift + centre, ss=ss, low=low, high=high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Keys:
+    """The distinct combinations of some columns, sorted: per column the level of each group, and the levels."""
+
+    names: tuple[str, ...]
+    codes: tuple[np.ndarray, ...]
+    levels: tuple[Any, ...]
+    size: int
+
+    def frame(self) -> pd.DataFrame:
+        """One row per group, with the values of the columns in their own dtypes."""
+        columns = [levels.take(codes) for codes, levels in zip(self.codes, self.levels, strict=True)]
+        frame = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(self.size))
+        frame.columns = pd.Index(self.names, dtype=None if self.names else object)
+        return frame
+
+
+def group_codes(columns: Sequence[pd.Series[Any]], n_rows: int) -> tuple[np.ndarray, Keys]:
+    """The group of every row, groups numbered in sorted order, and the key of every group.
+
+    Returns
+    -------
+    index : ndarray
+        ``(n_rows,)`` intp, from 0 to ``n_groups - 1``.
+    keys : Keys
+        The ``n_groups`` keys.
+    """
+    coded = [column_codes(column) for column in columns]
+    index = combine_codes([(codes, len(levels)) for codes, levels in coded], n_rows)
+    size = int(index.max()) + 1 if n_rows else 0
+    first = first_rows(index, size)
+    keys = Keys(
+        names=tuple(str(column.name) for column in columns),
+        codes=tuple(codes[first] for codes, _ in coded),
+        levels=tuple(levels for _, levels in coded),
+        size=size,
+    )
+    return index, keys
+
+
+def combine_codes(coded: Sequence[tuple[np.ndarray, int]], n_rows: int) -> np.ndarray:
+    """One code for several, given with their numbers of levels; it counts the combinations that occur, in order."""
+    key = np.zeros(n_rows, dtype=np.int64)
+    size = 1
+    for codes, levels in coded:
+        if size * levels >= MAX_KEY:  # renumber what is there so far: at most n_rows values
+            key, seen = _dense(key, size)
+            size = len(seen)
+        key = key * levels + codes
+        size *= levels
+    return _dense(key, size)[0]
+
+
+def first_rows(index: np.ndarray, size: int) -> np.ndarray:
+    """The first row of every group."""
+    first = np.empty(size, dtype=np.intp)
+    first[index[::-1]] = np.arange(len(index) - 1, -1, -1)
+    return first
+
+
+def _dense(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Renumber integer keys below `size` as 0, 1, ... in the same order; and the keys that occur."""
+    if size <= 4 * len(key) + 1024:  # a table of all keys is cheaper than sorting
+        present = np.zeros(size, dtype=bool)
+        present[key] = True
+        return (np.cumsum(present) - 1)[key], np.flatnonzero(present)
+    codes, seen = pd.factorize(key)
+    order = np.argsort(seen)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[codes], seen[order]
+
+
+def column_codes(column: pd.Series[Any]) -> tuple[np.ndarray, Any]:
+    """Codes and levels of a column; levels sorted, or in the order of the categories, all of them used."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy().astype(np.int64)
+        _refuse_missing(column, int((codes < 0).sum()))
+        used = np.bincount(codes, minlength=len(column.cat.categories)) > 0
+        levels = pd.Categorical.from_codes(
+            np.arange(int(used.sum())),
+            categories=column.cat.categories[used],
+            ordered=bool(column.cat.ordered),
+        )
+        return (np.cumsum(used) - 1)[codes], levels
+    try:
+        codes, levels = pd.factorize(column)  # type: ignore[assignment]
+    except TypeError:  # lists, dicts
+        raise DataError(
+            f"The column {str(column.name)!r} holds values such as {column.iloc[0]!r}, which cannot be "
+            f"compared. Turn them into strings or numbers."
+        ) from None
+    _refuse_missing(column, int((codes < 0).sum()))
+    try:
+        order = np.asarray(levels.argsort())
+    except TypeError:
+        kinds = " and ".join(sorted({type(level).__name__ for level in levels}))
+        raise DataError(
+            f"The column {str(column.name)!r} mixes values of type {kinds}. Give all values one type, "
+            f"for example with df[{str(column.name)!r}].astype(str)."
+        ) from None
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[codes], levels.take(order)
+
+
+# ----------------------------------------------------------------------------------------------- elsewhere
+
+
+def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequence[str], score: str) -> Groups:
+    # Internal names: those of the data may clash with ours, or with what a backend can quote.
+    names = [f"key{i}" for i in range(len(keys))] or ["key0"]
+    columns = [nw.col(key).alias(name) for key, name in zip(keys, names, strict=False)]
+    y = nw.col(score).cast(nw.Float64)
+    selected = table.select(*columns, y.alias("y"))
+    if not keys:
+        selected = selected.with_columns(nw.lit(0).alias("key0"))
+    finite = selected.with_columns(good=nw.col("y").is_finite().fill_null(False))
+    finite = finite.with_columns(nw.when(nw.col("good")).then(nw.col("y")).alias("y"), nw.col("good").cast(nw.Int64))
+
+    out = _collected(_grouped(finite, names))
+    if not len(out) or (not keys and not out["n"].sum()):
+        raise DataError("The table has no rows.")
+    n, valid, low, high = (_as_float(out[name]) for name in ("n", "valid", "low", "high"))
+    mean, ss = _as_float(out["mean"]), _as_float(out["variance"]) * valid
+    with np.errstate(invalid="ignore", divide="ignore"):
+        digits_lost = np.abs(mean) * np.sqrt(valid) > ILL_CONDITIONED * np.sqrt(ss)
+    if np.any(digits_lost & (low < high)):  # once more, about a score of the cell; the window costs a join
+        shift = nw.col("y").min().over(*names)
+        centred = finite.with_columns(shift=shift).with_columns(y=nw.col("y") - nw.col("shift"))
+        extra = [nw.col("shift").min().alias("shift")]
+        out = _collected(_grouped(centred, names, extra))
+        n, valid, low = (_as_float(out[name]) for name in ("n", "valid", "shift"))
+        high = low + _as_float(out["high"])
+        mean, ss = low + _as_float(out["mean"]), _as_float(out["variance"]) * valid
+
+    constant = low == high
+    mean, ss = np.where(constant, low, mean), np.where(constant | (valid == 0), 0.0, ss)
+    index, found = group_codes([out[name].rename(key) for name, key in zip(names, keys, strict=False)], len(out))
+    order = np.argsort(index)
+    n, bad, mean, ss, low, high = (value[order] for value in (n, n - valid, mean, ss, low, high))
+    return Groups(keys=found, n=n, n_bad=bad, mean=mean, ss=ss, low=low, high=high)
+
+
+def _grouped(
+    frame: nw.DataFrame[Any] | nw.LazyFrame[Any], names: list[str], extra: Sequence[nw.Expr] = ()
+) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
+    y = nw.col("y")
+    return frame.group_by(*names).agg(  # type: ignore[arg-type]
+        nw.len().alias("n"),
+        nw.col("good").sum().alias("valid"),
+        y.mean().alias("mean"),
+        y.var(ddof=0).alias("variance"),
+        y.min().alias("low"),
+        y.max().alias("high"),
+        *extra,
+    )
+
+
+def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -> tuple[Any, ...]:
+    """The values of a column that occur, in the order of levels; missing values left out."""
+    if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
+        values = table.to_native()[column]
+    else:
+        values = _collected(table.select(nw.col(column)).unique())[column]
+    _, levels = column_codes(values.dropna())
+    return tuple(pd.Series(levels).tolist())
+
+
+def _collected(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> pd.DataFrame:
+    """As pandas, with the categories of an Enum column in their declared order."""
+    schema = frame.collect_schema()  # of the query: collecting may forget the categories of an Enum
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    out = frame.to_pandas()
+    for name, dtype in schema.items():
+        column = out[name]
+        if isinstance(dtype, nw.Enum):
+            out[name] = pd.Categorical(column.astype(object), categories=list(dtype.categories))
+        elif isinstance(column.dtype, pd.CategoricalDtype) and not column.cat.ordered:
+            # a dictionary-encoded column lists values as they came: no order was declared
+            out[name] = column.astype(column.cat.categories.dtype)
+    return out
+
+
+# -------------------------------------------------------------------------------------------------- checks
+
+
+def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, argument: str) -> None:
+    """Refuse a column that is not of real numbers, with its type and one of its values."""
+    dtype = table.collect_schema()[name]
+    if dtype.is_numeric():
+        return
+    found = example_value(table, name)
+    if isinstance(found, str):
+        found, advice = _advice_on_text(table, name, found)
+    elif dtype == nw.Boolean:
+        advice = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
+    elif isinstance(found, complex):
+        advice = "Choose its real part or its absolute value."
+    elif _reads_as_number(found):
+        advice = f"Its values are numbers: convert it first, for pandas with df[{name!r}].astype(float)."
+    else:
+        advice = "Choose a numeric column."
+    raise DataError(
+        f"{argument} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} "
+        f"(for example {found!r}). {advice}"
+    )
+
+
+def _advice_on_text(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, found: str) -> tuple[str, str]:
+    """Numbers that were read as text, mostly because of a few entries such as "failed": show one of these."""
+    values = distinct_values(table, name) if isinstance(table, nw.DataFrame) else (found,)
+    words = [value for value in values if not _reads_as_number(value)]
+    if not words:
+        return (
+            found,
+            f"Its values are numbers: convert it first, for pandas with pd.to_numeric(df[{name!r}]).",
+        )
+    if len(words) > len(values) / 2:
+        return found, "Choose a numeric column."
+    return str(words[0]), (
+        f"Most of its values are numbers, but {listed(map(repr, words), most=3)} "
+        f"{'is' if len(words) == 1 else 'are'} not. If these mark failed runs, put the worst possible score "
+        f"in their place, then convert the column, for pandas with pd.to_numeric(df[{name!r}])."
+    )
+
+
+def example_value(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Any:
+    """One value of a column that is not null, or None."""
+    head = table.select(nw.col(name)).filter(~nw.col(name).is_null()).head(1)
+    rows = (head.collect() if isinstance(head, nw.LazyFrame) else head).rows()
+    return rows[0][0] if rows else None
+
+
+def _dtype_name(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
+    if table.implementation.is_pandas():
+        return str(nw.to_native(table)[name].dtype)
+    return str(table.collect_schema()[name])
+
+
+def _reads_as_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _as_float(column: pd.Series[Any]) -> np.ndarray:
+    if column.dtype == object:  # a database's exact sums come as Decimal, missing values as None
+        column = pd.to_numeric(column)
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _transformed(scores: np.ndarray, transform: Transform) -> np.ndarray:
+    """Apply `transform`; where it fails on a finite score, say on which."""
+    with np.errstate(all="ignore"):
+        out = np.asarray(transform(scores.copy()), dtype=np.float64)
+    if out.shape != scores.shape:
+        raise DataError(f"transform must return {len(scores)} values, one per row, got shape {out.shape}.")
+    failed = np.isfinite(scores) & ~np.isfinite(out)
+    if failed.any():
+        values = ", ".join(format_number(value) for value in scores[failed][:EXAMPLES])
+        name = getattr(transform, "__name__", "the transformation")
+        raise DataError(
+            f"{name} of the score is not finite in {int(failed.sum()):,} of {len(scores):,} rows "
+            f"(for example for the scores {values}). Choose a transformation that is defined for all scores, "
+            f"or shift the scores first."
+        )
+    return out
+
+
+def _refuse_missing(column: pd.Series[Any], count: int) -> None:
+    if count:
+        rows = [str(row) for row in np.flatnonzero(column.isna().to_numpy())[:EXAMPLES]]
+        raise missing_values_error(str(column.name), count, rows)
+
+
+def missing_values_error(name: str, count: int, rows: Sequence[str] = ()) -> DataError:
+    """The error for a column that must not have missing values but has."""
+    where = f" (first at row {rows[0]}, counted from 0)" if rows else ""
+    return DataError(
+        f"The column {name!r} has {count:,} missing value{'s' * (count > 1)}{where}. Every run needs one: "
+        f"fill them in, drop these rows, or leave the column out."
+    )
+
+
+def _refuse_scores(table: nw.DataFrame[Any] | nw.LazyFrame[Any], groups: Groups, score: str) -> None:
+    count, total = int(groups.n_bad.sum()), int(groups.n.sum())
+    where = _first_bad_rows(table, score)
+    have = "has" if count == 1 else "have"
+    raise DataError(
+        f"{count:,} of {total:,} rows {have} a score that is missing or infinite ({score!r}; {where}). "
+        f"A failed run is not a missing run: score it as the worst value that is possible. Only if the failure "
+        f"has nothing to do with the algorithm, drop such rows with runs.drop_missing()."
+    )
+
+
+def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> str:
+    if table.implementation.is_pandas():
+        scores = _as_float(nw.to_native(table)[score])
+        rows = np.flatnonzero(~np.isfinite(scores))[:EXAMPLES]
+        return "first at row " + ", ".join(f"{row} ({scores[row]})" for row in rows) + ", counted from 0"
+    y = nw.col(score)
+    bad = table.filter(~y.cast(nw.Float64).is_finite().fill_null(False)).head(EXAMPLES)
+    found = (bad.collect() if isinstance(bad, nw.LazyFrame) else bad).rows(named=True)
+    shown = [", ".join(f"{name}: {value}" for name, value in list(row.items())[:6]) for row in found]
+    return "for example " + "; ".join(f"{{{row}}}" for row in shown)
+
+
+def _refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:
+    bad = ~(np.isfinite(weight) & (weight > 0))
+    if bad.any():
+        values = ", ".join(f"{value:g}" for value in weight[bad][:EXAMPLES])
+        raise DataError(
+            f"weights must be positive and finite, but {name!r} is not in {int(n[bad].sum()):,} rows "
+            f"(values {values}). A weight of zero means that the row is not used: drop such rows."
+        )

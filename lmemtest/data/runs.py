@@ -1,0 +1,364 @@
+"""Runs: a table of benchmark runs, with the roles of its columns."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+
+from lmemtest._table import ResultTable
+from lmemtest._validate import as_frame, check_choice, check_columns, listed, suggest
+from lmemtest.data.cells import check_numeric, distinct_values, example_value, missing_values_error
+from lmemtest.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.data.checks import RunsCheck
+
+__all__ = ["DIRECTIONS", "Runs"]
+
+DIRECTIONS = ("minimize", "maximize")  # Optuna's words
+_SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Runs:
+    """A table of benchmark runs and what its columns mean.
+
+    Nothing is copied, nothing is written to the caller's table, and a lazy table stays lazy.
+
+    Parameters
+    ----------
+    frame : dataframe or mapping
+        One row per score.  pandas, polars (eager or lazy), pyarrow, a duckdb relation, anything else that
+        Narwhals accepts, or a dict of columns.
+    score : str
+        The numeric column that was measured.  It may hold missing or infinite values, so that `check` can
+        report them; fitting refuses them.
+    direction : {"minimize", "maximize"}
+        Whether a low or a high score is good.
+    algorithm : str
+        The column of the algorithms that are compared; at least two.
+    benchmark : str, optional
+        The column of the tasks on which they ran.
+    seed : str, optional
+        The column that tells repetitions apart.
+    budget : str, optional
+        The column of the budget (fidelity, iteration, time) at which the score was taken; numbers, dates or
+        an ordered categorical.
+    metafeatures : sequence of str
+        Columns that describe a run's circumstances, such as the quality of a prior.
+
+    Attributes
+    ----------
+    frame : narwhals.DataFrame or narwhals.LazyFrame
+        The table.
+    n_rows : int
+        Its number of rows.
+    algorithms : tuple
+        The levels of the algorithm column.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an argument breaks its rule, or names a column that does not exist.
+    DataError
+        If the table is empty, has one algorithm only, repeats a column name, mixes types within a column, has
+        missing values outside the score, or the score is not numeric.
+
+    Examples
+    --------
+    >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, 0.2, 0.3, 0.5]}
+    >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> runs.levels("task")
+    ('a', 'b')
+    >>> runs.filter(task="a").n_rows
+    2
+    """
+
+    frame: Any
+    score: str = field(kw_only=True)
+    direction: Literal["minimize", "maximize"] = field(kw_only=True)
+    algorithm: str = field(kw_only=True)
+    benchmark: str | None = field(kw_only=True, default=None)
+    seed: str | None = field(kw_only=True, default=None)
+    budget: str | None = field(kw_only=True, default=None)
+    metafeatures: tuple[str, ...] = field(kw_only=True, default=())
+    n_rows: int = field(init=False)
+    algorithms: tuple[Any, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        check_choice(self.direction, "direction", DIRECTIONS)
+        given = self.metafeatures
+        _set(self, "metafeatures", (given,) if isinstance(given, str) else tuple(given or ()))
+        _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
+        _check_roles(self)
+        n_rows = _check_rows(self)
+        _check_types(self)
+        _set(self, "n_rows", n_rows)
+        _set(self, "algorithms", self.levels(self.algorithm))
+        if len(self.algorithms) < 2:
+            raise DataError(
+                f"The column {self.algorithm!r} holds one algorithm only, {self.algorithms[0]!r}; comparing "
+                f"needs two or more. Is another column the algorithm? Columns: {listed(self.columns)}."
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the table."""
+        return tuple(self.frame.collect_schema().names())
+
+    @property
+    def instance(self) -> tuple[str, ...]:
+        """The columns that make up an instance: benchmark and metafeatures."""
+        return (*((self.benchmark,) if self.benchmark else ()), *self.metafeatures)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the table is a query that has not been run."""
+        return isinstance(self.frame, nw.LazyFrame)
+
+    def roles(self) -> dict[str, Any]:
+        """The arguments that describe the table.
+
+        Returns
+        -------
+        dict
+            ``score``, ``direction``, ``algorithm``, ``benchmark``, ``seed``, ``budget``, ``metafeatures``;
+            ``Runs(table, **runs.roles())`` gives another table the same roles.
+        """
+        names = [f.name for f in fields(self) if f.init and f.name != "frame"]
+        return {name: getattr(self, name) for name in names}
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as a pandas frame of its own; runs the query of a lazy table."""
+        frame = self.frame.collect() if self.is_lazy else self.frame
+        return frame.to_pandas().copy()
+
+    def levels(self, column: str) -> tuple[Any, ...]:
+        """The distinct values of a column, in the order in which results show them.
+
+        Parameters
+        ----------
+        column : str
+            Any column of the table.
+
+        Returns
+        -------
+        tuple
+            Sorted, or in the order of the categories if the column is a categorical.
+        """
+        check_columns(column, self.columns, argument="column")
+        return distinct_values(self.frame, column)
+
+    def filter(self, /, **conditions: Any) -> Runs:
+        """The runs with the given values.
+
+        Parameters
+        ----------
+        **conditions
+            ``column=value`` or ``column=[value, value]``; for a name with spaces, ``**{"my column": value}``.
+
+        Returns
+        -------
+        Runs
+            With the same roles.
+
+        Raises
+        ------
+        UnknownColumnError
+            If a name is not a column.
+        DataError
+            If a value does not occur, or nothing that can be compared is left.
+        """
+        check_columns(conditions, self.columns, argument="filter")
+        frame = self.frame
+        for column, wanted in conditions.items():
+            values = [wanted] if isinstance(wanted, str) or not _is_listlike(wanted) else list(wanted)
+            _check_values(column, values, self.levels(column))
+            frame = frame.filter(nw.col(column).is_in(values))
+        return self._with(frame)
+
+    def drop_missing(self) -> Runs:
+        """The runs whose score is finite.
+
+        Only right where a missing score has nothing to do with the algorithm: a failed run is a worst score,
+        and without it the algorithm looks better than it is.
+
+        Returns
+        -------
+        Runs
+            With the same roles.
+        """
+        finite = nw.col(self.score).cast(nw.Float64).is_finite().fill_null(False)
+        return self._with(self.frame.filter(finite))
+
+    def check(self) -> RunsCheck:
+        """Look for what can spoil a comparison.
+
+        Missing cells, duplicates, constant scores, ties, unequal scales, unpaired seeds, missing and infinite
+        scores, and scores that get worse with the budget.
+
+        Returns
+        -------
+        RunsCheck
+            Findings, the worst first, each with a next step, and a table per benchmark and algorithm.
+        """
+        from lmemtest.data.checks import check_runs
+
+        return check_runs(self)
+
+    def summary(self) -> str:
+        """The size of the table and its roles, as text."""
+        return self._table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self._table().to_html()
+
+    def _table(self) -> ResultTable:
+        import pandas as pd
+
+        rows = []
+        for role in _SINGLE_ROLES[1:]:
+            column = getattr(self, role)
+            if column is not None:
+                rows.append((role, column, _levels_text(self.levels(column))))
+        rows += [("metafeature", name, _levels_text(self.levels(name))) for name in self.metafeatures]
+        size = f"{self.n_rows:,} rows{' of a lazy table' if self.is_lazy else ''}"
+        title = f"Runs: {size}, {self.direction} {self.score}"
+        return ResultTable(title, pd.DataFrame(rows, columns=["role", "column", "levels"]))
+
+    def _with(self, frame: Any) -> Runs:
+        return Runs(frame, **self.roles())
+
+
+def _set(runs: Runs, name: str, value: Any) -> None:
+    object.__setattr__(runs, name, value)  # a frozen dataclass may only be filled this way
+
+
+def _protected(frame: Any) -> Any:
+    """A pandas frame of our own that shares the caller's values: what he assigns later stays his."""
+    if frame.implementation.is_pandas() and isinstance(frame, nw.DataFrame):
+        return nw.from_native(frame.to_native().copy(deep=False))
+    return frame
+
+
+def _check_roles(runs: Runs) -> None:
+    """Every role names an existing column of its own."""
+    columns = runs.frame.collect_schema().names()
+    seen: dict[str, str] = {}
+    named = [(role, getattr(runs, role)) for role in _SINGLE_ROLES]
+    for role, column in [*named, *(("metafeatures", name) for name in runs.metafeatures)]:
+        if column is None and role in ("benchmark", "seed", "budget"):
+            continue
+        check_columns((column,), columns, argument=role)
+        if column in seen:
+            raise ArgumentError(
+                f"{role} and {seen[column]} both name the column {column!r}; every role needs its own column."
+            )
+        seen[column] = role
+
+
+def _check_rows(runs: Runs) -> int:
+    """The number of rows, more than 0; and no missing values outside the score.  One aggregating query."""
+    keys = [runs.algorithm, *runs.instance, *(name for name in (runs.seed, runs.budget) if name)]
+    schema = runs.frame.collect_schema()
+    gaps = [_is_missing(key, schema[key]).cast(nw.Int64).sum().alias(f"gap{i}") for i, key in enumerate(keys)]
+    out = runs.frame.select(nw.len().alias("rows"), *gaps)
+    row = (out.collect() if isinstance(out, nw.LazyFrame) else out).rows()[0]
+    n_rows, counts = int(row[0]), [int(count or 0) for count in row[1:]]
+    if not n_rows:
+        raise DataError("The table has no rows; a comparison needs runs of at least two algorithms.")
+    for key, count in zip(keys, counts, strict=True):
+        if count:
+            raise missing_values_error(key, count)
+    return n_rows
+
+
+def _is_missing(column: str, dtype: Any) -> nw.Expr:
+    missing = nw.col(column).is_null()
+    return missing | nw.col(column).is_nan().fill_null(False) if dtype.is_float() else missing
+
+
+def _check_types(runs: Runs) -> None:
+    check_numeric(runs.frame, runs.score, argument="score")
+    keys = [runs.algorithm, *runs.instance, *(name for name in (runs.seed, runs.budget) if name)]
+    for key in keys:
+        _check_one_type(runs.frame, key)
+    if runs.budget is not None:
+        _check_ordered(runs.frame, runs.budget)
+
+
+def _check_one_type(frame: Any, column: str) -> None:
+    """Only a pandas column of dtype object can mix types; elsewhere the type is in the schema."""
+    native = nw.to_native(frame)
+    if not frame.implementation.is_pandas() or native[column].dtype != object:
+        return
+    values = native[column]
+    kinds: dict[str, Any] = {}
+    for value in values.drop_duplicates() if _hashable(values) else values.head(1):
+        kinds.setdefault(_kind(value), value)
+    if len(kinds) > 1:
+        examples = " and ".join(f"{value!r} ({kind})" for kind, value in list(kinds.items())[:3])
+        raise DataError(
+            f"The column {column!r} mixes types: {examples}. Equal levels may count as different. Give all "
+            f"values one type, for example with df[{column!r}].astype(str)."
+        )
+    if kinds and next(iter(kinds)) in ("list", "dict", "set", "ndarray"):
+        raise DataError(
+            f"The column {column!r} holds a {next(iter(kinds))} in each row; a role needs single values. "
+            f"Turn them into text, for example with df[{column!r}].astype(str)."
+        )
+
+
+def _kind(value: Any) -> str:
+    """The type by name, where values of one kind can be compared with each other."""
+    for kind, name in ((bool, "bool"), (str, "str"), (numbers.Real, "number")):
+        if isinstance(value, kind):
+            return name
+    return type(value).__name__
+
+
+def _hashable(column: Any) -> bool:
+    try:
+        column.map(hash)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_ordered(frame: Any, budget: str) -> None:
+    dtype = frame.collect_schema()[budget]
+    if dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, (nw.Enum, nw.Categorical)):
+        return
+    found = example_value(frame, budget)
+    raise DataError(
+        f"budget must be a column of numbers, dates or ordered categories, but {budget!r} has type {dtype} "
+        f"(for example {found!r}), so that 10 may come before 2. Convert it, or make it a metafeature."
+    )
+
+
+def _is_listlike(value: Any) -> bool:
+    return isinstance(value, (Sequence, set, frozenset)) or (hasattr(value, "__array__") and value.ndim == 1)
+
+
+def _check_values(column: str, values: Sequence[Any], levels: tuple[Any, ...]) -> None:
+    known = set(levels)
+    for value in values:
+        if value not in known:
+            raise DataError(
+                f"filter: {value!r} does not occur in the column {column!r}. "
+                f"Its values: {listed(map(repr, levels))}.{suggest(str(value), map(str, levels))}"
+            )
+
+
+def _levels_text(levels: tuple[Any, ...]) -> str:
+    shown = listed(levels, most=6).rsplit(", ... (", 1)[0]
+    return f"{len(levels):,}: {shown}{', ...' if len(levels) > 6 else ''}"

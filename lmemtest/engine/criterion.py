@@ -1,0 +1,68 @@
+"""Profiled deviance -2 log L(theta) by maximum likelihood or REML, with its exact gradient.
+
+From ``F = [X y]' V^-1 [X y]``: ``b = F_XX^-1 F_Xy``, ``r2 = F_yy - b'F_Xy`` (+ the within-cell sum of squares),
+
+    ML:    log|V| + n (1 + log(2 pi r2 / n)) - sum log w
+    REML:  log|V| + log|F_XX| + (n - p) (1 + log(2 pi r2 / (n - p))) - sum log w
+
+(Bates, Maechler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01, eq. 34 and 42). The envelope theorem gives
+``d r2 = v' dF v`` with ``v = (-b, 1)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+
+from lmemtest.engine.blocks import System
+from lmemtest.engine.cross import Array
+from lmemtest.engine.sweep import Sweep, gradient, sweep
+from lmemtest.engine.triangular import solve_lower, solve_spd
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """The criterion at one theta; ``solution`` holds what its gradient and the estimates need."""
+
+    value: float
+    b: Array  # (p,)
+    r2: float
+    sigma2: float
+    RX: Array  # (p, p) lower Cholesky factor of F_XX
+    sweep: Sweep
+
+
+def evaluate(system: System, factors: tuple[Array, ...], *, reml: bool) -> Criterion:
+    """Criterion at the Cholesky factors ``factors`` (one per block of ``system.blocks``).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If a factorisation fails to working precision.
+    """
+    done = sweep(system, factors)
+    p, n = system.p, system.n_rows
+    RX = sla.cholesky(done.F[:p, :p], lower=True, check_finite=False) if p else np.empty((0, 0))
+    cb = solve_lower(RX, done.F[:p, p])
+    b = solve_lower(RX, cb, transpose=True)
+    r2 = float(done.F[p, p] - cb @ cb) + system.ss_within
+    if not r2 > 0:
+        raise np.linalg.LinAlgError("the residual sum of squares is not positive")
+    m = n - p if reml else n
+    value = done.logdet + m * (1.0 + np.log(2.0 * np.pi * r2 / m)) - system.sum_log_w
+    if reml:
+        value += 2.0 * float(np.log(RX.diagonal()).sum())
+    return Criterion(value=float(value), b=b, r2=r2, sigma2=r2 / m, RX=RX, sweep=done)
+
+
+def sigma_gradients(system: System, at: Criterion, *, reml: bool) -> list[Array]:
+    """Gradient of the criterion in each block's ``Sigma``, symmetric ``(K, K)``."""
+    p, n = system.p, system.n_rows
+    v = np.append(-at.b, 1.0)
+    m = n - p if reml else n
+    F_bar = (m / at.r2) * np.outer(v, v)
+    if reml and p:
+        F_bar[:p, :p] += solve_spd(at.RX, np.eye(p))
+    return gradient(system, at.sweep, F_bar)

@@ -1,0 +1,369 @@
+"""Search for the optimum of the profiled criterion, with a certificate.
+
+A trust-region Newton method on the average information, which needs four to ten evaluations where a simplex or
+quasi-Newton search needs hundreds; where the average is a poor guide (few levels, many parameters) a symmetric
+rank-one correction learns what it leaves out. theta is unconstrained, signs are settled afterwards.
+
+Where a diagonal of ``L`` is zero the gradient in theta vanishes by symmetry, so it proves nothing there. The gradient
+``G`` in ``Sigma`` does: on the null space of ``Sigma`` it must be positive semi-definite, else moving along an
+eigenvector of a negative eigenvalue lowers the criterion, and the search goes on from there (the Karush-Kuhn-Tucker
+conditions on the cone of covariance matrices). A zero gradient, that condition, and further starts that agree make up
+the certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lmemtest.engine import theta as th
+from lmemtest.engine.criterion import Criterion
+from lmemtest.engine.cross import Array
+from lmemtest.engine.information import average_information
+from lmemtest.engine.problem import Problem
+from lmemtest.engine.start import moment_start
+
+# A Newton step that promises less than this has converged: what is left is 1e-6 of a standard error.
+_DECREMENT = 1e-12
+# Enough to see which of several starts is best; that one is then polished.
+_COARSE = 1e-6
+# Steps in a row that hardly lower what is promised, after which the search also learns from the gradients it meets.
+_SLOW = 4
+# Agreement of two starts, in units of the criterion; lme4 calls fits that differ by more different.
+_AGREE = 1e-5
+# Standard deviations below this share of the residual's are set to zero if the criterion allows it.
+_SNAP = 1e-3
+_SNAP_LOSS = 1e-6
+# Work of one evaluation up to which further starts are made (they then cost milliseconds).
+_CHEAP_FLOPS = 5e7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimum:
+    """Where the search stopped, and what is known about that point.
+
+    Attributes
+    ----------
+    theta
+        ``(n_theta,)`` whitened theta with non-negative diagonals.
+    criterion
+        The criterion there (internal scale).
+    converged
+        The Newton decrement is negligible and no descent direction leaves the boundary.
+    evaluations
+        Evaluations of the criterion, all starts together.
+    restarts, agreeing
+        Starts beyond the first, and how many of all starts reached this optimum to 1e-5.
+    at_boundary
+        Some covariance matrix is singular.
+    decrement
+        ``g' H^-1 g``: what another Newton step promises.
+    boundary_slope
+        Smallest eigenvalue of the gradient in ``Sigma`` on the null space of ``Sigma``, over the largest eigenvalue
+        of its scale (NaN in the interior): negative would mean that a variance wants to leave zero.
+    message
+        One sentence.
+    """
+
+    theta: Array = field(repr=False)
+    criterion: Criterion = field(repr=False)
+    converged: bool
+    evaluations: int
+    restarts: int
+    agreeing: int
+    at_boundary: bool
+    decrement: float
+    boundary_slope: float
+    message: str
+
+
+@dataclass(frozen=True)
+class _Point:
+    theta: Array
+    at: Criterion
+    gradients: list[Array]  # in each term's Sigma
+    g: Array
+    H: Array
+
+
+class _Counter:
+    """The problem with its evaluations counted."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.evaluations = 0
+
+    def value(self, theta: Array) -> Criterion | None:
+        """Criterion, or None where a factorisation fails."""
+        self.evaluations += 1
+        try:
+            at = self.problem.evaluate(theta)
+        except np.linalg.LinAlgError:
+            return None
+        return at if np.isfinite(at.value) else None
+
+    def point(self, theta: Array, at: Criterion) -> _Point:
+        """Gradient and curvature where the criterion is already known."""
+        gradients = self.problem.sigma_gradients(at)
+        factors = th.unpack(theta, self.problem.sizes)
+        g = th.pack([2.0 * G @ L for G, L in zip(gradients, factors, strict=True)])
+        H = average_information(self.problem, theta, at, gradients)
+        return _Point(theta=theta, at=at, gradients=gradients, g=g, H=H)
+
+
+def trust_region_step(g: Array, H: Array, radius: float) -> tuple[Array, float]:
+    """Minimiser of ``g's + s'Hs/2`` with ``|s| <= radius``, and the decrease it promises (More & Sorensen 1983)."""
+    values, vectors = np.linalg.eigh(H)
+    gt = vectors.T @ g
+    floor = 1e-12 * max(1.0, abs(values[-1]))
+    shift = 0.0
+    if values[0] <= floor or np.linalg.norm(gt / values) > radius:
+        low = max(0.0, -values[0]) + floor
+        if np.linalg.norm(gt / (values + low)) <= radius:  # hard case: fill up along the lowest curvature
+            s = -gt / (values + low)
+            missing = np.sqrt(max(0.0, radius**2 - s @ s))
+            if values[0] < -floor:
+                s[0] += missing if s[0] >= 0 else -missing
+            return vectors @ s, float(-(gt @ s + 0.5 * values @ s**2))
+        high = low + np.linalg.norm(g) / radius
+        for _ in range(60):
+            shift = 0.5 * (low + high)
+            if np.linalg.norm(gt / (values + shift)) > radius:
+                low = shift
+            else:
+                high = shift
+            if high - low < 1e-6 * high:
+                break
+        shift = high
+    s = -gt / (values + shift)
+    return vectors @ s, float(-(gt @ s + 0.5 * values @ s**2))
+
+
+def _symmetric_rank_one(matrix: Array, step: Array, missing: Array) -> Array:
+    """Update ``matrix`` so that it maps ``step`` to ``missing`` more, if that is well defined."""
+    curvature = float(missing @ step)
+    if abs(curvature) < 1e-8 * np.linalg.norm(missing) * np.linalg.norm(step):
+        return matrix
+    return matrix + np.outer(missing, missing) / curvature
+
+
+def _last_step(counter: _Counter, here: _Point, step: Array) -> _Point:
+    """Take the step that is too small to matter to the criterion: it still sharpens the estimates."""
+    at = counter.value(here.theta + step)
+    if at is None or at.value > here.at.value + 1e-14 * max(1.0, abs(here.at.value)):
+        return here
+    return replace(here, theta=here.theta + step, at=at)
+
+
+def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tolerance: float) -> tuple[_Point, float]:
+    """Newton steps from ``theta`` to a stationary point; returns it with its decrement."""
+    here = counter.point(theta, at)
+    learned = np.zeros_like(here.H)  # what the average information lacks, from the gradients met
+    radius = max(0.5, 0.5 * float(np.linalg.norm(theta)))
+    promised = before = np.inf
+    slow = 0
+    for _ in range(max_steps):
+        step, promised = trust_region_step(here.g, here.H + learned, radius)
+        if promised < 0.5 * tolerance:
+            here = _last_step(counter, here, step)
+            break
+        trial = counter.value(here.theta + step)
+        noise = 1e-14 * max(1.0, abs(here.at.value))
+        gain = here.at.value - trial.value if trial is not None else -np.inf
+        length = float(np.linalg.norm(step))
+        if trial is None or gain < 0.1 * promised - noise:
+            radius = 0.25 * length
+            if radius < 1e-10 * max(1.0, float(np.linalg.norm(here.theta))):
+                break
+            if trial is None or gain < -noise:
+                continue
+        elif gain > 0.75 * promised and length > 0.8 * radius:
+            radius *= 3.0
+        there = counter.point(here.theta + step, trial)
+        slow = slow + 1 if promised > 0.25 * before else 0
+        if slow >= _SLOW:
+            learned = _symmetric_rank_one(learned, step, there.g - here.g - (there.H + learned) @ step)
+        before = promised
+        if promised < 10 * noise and np.linalg.norm(there.g) > 0.5 * np.linalg.norm(here.g):
+            break  # below rounding, and the gradient no longer shrinks
+        here = there
+    return here, max(2.0 * promised, 0.0)
+
+
+def _escape(counter: _Counter, here: _Point) -> tuple[Array, Criterion] | None:
+    """A lower point off the boundary, where the gradient in some ``Sigma`` points into the cone."""
+    factors = th.unpack(here.theta, counter.problem.sizes)
+    for i, slope, direction in _boundary_slopes(factors, here.gradients):
+        if slope >= 0:
+            continue
+        best: tuple[float, Array, Criterion] | None = None
+        for size in (1e-3, 1e-2, 1e-1, 1.0):  # standard deviations in units of the residual's
+            moved = list(factors)
+            moved[i] = th.lower_root(np.column_stack([factors[i], size * direction]))
+            theta = th.pack(moved)
+            at = counter.value(theta)
+            if at is not None and (best is None or at.value < best[0]):
+                best = (at.value, theta, at)
+        if best is not None and best[0] < here.at.value - 1e-9 * max(1.0, abs(here.at.value)):
+            return best[1], best[2]
+    return None
+
+
+def _boundary_slopes(factors: Sequence[Array], gradients: Sequence[Array]) -> list[tuple[int, float, Array]]:
+    """Per singular term: its index, the smallest slope on the null space of ``Sigma``, and its direction."""
+    out = []
+    for i, (L, G) in enumerate(zip(factors, gradients, strict=True)):
+        values, vectors = np.linalg.eigh(L @ L.T)
+        null = vectors[:, values <= _SNAP**2]
+        if null.shape[1]:
+            slopes, directions = np.linalg.eigh(null.T @ G @ null)
+            out.append((i, float(slopes[0]), null @ directions[:, 0]))
+    return out
+
+
+def _snap(counter: _Counter, here: _Point) -> _Point:
+    """Set standard deviations that are zero for all purposes to zero."""
+    factors = th.unpack(here.theta, counter.problem.sizes)
+    snapped, changed = [], False
+    for L in factors:
+        values, vectors = np.linalg.eigh(L @ L.T)
+        small = (values > 0) & (values < _SNAP**2)
+        if small.any():
+            changed = True
+            root = np.sqrt(np.where(small, 0.0, np.clip(values, 0.0, None)))
+            L = th.lower_root(vectors * root)
+        snapped.append(L)
+    if not changed:
+        return here
+    theta = th.pack(snapped)
+    at = counter.value(theta)
+    if at is None or at.value > here.at.value + _SNAP_LOSS:
+        return here
+    return counter.point(theta, at)
+
+
+def _search(counter: _Counter, start: Array, max_steps: int, tolerance: float) -> tuple[_Point, float] | None:
+    at = counter.value(start)
+    if at is None:
+        return None
+    here, decrement = _descend(counter, start, at, max_steps, tolerance)
+    for _ in range(10):
+        off = _escape(counter, here)
+        if off is None:
+            break
+        here, decrement = _descend(counter, *off, max_steps, tolerance)
+    return here, decrement
+
+
+def default_start(problem: Problem, size: float = 1.0) -> Array:
+    """Identity factors times ``size``."""
+    return th.pack([size * np.eye(k) for k in problem.sizes])
+
+
+def evaluation_cost(problem: Problem) -> float:
+    """Rough flops of one evaluation."""
+    system = problem.system
+    m = len(system.B)
+    return float(system.t) ** 3 + sum(s.block.size * (m * m + s.block.K**2) for s in system.chain)
+
+
+def optimise(
+    problem: Problem,
+    *,
+    start: Array | None = None,
+    restarts: int | None = None,
+    max_steps: int = 200,
+) -> Optimum:
+    """Best optimum over several starts.
+
+    Parameters
+    ----------
+    problem
+        The model.
+    start
+        Whitened theta to begin with; variances from moments where None.
+    restarts
+        Further starts. None makes two where an evaluation is cheap.
+    max_steps
+        Newton steps per start.
+
+    Returns
+    -------
+    Optimum
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the criterion can be evaluated at no starting point.
+    """
+    counter = _Counter(problem)
+    if not problem.n_theta:
+        return _closed_form(counter)
+    if restarts is None:
+        restarts = 2 if evaluation_cost(problem) < _CHEAP_FLOPS else 0
+    sizes = (1.0, 0.2, 4.0, 0.05, 20.0, 0.5, 2.0)
+    starts = [default_start(problem, sizes[i % len(sizes)] * (1 + i // len(sizes))) for i in range(restarts + 2)]
+    starts.insert(0, moment_start(problem) if start is None else np.asarray(start, dtype=float))
+    found: list[tuple[_Point, float]] = []
+    for i, theta in enumerate(starts):
+        if len(found) > restarts:
+            break
+        result = _search(counter, theta, max_steps, _COARSE if restarts else _DECREMENT)
+        if result is not None:
+            found.append(result)
+        elif i == len(starts) - 1 and not found:
+            raise np.linalg.LinAlgError("the criterion is not finite at any starting point")
+    best, decrement = min(found, key=lambda f: f[0].at.value)
+    agreeing = sum(f[0].at.value < best.at.value + _AGREE for f in found)
+    if restarts:
+        best, decrement = _descend(counter, best.theta, best.at, max_steps, _DECREMENT)
+    return _certified(counter, best, decrement, restarts=len(found) - 1, agreeing=agreeing)
+
+
+def _closed_form(counter: _Counter) -> Optimum:
+    """Without random effects the criterion is a number."""
+    at = counter.value(np.empty(0))
+    if at is None:
+        raise np.linalg.LinAlgError("the residual sum of squares is not positive")
+    return Optimum(
+        theta=np.empty(0),
+        criterion=at,
+        converged=True,
+        evaluations=1,
+        restarts=0,
+        agreeing=1,
+        at_boundary=False,
+        decrement=0.0,
+        boundary_slope=float("nan"),
+        message="solved in closed form",
+    )
+
+
+def _certified(counter: _Counter, best: _Point, decrement: float, *, restarts: int, agreeing: int) -> Optimum:
+    best = _snap(counter, best)
+    factors = [th.lower_root(L) for L in th.unpack(best.theta, counter.problem.sizes)]
+    slopes = [s for _, s, _ in _boundary_slopes(factors, best.gradients)]
+    scale = max([1.0, *(float(np.abs(G).max()) for G in best.gradients)])
+    slope = min(slopes) / scale if slopes else float("nan")
+    stationary = decrement < 1e-6
+    converged = stationary and not slope < -1e-4
+    if converged:
+        message = f"converged: {agreeing} of {restarts + 1} starts agree"
+    elif stationary:
+        message = "stopped at a boundary point from which a variance would still grow"
+    else:
+        message = f"stopped before the gradient vanished (another step promises {decrement / 2:.2g})"
+    return Optimum(
+        theta=th.pack(factors),
+        criterion=best.at,
+        converged=converged,
+        evaluations=counter.evaluations,
+        restarts=restarts,
+        agreeing=agreeing,
+        at_boundary=bool(slopes),
+        decrement=decrement,
+        boundary_slope=slope,
+        message=message,
+    )

@@ -1,0 +1,272 @@
+"""Eliminate one grouping factor after the other, and differentiate that exactly.
+
+With ``A`` the cross-products of a factor's columns, ``Sigma = L L'`` their relative covariance and ``V`` their
+cross-products with everything that remains, the remaining columns seen through
+``(I + Z Sigma Z')^-1`` have the cross-products
+
+    A_rr - V' Q V,   Q = L (I + L'A L)^-1 L',   log|I + Z Sigma Z'| = log|I + L'A L|,
+
+so a model with several factors is a sequence of such steps that ends with
+``F = [X y]' V^-1 [X y]`` and ``log|V|``. Going back, with ``G`` the gradient of the criterion in the remaining
+cross-products, ``H = V G V'`` and ``P = I - A Q``:
+
+    gradient in V:      -Q V G (for each of the two places of V)
+    gradient in A:       Q + Q H Q
+    gradient in Sigma:   A - A Q A - P H P'.
+
+Nothing is divided by ``L``: the gradient in ``Sigma`` holds at singular ``Sigma`` too, where its sign on the
+null space tells whether the boundary is an optimum. Its cost is that of the elimination itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+
+from lmemtest.engine.blocks import Block, Stage, System
+from lmemtest.engine.cross import Array, Cross, left_multiply
+from lmemtest.engine.triangular import solve_lower, solve_spd
+
+
+@dataclass(frozen=True)
+class _Eliminated:
+    """What going back needs of one chain step: the cross-products at its turn, and ``Q``."""
+
+    stage: Stage
+    A: Array
+    E: dict[int, Array]
+    V: Cross
+    Q: Array
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Outcome of the elimination: ``F = [X y]' V^-1 [X y]`` and ``log|V|``, with the steps to go back."""
+
+    F: Array  # (p + 1, p + 1)
+    logdet: float
+    steps: tuple[_Eliminated, ...]
+    factors: tuple[Array, ...]  # L per block: chain, then tail
+    tail_A: Array  # (t, t) cross-products of the tail at its turn
+    tail_V: Array  # (t, p + 1)
+    tail_C: Array  # (t, t) lower Cholesky factor of I + Lambda'A Lambda
+
+
+def _half(A: Array, L: Array) -> tuple[Array, float]:
+    """``T`` with ``Q = T'T`` and ``log|I + L'A L|`` for a stack ``A`` of ``(q, K, K)``."""
+    if A.shape[1] == 1:
+        M = 1.0 + L[0, 0] ** 2 * A
+        return L[0, 0] / np.sqrt(M), float(np.log(M).sum())
+    C = np.linalg.cholesky(L.T @ A @ L + np.eye(len(L)))
+    T = np.linalg.solve(C, np.broadcast_to(L.T, A.shape))
+    return T, 2.0 * float(np.log(np.diagonal(C, axis1=1, axis2=2)).sum())
+
+
+def _t(a: Array) -> Array:
+    return a.transpose(0, 2, 1)
+
+
+def _into_parents(stage: Stage, j: int, children: Array) -> Array:
+    """Sum per-level matrices into the levels of chain block ``j``."""
+    summed = stage.indicator[j] @ children.reshape(len(children), -1)
+    return np.asarray(summed).reshape(-1, *children.shape[1:])
+
+
+def tail_times(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *, transpose: bool) -> Array:
+    """``Lambda M`` or ``Lambda' M`` for the block-diagonal ``Lambda`` of the tail."""
+    out = np.empty_like(M)
+    start = 0
+    for block, L in zip(tail, factors, strict=True):
+        rows = slice(start, start + block.size)
+        if block.K == 1:
+            out[rows] = L[0, 0] * M[rows]
+        else:
+            left = L.T if transpose else L
+            out[rows] = (left @ M[rows].reshape(block.q, block.K, -1)).reshape(block.size, -1)
+        start += block.size
+    return out
+
+
+def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
+    """Eliminate every random effect.
+
+    Parameters
+    ----------
+    system
+        Cross-products.
+    factors
+        One lower-triangular ``(K, K)`` factor ``L`` per block of ``system.blocks``.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If ``I + L'A L`` is not positive definite to working precision (``L`` far too large, or not finite).
+    """
+    chain = system.chain
+    A = [s.A for s in chain]
+    E = [dict(s.E) for s in chain]
+    V: list[Cross] = [s.V for s in chain]
+    B = system.B
+    logdet = 0.0
+    steps = []
+    for i, stage in enumerate(chain):
+        T, stage_logdet = _half(A[i], factors[i])
+        logdet += stage_logdet
+        TV = V[i].times(T)
+        TE = {j: left_multiply(T, e) for j, e in E[i].items()}
+        for j, te in TE.items():
+            A[j] = A[j] - _into_parents(stage, j, _t(te) @ te)
+            for k in (k for k in TE if k > j):
+                E[j][k] = E[j][k] - _into_parents(stage, j, _t(te) @ TE[k])
+            V[j] = V[j].add_children(stage.indicator[j], stage.parent[j], -TV.times(_t(te)))
+        B = B - TV.gram()
+        Q = T * T if T.shape[1] == 1 else _t(T) @ T
+        steps.append(_Eliminated(stage=stage, A=A[i], E=E[i], V=V[i], Q=Q))
+    return _finish(system, factors, B, logdet, tuple(steps))
+
+
+def _finish(
+    system: System, factors: tuple[Array, ...], B: Array, logdet: float, steps: tuple[_Eliminated, ...]
+) -> Sweep:
+    t = system.t
+    tail_A, tail_V, F = B[:t, :t], B[:t, t:], B[t:, t:]
+    C = tail_A
+    if t:
+        L_tail = factors[len(steps) :]
+        scaled = tail_times(system.tail, L_tail, tail_A, transpose=True)
+        M = tail_times(system.tail, L_tail, np.ascontiguousarray(scaled.T), transpose=True)
+        M.flat[:: t + 1] += 1.0
+        C = sla.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        logdet += 2.0 * float(np.log(C.diagonal()).sum())
+        R = solve_lower(C, tail_times(system.tail, L_tail, tail_V, transpose=True))
+        F = F - R.T @ R
+    return Sweep(F=F, logdet=logdet, steps=steps, factors=factors, tail_A=tail_A, tail_V=tail_V, tail_C=C)
+
+
+def gradient(system: System, done: Sweep, F_bar: Array) -> list[Array]:
+    """Gradient of ``log|V| + f(F)`` in each ``Sigma`` of ``system.blocks``.
+
+    Parameters
+    ----------
+    system, done
+        A system and its sweep.
+    F_bar
+        ``(p + 1, p + 1)`` symmetric gradient of ``f`` in ``F``.
+
+    Returns
+    -------
+    list of ndarray
+        Symmetric ``(K, K)`` matrices ``G`` with ``d criterion = tr(G dSigma)``.
+    """
+    tail_grads, B_bar = _back_through_tail(system, done, F_bar)
+    chain_grads: list[Array] = [np.empty(0)] * len(done.steps)
+    A_bar: dict[int, Array] = {}
+    E_bar: dict[tuple[int, int], Array] = {}
+    V_bar: dict[int, Cross] = {}
+    for i in reversed(range(len(done.steps))):
+        step = done.steps[i]
+        parent = step.stage.parent
+        YV = step.V.sample_product(B_bar)  # what the remaining gradient does to this stage's cross-products
+        YE: dict[int, Array] = {}
+        for k in step.E:
+            from_parent = V_bar[k].at_parents(parent[k], step.V)
+            Y = step.V.contract(from_parent)
+            for j, e in step.E.items():
+                if j == k:
+                    Y = Y + e @ A_bar[k][parent[k]]
+                elif j < k:
+                    Y = Y + e @ E_bar[j, k][parent[j]]
+                else:
+                    Y = Y + e @ _t(E_bar[k, j][parent[k]])
+            YE[k] = Y
+            YV = YV + from_parent.times(step.E[k])
+        H = YV.contract(step.V)
+        for k, e in step.E.items():
+            H = H + YE[k] @ _t(e)
+        H = 0.5 * (H + _t(H))
+        chain_grads[i] = _sigma_gradient(step.A, step.Q, H)
+        if i:  # earlier stages need the gradient in this stage's cross-products
+            A_bar[i] = step.Q + step.Q @ H @ step.Q
+            V_bar[i] = YV.times(-step.Q)
+            for k, Y in YE.items():
+                E_bar[i, k] = -step.Q @ Y
+    return [*chain_grads, *tail_grads]
+
+
+def _sigma_gradient(A: Array, Q: Array, H: Array) -> Array:
+    if A.shape[1] == 1:
+        P = 1.0 - A * Q
+        return (A * P - P * H * P).sum(axis=0)
+    P = np.eye(A.shape[1]) - A @ Q
+    G = (P @ A - P @ H @ _t(P)).sum(axis=0)
+    return 0.5 * (G + G.T)
+
+
+def _back_through_tail(system: System, done: Sweep, F_bar: Array) -> tuple[list[Array], Array]:
+    """Gradients in the tail's Sigmas, and the gradient in the remainder ``B``."""
+    t = system.t
+    if not t:
+        return [], F_bar
+    tail, A, V, C = system.tail, done.tail_A, done.tail_V, done.tail_C
+    L_tail = done.factors[len(done.steps) :]
+    R = solve_lower(C, tail_times(tail, L_tail, np.hstack([A, V]), transpose=True))
+    RA, RV = R[:, :t], R[:, t:]
+    PV = V - RA.T @ RV
+    grads = []
+    start = 0
+    for block in tail:
+        rows = slice(start, start + block.size)
+        q, K = block.q, block.K
+        own = A[rows, rows].reshape(q, K, q, K)[np.arange(q), :, np.arange(q), :].sum(axis=0)
+        ra = RA[:, rows].reshape(-1, K)  # (t * q, K): columns of one level side by side
+        u = PV[rows].reshape(q, K, -1)
+        grads.append(own - ra.T @ ra - np.einsum("lac,cd,lbd->ab", u, F_bar, u, optimize=True))
+        start += block.size
+    if not done.steps:
+        return grads, F_bar
+    B_bar = np.empty_like(system.B)
+    M_inverse = sla.lapack.dpotri(C, lower=1)[0]
+    M_inverse = np.tril(M_inverse) + np.tril(M_inverse, -1).T
+    Q = tail_times(tail, L_tail, M_inverse, transpose=False)
+    Q = tail_times(tail, L_tail, np.ascontiguousarray(Q.T), transpose=False)
+    QV = Q @ V
+    B_bar[:t, :t] = Q + QV @ F_bar @ QV.T
+    B_bar[:t, t:] = -QV @ F_bar
+    B_bar[t:, :t] = B_bar[:t, t:].T
+    B_bar[t:, t:] = F_bar
+    return grads, B_bar
+
+
+def conditional_modes(system: System, done: Sweep, v: Array) -> list[Array]:
+    """Random effects given fixed effects: ``Sigma Z'V^-1 (y - X b)`` per block, ``(q, K)`` each.
+
+    Parameters
+    ----------
+    system, done
+        A system and its sweep.
+    v
+        ``(p + 1,)`` coefficients of ``[X y]`` in the residual, ``(-b, 1)``.
+    """
+    t = system.t
+    r = np.concatenate([np.zeros(t), v])  # coefficients of the remainder's columns in what is left to explain
+    modes: list[Array] = []
+    if t:
+        L_tail = done.factors[len(done.steps) :]
+        z = tail_times(system.tail, L_tail, (done.tail_V @ v)[:, None], transpose=True)
+        z = solve_spd(done.tail_C, z)
+        u = tail_times(system.tail, L_tail, z, transpose=False)[:, 0]
+        r[:t] = -u
+        start = 0
+        for block in system.tail:
+            modes.append(u[start : start + block.size].reshape(block.q, block.K))
+            start += block.size
+    chain_modes: dict[int, Array] = {}
+    for i in reversed(range(len(done.steps))):
+        step = done.steps[i]
+        rhs = step.V.dot(r[:, None])[:, :, 0]
+        for k, e in step.E.items():
+            rhs = rhs - np.einsum("lab,lb->la", e, chain_modes[k][step.stage.parent[k]])
+        chain_modes[i] = np.einsum("lab,lb->la", step.Q, rhs)
+    return [chain_modes[i] for i in range(len(done.steps))] + modes

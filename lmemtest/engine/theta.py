@@ -1,0 +1,105 @@
+"""theta <-> relative Cholesky factors, on the user's scale and on the whitened scale of the search.
+
+theta stacks the lower triangles of the terms' factors ``L`` column by column, as lme4 does. The search runs on
+whitened columns: a term's basis ``Z`` is replaced by ``Z R^-1`` with ``R`` the triangular factor of its QR
+decomposition, so that ``Sigma_white = R Sigma R'``, a slope in millions or around a distant mean is as easy as any
+other, and one step length fits all parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmemtest.engine.blocks import Block, Term
+from lmemtest.engine.cross import Array
+
+# Below this diagonal share of the QR factor a basis counts as collinear: then its columns are scaled only.
+_COLLINEAR = 1e-7
+
+
+def unpack(theta: Array, sizes: Sequence[int]) -> list[Array]:
+    """Lower-triangular factors of terms with ``sizes`` columns from a flat theta."""
+    factors, start = [], 0
+    for k in sizes:
+        n = k * (k + 1) // 2
+        L = np.zeros((k, k))
+        L.T[np.triu_indices(k)] = theta[start : start + n]
+        factors.append(L)
+        start += n
+    return factors
+
+
+def pack(factors: Sequence[Array]) -> Array:
+    """Flat theta of lower-triangular factors."""
+    if not factors:
+        return np.empty(0)
+    return np.concatenate([L.T[np.triu_indices(len(L))] for L in factors])
+
+
+def lower_root(M: NDArray[Any]) -> Array:
+    """Lower-triangular ``L`` with non-negative diagonal and ``L L' = M M'``, singular ``M`` included."""
+    L = np.asarray(np.linalg.qr(M.T, mode="r")).T
+    return L * np.where(L.diagonal() < 0, -1.0, 1.0)
+
+
+def positive_root(Sigma: Array) -> Array:
+    """Lower-triangular root of a positive semi-definite matrix."""
+    values, vectors = np.linalg.eigh(Sigma)
+    return lower_root(vectors * np.sqrt(np.clip(values, 0.0, None)))
+
+
+def whiten(term: Term, omega: Array) -> tuple[Term, Array]:
+    """The term on whitened columns, and ``R`` with ``basis = whitened @ R``."""
+    scale = np.sqrt(omega @ term.basis**2 / omega.sum())
+    scale[scale == 0] = 1.0
+    R = np.diag(scale)
+    if term.k > 1:
+        weighted = term.basis / scale * np.sqrt(omega / omega.sum())[:, None]
+        triangle = np.asarray(np.linalg.qr(weighted, mode="r"))
+        diagonal = np.abs(triangle.diagonal())
+        if diagonal.min() > _COLLINEAR * diagonal.max():
+            R = triangle * scale
+    return Term(basis=np.linalg.solve(R.T, term.basis.T).T, codes=term.codes, n_levels=term.n_levels), R
+
+
+def to_white(factors: Sequence[Array], R: Sequence[Array]) -> list[Array]:
+    """Factors on the whitened scale."""
+    return [lower_root(r @ L) for L, r in zip(factors, R, strict=True)]
+
+
+def to_user(factors: Sequence[Array], R: Sequence[Array]) -> list[Array]:
+    """Factors on the user's scale, diagonals non-negative."""
+    return [lower_root(np.linalg.solve(r, L)) for L, r in zip(factors, R, strict=True)]
+
+
+def block_factors(factors: Sequence[Array], blocks: Sequence[Block]) -> tuple[Array, ...]:
+    """One factor per block: its members' factors on the diagonal."""
+    out = []
+    for block in blocks:
+        if len(block.members) == 1:
+            out.append(factors[block.members[0]])
+            continue
+        L = np.zeros((block.K, block.K))
+        start = 0
+        for i in block.members:
+            k = len(factors[i])
+            L[start : start + k, start : start + k] = factors[i]
+            start += k
+        out.append(L)
+    return tuple(out)
+
+
+def term_blocks(matrices: Sequence[Array], blocks: Sequence[Block], sizes: Sequence[int]) -> list[Array]:
+    """The members' diagonal parts of one ``(K, K)`` matrix per block, in the order of the terms."""
+    out: list[Array] = [np.empty(0)] * len(sizes)
+    for block, M in zip(blocks, matrices, strict=True):
+        start = 0
+        for i in block.members:
+            stop = start + sizes[i]
+            out[i] = M[start:stop, start:stop]
+            start = stop
+    return out

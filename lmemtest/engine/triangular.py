@@ -1,0 +1,22 @@
+"""Solves with triangular factors through BLAS, which starts threads for large systems only (LAPACK's do always)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import blas
+
+from lmemtest.engine.cross import Array
+
+
+def solve_lower(C: Array, B: Array, *, transpose: bool = False) -> Array:
+    """``C^-1 B``, or ``C'^-1 B``, for a lower-triangular ``C`` and a matrix or vector ``B``."""
+    if B.ndim == 1:
+        return solve_lower(C, B[:, None], transpose=transpose)[:, 0]
+    if not len(C) or not B.shape[1]:
+        return np.zeros(B.shape)
+    return np.asarray(blas.dtrsm(1.0, C, B, lower=1, trans_a=int(transpose)))
+
+
+def solve_spd(C: Array, B: Array) -> Array:
+    """``(C C')^-1 B`` for a lower-triangular ``C``."""
+    return solve_lower(C, solve_lower(C, B), transpose=True)

@@ -1,0 +1,322 @@
+"""lme4's random-effect syntax: a formula text -> fixed part and bars.
+
+`(x | g)` implies the intercept; `(x || g)` is `(1 | g) + (0 + x | g)`, one bar per term, so that a factor
+keeps its full covariance; `(1 | a/b)` is `(1 | a) + (1 | a:b)` (Bates et al. 2015, J. Stat. Softw. 67(1),
+table 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
+from lmemtest.formula.functions import ELEMENTWISE, check_call, check_response
+from lmemtest.formula.pointing import point, unknown_column
+from lmemtest.formula.syntax import (
+    Call,
+    Chain,
+    Constant,
+    Name,
+    Node,
+    Paren,
+    Power,
+    Sum,
+    Tree,
+    Variation,
+    parse_tree,
+)
+from lmemtest.formula.terms import TermList, expand, states_intercept
+from lmemtest.formula.tokens import quote_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One random-effect term after all short forms are written out.
+
+    Attributes
+    ----------
+    left : str
+        What varies, with its intercept stated, e.g. "1 + x" or "0 + x".
+    groups : tuple of str
+        Columns whose combinations are the groups: ("a", "b") for a:b.
+    correlated : bool
+        False for the pieces of a `||` term.
+    text : str
+        The part of the formula it comes from, as the user wrote it.
+    position : int
+        0-based index of that part in the formula.
+    """
+
+    left: str
+    groups: tuple[str, ...]
+    correlated: bool
+    text: str
+    position: int
+    terms: TermList = field(repr=False, compare=False)
+    group_names: tuple[Name, ...] = field(repr=False, compare=False)
+
+    @property
+    def group(self) -> str:
+        """The group side in formula syntax, backticks where a name needs them."""
+        return ":".join(map(quote_name, self.groups))
+
+    def __str__(self) -> str:
+        return f"({self.left} | {self.group})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedFormula:
+    """A formula, read and checked, before it meets data.
+
+    Attributes
+    ----------
+    text : str
+        The formula as the user wrote it.
+    response : str
+        The response column.
+    response_function : str or None
+        Function applied to every score, e.g. "log".
+    fixed : str
+        Fixed part in formulaic's syntax, names in backticks where they need them.
+    bars : tuple of Bar
+        The random-effect terms.
+    """
+
+    text: str
+    response: str
+    response_function: str | None
+    fixed: str
+    bars: tuple[Bar, ...]
+    terms: TermList = field(repr=False, compare=False)
+    response_name: Name = field(repr=False, compare=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns but the response, in order of appearance."""
+        return tuple(dict.fromkeys(name.value for name in self.mentions()))
+
+    @property
+    def response_transform(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
+        """The function behind `response_function`, or None."""
+        return ELEMENTWISE[self.response_function] if self.response_function else None
+
+    def mentions(self) -> Iterator[Name]:
+        """Yield every use of a column on the right side with its place in the text."""
+        yield from self.terms.columns()
+        for bar in self.bars:
+            yield from bar.terms.columns()
+            yield from bar.group_names
+
+    def check_columns(self, available: Iterable[object]) -> None:
+        """Check that every column of the formula is in the table.
+
+        Parameters
+        ----------
+        available : iterable
+            The columns of the table.
+
+        Raises
+        ------
+        UnknownColumnError
+            Pointing to the first name that is not, with the nearest column.
+        """
+        columns = list(available)
+        known = set(columns)
+        for name in (self.response_name, *self.mentions()):
+            if name.value not in known:
+                message = unknown_column(name.value, columns, text=self.text, start=name.start, end=name.end)
+                raise UnknownColumnError(message)
+
+    def __str__(self) -> str:
+        response = quote_name(self.response)
+        left = f"{self.response_function}({response})" if self.response_function else response
+        return f"{left} ~ {' + '.join([self.fixed, *map(str, self.bars)])}"
+
+
+def parse_formula(text: str) -> ParsedFormula:
+    """Read a two-sided mixed-model formula.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"log(value) ~ algorithm * prior + (1 + algorithm | benchmark) + (1 | benchmark:seed)"``.
+        Names that are not plain words stand in backticks; a backtick inside them is doubled.
+
+    Returns
+    -------
+    ParsedFormula
+        The parts; `str()` of it is the canonical text, which reads back to the same parts.
+
+    Raises
+    ------
+    ArgumentError
+        If `text` is not a str.
+    FormulaError
+        If the text is not a formula, or calls a function that is not on the allow-list. The message points
+        into the text.
+
+    Notes
+    -----
+    Nothing is evaluated: the text is read by our own grammar, functions come from a fixed list, and columns
+    are only ever looked up by name.
+
+    References
+    ----------
+    .. [1] Bates, D., Maechler, M., Bolker, B., Walker, S. (2015). Fitting linear mixed-effects models using
+       lme4. Journal of Statistical Software 67(1). doi:10.18637/jss.v067.i01
+
+    Examples
+    --------
+    >>> parsed = parse_formula("value ~ algorithm + (budget || benchmark/seed)")
+    >>> print(parsed.fixed)
+    algorithm
+    >>> for bar in parsed.bars:
+    ...     print(bar)
+    (1 | benchmark)
+    (0 + budget | benchmark)
+    (1 | benchmark:seed)
+    (0 + budget | benchmark:seed)
+    """
+    if not isinstance(text, str):
+        raise ArgumentError(f"formula must be text like 'score ~ algorithm'; got {type(text).__name__}.")
+    if not text.strip():
+        raise FormulaError("the formula is empty; write 'response ~ terms', for example 'score ~ algorithm'.")
+    return _parse(text)
+
+
+@lru_cache(maxsize=512)
+def _parse(text: str) -> ParsedFormula:
+    tree = parse_tree(text)
+    response, response_function = check_response(tree.left, text)
+    response_name = tree.left if isinstance(tree.left, Name) else tree.left.arguments[0]  # type: ignore[union-attr]
+    fixed_sum, variations = _split(tree)
+    terms = _terms(fixed_sum, text)
+    bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
+    _check_repeats(bars, text)
+    parsed = ParsedFormula(
+        text=text,
+        response=response,
+        response_function=response_function,
+        fixed=str(fixed_sum),
+        bars=bars,
+        terms=terms,
+        response_name=response_name,  # type: ignore[arg-type]
+    )
+    for name in parsed.mentions():
+        if name.value == response:
+            message = f"the response '{response}' cannot also stand on the right side; remove it there."
+            raise FormulaError(point(message, text, name.start, name.end))
+    return parsed
+
+
+# fixed part and random-effect terms ------------------------------------------------------------------
+
+
+def _split(tree: Tree) -> tuple[Sum, list[Variation]]:
+    """Take the random-effect terms out of the sum; what remains is the fixed part."""
+    variations: list[Variation] = []
+    fixed = _without_bars(tree.right, variations, tree.text)
+    return fixed or Sum((("+", Constant(1, 0, 0)),)), variations
+
+
+def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:
+    kept: list[tuple[str, Node]] = []
+    for sign, item in node.items:
+        inside = list(_bars_in(item))
+        if not inside:
+            kept.append((sign, item))
+        elif sign == "-" or not isinstance(item, (Variation, Paren)):
+            message = "a random-effect term can only be added; join it to the other terms with '+'."
+            raise FormulaError(point(message, text, inside[0].start, inside[0].end))
+        elif isinstance(item, Variation):
+            found.append(item)
+        else:
+            rest = _without_bars(item.inner, found, text)
+            if rest is not None:
+                kept.append((sign, Paren(rest)))
+    return Sum(tuple(kept)) if kept else None
+
+
+def _bars_in(node: Node) -> Iterator[Variation]:
+    if isinstance(node, Variation):
+        yield node
+    elif isinstance(node, Sum):
+        for _, item in node.items:
+            yield from _bars_in(item)
+    elif isinstance(node, Paren):
+        yield from _bars_in(node.inner)
+    elif isinstance(node, Power):
+        yield from _bars_in(node.base)
+    elif isinstance(node, Chain):
+        yield from _bars_in(node.first)
+        for _, item in node.rest:
+            yield from _bars_in(item)
+
+
+def _terms(node: Sum, text: str) -> TermList:
+    terms = expand(node, text)
+    for atom in terms.atoms:
+        if isinstance(atom, Call):
+            check_call(atom, text)
+    return terms
+
+
+# short forms ----------------------------------------------------------------------------------------
+
+
+def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
+    """Write out `||` and `/`."""
+    nested = next((bar for _, item in variation.left.items for bar in _bars_in(item)), None)
+    if nested is not None:
+        message = "a random-effect term cannot stand inside another one."
+        raise FormulaError(point(message, text, nested.start, nested.end))
+    terms = _terms(variation.left, text)
+    if not terms.terms:
+        message = "nothing varies in this term; write (1 | group) for a random intercept."
+        raise FormulaError(point(message, text, variation.start, variation.end))
+    for groups in variation.groups:
+        _check_own_group(terms, groups, text)
+        for left, part in _parts(variation, terms):
+            yield Bar(
+                left=left,
+                groups=tuple(name.value for name in groups),
+                correlated=variation.correlated,
+                text=text[variation.start : variation.end],
+                position=variation.start,
+                terms=part,
+                group_names=groups,
+            )
+
+
+def _parts(variation: Variation, terms: TermList) -> Iterator[tuple[str, TermList]]:
+    if not variation.correlated:
+        for term in terms.terms:
+            yield (f"0 + {terms.label(term)}" if term else "1"), terms.only(term)
+    elif states_intercept(variation.left):
+        yield str(variation.left), terms
+    else:
+        yield f"1 + {variation.left}", terms
+
+
+def _check_own_group(terms: TermList, groups: tuple[Name, ...], text: str) -> None:
+    members = {name.value for name in groups}
+    for name in terms.columns():
+        if name.value in members:
+            message = f"'{name.value}' is a group of this term and cannot vary within itself; remove it."
+            raise FormulaError(point(message, text, name.start, name.end))
+
+
+def _check_repeats(bars: Iterable[Bar], text: str) -> None:
+    seen = set()
+    for bar in bars:
+        what = frozenset(frozenset(bar.terms.label((i,)) for i in term) for term in bar.terms.terms)
+        key = (what, frozenset(bar.groups))
+        if key in seen:
+            message = f"the random-effect term {bar} is in the formula twice; remove one."
+            raise FormulaError(point(message, text, bar.position, bar.position + len(bar.text)))
+        seen.add(key)

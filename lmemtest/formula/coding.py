@@ -1,0 +1,213 @@
+"""Atoms of a formula met with data: a factor with its contrasts, or a measure with its fitted transforms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmemtest.errors import DataError
+from lmemtest.formula.columns import Codes, Columns, Levels
+from lmemtest.formula.functions import columns_of, contrast_of, evaluate, levels_of
+from lmemtest.formula.pointing import listing, point
+from lmemtest.formula.syntax import Call, Name
+
+Array = NDArray[np.float64]
+Atom = Name | Call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Coding:
+    """A factor and its two codings.
+
+    Attributes
+    ----------
+    column : Name
+        The column.
+    levels : Levels
+        Levels of the fit.
+    full, contrasts : (n_levels, k) float
+        One row per level: all dummies, or one column less.
+    full_names, contrast_names : tuple of str
+        Names of their columns.
+    """
+
+    column: Name
+    levels: Levels
+    full: Array
+    contrasts: Array
+    full_names: tuple[str, ...]
+    contrast_names: tuple[str, ...]
+
+    def values(self, columns: Columns) -> Codes:
+        """Place a table's values among the levels."""
+        return columns.codes(self.column, self.levels)
+
+    def columns(self, codes: Codes, reduced: bool) -> Array:
+        """Code the values."""
+        return (self.contrasts if reduced else self.full)[codes]
+
+    def names(self, reduced: bool) -> tuple[str, ...]:
+        """Name the columns of `columns`."""
+        return self.contrast_names if reduced else self.full_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measure:
+    """A numeric column or expression, with the state of its stateful transforms."""
+
+    atom: Atom
+    state: dict[str, Any]
+    column_names: tuple[str, ...]
+    text: str
+
+    def values(self, columns: Columns) -> Array:
+        """Compute the expression for a table, as `(n, k)`."""
+        return _compute(self.atom, columns, self.state, None, self.text)
+
+    def columns(self, values: Array, reduced: bool) -> Array:  # noqa: ARG002 - a measure has one coding
+        """Return the values: a measure has one coding."""
+        return values
+
+    def names(self, reduced: bool) -> tuple[str, ...]:  # noqa: ARG002
+        """Name the columns of `columns`."""
+        return self.column_names
+
+
+def measure(atom: Atom, columns: Columns, weights: Array, state: dict[str, Any]) -> tuple[Measure, Array]:
+    """Fit a numeric atom.
+
+    Parameters
+    ----------
+    atom : Name or Call
+        The column or expression.
+    columns : Columns
+        The cells.
+    weights : (n,) float
+        Rows per cell.
+    state : dict
+        Shared by all atoms, so that the same transform in two terms is the same column.
+
+    Returns
+    -------
+    tuple
+        The fitted measure and its `(n, k)` values on the cells.
+    """
+    values = _compute(atom, columns, state, weights, columns.text)
+    name = atom.value if isinstance(atom, Name) else str(atom)
+    several = isinstance(atom, Call) and atom.function in ("poly", "bs")
+    names = tuple(f"{name}[{k + 1}]" for k in range(values.shape[1])) if several else (name,)
+    return Measure(atom=atom, state=state, column_names=names, text=columns.text), values
+
+
+def _compute(atom: Atom, columns: Columns, state: dict[str, Any], weights: Array | None, text: str) -> Array:
+    with np.errstate(all="ignore"):  # what is not finite is reported below, with names
+        values = np.asarray(evaluate(atom, columns, state, weights, text), dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    bad: NDArray[np.bool_] = np.any(~np.isfinite(values), axis=1)
+    if bad.any():
+        first = int(np.argmax(bad))
+        where = ", ".join(
+            f"{name.value} = {columns.numbers(name)[first]:g}"
+            for name in {name.value: name for name in columns_of(atom)}.values()
+        )
+        message = (
+            f"{atom} is not a finite number in {int(bad.sum())} of {len(bad)} rows of the table "
+            f"(first where {where}); change the expression or drop these rows."
+        )
+        raise DataError(point(message, text, atom.start, atom.end))
+    return values
+
+
+def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Codes]:
+    """Fit a factor: a column, or `C(column, contrast, levels=...)`.
+
+    Returns
+    -------
+    tuple
+        The coding and the codes of the cells.
+    """
+    if isinstance(atom, Name):
+        codes, levels = columns.factor(atom)
+        return _treatment(atom, atom.value, levels, 0), codes
+    column = atom.arguments[0]
+    if not isinstance(column, Name):
+        raise TypeError("C() without a column passed the check")
+    codes, levels = columns.factor(column)
+    wanted = levels_of(atom, columns.text)
+    if wanted is not None:
+        codes, levels = _reorder(atom, column, codes, levels, wanted, columns.text)
+    kind, options = contrast_of(atom, columns.text)
+    base = _base(atom, levels, options, columns.text)
+    if kind == "treatment":
+        return _treatment(column, str(atom), levels, base if base is not None else 0), codes
+    if kind == "SAS":
+        return _treatment(column, str(atom), levels, base if base is not None else len(levels) - 1), codes
+    return _contrasts(atom, column, levels, kind, options, columns.text), codes
+
+
+def _treatment(column: Name, name: str, levels: Levels, base: int) -> Coding:
+    dummies = np.eye(len(levels))
+    labels = [str(value) for value in levels.values]
+    return Coding(
+        column=column,
+        levels=levels,
+        full=dummies,
+        contrasts=np.delete(dummies, base, axis=1),
+        full_names=tuple(f"{name}[{label}]" for label in labels),
+        contrast_names=tuple(f"{name}[T.{label}]" for i, label in enumerate(labels) if i != base),
+    )
+
+
+def _base(call: Call, levels: Levels, options: dict[str, Any], text: str) -> int | None:
+    base = options.get("base")
+    if base is None:
+        return None
+    place = levels.places.get(base)
+    if place is None:
+        message = f"the base level {base!r} is not in the data. Levels: {listing(levels.labels())}."
+        raise DataError(point(message, text, call.start, call.end))
+    return place
+
+
+def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dict[str, Any], text: str) -> Coding:
+    """Take a contrast matrix from formulaic."""
+    plain = _treatment(column, str(call), levels, 0)
+    if len(levels) == 1:
+        matrix, fields, pattern = np.zeros((1, 0)), [], "{name}[{field}]"
+    else:
+        from formulaic.transforms.contrasts import ContrastsRegistry
+
+        values = list(levels.values)
+        try:
+            contrast = getattr(ContrastsRegistry, kind)(**options)
+            matrix = np.asarray(contrast.get_coding_matrix(values, reduced_rank=True), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            message = f"contrast '{kind}' with these options does not fit {len(levels)} levels; change them."
+            raise DataError(point(message, text, call.start, call.end)) from error
+        fields = list(contrast.get_coding_column_names(values, reduced_rank=True))
+        pattern = contrast.get_factor_format(values, reduced_rank=True)
+    return Coding(
+        column=column,
+        levels=levels,
+        full=plain.full,
+        contrasts=matrix,
+        full_names=plain.full_names,
+        contrast_names=tuple(pattern.format(name=str(call), field=field) for field in fields),
+    )
+
+
+def _reorder(
+    call: Call, column: Name, codes: Codes, levels: Levels, wanted: tuple[Any, ...], text: str
+) -> tuple[Codes, Levels]:
+    """Put the levels in the order of `levels=[...]`; listed levels that do not occur are dropped."""
+    missing = [value for value in levels.values if value not in wanted]
+    if missing or len(set(wanted)) < len(wanted):
+        problem = f"does not list {missing[0]!r}" if missing else "lists a level twice"
+        message = f"levels= {problem}; list every level of '{column.value}' once: {listing(levels.labels())}."
+        raise DataError(point(message, text, call.start, call.end))
+    ordered = Levels.of(levels.values[levels.places[value]] for value in wanted if value in levels.places)
+    place = np.array([ordered.places[value] for value in levels.values], dtype=np.intp)
+    return place[codes], ordered

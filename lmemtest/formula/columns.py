@@ -1,0 +1,225 @@
+"""One table as the formula sees it: each column once as a factor or as numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from lmemtest.errors import DataError, FormulaError, UnknownColumnError
+from lmemtest.formula.pointing import listing, point, unknown_column
+from lmemtest.formula.syntax import Name
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The levels of a factor, in order, with their place by value."""
+
+    values: tuple[Any, ...]
+    places: dict[Any, int]
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> Levels:
+        ordered = tuple(values)
+        return cls(ordered, {value: place for place, value in enumerate(ordered)})
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def labels(self) -> list[str]:
+        """Write the levels; whole numbers have no decimal point."""
+        return [level_label(value) for value in self.values]
+
+
+def level_label(value: Any) -> str:
+    """Write one level.
+
+    Examples
+    --------
+    >>> level_label(2.0), level_label(0.5), level_label("a")
+    ('2', '0.5', 'a')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return str(value)
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Number equal names, such as a column called "a:b" beside the interaction a:b.
+
+    Examples
+    --------
+    >>> distinct(["x", "a:b", "a:b"])
+    ('x', 'a:b', 'a:b (2)')
+    """
+    if len(set(names)) == len(names):
+        return tuple(names)
+    taken, seen, result = set(names), Counter[str](), []
+    for name in names:
+        seen[name] += 1
+        new, number = name, seen[name]
+        while seen[name] > 1 and (new := f"{name} ({number})") in taken:
+            number += 1
+        taken.add(new)
+        result.append(new)
+    return tuple(result)
+
+
+class Columns:
+    """Columns of a frame, read on demand and kept.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table.
+    text : str
+        The formula, for messages.
+    """
+
+    def __init__(self, frame: pd.DataFrame, text: str) -> None:
+        self.frame = frame
+        self.text = text
+        self._factors: dict[str, tuple[Codes, Levels]] = {}
+        self._numbers: dict[str, Array] = {}
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def series(self, name: Name) -> pd.Series:
+        """Look the column up."""
+        if name.value not in self.frame.columns:
+            raise UnknownColumnError(
+                unknown_column(name.value, self.frame.columns, text=self.text, start=name.start, end=name.end)
+            )
+        series = self.frame[name.value]
+        if isinstance(series, pd.DataFrame):
+            message = f"the table has {series.shape[1]} columns named '{name.value}'; rename all but one."
+            raise DataError(point(message, self.text, name.start, name.end))
+        return series
+
+    def is_numeric(self, name: Name) -> bool:
+        """Tell whether the column enters as numbers (not bool, text or categorical)."""
+        series = self.series(name)
+        kind = series.dtype
+        if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
+            message = f"'{name.value}' holds dates or durations; add it to the table as a number or as text."
+            raise DataError(point(message, self.text, name.start, name.end))
+        if pd.api.types.is_complex_dtype(kind):
+            message = f"'{name.value}' holds complex numbers; a formula takes real ones."
+            raise DataError(point(message, self.text, name.start, name.end))
+        return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+
+    def numbers(self, name: Name) -> Array:
+        """Read a column as floats; text and categories are refused."""
+        if name.value not in self._numbers:
+            self._numbers[name.value] = self._read_numbers(name)
+        return self._numbers[name.value]
+
+    def _read_numbers(self, name: Name) -> Array:
+        series = self.series(name)
+        if not self.is_numeric(name) and not pd.api.types.is_bool_dtype(series.dtype):
+            message = (
+                f"'{name.value}' (position {name.start + 1}) is used as a number but holds "
+                f"{'categories' if isinstance(series.dtype, pd.CategoricalDtype) else 'text'}; "
+                "use it as a factor, without a function, or give a numeric column."
+            )
+            raise FormulaError(point(message, self.text, name.start, name.end))
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        missing = int(np.count_nonzero(np.isnan(values)))
+        if missing:
+            raise self._missing(name, missing)
+        return values
+
+    def factor(self, name: Name) -> tuple[Codes, Levels]:
+        """Read a column as a factor: codes and the levels that occur, in order."""
+        if name.value not in self._factors:
+            self._factors[name.value] = self._read_factor(name)
+        return self._factors[name.value]
+
+    def _read_factor(self, name: Name) -> tuple[Codes, Levels]:
+        series = self.series(name)
+        if isinstance(series.dtype, pd.CategoricalDtype):
+            codes, values = series.cat.codes.to_numpy().astype(np.intp), series.cat.categories
+            order = np.arange(len(values))
+        else:
+            codes, values = self._factorize(name)
+            order = self._order(values, name)
+        missing = int(np.count_nonzero(codes < 0))
+        if missing:
+            raise self._missing(name, missing)
+        occurs = np.bincount(codes, minlength=len(values)) > 0
+        order = order[occurs[order]]
+        place = np.zeros(len(values), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        listed = values.tolist()
+        return place[codes], Levels.of(listed[i] for i in order)
+
+    def _factorize(self, name: Name) -> tuple[Codes, pd.Index]:
+        try:
+            codes, values = pd.factorize(self.series(name))
+        except TypeError as error:  # lists, dicts: not hashable
+            message = f"'{name.value}' holds values that cannot be levels; make it text or numbers."
+            raise DataError(point(message, self.text, name.start, name.end)) from error
+        return codes, pd.Index(values)
+
+    def _order(self, values: Any, name: Name) -> NDArray[np.intp]:
+        listed = values.tolist()
+        try:
+            return np.array(sorted(range(len(listed)), key=listed.__getitem__), dtype=np.intp)
+        except TypeError as error:
+            kinds = sorted({type(value).__name__ for value in listed})
+            message = (
+                f"'{name.value}' mixes values that cannot be ordered ({', '.join(kinds)}); "
+                "make it one type, for example with .astype(str)."
+            )
+            raise DataError(point(message, self.text, name.start, name.end)) from error
+
+    def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Codes:
+        """Place the values among known levels.
+
+        Parameters
+        ----------
+        name : Name
+            The column.
+        levels : Levels
+            The levels of the fit.
+        unknown : bool
+            Code new levels as -1 instead of raising.
+
+        Raises
+        ------
+        DataError
+            Naming a level that the fit has not seen.
+        """
+        codes, values = self._factorize(name)
+        if np.any(codes < 0) and not unknown:
+            raise self._missing(name, int(np.count_nonzero(codes < 0)))
+        listed = values.tolist()
+        places = np.array([_place(levels, value) for value in listed] + [-1], dtype=np.intp)
+        new = [value for value, place in zip(listed, places, strict=False) if place < 0]
+        if new and not unknown:
+            message = (
+                f"column '{name.value}' has the level {new[0]!r}, which the fit has not seen. "
+                f"Levels: {listing(levels.labels())}."
+            )
+            raise DataError(point(message, self.text, name.start, name.end))
+        return places[codes]  # a missing value has code -1 and so takes the last entry, -1
+
+    def _missing(self, name: Name, count: int) -> DataError:
+        message = (
+            f"column '{name.value}' has {count} missing value{'s' if count > 1 else ''}; "
+            "drop these rows or fill them before the fit."
+        )
+        return DataError(point(message, self.text, name.start, name.end))
+
+
+def _place(levels: Levels, value: Any) -> int:
+    return levels.places.get(value, -1) if isinstance(value, Hashable) else -1

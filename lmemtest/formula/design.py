@@ -1,0 +1,335 @@
+"""Formula and cells -> the matrices of the model: X, and basis and group codes of each random-effect term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.formula.bars import Bar, ParsedFormula
+from lmemtest.formula.coding import Atom, Coding, Measure, code_factor, measure
+from lmemtest.formula.columns import Codes, Columns, distinct
+from lmemtest.formula.functions import columns_of
+from lmemtest.formula.grouping import Grouping, group_rows
+from lmemtest.formula.syntax import Call, Name
+from lmemtest.formula.terms import Scoped, TermList, scope
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Block:
+    """The columns of one list of terms, as a recipe that can be run on any table.
+
+    Attributes
+    ----------
+    terms : TermList
+        The terms.
+    scoped : tuple
+        Per term the products of coded atoms (see `terms.scope`).
+    atoms : tuple of Coding or Measure
+        The atoms, fitted.
+    names : tuple of str
+        Column names.
+    slices : tuple of (str, slice)
+        Term label and its columns.
+    """
+
+    terms: TermList
+    scoped: tuple[tuple[Scoped, ...], ...]
+    atoms: tuple[Coding | Measure, ...]
+    names: tuple[str, ...]
+    slices: tuple[tuple[str, slice], ...]
+
+    def matrix(self, columns: Columns) -> Array:
+        """Compute the columns for a table."""
+        values = {i: self.atoms[i].values(columns) for i in {i for term in self.terms.terms for i in term}}
+        return self.assemble(values, len(columns))
+
+    def assemble(self, values: dict[int, Any], n: int) -> Array:
+        """Put the columns together from the values of the atoms."""
+        matrix = np.empty((n, len(self.names)))
+        position = 0
+        for term in self.scoped:
+            for product in term:
+                parts = [self.atoms[i].columns(values[i], reduced) for i, reduced in product]
+                block = reduce(_rowwise, parts) if parts else np.ones((n, 1))
+                matrix[:, position : position + block.shape[1]] = block
+                position += block.shape[1]
+        return matrix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RandomDesign:
+    """One random-effect term on the cells.
+
+    Attributes
+    ----------
+    label : str
+        For example "(1 + algorithm | benchmark)".
+    group : str
+        For example "benchmark:seed".
+    names : tuple of str
+        Names of the basis columns, e.g. ("Intercept", "algorithm[T.PB]").
+    basis : (n_cells, k) float
+        What varies by group.
+    codes : (n_cells,) int
+        Group of each cell, 0 to len(levels) - 1.
+    levels : tuple of str
+        Labels of the groups that occur, "a:1" for an interaction, ordered by the first factor, then the next.
+    """
+
+    label: str
+    group: str
+    names: tuple[str, ...]
+    basis: Array
+    codes: Codes
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Design:
+    """The matrices of a mixed model on its cells, and how to compute them for new data.
+
+    Attributes
+    ----------
+    parsed : ParsedFormula
+        The formula.
+    X : (n_cells, p) float
+        Fixed-effect columns; not reduced to full rank.
+    x_names : tuple of str
+        Their names, e.g. ("Intercept", "algorithm[T.PB]", "algorithm[T.PB]:prior[T.bad]").
+    random : tuple of RandomDesign
+        The random-effect terms.
+    factors : dict
+        Categorical columns of the fixed part -> their levels in order.
+    numeric : dict
+        Numeric columns of the fixed part -> their mean over rows.
+    terms : tuple of (str, slice)
+        Label of each fixed term ("Intercept", "a", "a:b") and its columns in X.
+    """
+
+    parsed: ParsedFormula
+    X: Array
+    x_names: tuple[str, ...]
+    random: tuple[RandomDesign, ...]
+    factors: dict[str, tuple[Any, ...]]
+    numeric: dict[str, float]
+    terms: tuple[tuple[str, slice], ...]
+    fixed_block: Block = field(repr=False)
+    random_blocks: tuple[tuple[Block, Grouping], ...] = field(repr=False)
+
+    def rows(self, frame: pd.DataFrame) -> Array:
+        """Fixed-effect rows for new data in the coding of the fit.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Has the columns of the fixed part; others are ignored.
+
+        Returns
+        -------
+        (m, p) float
+            Columns as in `X`.
+
+        Raises
+        ------
+        UnknownColumnError
+            If a column is missing.
+        DataError
+            For a level that the fit has not seen or a missing value.
+        """
+        return self.fixed_block.matrix(Columns(frame, self.parsed.text))
+
+    def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Codes]:
+        """Basis and group codes of one random-effect term for new data.
+
+        Parameters
+        ----------
+        term_index : int
+            Position in `random`.
+        frame : pandas.DataFrame
+            Has the columns of the term.
+
+        Returns
+        -------
+        basis : (m, k) float
+            Columns as in `random[term_index].basis`.
+        codes : (m,) int
+            Positions in `random[term_index].levels`, -1 for a group that the fit has not seen.
+        """
+        if not 0 <= term_index < len(self.random_blocks):
+            raise ArgumentError(
+                f"term_index must be from 0 to {len(self.random_blocks) - 1}, the random-effect terms of "
+                f"the formula; got {term_index}."
+            )
+        block, grouping = self.random_blocks[term_index]
+        columns = Columns(frame, self.parsed.text)
+        return block.matrix(columns), grouping.codes(columns)
+
+
+def build_design(parsed: ParsedFormula, cells_frame: pd.DataFrame, counts: NDArray[Any]) -> Design:
+    """Compute the matrices of a formula on a table of cells.
+
+    Parameters
+    ----------
+    parsed : ParsedFormula
+        From `parse_formula`.
+    cells_frame : pandas.DataFrame
+        One row per cell with the columns of the formula (the response is not used).
+    counts : (n_cells,) array
+        Rows per cell, positive. Means, standard deviations, polynomials and knots are those of the rows.
+
+    Returns
+    -------
+    Design
+        The matrices.
+
+    Raises
+    ------
+    UnknownColumnError, FormulaError
+        For a name or a use of a column that the table does not support, with its place in the formula.
+    DataError
+        For missing values, or functions that are not finite on the data.
+
+    Examples
+    --------
+    >>> from lmemtest.formula import parse_formula
+    >>> cells = pd.DataFrame({"algorithm": ["HB", "PB", "HB", "PB"], "benchmark": ["a", "a", "b", "b"]})
+    >>> design = build_design(parse_formula("value ~ algorithm + (1 | benchmark)"), cells, np.ones(4))
+    >>> design.x_names
+    ('Intercept', 'algorithm[T.PB]')
+    >>> design.random[0].label, design.random[0].levels
+    ('(1 | benchmark)', ('a', 'b'))
+    """
+    weights = _check_counts(counts, len(cells_frame))
+    columns = Columns(cells_frame, parsed.text)
+    fitted: dict[str, tuple[Coding | Measure, Any]] = {}
+    state: dict[str, Any] = {}
+    fixed, X = _fit_block(parsed.terms, columns, weights, fitted, state)
+    random, blocks = [], []
+    for bar in parsed.bars:
+        design, block, grouping = _fit_bar(bar, columns, weights, fitted, state)
+        random.append(design)
+        blocks.append((block, grouping))
+    factors, numeric = _roles(fixed, columns, weights)
+    return Design(
+        parsed=parsed,
+        X=X,
+        x_names=fixed.names,
+        random=tuple(random),
+        factors=factors,
+        numeric=numeric,
+        terms=fixed.slices,
+        fixed_block=fixed,
+        random_blocks=tuple(blocks),
+    )
+
+
+def _check_counts(counts: NDArray[Any], n: int) -> Array:
+    weights = np.asarray(counts, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ArgumentError(f"counts must have one entry per cell ({n}); got the shape {weights.shape}.")
+    if n == 0:
+        raise DataError("the table has no rows, so there is nothing to fit; check the filters before it.")
+    if not np.all(weights > 0) or not np.all(np.isfinite(weights)):
+        raise ArgumentError("counts must be positive and finite; drop cells without rows.")
+    return weights
+
+
+def _fit_bar(
+    bar: Bar,
+    columns: Columns,
+    weights: Array,
+    fitted: dict[str, tuple[Coding | Measure, Any]],
+    state: dict[str, Any],
+) -> tuple[RandomDesign, Block, Grouping]:
+    block, basis = _fit_block(bar.terms, columns, weights, fitted, state)
+    grouping, codes = group_rows(bar.group_names, columns)
+    design = RandomDesign(
+        label=str(bar), group=bar.group, names=block.names, basis=basis, codes=codes, levels=grouping.labels
+    )
+    return design, block, grouping
+
+
+def _fit_block(
+    terms: TermList,
+    columns: Columns,
+    weights: Array,
+    fitted: dict[str, tuple[Coding | Measure, Any]],
+    state: dict[str, Any],
+) -> tuple[Block, Array]:
+    """Fit the atoms that are new, then name and fill the columns."""
+    pairs = [_fit_atom(atom, columns, weights, fitted, state) for atom in terms.atoms]
+    atoms = tuple(pair[0] for pair in pairs)
+    scoped = scope(terms.terms, [isinstance(atom, Coding) for atom in atoms])
+    names: list[str] = []
+    slices = []
+    for term, products in zip(terms.terms, scoped, strict=True):
+        start = len(names)
+        for product in products:
+            names += _product_names([atoms[i].names(reduced) for i, reduced in product])
+        label = ":".join(_plain(terms.atoms[i]) for i in term) if term else "Intercept"
+        slices.append((label, slice(start, len(names))))
+    block = Block(
+        terms=terms,
+        scoped=tuple(map(tuple, scoped)),
+        atoms=atoms,
+        names=distinct(names),
+        slices=tuple(slices),
+    )
+    return block, block.assemble({i: pair[1] for i, pair in enumerate(pairs)}, len(columns))
+
+
+def _fit_atom(
+    atom: Atom,
+    columns: Columns,
+    weights: Array,
+    fitted: dict[str, tuple[Coding | Measure, Any]],
+    state: dict[str, Any],
+) -> tuple[Coding | Measure, Any]:
+    key = str(atom)
+    if key not in fitted:
+        factor = atom.function == "C" if isinstance(atom, Call) else not columns.is_numeric(atom)
+        fitted[key] = code_factor(atom, columns) if factor else measure(atom, columns, weights, state)
+    return fitted[key]
+
+
+def _product_names(parts: Sequence[Sequence[str]]) -> list[str]:
+    """Join names as formulaic does: the first factor varies fastest."""
+    names = [""]
+    for position, part in enumerate(parts):
+        names = [f"{left}:{right}" if position else right for right in part for left in names]
+    return names if parts else ["Intercept"]
+
+
+def _rowwise(left: Array, right: Array) -> Array:
+    """Products of all pairs of columns, left varying fastest."""
+    return (right[:, :, None] * left[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1])
+
+
+def _plain(atom: Atom) -> str:
+    return atom.value if isinstance(atom, Name) else str(atom)
+
+
+def _roles(block: Block, columns: Columns, weights: Array) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
+    """Sort the columns of the fixed part into factors and numbers."""
+    factors: dict[str, tuple[Any, ...]] = {}
+    numbers: dict[str, float] = {}
+    used = dict.fromkeys(i for term in block.terms.terms for i in term)
+    for i in used:
+        atom = block.atoms[i]
+        if isinstance(atom, Coding):
+            factors.setdefault(atom.column.value, atom.levels.values)
+    for i in used:
+        if isinstance(block.atoms[i], Measure):
+            for name in columns_of(block.terms.atoms[i]):
+                if name.value not in factors:
+                    numbers[name.value] = float(weights @ columns.numbers(name) / weights.sum())
+    return factors, numbers

@@ -1,0 +1,406 @@
+"""The functions a formula may call, and nothing else: what they take and what they compute.
+
+A call is checked when the formula is read (`check_call`), so that a formula which passes never reaches a
+name outside the lists below. Evaluation walks our own syntax tree; no text is ever run as code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmemtest.errors import DataError, FormulaError
+from lmemtest.formula import smooth
+from lmemtest.formula.pointing import did_you_mean, point
+from lmemtest.formula.syntax import Binary, Call, Expression, Group, Literal, Name, Sequence, Unary
+
+Array = NDArray[np.float64]
+
+ELEMENTWISE: dict[str, Callable[[Array], Array]] = {
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "square": np.square,
+}
+# stateful function -> its options, in the order in which they may be given without a name
+STATEFUL: dict[str, tuple[str, ...]] = {
+    "center": (),
+    "scale": ("center", "scale"),
+    "poly": ("degree", "raw"),
+    "bs": ("df", "knots", "degree", "lower_bound", "upper_bound"),
+}
+SEVERAL_COLUMNS = ("poly", "bs")
+# contrast -> (name in formulaic's registry, options in order)
+CONTRASTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "contr.treatment": ("treatment", ("base",)),
+    "contr.SAS": ("SAS", ("base",)),
+    "contr.sum": ("sum", ()),
+    "contr.helmert": ("helmert", ("reverse", "scale")),
+    "contr.diff": ("diff", ("backward",)),
+    "contr.poly": ("poly", ("scores",)),
+    "Treatment": ("treatment", ("reference",)),
+    "Sum": ("sum", ()),
+    "Helmert": ("helmert", ()),
+    "Diff": ("diff", ()),
+    "Poly": ("poly", ("scores",)),
+}
+ALLOWED = (*ELEMENTWISE, "pow", "I", "C", *STATEFUL)
+_ELSEWHERE = {
+    "offset": "offsets are not supported; subtract the known part from the response.",
+    "factor": "write C(column) for a column that is to be taken as a factor.",
+    "as.factor": "write C(column) for a column that is to be taken as a factor.",
+    "standardize": "write scale(column).",
+    "ns": "write bs(column, df=...) for a spline.",
+    "cr": "write bs(column, df=...) for a spline.",
+}
+
+
+class Numbers(Protocol):
+    """Where evaluation finds its columns."""
+
+    def numbers(self, name: Name) -> Array:
+        """Return the column as floats, or raise an error that points to `name`."""
+        ...
+
+
+# checking -------------------------------------------------------------------------------------------
+
+
+def columns_of(node: Expression) -> Iterator[Name]:
+    """Yield the columns an expression reads, in order of appearance."""
+    if isinstance(node, Name):
+        yield node
+    elif isinstance(node, Unary):
+        yield from columns_of(node.operand)
+    elif isinstance(node, Binary):
+        yield from columns_of(node.left)
+        yield from columns_of(node.right)
+    elif isinstance(node, Group):
+        yield from columns_of(node.inner)
+    elif isinstance(node, Call):
+        # only the first argument of C and of the stateful functions is data, the others are options
+        data = node.arguments[:1] if node.function == "C" or node.function in STATEFUL else node.arguments
+        for argument in data:
+            yield from columns_of(argument)
+
+
+def check_call(call: Call, text: str) -> None:
+    """Refuse a call that is not on the allow-list or is not called as it should be.
+
+    Parameters
+    ----------
+    call : Call
+        A call that is a term of the formula.
+    text : str
+        The formula, for the message.
+
+    Raises
+    ------
+    FormulaError
+        Naming the function, the rule and the place.
+    """
+    if call.function == "C":
+        _check_factor(call, text)
+    else:
+        _check_numeric(call, text, outermost=True)
+
+
+def check_response(node: Expression, text: str) -> tuple[str, str | None]:
+    """Read the left side: a column or an elementwise function of one column.
+
+    Returns
+    -------
+    tuple
+        Column name and function name (None without one).
+    """
+    if isinstance(node, Name):
+        return node.value, None
+    allowed = ", ".join(ELEMENTWISE)
+    if isinstance(node, Call):
+        argument = node.arguments[0] if len(node.arguments) == 1 and not node.keywords else None
+        if node.function in ELEMENTWISE and isinstance(argument, Name):
+            return argument.value, node.function
+        if node.function not in ELEMENTWISE:
+            message = f"function '{node.function}' is not allowed for the response; allowed: {allowed}."
+            raise _error(message, text, node.start, node.name_end)
+    message = (
+        f"the response is one column or a function of one column ({allowed}); "
+        "add anything else to the table as a column."
+    )
+    raise _error(message, text, node.start, node.end)
+
+
+def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> None:
+    if isinstance(node, Unary):
+        _check_numeric(node.operand, text)
+    elif isinstance(node, Binary):
+        _check_numeric(node.left, text)
+        _check_numeric(node.right, text)
+    elif isinstance(node, Group):
+        _check_numeric(node.inner, text)
+    elif isinstance(node, Sequence) or (isinstance(node, Literal) and not _is_number(node.value)):
+        raise _error(f"{node} is not a number; arithmetic takes columns and numbers.", text, node.start, node.end)
+    elif isinstance(node, Call):
+        _check_function(node, text, outermost)
+
+
+def _check_function(call: Call, text: str, outermost: bool) -> None:
+    name = call.function
+    if name == "C":
+        raise _error("C(...) makes a factor, which no other function takes.", text, call.start, call.end)
+    if name not in ALLOWED:
+        raise _refused(call, text)
+    if name in SEVERAL_COLUMNS and not outermost:
+        message = f"{name}(...) gives several columns and cannot stand inside another function; make it a term."
+        raise _error(message, text, call.start, call.end)
+    if name in STATEFUL:
+        _options(call, text, STATEFUL[name])
+        _check_numeric(call.arguments[0], text)
+    else:
+        wanted = 2 if name == "pow" else 1
+        if len(call.arguments) != wanted or call.keywords:
+            message = f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name."
+            raise _error(message, text, call.start, call.end)
+        for argument in call.arguments:
+            _check_numeric(argument, text)
+    if not any(columns_of(call)):
+        raise _error(f"{call} uses no column, so it is the same in every row.", text, call.start, call.end)
+
+
+def _refused(call: Call, text: str) -> FormulaError:
+    advice = _ELSEWHERE.get(call.function)
+    hint = f" {advice[0].upper()}{advice[1:]}" if advice else did_you_mean(call.function, ALLOWED)
+    message = f"function '{call.function}' is not allowed. Allowed: {', '.join(ALLOWED)}.{hint}"
+    return _error(message, text, call.start, call.name_end)
+
+
+def _check_factor(call: Call, text: str) -> None:
+    if not call.arguments or not isinstance(call.arguments[0], Name):
+        message = "C() takes a column first, for example C(algorithm, contr.sum)."
+        raise _error(message, text, call.start, call.end)
+    contrast_of(call, text)
+    levels_of(call, text)
+
+
+def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:
+    """Read the contrast of `C(...)`: its name in formulaic's registry and its options."""
+    given = list(call.arguments[1:]) + [value for name, value in call.keywords if name in ("contr", "contrasts")]
+    if len(given) > 1:
+        raise _error("C() takes one contrast.", text, given[1].start, given[1].end)
+    unknown = [name for name, _ in call.keywords if name not in ("contr", "contrasts", "levels", "base")]
+    if unknown:
+        message = f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base."
+        raise _error(message, text, call.start, call.end)
+    base = {name: _constant(value, text) for name, value in call.keywords if name == "base"}
+    if not given:
+        return "treatment", base
+    node = given[0]
+    name = node.value if isinstance(node, Name) else node.function if isinstance(node, Call) else None
+    if name not in CONTRASTS or name is None:
+        hint = did_you_mean(str(name), list(CONTRASTS))
+        message = f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}"
+        raise _error(message, text, node.start, node.end)
+    registered, options = CONTRASTS[name]
+    values = _options(node, text, options, first=0) if isinstance(node, Call) else {}
+    values = {("base" if key == "reference" else key): value for key, value in values.items()} | base
+    if base and registered not in ("treatment", "SAS"):
+        raise _error(f"{name} has no base level; remove base=.", text, call.start, call.end)
+    return registered, values
+
+
+def levels_of(call: Call, text: str) -> tuple[Any, ...] | None:
+    """Read `levels=[...]` of `C(...)`."""
+    for name, value in call.keywords:
+        if name == "levels":
+            if not isinstance(value, Sequence) or not value.items:
+                message = 'levels= takes a list, for example levels=["b", "a"].'
+                raise _error(message, text, value.start, value.end)
+            return tuple(_constant(item, text) for item in value.items)
+    return None
+
+
+def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> dict[str, Any]:
+    """Constant options of a call, by name; the first `first` arguments are data."""
+    if len(call.arguments) < first:
+        message = f"{call.function}() takes a column or an expression first."
+        raise _error(message, text, call.start, call.end)
+    given = call.arguments[first:]
+    takes = f"takes {', '.join(names)}" if names else "takes no options"
+    if len(given) > len(names):
+        extra = given[len(names)]
+        raise _error(f"{call.function}() {takes}; there is one argument too many.", text, extra.start, extra.end)
+    values = {name: _constant(value, text) for name, value in zip(names, given, strict=False)}
+    for name, node in call.keywords:
+        if name not in names or name in values:
+            problem = "is given twice" if name in values else "is unknown"
+            message = f"{call.function}() {takes}; argument '{name}' {problem}."
+            raise _error(message, text, node.start, node.end)
+        values[name] = _constant(node, text)
+    return values
+
+
+def _constant(node: Expression, text: str) -> Any:
+    if isinstance(node, Literal):
+        return node.value
+    if isinstance(node, Unary) and isinstance(node.operand, Literal) and _is_number(node.operand.value):
+        return -node.operand.value if node.operator == "-" else node.operand.value  # type: ignore[operator]
+    if isinstance(node, Sequence):
+        return tuple(_constant(item, text) for item in node.items)
+    message = f"{node} is not a constant; options are numbers, texts, True, False or lists of these."
+    raise _error(message, text, node.start, node.end)
+
+
+# evaluation -----------------------------------------------------------------------------------------
+
+
+def evaluate(node: Expression, columns: Numbers, state: dict[str, Any], counts: Array | None, text: str) -> Array:
+    """Compute a checked expression.
+
+    Parameters
+    ----------
+    node : Expression
+        A column or a call that passed `check_call`.
+    columns : Numbers
+        The table.
+    state : dict
+        Fitted transforms by their canonical text; filled when `counts` are given, read otherwise.
+    counts : (n,) float or None
+        Rows per table row while fitting, None for new data.
+    text : str
+        The formula, for messages.
+
+    Returns
+    -------
+    (n,) or (n, k) float
+        May hold NaN or infinities (log of a negative number); the caller reports these.
+    """
+
+    def value(inner: Expression) -> Any:
+        return evaluate(inner, columns, state, counts, text)
+
+    if isinstance(node, Name):
+        return columns.numbers(node)
+    if isinstance(node, Literal):
+        return np.float64(node.value)  # type: ignore[arg-type, return-value]
+    if isinstance(node, Group):
+        return value(node.inner)
+    if isinstance(node, Unary):
+        return -value(node.operand) if node.operator == "-" else value(node.operand)
+    if isinstance(node, Binary):
+        return _arithmetic(node.operator, value(node.left), value(node.right))
+    if isinstance(node, Call):
+        if node.function in STATEFUL:
+            return _transform(node, value(node.arguments[0]), state, counts, text)
+        if node.function == "pow":
+            return _arithmetic("**", value(node.arguments[0]), value(node.arguments[1]))
+        inner_value = value(node.arguments[0])
+        return inner_value if node.function == "I" else ELEMENTWISE[node.function](inner_value)
+    raise TypeError(f"{type(node).__name__} has no value")  # check_call lets none of these through
+
+
+def _arithmetic(operator: str, left: Array, right: Array) -> Array:
+    operations: dict[str, Callable[[Array, Array], Array]] = {
+        "+": np.add,
+        "-": np.subtract,
+        "*": np.multiply,
+        "/": np.divide,
+        "**": np.power,
+    }
+    return operations[operator](left, right)
+
+
+def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None, text: str) -> Array:
+    key = str(call)
+    if counts is not None and key not in state:
+        if not np.all(np.isfinite(x)):
+            return np.full(len(x), np.nan)  # reported by the caller, which knows the columns
+        state[key] = _fit(call, x, counts, text)
+    return state[key](x)
+
+
+def _fit(call: Call, x: Array, counts: Array, text: str) -> Callable[[Array], Array]:
+    options = _options(call, text, STATEFUL[call.function])
+    if call.function == "center":
+        return smooth.fit_affine(x, counts, True, False)
+    if call.function == "scale":
+        return _fit_scale(call, x, counts, options, text)
+    if call.function == "poly":
+        return _fit_poly(call, x, counts, options, text)
+    return _fit_bs(call, x, counts, options, text)
+
+
+def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Affine:
+    for name, option in options.items():
+        if not isinstance(option, (bool, int, float)):
+            raise _error(f"{name}= of scale() is True, False or a number, not {option!r}.", text, call.start, call.end)
+    fitted = smooth.fit_affine(x, counts, options.get("center", True), options.get("scale", True))
+    if fitted.width == 0:
+        message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
+        raise DataError(point(message, text, call.start, call.end))
+    return fitted
+
+
+def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> Any:
+    degree = options.get("degree", 1)
+    if not _is_whole(degree) or degree < 1:
+        raise _error(f"the degree of poly() is a whole number from 1, not {degree!r}.", text, call.start, call.end)
+    if not isinstance(options.get("raw", False), bool):
+        raise _error("raw= of poly() is True or False.", text, call.start, call.end)
+    if options.get("raw", False):
+        return smooth.Powers(degree)
+    distinct = len(np.unique(x))
+    if degree >= distinct:
+        message = (
+            f"poly() of degree {degree} needs more than {degree} distinct values, and {call.arguments[0]} "
+            f"has {distinct}; lower the degree."
+        )
+        raise DataError(point(message, text, call.start, call.end))
+    return smooth.fit_polynomial(x, counts, degree)
+
+
+def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Spline:
+    degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
+    if not _is_whole(degree) or degree < 1:
+        raise _error(f"the degree of bs() is a whole number from 1, not {degree!r}.", text, call.start, call.end)
+    if knots is not None and not isinstance(knots, tuple):
+        knots = (knots,)
+    if knots is not None and not all(_is_number(knot) for knot in knots):
+        raise _error("knots= of bs() takes numbers, for example knots=[1, 10].", text, call.start, call.end)
+    if df is not None and (not _is_whole(df) or df < degree):
+        message = f"df= of bs() is a whole number from the degree ({degree}), not {df!r}."
+        raise _error(message, text, call.start, call.end)
+    if df is not None and knots is not None:
+        raise _error("bs() takes df= or knots=, not both.", text, call.start, call.end)
+    lower, upper = options.get("lower_bound"), options.get("upper_bound")
+    if not all(bound is None or _is_number(bound) for bound in (lower, upper)):
+        raise _error("lower_bound= and upper_bound= of bs() are numbers.", text, call.start, call.end)
+    low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
+    if not low < high or not all(low < knot < high for knot in knots or ()):
+        message = f"bs() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
+        raise DataError(point(message, text, call.start, call.end))
+    fitted = smooth.fit_spline(
+        x, counts, n_inner=(df or degree) - degree, inner=knots, degree=degree, lower=lower, upper=upper
+    )
+    if not all(low < knot < high for knot in fitted.knots[degree + 1 : -degree - 1]):
+        message = f"so many rows share a value that a knot of {call} falls on its boundary; give knots=[...]."
+        raise DataError(point(message, text, call.start, call.end))
+    return fitted
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _error(message: str, text: str, start: int, end: int) -> FormulaError:
+    return FormulaError(point(message, text, start, end))

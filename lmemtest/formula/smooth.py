@@ -1,0 +1,185 @@
+"""Stateful transforms with row weights: centre, scale, orthogonal polynomials and B-splines.
+
+Every fit takes the distinct values `x` and how many rows `counts` carry each, and gives what the same
+transform gives on the rows themselves, to rounding. A fitted object maps new values without refitting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """`(x - shift) / width`."""
+
+    shift: float
+    width: float
+
+    def __call__(self, x: Array) -> Array:
+        return (x - self.shift) / self.width
+
+
+def fit_affine(x: Array, counts: Array, center: bool | float, scale: bool | float) -> Affine:
+    """Centre at the mean and divide by the standard deviation (n - 1), as R's `scale`.
+
+    Parameters
+    ----------
+    x, counts : (n,) float
+        Values and how many rows carry each.
+    center, scale : bool or float
+        A number is used as it is; without centring the width is the root mean square, as in R.
+
+    Returns
+    -------
+    Affine
+        The fitted map. A constant `x` gives width 0, which the caller reports.
+    """
+    shift = float(counts @ x / counts.sum()) if center is True else float(center)
+    if scale is True:
+        width = float(np.sqrt(counts @ (x - shift) ** 2 / max(counts.sum() - 1.0, 1.0)))
+    else:
+        width = 1.0 if scale is False else float(scale)
+    return Affine(shift, width)
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """Polynomials orthonormal over rows, by their three-term recurrence.
+
+    p_0 = 1,  p_1 = x - a_1,  p_{k+1} = (x - a_{k+1}) p_k - (n_k / n_{k-1}) p_{k-1},
+    with n_k the sum of p_k^2 over rows; column k is p_k / sqrt(n_k).
+    """
+
+    alpha: tuple[float, ...]
+    norm2: tuple[float, ...]
+
+    def __call__(self, x: Array) -> Array:
+        previous, current = np.zeros_like(x), np.ones_like(x)
+        columns = []
+        for k, alpha in enumerate(self.alpha):
+            ratio = self.norm2[k] / self.norm2[k - 1] if k else 0.0
+            previous, current = current, (x - alpha) * current - ratio * previous
+            columns.append(current / np.sqrt(self.norm2[k + 1]))
+        return np.column_stack(columns)
+
+
+def fit_polynomial(x: Array, counts: Array, degree: int) -> Polynomial:
+    """Fit R's `poly(x, degree)` (Kennedy & Gentle 1980, pp. 343-344) by the Stieltjes procedure.
+
+    Parameters
+    ----------
+    x, counts : (n,) float
+        Values and how many rows carry each.
+    degree : int
+        At least 1 and below the number of distinct values (checked by the caller).
+
+    Returns
+    -------
+    Polynomial
+        Leading coefficients are positive, as in R.
+    """
+    alpha, norm2 = [], [float(counts.sum())]
+    previous, current = np.zeros_like(x), np.ones_like(x)
+    for k in range(degree):
+        alpha.append(float(counts @ (x * current**2)) / norm2[-1])
+        ratio = norm2[k] / norm2[k - 1] if k else 0.0
+        previous, current = current, (x - alpha[-1]) * current - ratio * previous
+        norm2.append(float(counts @ current**2))
+    return Polynomial(tuple(alpha), tuple(norm2))
+
+
+@dataclass(frozen=True, slots=True)
+class Powers:
+    """The raw powers x, x**2, ..., x**degree."""
+
+    degree: int
+
+    def __call__(self, x: Array) -> Array:
+        return np.column_stack([x**k for k in range(1, self.degree + 1)])
+
+
+@dataclass(frozen=True, slots=True)
+class Spline:
+    """B-spline basis without its first column; outside the boundary the end polynomials continue."""
+
+    knots: tuple[float, ...]
+    degree: int
+
+    def __call__(self, x: Array) -> Array:
+        knots, degree = np.asarray(self.knots), self.degree
+        last = len(knots) - degree - 2
+        interval = np.clip(np.searchsorted(knots, x, side="right") - 1, degree, last)
+        basis = np.zeros((len(knots) - 1, len(x)))
+        basis[interval, np.arange(len(x))] = 1.0
+        for order in range(1, degree + 1):  # Cox-de Boor, in place from the left
+            for i in range(len(knots) - order - 1):
+                rise, fall = knots[i + order] - knots[i], knots[i + order + 1] - knots[i + 1]
+                left = (x - knots[i]) / rise * basis[i] if rise > 0 else 0.0
+                right = (knots[i + order + 1] - x) / fall * basis[i + 1] if fall > 0 else 0.0
+                basis[i] = left + right
+        return np.ascontiguousarray(basis[1 : len(knots) - degree - 1].T)
+
+
+def fit_spline(
+    x: Array,
+    counts: Array,
+    *,
+    n_inner: int,
+    inner: tuple[float, ...] | None,
+    degree: int,
+    lower: float | None,
+    upper: float | None,
+) -> Spline:
+    """Fit the knots of R's `splines::bs`.
+
+    Parameters
+    ----------
+    x, counts : (n,) float
+        Values and how many rows carry each.
+    n_inner : int
+        Number of inner knots, put at row quantiles (R's type 7) if `inner` is None.
+    inner : tuple of float or None
+        Inner knots, used as given.
+    degree : int
+        Degree of the pieces.
+    lower, upper : float or None
+        Boundary knots; the range of `x` by default.
+
+    Returns
+    -------
+    Spline
+        The fitted basis, `degree + number of inner knots` columns.
+    """
+    low = float(x.min()) if lower is None else lower
+    high = float(x.max()) if upper is None else upper
+    if inner is None:
+        inside = (x >= low) & (x <= high)
+        shares = np.linspace(0.0, 1.0, n_inner + 2)[1:-1]
+        inner = tuple(row_quantiles(x[inside], counts[inside], shares)) if n_inner else ()
+    return Spline((low,) * (degree + 1) + tuple(sorted(inner)) + (high,) * (degree + 1), degree)
+
+
+def row_quantiles(x: Array, counts: Array, shares: Array) -> list[float]:
+    """Quantiles of the rows (linear interpolation, R's type 7) from values and their counts.
+
+    Examples
+    --------
+    >>> row_quantiles(np.array([1.0, 4.0]), np.array([3.0, 1.0]), np.array([0.5, 1.0]))
+    [1.0, 4.0]
+    """
+    order = np.argsort(x, kind="stable")
+    values, upto = x[order], np.cumsum(counts[order])
+    rank = shares * (upto[-1] - 1.0)
+    # 4 eps of slack as R's quantile.default has it: 3 * (1/3) must be rank 1, not 0.9999
+    low = np.floor(rank + 4 * np.finfo(float).eps)
+    part = rank - low
+    part[np.abs(part) < 4 * np.finfo(float).eps] = 0.0
+    at = np.minimum(np.searchsorted(upto, low, side="right"), len(values) - 1)
+    following = np.minimum(np.searchsorted(upto, low + 1.0, side="right"), len(values) - 1)
+    return [float(q) for q in values[at] + part * (values[following] - values[at])]

@@ -1,0 +1,219 @@
+"""The algebra of terms: a sum of the formula -> its list of terms, and which columns each term needs.
+
+Which terms `a*b - a` or `(a + b)**2` stand for is decided by formulaic's parser. It is handed stand-in names
+(v0, v1, ...), so no text of the user or of the data reaches it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lmemtest.errors import FormulaError
+from lmemtest.formula.functions import columns_of
+from lmemtest.formula.pointing import point
+from lmemtest.formula.syntax import Call, Chain, Constant, Name, Node, Paren, Power, Sum
+
+_MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
+_MOST_TERMS = 5000  # a*b*...*m of 13 columns has 8191; beyond this a formula is a slip, and memory is at risk
+
+Atom = Name | Call
+
+
+@dataclass(frozen=True, slots=True)
+class TermList:
+    """Terms of one sum, main effects first.
+
+    Attributes
+    ----------
+    atoms : tuple of Atom
+        The distinct columns and calls.
+    terms : tuple of tuple of int
+        Each term as positions in `atoms`; the empty tuple is the intercept.
+    """
+
+    atoms: tuple[Atom, ...]
+    terms: tuple[tuple[int, ...], ...]
+
+    @property
+    def has_intercept(self) -> bool:
+        return () in self.terms
+
+    def columns(self) -> Iterator[Name]:
+        """Yield every mention of a column."""
+        for atom in self.atoms:
+            yield from columns_of(atom)
+
+    def label(self, term: tuple[int, ...]) -> str:
+        """Write one term in formula syntax."""
+        return ":".join(str(self.atoms[i]) for i in term) if term else "1"
+
+    def only(self, term: tuple[int, ...]) -> TermList:
+        """Return the list with this one term."""
+        return TermList(self.atoms, (term,))
+
+
+def expand(node: Sum, text: str) -> TermList:
+    """List the terms of a sum that holds no random-effect term.
+
+    Parameters
+    ----------
+    node : Sum
+        Right side of a formula or left side of a bar. The intercept is implied unless 0 or -1 removes it.
+    text : str
+        The formula, for messages.
+
+    Returns
+    -------
+    TermList
+        Ordered as formulaic orders them: by degree, then as written.
+
+    Examples
+    --------
+    >>> from lmemtest.formula.syntax import parse_tree
+    >>> terms = expand(parse_tree("y ~ (a + b)**2 - b").right, "")
+    >>> [terms.label(term) for term in terms.terms]
+    ['1', 'a', 'a:b']
+    """
+    from formulaic import Formula
+    from formulaic.errors import FormulaParsingError
+
+    if _count(node) > _MOST_TERMS:
+        raise FormulaError(point(f"the formula stands for more than {_MOST_TERMS} terms.", text, 0, len(text)))
+    atoms: dict[str, Atom] = {}
+    _check_constants(node, text)
+    stand_in = _render(node, atoms)
+    try:
+        listed = list(Formula(stand_in))  # type: ignore[call-overload]
+    except FormulaParsingError as error:  # pragma: no cover - our grammar is narrower than formulaic's
+        raise FormulaError(point("the terms cannot be combined like this.", text, 0, len(text))) from error
+    terms = [tuple(int(factor.expr[1:]) for factor in term.factors if factor.expr.startswith("v")) for term in listed]
+    if max(map(len, terms), default=0) > _MOST_COLUMNS:
+        message = f"an interaction has more than {_MOST_COLUMNS} columns; leave some out or join them in the table."
+        raise FormulaError(point(message, text, 0, len(text)))
+    return TermList(tuple(atoms.values()), tuple(dict.fromkeys(terms)))
+
+
+def states_intercept(node: Sum) -> bool:
+    """Tell whether 0, 1 or -1 is written as a term of its own."""
+    return any(isinstance(item, Constant) for _, item in node.items)
+
+
+def _check_constants(node: Node, text: str, *, inside: bool = False) -> None:
+    """Refuse 0 and 1 in brackets and interactions, where R and formulaic read them differently."""
+    if isinstance(node, Constant) and inside:
+        message = f"{node} (the intercept) stands as a term of its own, outside brackets; take it out."
+        raise FormulaError(point(message, text, node.start, node.end))
+    if isinstance(node, Sum):
+        for _, item in node.items:
+            _check_constants(item, text, inside=inside)
+    elif isinstance(node, Paren):
+        _check_constants(node.inner, text, inside=True)
+    elif isinstance(node, Power):
+        _check_constants(node.base, text, inside=True)
+    elif isinstance(node, Chain):
+        for item in (node.first, *(item for _, item in node.rest)):
+            _check_constants(item, text, inside=True)
+
+
+def _render(node: Node, atoms: dict[str, Atom]) -> str:
+    if isinstance(node, (Name, Call)):
+        key = str(node)
+        atoms.setdefault(key, node)
+        return f"v{list(atoms).index(key)}"
+    if isinstance(node, Constant):
+        return str(node.value)
+    if isinstance(node, Paren):
+        return f"({_render(node.inner, atoms)})"
+    if isinstance(node, Power):
+        return f"{_render(node.base, atoms)}**{node.exponent}"
+    if isinstance(node, Chain):
+        rendered = _render(node.first, atoms)
+        for operator, item in node.rest:
+            rendered += f" {operator} {_render(item, atoms)}"
+        return rendered
+    if isinstance(node, Sum):
+        return " ".join(f"{sign} {_render(item, atoms)}" for sign, item in node.items).removeprefix("+ ")
+    raise TypeError(f"{type(node).__name__} is not a term")
+
+
+def _count(node: Node) -> int:
+    """Bound the number of terms from above."""
+    if isinstance(node, Sum):
+        return sum(_count(item) for _, item in node.items)
+    if isinstance(node, Paren):
+        return _count(node.inner)
+    if isinstance(node, Power):
+        # compare exponents before the power is taken: 9**9**9 must not be computed
+        base = max(_count(node.base), 2)
+        return base**node.exponent if node.exponent <= 13 else _MOST_TERMS + 1
+    if isinstance(node, Chain):
+        total = _count(node.first)
+        for operator, item in node.rest:
+            other = _count(item)
+            total = {"*": total * other + total + other, "/": total + other, ":": total * other}[operator]
+            if total > _MOST_TERMS:
+                return total
+        return total
+    return 1
+
+
+# which columns a term needs --------------------------------------------------------------------------
+
+Scoped = tuple[tuple[int, bool], ...]  # (atom, reduced?) in the order of the term
+
+
+def scope(terms: Sequence[tuple[int, ...]], categorical: Sequence[bool]) -> list[list[Scoped]]:
+    """Decide for every term which of its factors are coded by contrasts and which by all their dummies.
+
+    Parameters
+    ----------
+    terms : sequence of tuple of int
+        Terms as positions of atoms, in order.
+    categorical : sequence of bool
+        Whether each atom is a factor.
+
+    Returns
+    -------
+    list of list
+        For each term the products of coded factors that add exactly what earlier terms do not span.
+
+    Notes
+    -----
+    The rule of patsy and formulaic: a full factor spans 1 + its contrasts, so each term is the set of all
+    products of (1 or contrasts) of its factors; products that earlier terms hold are taken out, and the rest
+    is joined back by `A + A:contrasts(f) -> A:dummies(f)`. R's `model.matrix` gives the same column space.
+
+    Examples
+    --------
+    >>> scope([(), (0,), (0, 1)], [True, False])  # algorithm + algorithm:budget: one slope per algorithm
+    [[()], [((0, True),)], [((0, False), (1, False))]]
+    """
+    spanned: set[frozenset[tuple[int, bool]]] = set()
+    scoped = []
+    for term in terms:
+        choices = [(((i, True),), ()) if categorical[i] else (((i, False),),) for i in term]
+        products = [tuple(itertools.chain(*choice)) for choice in itertools.product(*choices)]
+        fresh = [product for product in products if frozenset(product) not in spanned]
+        spanned.update(map(frozenset, fresh))
+        scoped.append(_join(fresh))
+    return scoped
+
+
+def _join(products: Sequence[Scoped]) -> list[Scoped]:
+    joined: list[Scoped] = []
+    for product in sorted(products, key=len):
+        for existing in joined:
+            extra = set(product) - set(existing)
+            if len(product) - 1 != len(existing) or len(extra) != 1:
+                continue
+            (index, reduced) = next(iter(extra))
+            if reduced:
+                full = tuple((i, False) if i == index else (i, r) for i, r in product)
+                remaining = [other for other in joined if other != existing]
+                joined = _join([*remaining, full])
+                break
+        else:
+            joined.append(product)
+    return joined

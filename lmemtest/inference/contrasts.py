@@ -1,0 +1,509 @@
+"""Pairwise differences and other linear contrasts of estimated marginal means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, Adjusted, adjust
+from lmemtest.inference.reference import format_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+
+    FloatArray = NDArray[np.float64]
+
+_STATISTICS = ("estimate", "se", "df", "t_ratio", "p_value", "ci_low", "ci_high")
+_SENTENCES_SHOWN = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PairsResult:
+    """All pairwise differences of marginal means, within each group of `by`.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    emmeans : EmmeansResult
+        The means that were compared.
+    levels : tuple of str
+        Labels of the means, in the order of the factor.
+    by : tuple of str
+        Factors whose levels split the comparisons into families.
+    adjust : str
+        Adjustment of the p-values; each group of `by` is a family of its own.
+    interval_adjust : str
+        Adjustment of the intervals; differs from `adjust` for "holm" and "fdr", which have none.
+    family_size : int
+        Number of means compared in each family.
+    level : float
+        Simultaneous confidence level of the intervals.
+    direction : {"minimize", "maximize"} or None
+        Which end of the response is better.
+    selected : dict
+        Values of former `by` factors, after `select`.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    table: pd.DataFrame
+    emmeans: EmmeansResult
+    levels: tuple[str, ...]
+    by: tuple[str, ...]
+    adjust: str
+    interval_adjust: str
+    family_size: int
+    level: float
+    direction: str | None
+    selected: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ddf(self) -> str:
+        """Rule for the degrees of freedom."""
+        return self.emmeans.ddf
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair: the `by` columns, left, right, estimate (left - right), se, df, t_ratio, p_value,
+        ci_low, ci_high; p-values and intervals are adjusted."""
+        return self.table.copy()
+
+    def select(self, **values: Any) -> PairsResult:
+        """Comparisons of one group, or of the groups that share the values given.
+
+        Parameters
+        ----------
+        **values
+            A value for one or more of the `by` factors. Families are groups, so p-values do not change.
+
+        Returns
+        -------
+        PairsResult
+
+        Raises
+        ------
+        UnknownColumnError
+            If a name is not a `by` factor.
+        ArgumentError
+            If no group has these values.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from lmemtest.inference.grid import emmeans
+        >>> from lmemtest.model import fit_lmm
+        >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "prior": list("ggbb") * 4,
+        ...                      "task": list("wwwwxxxxyyyyzzzz"),
+        ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
+        >>> fit = fit_lmm("score ~ algorithm * prior + (1|task)", runs)
+        >>> bad = pairs(emmeans(fit, "algorithm", by="prior")).select(prior="b")
+        >>> bad.to_frame()[["left", "right", "estimate"]].round(2)
+          left right  estimate
+        0    A     B     -0.75
+        """
+        for name in values:
+            if name not in self.by:
+                known = ", ".join(self.by) or "none, so there is nothing to select"
+                raise UnknownColumnError(f"select names {name!r}, not a by factor. By factors: {known}.")
+        keep, keep_means = _matches(self.table, values), _matches(self.emmeans.frame, values)
+        if not keep.any():
+            raise ArgumentError(f"No group has {_described(values)}. Groups: {_group_list(self.emmeans)}.")
+        by = tuple(name for name in self.by if name not in values)
+        return replace(
+            self,
+            table=self.table[keep].drop(columns=list(values)).reset_index(drop=True),
+            emmeans=_rows_of(self.emmeans, keep_means, by),
+            by=by,
+            selected={**self.selected, **values},
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """One plain sentence per pair, for readers who do not read tables of tests."""
+        return tuple(self._sentence(row) for row in self.table.to_dict("records"))
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        title = f"Pairwise differences of {', '.join(self.emmeans.specs)}{by}{where}"
+        return ResultTable(title=title, frame=self.to_frame(), notes=(self._facts(), *self.notes))
+
+    def summary(self) -> str:
+        """The differences as a table, with a sentence for each of the first pairs."""
+        sentences = self.sentences()
+        more = len(sentences) - _SENTENCES_SHOWN
+        tail = [f"... and {more} more pairs; see sentences()."] if more > 0 else []
+        return "\n".join([self.result_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+    def _facts(self) -> str:
+        family = f"a family of {self.family_size} means" + (" in each group" if self.by else "")
+        return (
+            f"Response {self.emmeans.response}, n = {self.emmeans.n_obs} rows; {DDF_NAMES[self.ddf]} degrees "
+            f"of freedom; p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment for {family}, "
+            f"{100 * self.level:.4g} % intervals with {ADJUSTMENT_NAMES[self.interval_adjust]} adjustment."
+        )
+
+    def _sentence(self, row: Mapping[Any, Any]) -> str:
+        from lmemtest._table import format_number, format_p
+
+        left, right = row["left"], row["right"]
+        where = "".join(f"{name} = {format_level(row[name])}, " for name in self.by)
+        where = f"At {where[:-2]}: " if where else ""
+        if np.isnan(row["p_value"]):
+            return f"{where}{left} and {right} cannot be compared with these data."
+        p = format_p(row["p_value"])
+        p = f"p{p}" if p.startswith("<") else f"p={p}"
+        low, high, difference = row["ci_low"], row["ci_high"], row["estimate"]
+        percent = f"{100 * self.level:.4g} % CI"
+        if row["p_value"] >= 1.0 - self.level:
+            return (
+                f"{where}{left} and {right} are not significantly different (difference "
+                f"{format_number(difference)}, {percent} {format_number(low)} to {format_number(high)}, {p})."
+            )
+        if difference < 0:
+            left, right, low, high, difference = right, left, -high, -low, -difference
+        verb = {"maximize": "better", "minimize": "worse"}.get(self.direction or "", "higher")
+        if verb == "worse":  # the lower mean is the better one: name it first
+            left, right, verb = right, left, "better"
+        return (
+            f"{where}{left} is {verb} than {right} by {format_number(difference)} "
+            f"({percent} {format_number(low)} to {format_number(high)}, {p})."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ContrastsResult:
+    """Linear contrasts of marginal means, within each group of `by`.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    coefficients : pandas.DataFrame
+        One row per contrast, one column per level.
+    emmeans : EmmeansResult
+        The means that were combined.
+    adjust, interval_adjust : str
+        Adjustment of the p-values and of the intervals.
+    level : float
+        Confidence level of the intervals.
+    notes : tuple of str
+        What was changed and why.
+    """
+
+    table: pd.DataFrame
+    coefficients: pd.DataFrame
+    emmeans: EmmeansResult
+    adjust: str
+    interval_adjust: str
+    level: float
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per contrast: `by`, contrast, estimate, se, df, t_ratio, p_value, ci_low, ci_high."""
+        return self.table.copy()
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        facts = (
+            f"Response {self.emmeans.response}; {DDF_NAMES[self.emmeans.ddf]} degrees of freedom; p-values "
+            f"with {ADJUSTMENT_NAMES[self.adjust]} adjustment, {100 * self.level:.4g} % intervals with "
+            f"{ADJUSTMENT_NAMES[self.interval_adjust]} adjustment."
+        )
+        title = f"Contrasts of {', '.join(self.emmeans.specs)}"
+        return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
+
+    def summary(self) -> str:
+        """The contrasts as text."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
+def pairs(em: EmmeansResult, adjust: str = "tukey", level: float | None = None) -> PairsResult:
+    """Test all pairwise differences of marginal means.
+
+    Parameters
+    ----------
+    em : EmmeansResult
+        The means, from `emmeans`.
+    adjust : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
+        Adjustment for the number of comparisons. The family is all pairs within one group of `by`.
+    level : float in (0, 1), optional
+        Simultaneous confidence level; default: that of `em`.
+
+    Returns
+    -------
+    PairsResult
+        ``to_frame()`` has the `by` columns, left, right, estimate (left - right), se, df, t_ratio, p_value,
+        ci_low, ci_high.
+
+    Raises
+    ------
+    ArgumentError
+        If there is only one mean to compare, or an option is unknown.
+
+    Notes
+    -----
+    Every pair has its own standard error and degrees of freedom. Tukey: p = P(Q_{k,df} > sqrt(2) |t|), exact
+    when all differences have the same standard error, conservative otherwise (Hayter 1984, for known forms of
+    the covariance). A difference without a standard error is NaN, with a note.
+
+    References
+    ----------
+    Tukey (1953); Kramer (1956), Biometrics 12, 307-310; Hayter (1984), doi:10.1214/aos/1176346392
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.model import fit_lmm
+    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
+    >>> fit = fit_lmm("score ~ algorithm + (1|task)", runs)
+    >>> pairs(emmeans(fit, "algorithm")).to_frame().round(3)[["left", "right", "estimate", "df", "p_value"]]
+      left right  estimate    df  p_value
+    0    A     B      -1.0  11.0    0.016
+    """
+    _check_adjust(adjust, em, level)
+    level = em.level if level is None else float(level)
+    labels = em.labels()
+    blocks, index_pairs = [], []
+    for _, rows in em.groups():
+        if len(rows) < 2:
+            raise ArgumentError(
+                f"pairs needs at least two means in each group, got one ({labels[rows[0]]}). "
+                "Use another factor in specs, or keep more of its levels in at=."
+            )
+        i, j = np.triu_indices(len(rows), k=1)
+        index_pairs.append((rows[i], rows[j]))
+        blocks.append(em.L[rows[i]] - em.L[rows[j]])
+    left = np.concatenate([i for i, _ in index_pairs])
+    right = np.concatenate([j for _, j in index_pairs])
+    sizes = [len(block) for block in blocks]
+    family = len(em.groups()[0][1])
+    tested = _test(em, np.vstack(blocks), sizes, adjust, family, level)
+
+    table = em.frame.iloc[left][list(em.by)].reset_index(drop=True)
+    table = table.assign(left=[labels[i] for i in left], right=[labels[j] for j in right], **tested.columns)
+    return PairsResult(
+        table=table,
+        emmeans=em,
+        levels=tuple(dict.fromkeys(labels)),
+        by=em.by,
+        adjust=tested.adjusted.method,
+        interval_adjust=tested.adjusted.interval_method,
+        family_size=family,
+        level=level,
+        direction=em.direction,
+        notes=(*em.notes, *tested.notes(table)),
+    )
+
+
+def contrast(
+    em: EmmeansResult,
+    coefficients: Mapping[str, Sequence[float]] | pd.DataFrame,
+    adjust: str = "none",
+    level: float | None = None,
+) -> ContrastsResult:
+    """Test linear contrasts of marginal means.
+
+    Parameters
+    ----------
+    em : EmmeansResult
+        The means, from `emmeans`.
+    coefficients : mapping of str to (k,) float, or DataFrame
+        Name of each contrast and its coefficients, one per mean of a group, in the order of the means. A data
+        frame has one row per contrast (named by its index) and one column per level.
+    adjust : {"none", "holm", "sidak", "bonferroni", "fdr", "tukey"}
+        Adjustment within each group of `by`. "tukey" is for all pairs only and is replaced by "sidak", with a
+        note.
+    level : float in (0, 1), optional
+        Confidence level; default: that of `em`.
+
+    Returns
+    -------
+    ContrastsResult
+        ``to_frame()`` has the `by` columns, contrast, estimate, se, df, t_ratio, p_value, ci_low, ci_high.
+
+    Raises
+    ------
+    ArgumentError
+        If coefficients do not match the means or are not finite.
+
+    Notes
+    -----
+    Coefficients that do not sum to zero are allowed (a weighted mean), and a note says so.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.model import fit_lmm
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
+    >>> em = emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
+    >>> contrast(em, {"C against A and B": [-1/2, -1/2, 1]}).to_frame()[["contrast", "estimate"]].round(6)
+                contrast  estimate
+    0  C against A and B       4.0
+    """
+    _check_adjust(adjust, em, level)
+    level = em.level if level is None else float(level)
+    table = _coefficient_table(em, coefficients)
+    K = np.asarray(table, dtype=float)
+    keys, blocks = [], []
+    for key, rows in em.groups():
+        keys.extend([key] * len(K))
+        # a zero coefficient must not spread the NaN of a mean without data
+        blocks.append(K @ np.where(np.any(K, axis=0, keepdims=True).T, em.L[rows], 0.0))
+    tested = _test(em, np.vstack(blocks), [len(K)] * len(blocks), adjust, None, level)
+
+    import pandas as pd
+
+    frame = pd.DataFrame({name: [key[name] for key in keys] for name in em.by})
+    frame = frame.assign(contrast=list(table.index) * len(blocks), **tested.columns)
+    off = [str(name) for name, total in zip(table.index, K.sum(axis=1), strict=True) if abs(total) > 1e-8]
+    sums = [f"Coefficients of {', '.join(off)} do not sum to zero: not a comparison."] if off else []
+    return ContrastsResult(
+        table=frame,
+        coefficients=table,
+        emmeans=em,
+        adjust=tested.adjusted.method,
+        interval_adjust=tested.adjusted.interval_method,
+        level=level,
+        notes=(*em.notes, *sums, *tested.notes(frame)),
+    )
+
+
+# ---------------------------------------------------------------------- tests of linear functions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Tested:
+    """Statistics of the contrasts of all groups, adjusted group by group."""
+
+    columns: dict[str, FloatArray]
+    adjusted: Adjusted
+
+    def notes(self, frame: pd.DataFrame) -> tuple[str, ...]:
+        missing = frame["estimate"].isna().to_numpy()
+        exact = ~missing & frame["p_value"].isna().to_numpy()
+        found = []
+        if missing.any():
+            found.append(f"{missing.sum()} of {len(frame)} differences are not estimable from these data (NaN).")
+        if exact.any():
+            found.append(
+                f"{exact.sum()} of {len(frame)} differences have no standard error or no degrees of freedom, "
+                "so they have no test (NaN)."
+            )
+        return (*found, *self.adjusted.notes)
+
+
+def _test(
+    em: EmmeansResult, L: FloatArray, sizes: Sequence[int], method: str, n_means: int | None, level: float
+) -> _Tested:
+    estimate, se, df = em.evaluate(L)
+    # a variance at rounding level relative to its terms is zero: rows that cancel exactly have no test
+    scale = np.sqrt(np.einsum("ij,j->i", np.nan_to_num(L) ** 2, np.abs(np.diag(em.V))))
+    testable = (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
+    t_ratio = np.full(len(L), np.nan)
+    t_ratio[testable] = estimate[testable] / se[testable]
+    parts, start = [], 0
+    for size in sizes:
+        rows = slice(start, start + size)
+        parts.append(adjust(t_ratio[rows], df[rows], method=method, n_means=n_means, level=level))
+        start += size
+    half = np.concatenate([part.critical for part in parts]) * se
+    half[~testable] = np.nan
+    statistics = (
+        estimate,
+        se,
+        df,
+        t_ratio,
+        np.concatenate([part.pvalue for part in parts]),
+        estimate - half,
+        estimate + half,
+    )
+    return _Tested(columns=dict(zip(_STATISTICS, statistics, strict=True)), adjusted=parts[0])
+
+
+def _check_adjust(method: str, em: Any, level: float | None) -> None:
+    if not isinstance(em, EmmeansResult):
+        raise ArgumentError(
+            f"em must be the result of emmeans(), got {type(em).__name__}. Call emmeans(fit, 'algorithm') first."
+        )
+    check_choice(method, "adjust", ADJUSTMENTS)
+    if level is not None:
+        check_fraction(level, "level")
+
+
+def _coefficient_table(em: EmmeansResult, given: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    labels = [em.labels()[i] for i in em.groups()[0][1]]
+    if isinstance(given, pd.DataFrame):
+        named = [format_level(column) for column in given.columns]
+        if sorted(named) != sorted(labels):
+            raise ArgumentError(
+                f"coefficients must have one column per mean ({', '.join(labels)}), got {', '.join(named)}."
+            )
+        table = given.set_axis(named, axis=1)[labels]
+    else:
+        for name, values in given.items():
+            if len(values) != len(labels):
+                raise ArgumentError(
+                    f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}: "
+                    f"{len(labels)}), got {len(values)}."
+                )
+        table = pd.DataFrame.from_dict(dict(given), orient="index", columns=labels)
+    if table.empty or not np.isfinite(table.to_numpy(dtype=float)).all():
+        raise ArgumentError("coefficients must hold at least one contrast, and finite numbers only.")
+    return table.astype(float)
+
+
+# ---------------------------------------------------------------------- groups
+
+
+def _matches(frame: pd.DataFrame, values: Mapping[str, Any]) -> NDArray[np.bool_]:
+    keep = np.ones(len(frame), dtype=bool)
+    for name, value in values.items():
+        keep &= (frame[name] == value).to_numpy()
+    return keep
+
+
+def _rows_of(em: EmmeansResult, keep: NDArray[np.bool_], by: tuple[str, ...]) -> EmmeansResult:
+    parts = {name: getattr(em, name)[keep] for name in ("L", "emmean", "se", "df", "ci_low", "ci_high")}
+    frame = em.frame[keep][[*em.specs, *by]].reset_index(drop=True)
+    return replace(em, frame=frame, by=by, **parts)
+
+
+def _described(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())
+
+
+def _group_list(em: EmmeansResult) -> str:
+    return "; ".join(_described(key) for key, _ in em.groups()[:12])

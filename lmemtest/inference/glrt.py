@@ -1,0 +1,372 @@
+"""Likelihood-ratio tests of two nested fits, with the right reference for variances on their boundary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from lmemtest._validate import check_choice, check_positive_int, resolve_rng
+from lmemtest.errors import ArgumentError, EstimationError
+from lmemtest.inference.exact_null import exact_null
+from lmemtest.inference.nesting import Nesting, check_nesting
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest._table import ResultTable
+
+REFERENCES = ("auto", "chi2", "mixture", "exact")
+
+_MOST_LEVELS = 1500  # eigenvalues of a matrix of this size take a second; the mixture is accurate long before
+_FEWEST_DRAWS = 1000
+_ROUNDING = 1e-8  # relative to |llf|: two optima this close are one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GlrtResult:
+    """Likelihood-ratio test of two nested fits.
+
+    Attributes
+    ----------
+    statistic : float, >= 0
+        Twice the difference of the log-likelihoods.
+    df : int
+        Difference of the numbers of parameters: fixed effects, covariances and residual variances.
+    pvalue : float
+        Probability of a statistic at least as large under the null model.
+    pvalue_error : float
+        Monte-Carlo standard error of `pvalue`; 0 if nothing was simulated.
+    reference : {"chi2", "mixture", "exact"}
+        Null distribution: chi-squared, a mixture of chi-squared, or the exact one for a single variance.
+    components : tuple of (float, int)
+        Weights and degrees of freedom of the chi-squared mixture; empty for "exact".
+    llf_null, llf_alternative : float
+        Log-likelihoods that were compared, restricted ones if `method` is "REML".
+    method : {"ML", "REML"}
+        Which likelihood was compared.
+    null, alternative : str
+        Formulas.
+    n_obs : int
+        Rows behind both fits.
+    notes : tuple of str
+        What was refitted, which rule chose the reference, and what to beware of.
+    """
+
+    statistic: float
+    df: int
+    pvalue: float
+    pvalue_error: float
+    reference: str
+    components: tuple[tuple[float, int], ...]
+    llf_null: float
+    llf_alternative: float
+    method: str
+    null: str
+    alternative: str
+    n_obs: int
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: statistic, df, pvalue, reference, method, both llf, n_obs and the two formulas."""
+        import pandas as pd
+
+        names = ("statistic", "df", "pvalue", "reference", "method", "llf_null", "llf_alternative", "n_obs")
+        return pd.DataFrame([{name: getattr(self, name) for name in (*names, "null", "alternative")}])
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        facts = (f"Null: {self.null}", f"Alternative: {self.alternative}", self._reference_text())
+        frame = self.to_frame().drop(columns=["null", "alternative"])
+        formats = {"llf_null": ".4f", "llf_alternative": ".4f"}
+        return ResultTable(title="Likelihood-ratio test", frame=frame, notes=facts + self.notes, formats=formats)
+
+    def summary(self) -> str:
+        """The test as text."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+    def _reference_text(self) -> str:
+        if self.reference == "exact":
+            error = f" (Monte-Carlo error {self.pvalue_error:.2g})" if self.pvalue_error else ""
+            return f"Reference: exact finite-sample null distribution for one variance{error}."
+        parts = " + ".join(f"{w:g} chi2({df})" if w != 1 else f"chi2({df})" for w, df in self.components)
+        return f"Reference: {parts}; {self.method} log-likelihoods."
+
+
+def glrt(
+    null: Any,
+    alternative: Any,
+    reference: str = "auto",
+    *,
+    n_sim: int = 10_000,
+    rng: int | np.random.Generator | None = None,
+) -> GlrtResult:
+    """Test a smaller model against a larger one that contains it.
+
+    Parameters
+    ----------
+    null, alternative : LmmFit
+        The smaller and the larger model, in this order, fitted to the same rows.
+    reference : {"auto", "chi2", "mixture", "exact"}
+        Null distribution of the statistic. "auto" takes "exact" when a single scalar variance is all the
+        random part of the alternative, "mixture" when one variance is added (with or without covariances to
+        the r columns of its term), and "chi2" otherwise.
+    n_sim : int, >= 1000
+        Simulations for "exact" in unbalanced data; balanced data need none.
+    rng : int, numpy.random.Generator or None
+        Source of these simulations.
+
+    Returns
+    -------
+    GlrtResult
+
+    Raises
+    ------
+    NestingError
+        If the models are not nested, in the wrong order, the same, or fitted to different data.
+    ArgumentError
+        If a reference does not apply to this pair, or an option is unknown.
+    EstimationError
+        If the alternative cannot be brought to the likelihood of the null that it contains.
+
+    Notes ----- Models with different fixed parts are compared by maximum likelihood (REML fits are
+    refitted, with a note), models with the same fixed columns by REML if both are REML fits. On the
+    boundary, one new variance gives 1/2 chi2(q) + 1/2 chi2(q + 1) and a column added to a term with r
+    columns 1/2 chi2(q + r) + 1/2 chi2(q + r + 1), q the number of fixed effects tested (Self & Liang 1987;
+    Stram & Lee 1994).
+
+    References
+    ----------
+    Self & Liang (1987), doi:10.1080/01621459.1987.10478472; Stram & Lee (1994), doi:10.2307/2533455;
+    Crainiceanu & Ruppert (2004), doi:10.1111/j.1467-9868.2004.00438.x
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lmemtest.model import fit_lmm
+    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
+    >>> test = glrt(fit_lmm("score ~ algorithm", runs), fit_lmm("score ~ algorithm + (1|task)", runs))
+    >>> test.df, test.reference, test.method, test.pvalue < 0.001
+    (1, 'exact', 'REML', True)
+    """
+    check_choice(reference, "reference", REFERENCES)
+    n_sim = check_positive_int(n_sim, "n_sim", minimum=_FEWEST_DRAWS)
+    nesting = check_nesting(null, alternative)
+    null, alternative, notes = _same_likelihood(null, alternative, nesting)
+    alternative = _not_below(null, alternative, nesting)
+    statistic = max(0.0, 2.0 * (float(alternative.llf) - float(null.llf)))
+    df = int(alternative.n_params - null.n_params)
+
+    chosen, components, why = _choose(reference, null, alternative, nesting, df)
+    error = 0.0
+    if chosen == "exact":
+        pvalue, error = _exact_pvalue(null, alternative, statistic, n_sim, rng)
+    else:
+        pvalue = float(sum(w * _chi2_tail(statistic, d) for w, d in components))
+    return GlrtResult(
+        statistic=statistic,
+        df=df,
+        pvalue=pvalue,
+        pvalue_error=error,
+        reference=chosen,
+        components=components,
+        llf_null=float(null.llf),
+        llf_alternative=float(alternative.llf),
+        method="REML" if null.reml else "ML",
+        null=str(null.formula),
+        alternative=str(alternative.formula),
+        n_obs=int(null.nobs),
+        notes=(*notes, *why, *_cautions(null, alternative, nesting)),
+    )
+
+
+# ---------------------------------------------------------------------- comparable likelihoods
+
+
+def _same_likelihood(null: Any, alternative: Any, nesting: Nesting) -> tuple[Any, Any, list[str]]:
+    """Bring both fits to the likelihood that can be compared; say which were refitted."""
+    if null.reml and alternative.reml and nesting.same_fixed_columns:
+        return null, alternative, []
+    refitted = [name for name, fit in (("null", null), ("alternative", alternative)) if fit.reml]
+    if not refitted:
+        return null, alternative, []
+    if nesting.fixed_df:
+        why = "the fixed parts differ"
+    elif nesting.same_fixed_columns:
+        why = "the other was fitted by ML"
+    else:
+        why = "the fixed parts are coded differently"
+    subject = f"The {refitted[0]} model was" if len(refitted) == 1 else "Both models were"
+    note = f"{subject} fitted by REML and refitted by ML, because {why}."
+    null, alternative = (fit.refit(reml=False) if fit.reml else fit for fit in (null, alternative))
+    return null, alternative, [note]
+
+
+def _not_below(null: Any, alternative: Any, nesting: Nesting) -> Any:
+    """The alternative, refitted from the null's optimum if it stopped below the null's likelihood."""
+    slack = _ROUNDING * max(1.0, abs(float(null.llf)))
+    if alternative.llf >= null.llf:
+        return alternative
+    again = alternative.refit(reml=alternative.reml, theta_start=start_from_null(null, alternative, nesting))
+    best = again if again.llf > alternative.llf else alternative
+    if best.llf < null.llf - slack:
+        raise EstimationError(
+            f"The alternative stopped at log-likelihood {best.llf:.6f}, below the null's {null.llf:.6f}, "
+            "although it contains the null. Check convergence (fit.optim) and the scale of numeric columns."
+        )
+    return best
+
+
+def start_from_null(null: Any, alternative: Any, nesting: Nesting) -> np.ndarray:
+    """The theta of the alternative at which it is the null model.
+
+    Parameters
+    ----------
+    null, alternative : LmmFit
+    nesting : Nesting
+
+    Returns
+    -------
+    (n_theta,) float
+        Lower triangles of the relative Cholesky factors, stacked by column.
+    """
+    factors = _lower_triangles(np.asarray(null.theta, dtype=float), [len(t.names) for t in null.design.random])
+    parts = []
+    for j, term in enumerate(alternative.design.random):
+        k = len(term.names)
+        inside = [A @ L for A, L, h in zip(nesting.maps, factors, nesting.home, strict=True) if h == j]
+        root = np.hstack([*inside, np.zeros((k, k))])
+        lower = np.asarray(np.linalg.qr(root.T, mode="r")).T[:, :k]
+        lower = lower * np.where(np.diag(lower) < 0, -1.0, 1.0)
+        parts.append(np.concatenate([lower[c:, c] for c in range(k)]))
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _lower_triangles(theta: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
+    out, start = [], 0
+    for k in sizes:
+        L = np.zeros((k, k))
+        for c in range(k):
+            L[c:, c] = theta[start : start + k - c]
+            start += k - c
+        out.append(L)
+    return out
+
+
+# ---------------------------------------------------------------------- the reference
+
+
+def _choose(
+    reference: str, null: Any, alternative: Any, nesting: Nesting, df: int
+) -> tuple[str, tuple[tuple[float, int], ...], list[str]]:
+    """The reference, its chi-squared components, and why it was chosen."""
+    plain = ((1.0, df),)
+    mixture, why_not_mixture = _mixture(nesting, df)
+    why_not_exact = _why_not_exact(null, alternative, nesting)
+    if reference == "chi2":
+        return "chi2", plain, [_conservative(df)] if nesting.grown() else []
+    if reference == "mixture":
+        if mixture is None:
+            raise ArgumentError(f"reference='mixture' does not apply: {why_not_mixture}. Use 'auto' or 'chi2'.")
+        return "mixture", mixture, []
+    if reference == "exact":
+        if why_not_exact:
+            raise ArgumentError(f"reference='exact' does not apply: {why_not_exact}. Use 'auto'.")
+        return "exact", (), []
+    if not nesting.grown():
+        return "chi2", plain, []
+    if not why_not_exact:
+        return "exact", (), ["The single variance is tested with its exact finite-sample null distribution."]
+    if mixture is not None:
+        return (
+            "mixture",
+            mixture,
+            ["The null puts a variance on its boundary, so the reference is a mixture."],
+        )
+    if any(r == -1 for _, r in nesting.grown()):
+        return "chi2", plain, [f"chi2({df}) is used because {why_not_mixture}."]
+    return "chi2", plain, [f"No simple mixture applies ({why_not_mixture}). {_conservative(df)}"]
+
+
+def _conservative(df: int) -> str:
+    return (
+        f"The null puts variances on their boundary, where chi2({df}) is conservative: the p-value is too "
+        "large. A parametric bootstrap gives the right reference."
+    )
+
+
+def _mixture(nesting: Nesting, df: int) -> tuple[tuple[tuple[float, int], ...] | None, str]:
+    """The chi-squared mixture for one variance on the boundary, or the reason why there is none."""
+    grown = nesting.grown()
+    if not grown:
+        return None, "no variance is on its boundary under the null"
+    if any(r == -1 for _, r in grown):
+        return None, "covariances between existing terms are added, which are not on a boundary"
+    if len(grown) > 1 or grown[0][0] - grown[0][1] > 1:
+        return None, "several variances are on their boundary at once"
+    if nesting.dispersion:
+        return None, "residual variances are added as well"
+    return ((0.5, df - 1), (0.5, df)), ""
+
+
+def _why_not_exact(null: Any, alternative: Any, nesting: Nesting) -> str:
+    terms = alternative.design.random
+    if len(terms) != 1 or len(terms[0].names) != 1 or null.design.random:
+        return "it is for one scalar variance that is the only random term of the alternative"
+    if nesting.fixed_df or not nesting.same_fixed_columns:
+        return "it needs the same fixed part in both models"
+    if nesting.dispersion or getattr(null, "dispersion", None) is not None:
+        return "it needs one residual variance"
+    if len(terms[0].levels) > _MOST_LEVELS:
+        return f"{terms[0].group} has {len(terms[0].levels)} levels, more than {_MOST_LEVELS}"
+    return ""
+
+
+def _exact_pvalue(
+    null: Any, alternative: Any, statistic: float, n_sim: int, rng: int | np.random.Generator | None
+) -> tuple[float, float]:
+    term = alternative.design.random[0]
+    known = ~alternative.params.isna().to_numpy()
+    cells = alternative.cells
+    law = exact_null(
+        np.asarray(alternative.design.X, dtype=float)[:, known],
+        term.basis[:, 0],
+        term.codes,
+        np.asarray(cells.n, dtype=float) * np.asarray(cells.weight, dtype=float),
+        n_obs=int(null.nobs),
+        reml=bool(null.reml),
+    )
+    return law.pvalue(statistic, n_sim, resolve_rng(rng))
+
+
+def _chi2_tail(statistic: float, df: int) -> float:
+    """P(chi2(df) >= statistic); chi2(0) is the point 0."""
+    if df == 0:
+        return 1.0 if statistic <= 0 else 0.0
+    return float(special.chdtrc(df, statistic))
+
+
+def _cautions(null: Any, alternative: Any, nesting: Nesting) -> list[str]:
+    notes = []
+    if nesting.fixed_df and alternative.design.random:
+        smallest = min(alternative.design.random, key=lambda term: len(term.levels))
+        notes.append(
+            "Likelihood-ratio tests of fixed effects reject too often when there are few groups (here "
+            f"{len(smallest.levels)} levels of {smallest.group}). Tests with Satterthwaite degrees of "
+            "freedom, as in emmeans() and pairs(), do not need many groups."
+        )
+    unfinished = [name for name, fit in (("null", null), ("alternative", alternative)) if not fit.converged]
+    if unfinished:
+        notes.append(f"The optimiser's certificate of the {' and '.join(unfinished)} model is not complete.")
+    return notes

@@ -1,0 +1,436 @@
+"""Estimated marginal means on a reference grid: linear functions L b of the fixed effects of one fit.
+
+One object carries everything: `EstimateGrid` holds the coefficients L, the estimates b, their covariance V
+and the degrees-of-freedom function of the fit. Marginal means average rows of the reference grid, contrasts
+multiply L from the left, and neither needs the fit again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.inference.reference import (
+    ReferenceGrid,
+    check_specs,
+    format_level,
+    grid_values,
+    listed,
+    name_tuple,
+    product_frame,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+
+    FloatArray = NDArray[np.float64]
+
+WEIGHTS = ("equal", "proportional", "cells")
+DDF_METHODS = ("satterthwaite", "residual", "asymptotic")
+DDF_NAMES = {"satterthwaite": "Satterthwaite", "residual": "residual", "asymptotic": "infinite"}
+
+# Row-wise functions of the response that keep its order, so that "better" still has the same direction.
+_INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EstimateGrid:
+    """Linear functions L b of the fixed effects of a fit.
+
+    Attributes
+    ----------
+    L : (m, p) float
+        One linear function per row, over all columns of the design.
+    frame : pandas.DataFrame, m rows
+        The factor values that each row stands for.
+    b : (p,) float
+        Fixed effects, 0 for columns that were dropped as aliased.
+    V : (p, p) float
+        Covariance of `b`, 0 in dropped rows and columns.
+    df_function : callable
+        Maps an (r, p) matrix of linear functions to their r degrees of freedom.
+    estimable_function : callable
+        Maps an (r, p) matrix to r booleans: does the data identify this function?
+    """
+
+    L: FloatArray
+    frame: pd.DataFrame
+    b: FloatArray
+    V: FloatArray
+    df_function: Callable[[FloatArray], FloatArray]
+    estimable_function: Callable[[FloatArray], NDArray[np.bool_]]
+
+    def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Estimate, standard error and degrees of freedom of the rows of L (default: of the grid).
+
+        Parameters
+        ----------
+        L : (r, p) float, optional
+
+        Returns
+        -------
+        estimate, se, df : (r,) float
+            NaN where a function is not estimable.
+        """
+        rows = self.L if L is None else np.asarray(L, dtype=float)
+        defined = np.isfinite(rows).all(axis=1)
+        known = defined.copy()
+        known[defined] = self.estimable_function(rows[defined])
+        estimate, se, df = (np.full(len(rows), np.nan) for _ in range(3))
+        if known.any():
+            used = rows[known]
+            estimate[known] = used @ self.b
+            se[known] = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", used, self.V, used, optimize=True)))
+            df[known] = self.df_function(used)
+        return estimate, se, df
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EmmeansResult(EstimateGrid):
+    """Estimated marginal means with standard errors, degrees of freedom and intervals.
+
+    Attributes
+    ----------
+    specs : tuple of str
+        Factors (or numeric columns set through `at`) whose combinations have a mean each.
+    by : tuple of str
+        Factors that split the means into groups of their own.
+    emmean, se, df, ci_low, ci_high : (m,) float
+        Mean, standard error, degrees of freedom and interval at `level`, on the scale of the model's
+        response; NaN where not estimable.
+    n_obs : int
+        Rows behind the fit.
+    weights, ddf : str
+        How the reference grid was averaged; the rule for the degrees of freedom.
+    level : float
+        Confidence level of each interval (not adjusted for several means).
+    response : str
+        The response as the model sees it, for instance ``log(value)``.
+    direction : {"minimize", "maximize"} or None
+        Which end of the response is better; None if the fit does not know.
+    averaged_over : tuple of str
+        Factors that were averaged over.
+    covariates : dict of str to tuple of float
+        Values at which numeric columns were held.
+    notes : tuple of str
+        What was averaged over, what is not estimable, and what else a reader must know.
+    """
+
+    specs: tuple[str, ...]
+    by: tuple[str, ...]
+    emmean: FloatArray
+    se: FloatArray
+    df: FloatArray
+    ci_low: FloatArray
+    ci_high: FloatArray
+    n_obs: int
+    weights: str
+    ddf: str
+    level: float
+    response: str
+    direction: str | None = None
+    averaged_over: tuple[str, ...] = ()
+    covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per mean: the columns of `specs` and `by`, then emmean, se, df, ci_low, ci_high.
+
+        Rows are sorted by group (`by`), then in the level order of the specs, the last spec running fastest.
+        """
+        return self.frame.assign(emmean=self.emmean, se=self.se, df=self.df, ci_low=self.ci_low, ci_high=self.ci_high)
+
+    def labels(self) -> tuple[str, ...]:
+        """One label per row from the values of `specs`, for tables and figures; unique within each group."""
+        columns = [[format_level(v) for v in self.frame[name]] for name in self.specs]
+        labels = tuple(", ".join(row) for row in zip(*columns, strict=True))
+        if len(self.specs) == 1 or len(set(labels)) == len(set(zip(*columns, strict=True))):
+            return labels
+        return tuple(
+            ", ".join(f"{name}={value}" for name, value in zip(self.specs, row, strict=True))
+            for row in zip(*columns, strict=True)
+        )
+
+    def groups(self) -> tuple[tuple[dict[str, Any], NDArray[np.intp]], ...]:
+        """The groups of `by`: their values, and the rows of the result that belong to each."""
+        if not self.by:
+            return (({}, np.arange(len(self.frame))),)
+        found: dict[tuple[Any, ...], list[int]] = {}
+        for i, key in enumerate(zip(*(self.frame[name] for name in self.by), strict=True)):
+            found.setdefault(key, []).append(i)
+        return tuple((dict(zip(self.by, key, strict=True)), np.array(rows)) for key, rows in found.items())
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        facts = (
+            f"Response {self.response}, n = {self.n_obs} rows; {DDF_NAMES[self.ddf]} degrees of freedom; "
+            f"{_percent(self.level)} confidence intervals, one by one.",
+        )
+        title = f"Estimated marginal means of {', '.join(self.specs)}{by}"
+        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes)
+
+    def summary(self) -> str:
+        """The means as text, with what was averaged over and what changed."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
+def emmeans(
+    fit: Any,
+    specs: str | Sequence[str],
+    *,
+    by: str | Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    weights: str = "equal",
+    ddf: str = "satterthwaite",
+    level: float = 0.95,
+) -> EmmeansResult:
+    """Estimated marginal means of factors of the fixed part of a model.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model.
+    specs : str or sequence of str
+        Factors whose level combinations get a mean each. A numeric column may be used when `at` gives its
+        values.
+    by : str or sequence of str, optional
+        Factors that split the means into groups; `pairs` compares within groups only.
+    at : mapping of str to value or values, optional
+        Levels of factors to keep, values of numeric columns. Numeric columns that are not named are held at
+        their mean over the rows of the data.
+    weights : {"equal", "proportional", "cells"}
+        How the factors that are in neither `specs` nor `by` are averaged: every combination the same; by its
+        number of rows; or by its number of rows together with the specs and by levels of each mean.
+    ddf : {"satterthwaite", "residual", "asymptotic"}
+        Degrees of freedom of the intervals and of every test made from the result.
+    level : float in (0, 1), default 0.95
+        Confidence level.
+
+    Returns
+    -------
+    EmmeansResult
+        ``to_frame()`` has the columns of `specs` and `by`, emmean, se, df, ci_low, ci_high.
+
+    Raises
+    ------
+    UnknownColumnError
+        If `specs`, `by` or `at` name something that is not in the fixed part of the model.
+    ArgumentError
+        If names overlap, a numeric column is used without values, a level or an option is unknown.
+
+    Notes ----- Means are L b with L the average of the rows of the reference grid, all combinations of the
+    factor levels. A mean that the data do not identify (empty cells) is NaN, with the reason in `notes`.
+    R's emmeans puts both values of a numeric column that takes only two into the grid; here every numeric
+    column is held at its mean.
+
+    References
+    ----------
+    Searle, Speed & Milliken (1980), Am. Stat. 34, 216-221, doi:10.1080/00031305.1980.10483031
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lmemtest.model import fit_lmm
+    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
+    >>> fit = fit_lmm("score ~ algorithm + (1|task)", runs)
+    >>> emmeans(fit, "algorithm").to_frame().round(3)[["algorithm", "emmean", "se"]]
+      algorithm  emmean     se
+    0         A   3.625  1.188
+    1         B   4.625  1.188
+    """
+    check_choice(weights, "weights", WEIGHTS)
+    check_choice(ddf, "ddf", DDF_METHODS)
+    level = check_fraction(level, "level")
+    values = grid_values(fit, at or {})
+    spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
+    check_specs(fit, spec_names, by_names, at or {})
+
+    grid = ReferenceGrid.build(fit, values, by_names + spec_names)
+    L = grid.average(weights)
+    frame = grid.target_frame()[[*spec_names, *by_names]]
+    b, V = _coefficients(fit)
+    core = EstimateGrid(
+        L=L,
+        frame=frame,
+        b=b,
+        V=V,
+        df_function=lambda rows: np.asarray(fit.df(rows, ddf), dtype=float),
+        estimable_function=lambda rows: np.asarray(fit.estimable(rows), dtype=bool),
+    )
+    emmean, se, df = core.evaluate()
+    half = t_quantile((1.0 - level) / 2.0, df) * se
+    direction, direction_notes = _direction(fit)
+    covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
+    return EmmeansResult(
+        L=L,
+        frame=frame,
+        b=b,
+        V=V,
+        df_function=core.df_function,
+        estimable_function=core.estimable_function,
+        specs=spec_names,
+        by=by_names,
+        emmean=emmean,
+        se=se,
+        df=df,
+        ci_low=emmean - half,
+        ci_high=emmean + half,
+        n_obs=int(fit.nobs),
+        weights=weights,
+        ddf=ddf,
+        level=level,
+        response=_response(fit),
+        direction=direction,
+        averaged_over=grid.nuisance_factors,
+        covariates=covariates,
+        notes=(
+            *_averaging_notes(grid, weights),
+            *_covariate_notes(covariates, at or {}),
+            *_interaction_notes(fit, grid, spec_names + by_names),
+            *_missing_notes(fit, frame, L, emmean, df),
+            *direction_notes,
+        ),
+    )
+
+
+def _coefficients(fit: Any) -> tuple[FloatArray, FloatArray]:
+    """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
+    names = list(fit.params.index)
+    known = fit.cov_params()
+    where = np.array([names.index(name) for name in known.index], dtype=np.intp)
+    V = np.zeros((len(names), len(names)))
+    V[np.ix_(where, where)] = known.to_numpy(dtype=float)
+    return np.nan_to_num(fit.params.to_numpy(dtype=float), nan=0.0), V
+
+
+def _percent(level: float) -> str:
+    return f"{100 * level:.4g} %"
+
+
+# ---------------------------------------------------------------------- notes
+
+
+def _averaging_notes(grid: ReferenceGrid, weights: str) -> list[str]:
+    if not grid.nuisance_factors:
+        return []
+    how = {
+        "equal": "every combination of levels counts the same",
+        "proportional": "combinations of levels count by their number of rows",
+        "cells": "combinations of levels count by their number of rows within each mean",
+    }[weights]
+    listed = ", ".join(f"{name} ({len(grid.nuisance[name])} levels)" for name in grid.nuisance_factors)
+    return [f"Averaged over {listed}; {how} (weights={weights!r})."]
+
+
+def _covariate_notes(covariates: Mapping[str, tuple[float, ...]], at: Mapping[str, Any]) -> list[str]:
+    notes = []
+    for name, values in covariates.items():
+        if name not in at:
+            notes.append(f"{name} is held at its mean over the rows, {values[0]:.6g}.")
+        elif len(values) == 1:
+            notes.append(f"{name} is held at {values[0]:.6g}.")
+        else:
+            notes.append(f"Averaged over {name} = {', '.join(f'{v:.6g}' for v in values)}.")
+    return notes
+
+
+def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, ...]) -> list[str]:
+    """Say so when differences between the means depend on what was averaged over or held fixed."""
+    scale = np.abs(grid.rows).max() if grid.rows.size else 1.0
+    tolerance = 1e-9 * max(scale, 1.0)
+    names = ", ".join(target_names)
+    notes = []
+    effect = grid.rows - grid.rows[:1]
+    if np.abs(effect - effect[:, :1]).max(initial=0.0) > tolerance:
+        listed = ", ".join(n for n, v in grid.nuisance.items() if len(v) > 1)
+        notes.append(
+            f"Differences between the levels of {names} depend on {listed} in this model (interaction); "
+            "an average over them may mislead. Consider by=."
+        )
+    for name in fit.design.numeric:
+        if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(fit, grid, name, tolerance):
+            value = grid.nuisance[name][0]
+            notes.append(
+                f"Differences between the levels of {names} depend on {name} in this model (interaction); "
+                f"they are shown at {name} = {value:.6g} only. Consider at=."
+            )
+    return notes
+
+
+def _depends_on(fit: Any, grid: ReferenceGrid, name: str, tolerance: float) -> bool:
+    """Do the differences between targets change when numeric column `name` moves to an end of its range?"""
+    observed = np.asarray(fit.cells.frame[name], dtype=float)
+    first = {n: v[:1] for n, v in grid.nuisance.items()}
+    reference = grid.rows[:, 0] - grid.rows[:1, 0]
+    for end in (float(observed.min()), float(observed.max())):
+        rows = np.asarray(fit.design.rows(product_frame({**grid.target, **first, name: (end,)})), dtype=float)
+        if np.abs((rows - rows[:1]) - reference).max() > tolerance:
+            return True
+    return False
+
+
+def _missing_notes(fit: Any, frame: pd.DataFrame, L: FloatArray, emmean: FloatArray, df: FloatArray) -> list[str]:
+    notes = []
+    empty = np.asarray(np.isnan(L).any(axis=1))
+    missing = np.asarray(np.isnan(emmean) & ~empty)
+    if empty.any():
+        notes.append(f"No rows to average over, so no mean, for {_listed_rows(frame, empty)}.")
+    if missing.any():
+        dropped = [str(name) for name in fit.params.index[fit.params.isna()]]
+        cause = f" (columns without data of their own: {listed(dropped, 5)})" if dropped else ""
+        notes.append(
+            f"Not estimable from these data, so no mean, for {_listed_rows(frame, missing)}: "
+            f"the design has empty cells{cause}."
+        )
+    if np.any(np.isnan(df) & ~np.isnan(emmean)):
+        notes.append("Degrees of freedom could not be computed for some means; they have no interval.")
+    return notes
+
+
+def _listed_rows(frame: pd.DataFrame, mask: NDArray[np.bool_]) -> str:
+    rows = [
+        " and ".join(f"{name} = {format_level(value)}" for name, value in zip(frame.columns, row, strict=True))
+        for row in frame[mask].itertuples(index=False)
+    ]
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    return "; ".join(rows[:5]) + more
+
+
+def _response(fit: Any) -> str:
+    parsed = fit.design.parsed
+    function = parsed.response_function
+    return f"{function}({parsed.response})" if function else str(parsed.response)
+
+
+def _direction(fit: Any) -> tuple[str | None, list[str]]:
+    """Direction of the response from the Runs behind the fit, and what to say about its scale."""
+    parsed = fit.design.parsed
+    notes = []
+    if parsed.response_function:
+        notes.append(f"Means and differences are on the scale of {_response(fit)}.")
+    from lmemtest.data.runs import Runs
+
+    if not isinstance(fit.data, Runs) or fit.data.score != parsed.response:
+        return None, notes
+    if parsed.response_function not in _INCREASING:
+        notes.append(f"{_response(fit)} does not keep the order of scores, so no direction is assumed.")
+        return None, notes
+    return str(fit.data.direction), notes

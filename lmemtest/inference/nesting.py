@@ -1,0 +1,234 @@
+"""Is one fitted model contained in another, and what does the larger one add?
+
+Everything is compared on the combinations of columns that occur: column spaces of the fixed part, and for
+each random term of the smaller model a term of the larger one with the same groups whose basis spans it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.errors import NestingError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_SPAN_TOLERANCE = 1e-7  # that of the rank decisions of the fit, relative to the length of a column
+_SAME = 1e-8  # relative; sums over the same rows in another order differ by about 1e-13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Nesting:
+    """What an alternative adds to a null model that it contains.
+
+    Attributes
+    ----------
+    fixed_df : int
+        Rank added to the fixed part.
+    same_fixed_columns : bool
+        The fixed parts have identical columns, so their restricted likelihoods are comparable.
+    home : tuple of int
+        For each random term of the null, the term of the alternative that contains it.
+    maps : tuple of (k, r) float
+        For each random term of the null, its basis in terms of the alternative's: B0 = B A.
+    added : tuple of (int, int)
+        Columns that each random term of the alternative has, and how many of them the null has in one term
+        (0: a new term; -1: the null has them in several terms, without their covariance).
+    dispersion : bool
+        The alternative adds residual variances.
+    """
+
+    fixed_df: int
+    same_fixed_columns: bool
+    home: tuple[int, ...]
+    maps: tuple[FloatArray, ...]
+    added: tuple[tuple[int, int], ...]
+    dispersion: bool
+
+    def grown(self) -> tuple[tuple[int, int], ...]:
+        """The random terms that the alternative adds or extends."""
+        return tuple((k, r) for k, r in self.added if k != r)
+
+
+def check_nesting(null: Any, alternative: Any) -> Nesting:
+    """Check that two fits use the same data and that the null is contained in the alternative.
+
+    Parameters
+    ----------
+    null, alternative : LmmFit
+        The smaller and the larger model.
+
+    Returns
+    -------
+    Nesting
+
+    Raises
+    ------
+    NestingError
+        If the data differ, the models are the same, in the wrong order, or not nested.
+    """
+    _check_same_data(null, alternative)
+    problem, nesting = _contained(null, alternative)
+    if nesting is None:
+        if _contained(alternative, null)[1] is not None:
+            raise NestingError(
+                f"The models are in the wrong order: the null ({null.formula}) contains the alternative "
+                f"({alternative.formula}). Swap them: the smaller model comes first."
+            )
+        raise NestingError(
+            f"The null model ({null.formula}) is not nested in the alternative ({alternative.formula}): "
+            f"{problem}. A likelihood-ratio test needs nested models; compare others by aic or bic."
+        )
+    if alternative.n_params <= null.n_params:
+        raise NestingError(
+            f"The alternative ({alternative.formula}) has no parameter that the null ({null.formula}) lacks: "
+            f"both have {null.n_params}. They are the same model, so there is nothing to test."
+        )
+    return nesting
+
+
+# ---------------------------------------------------------------------- same data
+
+
+def _check_same_data(null: Any, alternative: Any) -> None:
+    responses = [_response_key(fit) for fit in (null, alternative)]
+    if responses[0] != responses[1]:
+        raise NestingError(
+            f"The models have different responses: {responses[0]} in the null, {responses[1]} in the "
+            "alternative. Likelihoods of different responses cannot be compared; fit both to the same one."
+        )
+    if null.nobs != alternative.nobs:
+        raise NestingError(
+            f"The models were fitted to different data: {null.nobs} rows in the null, {alternative.nobs} in "
+            "the alternative. Fit both to the same rows."
+        )
+    for what, first, second in zip(_MOMENTS, _moments(null), _moments(alternative), strict=True):
+        if not np.isclose(first, second, rtol=_SAME, atol=0.0):
+            raise NestingError(
+                f"The models were fitted to different data: the {what} is {first:.10g} in the null and "
+                f"{second:.10g} in the alternative. Fit both to the same rows, with the same weights."
+            )
+
+
+def _response_key(fit: Any) -> str:
+    parsed = fit.design.parsed
+    return f"{parsed.response_function}({parsed.response})" if parsed.response_function else parsed.response
+
+
+_MOMENTS = ("sum of the weights", "sum of squares of the response")
+
+
+def _moments(fit: Any) -> tuple[float, float]:
+    """Sums that do not depend on how rows were grouped into cells."""
+    cells = fit.cells
+    weight = np.asarray(cells.weight, dtype=float)
+    squares = weight * (np.asarray(cells.ss) + np.asarray(cells.n) * np.asarray(cells.mean) ** 2)
+    return float(np.sum(weight * cells.n)), float(np.sum(squares))
+
+
+# ---------------------------------------------------------------------- containment
+
+
+def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
+    """The reason why not, or what the alternative adds."""
+    frame = _joint_frame(null, alternative)
+    if _dispersion(null) is not None and _dispersion(null) != _dispersion(alternative):
+        return f"the alternative has no residual variances by {_dispersion(null)!r}", None
+    X0, X = _fixed_rows(null, alternative, frame)
+    if not _spans(X, X0):
+        return "the fixed part of the alternative does not contain that of the null", None
+    home, maps = [], []
+    for i, term in enumerate(null.design.random):
+        found = _home_of(null, i, alternative, frame)
+        if found is None:
+            return f"no random term of the alternative contains {term.label}", None
+        home.append(found[0])
+        maps.append(found[1])
+    return "", Nesting(
+        fixed_df=_rank(X) - _rank(X0),
+        same_fixed_columns=X.shape == X0.shape and bool(np.allclose(X, X0, rtol=1e-12, atol=0.0)),
+        home=tuple(home),
+        maps=tuple(maps),
+        added=tuple(_added(j, len(t.names), home, maps) for j, t in enumerate(alternative.design.random)),
+        dispersion=_dispersion(null) != _dispersion(alternative),
+    )
+
+
+def _dispersion(fit: Any) -> Any:
+    return getattr(fit, "dispersion", None)
+
+
+def _joint_frame(null: Any, alternative: Any) -> pd.DataFrame:
+    """Combinations of all columns of both models: the alternative's cells, or a new pass over its data.
+
+    The null may use columns that the alternative does not, for instance the number behind one of its factors.
+    """
+    names = dict.fromkeys((*alternative.design.parsed.columns, *null.design.parsed.columns))
+    if all(name in alternative.cells.frame.columns for name in names):
+        return alternative.cells.frame
+    from lmemtest.data.cells import compress
+
+    return compress(alternative.data, by=list(names), score=alternative.design.parsed.response).frame
+
+
+def _fixed_rows(null: Any, alternative: Any, frame: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
+    """Rows of both fixed parts for every distinct combination of their columns."""
+    names = list(
+        dict.fromkeys(name for fit in (null, alternative) for name in (*fit.design.factors, *fit.design.numeric))
+    )
+    distinct = frame[names].drop_duplicates() if names else frame.iloc[:1]
+    return np.asarray(null.design.rows(distinct)), np.asarray(alternative.design.rows(distinct))
+
+
+def _home_of(null: Any, index: int, alternative: Any, frame: pd.DataFrame) -> tuple[int, FloatArray] | None:
+    """The first term of the alternative with the same groups whose basis spans that of a null term."""
+    basis, codes = null.design.random_rows(index, frame)
+    for j in range(len(alternative.design.random)):
+        larger, larger_codes = alternative.design.random_rows(j, frame)
+        if _same_groups(codes, larger_codes) and _spans(larger, basis):
+            return j, np.linalg.lstsq(larger, basis, rcond=None)[0]
+    return None
+
+
+def _added(j: int, k: int, home: Sequence[int], maps: Sequence[FloatArray]) -> tuple[int, int]:
+    sizes = [maps[i].shape[1] for i in range(len(home)) if home[i] == j]
+    if len(sizes) > 1:
+        return k, -1
+    return k, sizes[0] if sizes else 0
+
+
+def _same_groups(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
+    """Do two codings split the cells in the same way, whatever the groups are called?"""
+    if first.min() < 0 or second.min() < 0:
+        return False
+    joint = first.astype(np.int64) * (int(second.max()) + 1) + second
+    n_joint = len(np.unique(joint))
+    return n_joint == len(np.unique(first)) == len(np.unique(second))
+
+
+def _orthonormal(X: FloatArray) -> FloatArray:
+    """Orthonormal basis of the column space of X, columns scaled to length one first."""
+    length = np.linalg.norm(X, axis=0)
+    scaled = X[:, length > 0] / length[length > 0]
+    if scaled.shape[1] == 0:
+        return np.zeros((len(X), 0))
+    U, d, _ = np.linalg.svd(scaled, full_matrices=False)
+    return U[:, d > _SPAN_TOLERANCE * d[0]]
+
+
+def _rank(X: FloatArray) -> int:
+    return _orthonormal(X).shape[1]
+
+
+def _spans(X: FloatArray, inner: FloatArray) -> bool:
+    """Is every column of `inner` a linear combination of the columns of X?"""
+    U = _orthonormal(X)
+    residual = inner - U @ (U.T @ inner)
+    return bool(np.all(np.linalg.norm(residual, axis=0) <= _SPAN_TOLERANCE * np.linalg.norm(inner, axis=0)))

@@ -1,0 +1,193 @@
+"""The reference grid: all combinations of the levels of a model's factors, and how they are averaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._validate import suggest
+from lmemtest.errors import ArgumentError, UnknownColumnError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReferenceGrid:
+    """Design rows of all combinations, as (target, nuisance, p); target: by and specs, nuisance: the rest."""
+
+    rows: FloatArray
+    target: Mapping[str, tuple[Any, ...]]
+    nuisance: Mapping[str, tuple[Any, ...]]
+    nuisance_factors: tuple[str, ...]
+    counts: FloatArray
+
+    @classmethod
+    def build(cls, fit: Any, values: Mapping[str, tuple[Any, ...]], target_names: tuple[str, ...]) -> ReferenceGrid:
+        target = {name: values[name] for name in target_names}
+        nuisance = {name: values[name] for name in values if name not in target}
+        frame = product_frame({**target, **nuisance})
+        rows = np.asarray(fit.design.rows(frame), dtype=float)
+        n_target = math.prod(len(v) for v in target.values())
+        return cls(
+            rows=rows.reshape(n_target, -1, rows.shape[1]),
+            target=target,
+            nuisance=nuisance,
+            nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
+            counts=_cell_counts(fit, {**target, **nuisance}).reshape(n_target, -1),
+        )
+
+    def target_frame(self) -> pd.DataFrame:
+        return product_frame(self.target)
+
+    def average(self, weights: str) -> FloatArray:
+        """Average the nuisance combinations; a row without any weight is NaN."""
+        share = np.ones_like(self.counts)
+        if weights == "proportional":
+            share = np.broadcast_to(self.counts.sum(axis=0), self.counts.shape)
+        elif weights == "cells":
+            share = self.counts
+        total = share.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no rows to average over
+            return np.einsum("tn,tnp->tp", share / total, self.rows)
+
+
+def product_frame(values: Mapping[str, tuple[Any, ...]]) -> pd.DataFrame:
+    """All combinations, the last name running fastest."""
+    import pandas as pd
+
+    sizes = [len(v) for v in values.values()]
+    total = math.prod(sizes)
+    columns, inner = {}, total
+    for name, size in zip(values, sizes, strict=True):
+        inner //= size
+        index = np.tile(np.repeat(np.arange(size), inner), total // (inner * size))
+        columns[name] = pd.Series(list(values[name])).iloc[index].reset_index(drop=True)
+    return pd.DataFrame(columns)
+
+
+def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> FloatArray:
+    """Rows of the data in each combination of factor levels; numeric columns repeat the counts."""
+    import pandas as pd
+
+    factors = [name for name in values if name in fit.design.factors]
+    keep = np.ones(len(fit.cells.frame), dtype=bool)
+    position = np.zeros(len(keep), dtype=np.intp)
+    for name in factors:
+        code = pd.Index(values[name]).get_indexer(pd.Index(fit.cells.frame[name]))
+        keep &= code >= 0
+        position = position * len(values[name]) + code
+    size = math.prod(len(values[name]) for name in factors)
+    counts = np.bincount(position[keep], weights=np.asarray(fit.cells.n, dtype=float)[keep], minlength=size)
+    full = [len(values[name]) if name in factors else 1 for name in values]
+    return np.broadcast_to(counts.reshape(full), [len(v) for v in values.values()]).copy()
+
+
+def grid_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Values of every column of the fixed part in the reference grid."""
+    factors, numeric = fit.design.factors, fit.design.numeric
+    for name in at:
+        if name not in factors and name not in numeric:
+            raise UnknownColumnError(_unknown_message("at", name, fit))
+    values: dict[str, tuple[Any, ...]] = {}
+    for name, levels in factors.items():
+        values[name] = _chosen_levels(name, at[name], tuple(levels)) if name in at else tuple(levels)
+    for name, mean in numeric.items():
+        values[name] = _chosen_numbers(name, at[name]) if name in at else (float(mean),)
+    return values
+
+
+def _chosen_levels(name: str, given: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    wanted = _as_list(given)
+    unknown = [v for v in wanted if v not in levels]
+    if unknown or not wanted:
+        found = f"has no level {unknown[0]!r}" if unknown else "is empty"
+        raise ArgumentError(
+            f"at[{name!r}] {found}. Levels: {listed(levels)}."
+            + (suggest(str(unknown[0]), map(str, levels)) if unknown else "")
+        )
+    return tuple(v for v in levels if v in wanted)
+
+
+def _chosen_numbers(name: str, given: Any) -> tuple[float, ...]:
+    wanted = _as_list(given)
+    try:
+        numbers = [float(v) for v in wanted]
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers or not all(math.isfinite(v) for v in numbers):
+        raise ArgumentError(f"at[{name!r}] must be one or more finite numbers, got {given!r}.")
+    return tuple(dict.fromkeys(numbers))
+
+
+def _as_list(given: Any) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+def format_level(value: Any) -> str:
+    """Text of a factor level: integers without a decimal point, other values as Python writes them.
+
+    Examples
+    --------
+    >>> format_level(np.float64(10.0)), format_level("HB"), format_level(0.1)
+    ('10', 'HB', '0.1')
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and plain.is_integer() and abs(plain) < 1e15:
+        return str(int(plain))
+    return str(plain)
+
+
+# ---------------------------------------------------------------------- argument checks
+
+
+def name_tuple(given: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
+    names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    if argument == "specs" and not names:
+        raise ArgumentError("specs must name at least one factor of the model, got none.")
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if repeated:
+        raise ArgumentError(f"{argument} names {repeated[0]!r} twice; name each factor once.")
+    return names
+
+
+def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:
+    for argument, names in (("specs", specs), ("by", by)):
+        for name in names:
+            if name in fit.design.numeric and name not in at:
+                raise ArgumentError(
+                    f"{argument} names {name!r}, a numeric column; give the values at which the means are "
+                    f"wanted, for instance at={{{name!r}: [{float(fit.design.numeric[name]):.4g}]}}."
+                )
+            if name not in fit.design.factors and name not in fit.design.numeric:
+                raise UnknownColumnError(_unknown_message(argument, name, fit))
+    overlap = [name for name in specs if name in by]
+    if overlap:
+        raise ArgumentError(f"{overlap[0]!r} is in both specs and by; name it in one of them.")
+
+
+def _unknown_message(argument: str, name: Any, fit: Any) -> str:
+    known = (*fit.design.factors, *fit.design.numeric)
+    numeric = f" Numeric columns: {listed(tuple(fit.design.numeric))}." if fit.design.numeric else ""
+    groups = {part for term in getattr(fit.design, "random", ()) for part in term.group.split(":")}
+    hint = (
+        f" {name!r} is a grouping factor of the random part; its levels are in fit.random_effects({name!r})."
+        if name in groups
+        else suggest(str(name), known)
+    )
+    factors = listed(tuple(fit.design.factors)) or "none"
+    return f"{argument} names {name!r}, not in the fixed part of the model. Factors: {factors}.{numeric}{hint}"
+
+
+def listed(values: Sequence[Any], limit: int = 12) -> str:
+    shown = ", ".join(format_level(v) for v in values[:limit])
+    return shown + (f" and {len(values) - limit} more" if len(values) > limit else "")

@@ -1,0 +1,322 @@
+"""Which means differ: one decision matrix, from which groups, letters and critical differences follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.contrasts import PairsResult
+from lmemtest.inference.grid import DDF_NAMES
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, critical_values
+from lmemtest.inference.reference import format_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+
+    BoolArray = NDArray[np.bool_]
+
+DIRECTIONS = ("minimize", "maximize")
+
+_MOST_GROUPS = 2000  # real separations have about as many groups as levels; a graph of 30 levels can have 3^10
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Separation:
+    """Levels in order, and the groups within which no difference is significant.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        Levels, best first (ascending means if the direction is unknown); levels without a mean come last.
+    means, se : tuple of float
+        Marginal means and their standard errors, in the order of `levels`.
+    groups : tuple of tuple of str
+        Maximal cliques of the graph that joins levels whose difference is not significant, each in the
+        order of `levels`. A level may be in several groups; with unequal standard errors a group need not
+        be contiguous.
+    letters : dict of str to str
+        One letter per group that a level is in; two levels differ significantly if they share no letter.
+    critical_difference : tuple of float
+        Smallest and largest half width of the pairs' simultaneous intervals at 1 - `alpha`.
+    alpha : float
+        Significance level of the decisions.
+    significant, undecided : pandas.DataFrame of bool, levels x levels
+        Decisions; pairs that could not be tested are not significant and marked in `undecided`.
+    direction : {"minimize", "maximize"} or None
+        Which end of the response is better.
+    adjust, interval_adjust, ddf, response : str
+        Adjustments of the p-values and of the critical difference, degrees of freedom, what was compared.
+    selected : dict
+        Values of the `by` factors for which this holds.
+    notes : tuple of str
+        How to read the groups, and what could not be decided.
+    """
+
+    levels: tuple[str, ...]
+    means: tuple[float, ...]
+    se: tuple[float, ...]
+    groups: tuple[tuple[str, ...], ...]
+    letters: dict[str, str]
+    critical_difference: tuple[float, float]
+    alpha: float
+    significant: pd.DataFrame
+    undecided: pd.DataFrame
+    direction: str | None
+    adjust: str
+    interval_adjust: str
+    ddf: str
+    response: str
+    selected: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per level, best first: level, mean, se, letters."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "level": list(self.levels),
+                "mean": list(self.means),
+                "se": list(self.se),
+                "letters": [self.letters[level] for level in self.levels],
+            }
+        )
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable, format_number
+
+        low, high = self.critical_difference
+        width = format_number(low) if np.isclose(low, high) else f"{format_number(low)} to {format_number(high)}"
+        where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
+        order = f"best first ({self.direction})" if self.direction else "in ascending order"
+        facts = (
+            f"Response {self.response}{where}, {order}; {ADJUSTMENT_NAMES[self.adjust]} adjustment, "
+            f"{DDF_NAMES[self.ddf]} degrees of freedom, alpha = {self.alpha:g}; critical difference {width}.",
+        )
+        return ResultTable(title="Separation of the means", frame=self.to_frame(), notes=facts + self.notes)
+
+    def summary(self) -> str:
+        """The levels with their letters as text."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
+def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
+    """Order the levels and find the groups within which no difference is significant.
+
+    Parameters
+    ----------
+    pairs : PairsResult
+        All pairwise differences of one group of means.
+    alpha : float in (0, 1), default 0.05
+        Pairs with an adjusted p-value below `alpha` differ.
+    direction : {"minimize", "maximize"}, optional
+        Which end of the response is better; default: that of the runs behind the fit.
+
+    Returns
+    -------
+    Separation
+
+    Raises
+    ------
+    ArgumentError
+        If the pairs are in several `by` groups, an option is unknown, or the groups are too many to list.
+
+    Notes ----- Groups are the maximal cliques of the not-significant graph (Bron-Kerbosch with pivoting);
+    each pair within a group was compared and did not differ significantly. "Not significant" is not
+    "equal".
+
+    References
+    ----------
+    Piepho (2004), J. Comput. Graph. Stat. 13, 456-466, doi:10.1198/1061860043515;
+    Bron & Kerbosch (1973), doi:10.1145/362342.362367
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from lmemtest.inference import contrasts, grid
+    >>> from lmemtest.model import fit_lmm
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
+    >>> em = grid.emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
+    >>> separation(contrasts.pairs(em), direction="minimize").letters
+    {'A': 'a', 'B': 'a', 'C': 'b'}
+    """
+    _check_arguments(pairs, alpha, direction)
+    means = dict(zip(pairs.levels, map(float, pairs.emmeans.emmean), strict=True))
+    ses = dict(zip(pairs.levels, map(float, pairs.emmeans.se), strict=True))
+    used = direction or pairs.direction
+    levels = _ordered(pairs.levels, means, used)
+    significant, undecided = _decisions(pairs, levels, alpha)
+    cliques = maximal_cliques(~significant)
+    groups = tuple(tuple(levels[i] for i in clique) for clique in cliques)
+    return Separation(
+        levels=levels,
+        means=tuple(means[level] for level in levels),
+        se=tuple(ses[level] for level in levels),
+        groups=groups,
+        letters=_letters(levels, groups),
+        critical_difference=_critical_difference(pairs, alpha),
+        alpha=float(alpha),
+        significant=_matrix(significant, levels),
+        undecided=_matrix(undecided, levels),
+        direction=used,
+        adjust=pairs.adjust,
+        interval_adjust=pairs.interval_adjust,
+        ddf=pairs.ddf,
+        response=pairs.emmeans.response,
+        selected=dict(pairs.selected),
+        notes=tuple(_notes(pairs, direction, used, levels, undecided)),
+    )
+
+
+def maximal_cliques(adjacent: BoolArray) -> tuple[tuple[int, ...], ...]:
+    """Maximal cliques of an undirected graph, sorted, each sorted.
+
+    Parameters
+    ----------
+    adjacent : (k, k) bool, symmetric
+        The diagonal is ignored.
+
+    Returns
+    -------
+    tuple of tuple of int
+        Every vertex is in at least one clique.
+
+    Raises
+    ------
+    ArgumentError
+        If there are more than 2000.
+
+    Examples
+    --------
+    >>> maximal_cliques(np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], dtype=bool))
+    ((0, 1), (1, 2))
+    """
+    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(np.asarray(adjacent))]
+    found: list[tuple[int, ...]] = []
+    pending: list[tuple[tuple[int, ...], set[int], set[int]]] = [((), set(range(len(neighbours))), set())]
+    while pending:
+        clique, candidates, excluded = pending.pop()
+        if not candidates:
+            if not excluded and clique:
+                found.append(tuple(sorted(clique)))
+                _check_count(found)
+            continue
+        pivot = max(sorted(candidates | excluded), key=lambda v: len(neighbours[v] & candidates))
+        for vertex in sorted(candidates - neighbours[pivot]):
+            pending.append(((*clique, vertex), candidates & neighbours[vertex], excluded & neighbours[vertex]))
+            candidates = candidates - {vertex}
+            excluded = excluded | {vertex}
+    return tuple(sorted(found))
+
+
+def _check_count(found: Sequence[Any]) -> None:
+    if len(found) > _MOST_GROUPS:
+        raise ArgumentError(
+            f"The levels form more than {_MOST_GROUPS} groups without significant differences, too many to "
+            "show. Compare fewer levels (at=...), or read the table of pairs."
+        )
+
+
+def _check_arguments(pairs: Any, alpha: float, direction: str | None) -> None:
+    if not isinstance(pairs, PairsResult):
+        raise ArgumentError(f"pairs must be the result of pairs(), got {type(pairs).__name__}.")
+    check_fraction(alpha, "alpha")
+    if direction is not None:
+        check_choice(direction, "direction", DIRECTIONS)
+    if pairs.by:
+        groups = [key for key, _ in pairs.emmeans.groups()]
+        example = ", ".join(f"{name}={format_level(v)!r}" for name, v in groups[0].items())
+        raise ArgumentError(
+            f"separation orders one group of means, but these pairs are in {len(groups)} groups by "
+            f"{', '.join(pairs.by)}. Select one first: pairs.select({example})."
+        )
+
+
+def _ordered(levels: tuple[str, ...], means: Mapping[str, float], direction: str | None) -> tuple[str, ...]:
+    """Best first, ties in level order, levels without a mean last."""
+    sign = -1.0 if direction == "maximize" else 1.0
+    return tuple(sorted(levels, key=lambda v: (np.isnan(means[v]), 0.0 if np.isnan(means[v]) else sign * means[v])))
+
+
+def _decisions(pairs: PairsResult, levels: tuple[str, ...], alpha: float) -> tuple[BoolArray, BoolArray]:
+    position = {level: i for i, level in enumerate(levels)}
+    left = pairs.table["left"].map(position).to_numpy()
+    right = pairs.table["right"].map(position).to_numpy()
+    p = pairs.table["p_value"].to_numpy(dtype=float)
+    significant, undecided = (np.zeros((len(levels), len(levels)), dtype=bool) for _ in range(2))
+    significant[left, right] = significant[right, left] = p < alpha  # NaN compares false
+    undecided[left, right] = undecided[right, left] = np.isnan(p)
+    return significant, undecided
+
+
+def _matrix(values: BoolArray, levels: tuple[str, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(values, index=list(levels), columns=list(levels))
+
+
+def _letters(levels: tuple[str, ...], groups: tuple[tuple[str, ...], ...]) -> dict[str, str]:
+    """Letters by group; from the 53rd group on numbers in brackets, so that no letter is used twice."""
+    names = [_ALPHABET[i] if i < len(_ALPHABET) else f"[{i + 1}]" for i in range(len(groups))]
+    members = [set(group) for group in groups]
+    return {
+        level: "".join(name for name, group in zip(names, members, strict=True) if level in group) for level in levels
+    }
+
+
+def _critical_difference(pairs: PairsResult, alpha: float) -> tuple[float, float]:
+    tested = pairs.table[pairs.table["p_value"].notna()]
+    if tested.empty:
+        return (float("nan"), float("nan"))
+    critical = critical_values(
+        tested["df"].to_numpy(dtype=float),
+        method=pairs.interval_adjust,
+        n_tests=len(pairs.table),
+        n_means=pairs.family_size,
+        level=1.0 - alpha,
+    )
+    half = critical * tested["se"].to_numpy(dtype=float)
+    return (float(half.min()), float(half.max()))
+
+
+def _notes(
+    pairs: PairsResult, given: str | None, used: str | None, levels: tuple[str, ...], undecided: BoolArray
+) -> list[str]:
+    notes = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
+    if used is None:
+        notes.append(
+            "Levels are in ascending order of their means: the fit does not know whether low or high is "
+            "better. Give direction=, or fit Runs."
+        )
+    elif given and pairs.direction and given != pairs.direction:
+        notes.append(f"Ordered to {given} as asked; the runs say {pairs.direction}.")
+    if undecided.any():
+        i, j = (index[0] for index in np.nonzero(np.triu(undecided)))
+        count = int(np.triu(undecided).sum())
+        notes.append(
+            f"{count} of {len(pairs.table)} pairs could not be tested (for instance {levels[i]} and "
+            f"{levels[j]}); they count as not significant in the groups and are marked in `undecided`."
+        )
+    if pairs.interval_adjust != pairs.adjust:
+        notes.append(
+            f"The critical difference is that of {ADJUSTMENT_NAMES[pairs.interval_adjust]} intervals; "
+            f"decisions use the {ADJUSTMENT_NAMES[pairs.adjust]} p-values and may differ from it."
+        )
+    return notes

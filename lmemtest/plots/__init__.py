@@ -1,0 +1,33 @@
+"""Figures: results in, `Axes` out.
+
+Every figure takes a result object, computes nothing but the layout, and draws inside the rectangle of the
+axes that it is given, labels included. With ``ax=None`` it makes a new figure whose size grows with the
+number of rows.
+
+The functions load on first use, because matplotlib costs more to import than the rest of the package.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach(
+    __name__,
+    submod_attrs={
+        "_canvas": ["detached_figures"],
+        "critical_difference": ["cd_diagram"],
+        "effects": ["benchmark_effects_plot"],
+        "marginal_means": ["emmeans_plot"],
+        "pairwise": ["pairs_matrix_plot", "pairs_plot"],
+    },
+)
+
+if TYPE_CHECKING:
+    from lmemtest.plots._canvas import detached_figures as detached_figures
+    from lmemtest.plots.critical_difference import cd_diagram as cd_diagram
+    from lmemtest.plots.effects import benchmark_effects_plot as benchmark_effects_plot
+    from lmemtest.plots.marginal_means import emmeans_plot as emmeans_plot
+    from lmemtest.plots.pairwise import pairs_matrix_plot as pairs_matrix_plot
+    from lmemtest.plots.pairwise import pairs_plot as pairs_plot

@@ -1,0 +1,326 @@
+"""Dot-and-whisker rows: one label per row, one or more series of estimates with intervals beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.lines import Line2D
+
+from lmemtest.plots import _canvas, _style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+# Heights in units of the font size.
+ROW, SERIES = 0.95, 0.8  # a row is ROW + SERIES per series high in a new figure ...
+TIGHT_ROW, TIGHT_SERIES = 1.2, 0.45  # ... and at least the larger of these in axes of the user
+AXIS_HEIGHT, LINE, LEGEND_LINE = 1.9, 1.25, 1.6
+LABEL_SHARE = 0.45  # the most of the width that row labels may take
+MARGIN = 0.04  # of the range, on both ends of the x axis
+SMALL = 0.85  # size of secondary text
+MINUS = " − "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Estimates of one colour and shape.
+
+    Attributes
+    ----------
+    name : str
+        The legend entry; empty for none.
+    row : (m,) int
+        The row of each estimate.
+    centre, low, high : (m,) float
+        Estimate and interval; NaN is not drawn.
+    colour, marker : str
+    hollow : bool
+        Whether the marker has a white face.
+    offset : int
+        The lane within the row, 0 to `Rows.lanes` - 1 from the top.
+    """
+
+    name: str
+    row: NDArray[np.intp]
+    centre: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    colour: str = _style.ACCENT
+    marker: str = "o"
+    hollow: bool = False
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Content of a row plot.
+
+    Attributes
+    ----------
+    labels : tuple of tuple of str
+        One per row, from the top: a name, or two names to be written as a difference.
+    series : tuple of Series
+    axis_label : str
+        A line break in it starts a new sentence.
+    lanes : int
+        How many estimates lie side by side in a row.
+    headers : frozenset of int
+        Rows that are headings and hold no estimates.
+    aside : tuple of str
+        A text right of each row, or empty.
+    aside_title : str
+    reference : float or None
+        Where a vertical line marks "no difference".
+    legend : bool
+    """
+
+    labels: tuple[tuple[str, ...], ...]
+    series: tuple[Series, ...]
+    axis_label: str
+    lanes: int = 1
+    headers: frozenset[int] = frozenset()
+    aside: tuple[str, ...] = ()
+    aside_title: str = ""
+    reference: float | None = None
+    legend: bool = False
+
+    def y(self, row: float, offset: int) -> float:
+        """Return the height of a lane: rows are 1 apart, downwards."""
+        step = 0.8 / self.lanes
+        return row + (offset - (self.lanes - 1) / 2) * step
+
+
+def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
+    """Draw `rows` in `ax` or a new figure, and return the axes."""
+    if ax is None:
+        height = _needed(rows, _style.base_font(), _canvas.FIGURE_WIDTH * 72, tight=False)
+        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, height / 72)
+    width, height = _canvas.size_in_points(ax)
+    slot = ax.get_window_extent().frozen()
+    size = _font(rows, ax, width, height)
+    _canvas.frame(ax, size)
+    limits = _limits(rows)
+    ax.set_xlim(*limits)
+    ax.set_ylim(len(rows.labels) - 0.5, -0.5)
+    _draw_guides(ax, rows)
+    for series in rows.series:
+        _draw_series(ax, rows, series, size)
+    _draw_missing(ax, rows, size)
+    taken = _label_rows(ax, rows, width, size)
+    _draw_aside(ax, rows, size)
+    _label_axis(ax, rows, width - taken, size)
+    _canvas.set_number_ticks(ax, *limits, size)
+    _canvas.fit_inside(ax, slot)
+    if rows.legend and any(series.name for series in rows.series):
+        _draw_legend(ax, rows, size)
+        _canvas.fit_inside(ax, slot)
+    _canvas.set_number_ticks(ax, *limits, size)  # the axis is shorter now, so fewer labels may fit
+    _canvas.fit_inside(ax, slot)
+    return ax
+
+
+def _needed(rows: Rows, font: float, width: float, *, tight: bool) -> float:
+    """Return the height in points that the rows need at a font size."""
+    pitch = max(TIGHT_ROW, TIGHT_SERIES * rows.lanes) if tight else ROW + SERIES * rows.lanes
+    text_lines = math.ceil(0.62 * len(rows.axis_label) * font / width)  # 0.62: a generous mean width of a glyph
+    entries = [len(series.name) + 5 for series in rows.series]
+    legend = math.ceil(0.75 * sum(entries) * font / (0.6 * width)) if rows.legend else 0
+    extra = AXIS_HEIGHT + LINE * text_lines + LEGEND_LINE * legend + LINE * bool(rows.aside_title)
+    return (pitch * len(rows.labels) + extra) * font + 2 * _canvas.PAD
+
+
+def _font(rows: Rows, ax: Axes, width: float, height: float) -> float:
+    font = _style.base_font()
+    while (needed := _needed(rows, font, width, tight=True)) > height:
+        if font <= _style.SMALLEST_FONT:
+            raise _canvas.too_small(ax, f"a plot of {len(rows.labels)} rows", needed)
+        font = max(font - 0.25, _style.SMALLEST_FONT)
+    return font
+
+
+def _limits(rows: Rows) -> tuple[float, float]:
+    parts = [values for series in rows.series for values in (series.centre, series.low, series.high)]
+    values = np.concatenate(parts) if parts else np.zeros(0)
+    values = values[np.isfinite(values)]
+    if rows.reference is not None:
+        values = np.append(values, rows.reference)
+    if values.size == 0:
+        return 0.0, 1.0
+    low, high = float(values.min()), float(values.max())
+    spread = high - low
+    if spread <= 1e-12 * max(abs(low), abs(high)):
+        spread = max(abs(low), 1e-300) if low else 1.0
+    return low - MARGIN * spread, high + MARGIN * spread
+
+
+def _draw_guides(ax: Axes, rows: Rows) -> None:
+    """Draw a line behind each row, or between rows that hold several estimates."""
+    shift = 0.5 if rows.lanes > 1 else 0.0
+    for row in range(len(rows.labels) - (rows.lanes > 1)):
+        if row not in rows.headers:
+            ax.axhline(row + shift, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
+    if rows.reference is not None:
+        ax.axvline(rows.reference, color=_style.INK, linewidth=0.8, linestyle="-", zorder=1, label="_reference")
+
+
+def _draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
+    y = np.array([rows.y(row, series.offset) for row in series.row], dtype=float)
+    for height, low, high in zip(y, series.low, series.high, strict=True):
+        if math.isfinite(low) and math.isfinite(high):
+            ax.plot(
+                [low, high],
+                [height, height],
+                color=series.colour,
+                linewidth=0.16 * size,
+                linestyle="-",
+                marker="none",
+                solid_capstyle="butt",
+                label="_interval",
+                zorder=2,
+            )
+    face = "white" if series.hollow else series.colour
+    ax.plot(
+        series.centre,
+        y,
+        linestyle="none",
+        marker=series.marker,
+        markersize=0.6 * size,
+        color=series.colour,
+        markerfacecolor=face,
+        markeredgecolor=series.colour,
+        markeredgewidth=0.12 * size,
+        label="_estimates",
+        clip_on=False,
+        zorder=3,
+    )
+
+
+def _draw_missing(ax: Axes, rows: Rows, size: float) -> None:
+    """Say in the row why it is empty, so that a missing estimate is not taken for a forgotten one."""
+    for series in rows.series:
+        for row in series.row[~np.isfinite(series.centre)]:
+            style = _style.text_style(SMALL * size, color=series.colour if rows.lanes > 1 else _style.MUTED)
+            fits = size * (ROW + SERIES * rows.lanes) * 0.8 / rows.lanes >= SMALL * size
+            if fits:
+                ax.text(
+                    0.01,
+                    rows.y(row, series.offset),
+                    "not estimable",
+                    transform=ax.get_yaxis_transform(),
+                    ha="left",
+                    va="center_baseline",
+                    **style,
+                )
+
+
+def _label_rows(ax: Axes, rows: Rows, width: float, size: float) -> float:
+    """Write the row labels and return the width of the widest in points."""
+    names = list(dict.fromkeys(name for parts in rows.labels for name in parts))
+    font = _style.font_for(names)
+    ruler = _style.Ruler(ax, size, **font)
+    most = max((len(parts) for parts in rows.labels), default=1)
+    room = (LABEL_SHARE * width - (most - 1) * ruler.width(MINUS)) / most
+    short = dict(zip(names, _style.shorten(names, room, ruler), strict=True))
+    labels = [MINUS.join(short[name] for name in parts) for parts in rows.labels]
+    ax.set_yticks(range(len(labels)), labels)
+    for row, tick in enumerate(ax.get_yticklabels()):
+        heading = row in rows.headers
+        _style.literal(tick).set(fontsize=size, color=_style.MUTED if heading else _style.INK, va="center", **font)
+    return ruler.widest(labels)
+
+
+def _draw_aside(ax: Axes, rows: Rows, size: float) -> None:
+    transform = ax.get_yaxis_transform()
+    style = _style.text_style(SMALL * size, color=_style.MUTED)
+    for row, text in enumerate(rows.aside):
+        if text:
+            ax.annotate(
+                text,
+                (1.0, row),
+                xycoords=transform,
+                xytext=(0.8 * size, 0),
+                textcoords="offset points",
+                ha="left",
+                va="center",
+                annotation_clip=False,
+                **style,
+            )
+    if rows.aside_title:
+        ax.annotate(
+            rows.aside_title,
+            (1.0, 1.0),
+            xycoords="axes fraction",
+            xytext=(0.8 * size, 0.2 * size),
+            textcoords="offset points",
+            ha="left",
+            va="bottom",
+            annotation_clip=False,
+            **style,
+        )
+
+
+def _label_axis(ax: Axes, rows: Rows, room: float, size: float) -> None:
+    """Write the axis label below the axis, broken to the width beside the row labels."""
+    ruler = _style.Ruler(ax, size)
+    aside = _style.Ruler(ax, SMALL * size).widest([*rows.aside, rows.aside_title])
+    room -= aside + 3 * size
+    lines = [line for part in rows.axis_label.split("\n") for line in _style.wrap(part, room, ruler)]
+    ax.set_xlabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
+
+
+def _draw_legend(ax: Axes, rows: Rows, size: float) -> None:
+    width = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
+    named = [series for series in rows.series if series.name]
+    names = [series.name for series in named]
+    font = _style.font_for(names)
+    ruler = _style.Ruler(ax, size, **font)
+    names = _style.shorten(names, max(width - 4 * size, 4 * size), ruler)
+    columns = _legend_columns([ruler.width(name) for name in names], width, size)
+    legend = ax.legend(
+        handles=[_handle(series, size) for series in named],
+        labels=[str(i) for i in range(len(names))],
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=columns,
+        frameon=False,
+        fontsize=size,
+        borderpad=0.0,
+        borderaxespad=0.5,
+        handlelength=1.6,
+        handletextpad=0.5,
+        columnspacing=1.5,
+        labelspacing=0.35,
+    )
+    for entry, name in zip(legend.get_texts(), names, strict=True):
+        # set afterwards, because a label that starts with an underscore would be dropped
+        _style.literal(entry).set(text=name, color=_style.INK, **font)
+
+
+def _legend_columns(widths: Sequence[float], room: float, size: float) -> int:
+    """Return the most columns that fit; matplotlib fills them one after another, the first ones longest."""
+    for columns in range(len(widths), 1, -1):
+        stacked = [float(max(part)) for part in np.array_split(np.asarray(widths), columns)]
+        if sum(stacked) + (columns * 2.3 + (columns - 1) * 1.5) * size <= room:
+            return columns
+    return 1
+
+
+def _handle(series: Series, size: float) -> Line2D:
+    face = "white" if series.hollow else series.colour
+    return Line2D(
+        [],
+        [],
+        color=series.colour,
+        marker=series.marker,
+        markersize=0.6 * size,
+        linewidth=0.16 * size,
+        linestyle="-",
+        markerfacecolor=face,
+        markeredgecolor=series.colour,
+        markeredgewidth=0.12 * size,
+    )

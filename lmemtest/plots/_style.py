@@ -1,0 +1,304 @@
+"""What all figures share: colours, and text that shows a name exactly as it is.
+
+Names come from data files, so no text is ever read as mathtext or TeX: ``cost_$``, ``<b>`` and ``{x}`` appear
+as typed. Sizes are in points (1/72 inch), the unit that does not depend on the resolution of the figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib import font_manager
+from matplotlib.font_manager import FontProperties
+from matplotlib.text import Text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+INK = "#1a1a1a"
+MUTED = "#5f5f5f"
+FAINT = "#d9d9d9"
+NEUTRAL = "#8c8c8c"
+ACCENT = "#0072B2"
+WARM = "#D55E00"
+# Okabe & Ito (2008), without yellow, which is too light for thin lines on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#1a1a1a")
+# The shape repeats what the colour says, for print without colour; 7 and 8 are coprime: 56 distinct pairs.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
+SEQUENTIAL = "Blues"
+DIVERGING = "RdBu_r"  # red and blue are told apart in every common colour vision; white is zero
+
+SMALLEST_FONT = 4.0  # points; below this print cannot be read, so an axes that needs it is refused
+# Hinting makes small text up to 5 % wider at one resolution than at another.
+HINTING_SLACK = 1.05
+# Fonts with wide coverage, tried in this order for characters that the default font lacks.
+FALLBACK_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Noto Sans JP",
+    "Source Han Sans SC",
+    "Source Han Sans",
+    "Hiragino Sans",
+    "PingFang SC",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "Arial Unicode MS",
+    "Noto Sans Arabic",
+    "Noto Sans Devanagari",
+    "Noto Sans Symbols2",
+)
+
+
+def colour(index: int) -> str:
+    """Return the qualitative colour number `index`."""
+    return PALETTE[index % len(PALETTE)]
+
+
+def marker(index: int) -> str:
+    """Return the marker number `index`."""
+    return MARKERS[index % len(MARKERS)]
+
+
+def base_font() -> float:
+    """Return the label size in points: slightly below the user's ``font.size``."""
+    return 0.9 * float(mpl.rcParams["font.size"])
+
+
+def text_style(size: float, **style: Any) -> dict[str, Any]:
+    """Return the keywords of a text that is shown literally."""
+    return {"fontsize": size, "parse_math": False, "usetex": False, "color": INK} | style
+
+
+def literal(text: Text) -> Text:
+    """Make an existing text (a tick label, a legend entry) show its string literally."""
+    text.set_parse_math(False)
+    text.set_usetex(False)
+    return text
+
+
+def one_line(name: object) -> str:
+    """Return `name` on one line, with every character that no font can draw written as its code.
+
+    >>> one_line("a\\n b"), one_line(""), one_line("tab\\x07")
+    ('a b', '""', 'tab<U+0007>')
+    """
+    words = " ".join(str(name).split())
+    return "".join(_drawable(char) for char in words) or '""'
+
+
+def _drawable(char: str) -> str:
+    if " " <= char <= "~" or (char.isprintable() and _families(char)):
+        return char
+    return f"<U+{ord(char):04X}>"
+
+
+@lru_cache(maxsize=4096)
+def _families(char: str, families: tuple[str, ...] | None = None) -> tuple[str, ...]:
+    """Fonts that can draw `char`: the default first, else a fallback; empty if none can."""
+    default = _font_path(None)
+    if _has_glyph(default, char):
+        return ("default",)
+    installed = set(font_manager.get_font_names())
+    for family in families or FALLBACK_FONTS:
+        if family in installed and _has_glyph(_font_path(family), char):
+            return (family,)
+    return ()
+
+
+def _font_path(family: str | None) -> str:
+    return str(font_manager.findfont(FontProperties(family=family) if family else FontProperties()))
+
+
+def _has_glyph(path: str, char: str) -> bool:
+    return bool(font_manager.get_font(path).get_char_index(ord(char)))
+
+
+def font_for(names: Sequence[str]) -> dict[str, Any]:
+    """Return the font keywords that cover all characters of `names`; empty where the default font does."""
+    extra = {family for name in names for char in name if not char.isascii() for family in _families(char)}
+    extra.discard("default")
+    if not extra:
+        return {}
+    return {"fontfamily": [*mpl.rcParams["font.family"], *sorted(extra)]}
+
+
+class Ruler:
+    """Measures texts of one font size as the renderer of the figure will draw them.
+
+    Parameters
+    ----------
+    ax : Axes
+        Any axes of the figure.
+    size : float
+        Font size in points.
+    """
+
+    def __init__(self, ax: Axes, size: float, **style: Any) -> None:
+        self._figure = ax.figure.figure  # the root: a SubFigure has no renderer of its own
+        self._probe = Text(0, 0, "", **text_style(size, **style))
+        self._probe.set_figure(self._figure)
+        self._known: dict[str, float] = {}
+        self.size = size
+
+    def width(self, text: str) -> float:
+        """Return the width of `text` in points, with slack for other resolutions."""
+        if text not in self._known:
+            self._probe.set_text(text)
+            pixels = self._probe.get_window_extent().width if text else 0.0
+            self._known[text] = HINTING_SLACK * pixels * 72 / self._figure.dpi
+        return self._known[text]
+
+    def widest(self, texts: Sequence[str]) -> float:
+        """Return the width of the widest of `texts` in points, 0 for none."""
+        return max((self.width(text) for text in texts), default=0.0)
+
+
+def shorten(names: Sequence[str], room: float, ruler: Ruler) -> list[str]:
+    """Cut names that are wider than `room` points in the middle; different names stay different.
+
+    The cut moves towards the start or the end if names differ only where it would fall; if that does not help
+    either, the cut names are numbered by their place.
+    """
+    names = list(names)
+    distinct = len(set(names))
+    for head in (0.5, 0.75, 0.25, 1.0, 0.0):
+        short = [_ellipsis(name, room, ruler, head) for name in names]
+        if len(set(short)) == distinct:
+            return short
+    fits = [ruler.width(name) <= room for name in names]
+    return [n if fit else _numbered(i, n, room, ruler) for i, (n, fit) in enumerate(zip(names, fits, strict=True), 1)]
+
+
+def _numbered(index: int, name: str, room: float, ruler: Ruler) -> str:
+    prefix = f"{index}: "
+    return prefix + _ellipsis(name, room - ruler.width(prefix), ruler, 0.5)
+
+
+def _ellipsis(name: str, room: float, ruler: Ruler, head: float) -> str:
+    if ruler.width(name) <= room:
+        return name
+    low, high = 0, len(name) - 1
+    while low < high:  # the most characters that still fit
+        keep = (low + high + 1) // 2
+        low, high = (keep, high) if ruler.width(_cut(name, keep, head)) <= room else (low, keep - 1)
+    return _cut(name, low, head)
+
+
+def _cut(name: str, keep: int, head: float) -> str:
+    front = math.ceil(keep * head)
+    return f"{name[:front].rstrip()}…{name[len(name) - (keep - front) :].lstrip()}"
+
+
+def wrap(words: str, room: float, ruler: Ruler) -> list[str]:
+    """Break a sentence at its plain spaces into lines of at most `room` points (a longer word is cut)."""
+    lines = [""]
+    for word in words.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if ruler.width(longer) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return [_ellipsis(line, room, ruler, 0.5) for line in lines if line]
+
+
+def nobreak(text: str) -> str:
+    """Return `text` with spaces that `wrap` does not break."""
+    return text.replace(" ", "\u00a0")
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return `value` with `digits` significant digits and a typographic minus.
+
+    >>> number(0.12345), number(-1234.5), number(2e-7), number(float("nan"))
+    ('0.123', '−1234', '2e−7', 'NA')
+    """
+    if math.isnan(value):
+        return "NA"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    places = decimals(value, digits)
+    return _tidy(f"{value:.{digits}g}") if places is None else fixed(value, places)
+
+
+def interval(low: float, high: float) -> str:
+    """Return a range of positive numbers with equal decimals: two significant digits of the smaller one.
+
+    >>> interval(0.1234, 1.5), interval(0.1201, 0.1202), interval(0.0, 12345.0)
+    ('0.12–1.50', '0.12', '0–12345')
+    """
+    places = decimals(low, 2)
+    texts = [number(value, 2) if places is None or high >= 1e6 else fixed(value, places) for value in (low, high)]
+    return texts[0] if texts[0] == texts[1] else "–".join(texts)
+
+
+def decimals(value: float, digits: int) -> int | None:
+    """Return the decimals that show `digits` significant digits of `value`; None if it needs an exponent.
+
+    >>> decimals(0.0123, 3), decimals(45.6, 3), decimals(0.0, 3), decimals(1e9, 3)
+    (4, 1, 0, None)
+    """
+    if value == 0:
+        return 0
+    exponent = math.floor(math.log10(abs(value)))
+    return max(digits - 1 - exponent, 0) if -4 <= exponent <= 5 else None
+
+
+def fixed(value: float, places: int | None) -> str:
+    """Return `value` with a number of decimals, or two significant digits and an exponent.
+
+    >>> fixed(-0.126, 2), fixed(-0.001, 2), fixed(3e9, None), fixed(float("nan"), 2)
+    ('−0.13', '0.00', '3e9', '–')
+    """
+    if not math.isfinite(value):
+        return "–"
+    if places is None:
+        return _tidy(f"{value:.2g}")
+    return _tidy(f"{round(value, places) + 0.0:.{places}f}")
+
+
+def p_value(value: float) -> str:
+    """Return a p-value with three decimals.
+
+    >>> p_value(0.0412), p_value(2e-9), p_value(float("nan"))
+    ('0.041', '<0.001', 'NA')
+    """
+    if math.isnan(value):
+        return "NA"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _tidy(digits: str) -> str:
+    mantissa, mark, exponent = digits.partition("e")
+    return (mantissa + (f"e{int(exponent)}" if mark else "")).replace("-", "−")
+
+
+def tick_labels(ticks: Sequence[float]) -> list[str]:
+    """Return labels with equal decimals, just enough of them to tell the ticks apart.
+
+    >>> tick_labels([0.0, 0.5, 1.0]), tick_labels([-10.0, 0.0, 10.0]), tick_labels([0.0, 2e8])
+    (['0.0', '0.5', '1.0'], ['−10', '0', '10'], ['0', '2e8'])
+    """
+    ticks = [float(tick) for tick in ticks]
+    step = min((b - a for a, b in pairwise(ticks)), default=1.0) or 1.0
+    fixed = _shortest(ticks, step, [f".{decimals}f" for decimals in range(17)])
+    general = _shortest(ticks, step, [f".{digits}g" for digits in range(1, 18)])
+    longest = [max(map(len, labels)) for labels in (fixed, general)]
+    return fixed if longest[0] <= max(longest[1], 6) else general
+
+
+def _shortest(ticks: Sequence[float], step: float, formats: Sequence[str]) -> list[str]:
+    """Return the labels of the first format that tells the ticks apart."""
+    for form in formats:
+        texts = [format(tick + 0.0, form) for tick in ticks]  # + 0.0 turns a negative zero into zero
+        if all(abs(float(text) - tick) < 1e-3 * step for text, tick in zip(texts, ticks, strict=True)):
+            break
+    return [_tidy(text) for text in texts]

@@ -1,0 +1,529 @@
+"""The critical-difference diagram of Demsar (2006) on the axis of marginal means.
+
+Three things differ from the diagram for ranks. The critical difference has a range, because every pair has
+its own standard error. A group that does not differ need not be contiguous: a bar therefore carries a dot at
+each member and thins to a dotted line with a hollow circle where it passes an algorithm that does differ. And
+means can be tied or nearly so: each algorithm has a dot on the axis at its exact mean, from where its line
+fans out to a column of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.grid import format_level
+from lmemtest.inference.separation import Separation
+from lmemtest.plots import _canvas, _style
+from lmemtest.plots.pairwise import ADJUSTMENTS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# All heights are in units of the font size, so that the diagram scales as a whole.
+HEADER, RULER, TICKS, ROW, BAR, FOOT = 1.7, 1.7, 2.0, 1.75, 0.85, 1.25
+COLUMN_GAP = 1.0  # least distance of two lines that run side by side
+LARGEST_FAN = 3.0
+ELBOW = 0.9  # how far the lines reach beyond the axis, so that an extreme mean has an elbow too
+AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest
+FOOT_FONT = 0.82
+WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are cut
+MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorithms, or fewer
+LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
+
+
+def cd_diagram(separation: Separation, *, ax: Axes | None = None) -> Axes:
+    """Draw which algorithms differ, on the axis of their marginal means.
+
+    Parameters
+    ----------
+    separation : Separation
+        Levels, means, groups and critical difference, from `lmemtest.separation`.
+    ax : Axes, optional
+        Where to draw; the diagram fills its rectangle, labels included. With None a new figure is made, whose
+        height grows with the number of algorithms and of groups.
+
+    Returns
+    -------
+    Axes
+        The x axis is in units of the score; the y axis in points below the upper edge.
+
+    Raises
+    ------
+    ArgumentError
+        `separation` is not a `Separation`, has no mean or more than 60 groups, or `ax` is too small for
+        readable text.
+
+    Notes
+    -----
+    The better half of the algorithms is listed on the better end of the axis. Algorithms joined by dots on
+    one bar do not differ significantly; a hollow circle marks one that the bar passes without joining it. The
+    ruler shows the smallest critical difference (thick) and the largest (thin). Names too long for the figure
+    are cut in the middle.
+
+    References
+    ----------
+    Demsar, J. (2006). Statistical comparisons of classifiers over multiple data sets. Journal of Machine
+    Learning Research 7, 1-30.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
+    >>> em = lt.emmeans(lt.fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
+    >>> ax = lt.plots.cd_diagram(lt.separation(lt.pairs(em)))
+    >>> [text.get_text() for text in ax.texts[-4:-1]]
+    ['A', 'B', 'C']
+    """
+    _canvas.check_axes(ax)
+    if not isinstance(separation, Separation):
+        raise ArgumentError(f"separation must be the result of separation(), got {type(separation).__name__}.")
+    board = _board(separation)
+    if ax is None:
+        ax = _canvas.new_axes(*_figure_size(board))
+    width, height = _canvas.size_in_points(ax)
+    plan = _largest_plan(ax, board, width, height)
+    _set_scales(ax, plan, width, height)
+    _draw_axis(ax, plan)
+    _draw_header(ax, plan)
+    _draw_elbows(ax, plan)
+    _draw_bars(ax, plan)
+    _draw_foot(ax, plan)
+    return ax
+
+
+# ------------------------------------------------------------ what is drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Board:
+    """The content of a diagram: everything that does not depend on the size of the axes.
+
+    `means` ascend; `groups` are index tuples into them, of two or more members; `sides` is "left" or "right"
+    per algorithm; `missing` names the algorithms without a mean; `undecided` counts pairs that could not be
+    tested.
+    """
+
+    names: tuple[str, ...]
+    means: tuple[float, ...]
+    groups: tuple[tuple[int, ...], ...]
+    missing: tuple[str, ...]
+    differences: tuple[float, float] | None
+    direction: str | None
+    subject: str
+    test: str
+    undecided: int
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        count = len(self.names)
+        left = count // 2 if self.direction == "maximize" else (count + 1) // 2
+        return ("left",) * left + ("right",) * (count - left)
+
+    @property
+    def rows(self) -> int:
+        return (len(self.names) + 1) // 2
+
+    @property
+    def has_gaps(self) -> bool:
+        return any(group[-1] - group[0] >= len(group) for group in self.groups)
+
+
+def _board(separation: Separation) -> _Board:
+    means = dict(zip(separation.levels, map(float, separation.means), strict=True))
+    placed = sorted((level for level in means if math.isfinite(means[level])), key=lambda level: means[level])
+    if not placed:
+        message = (
+            "separation has no finite mean to draw: "
+            f"{', '.join(map(str, means))} cannot be estimated. The notes of the marginal means say why."
+        )
+        raise ArgumentError(message)
+    index = {level: position for position, level in enumerate(placed)}
+    found = (tuple(sorted(index[level] for level in group if level in index)) for group in separation.groups)
+    groups = tuple(sorted({group for group in found if len(group) > 1}))
+    if len(groups) > MOST_GROUPS:
+        message = (
+            f"cd_diagram draws at most {MOST_GROUPS} groups as bars, and this separation has {len(groups)}. "
+            "Use pairs_matrix_plot(pairs), or compare fewer levels."
+        )
+        raise ArgumentError(message)
+    return _Board(
+        names=tuple(_style.one_line(level) for level in placed),
+        means=tuple(means[level] for level in placed),
+        groups=groups,
+        missing=tuple(_style.one_line(level) for level in means if level not in index),
+        differences=_differences(separation.critical_difference),
+        direction=separation.direction,
+        subject=_subject(separation),
+        test=_style.nobreak(f"{ADJUSTMENTS.get(separation.adjust, separation.adjust)}, α = {separation.alpha:g}"),
+        undecided=int(separation.undecided.loc[placed, placed].to_numpy().sum()) // 2,
+    )
+
+
+def _subject(separation: Separation) -> str:
+    """Return what the axis shows: the response, and the group if there are several."""
+    where = ", ".join(f"{name} = {format_level(value)}" for name, value in separation.selected.items())
+    return _style.one_line(separation.response) + (f" at {_style.one_line(where)}" if where else "")
+
+
+def _differences(pair: Sequence[float] | None) -> tuple[float, float] | None:
+    if pair is None or not all(math.isfinite(value) and value > 0 for value in pair):
+        return None
+    return float(pair[0]), float(pair[1])
+
+
+# ------------------------------------------------------------ where it goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """A board laid out in a rectangle: x and y in points from the upper left corner, downwards negative."""
+
+    board: _Board
+    font: float
+    labels: tuple[str, ...]
+    label_font: dict[str, list[str]]
+    ticks: _canvas.Ticks
+    axis: tuple[float, float]  # x of the first and of the last tick
+    columns: tuple[float, ...]  # x of the vertical line of each algorithm
+    levels: tuple[int, ...]  # which row of bars each group is drawn on
+    header_rows: int
+    foot: tuple[str, ...]
+    y_axis: float
+    y_bars: float  # the first row of bars
+    y_rows: tuple[float, ...]  # the rows of labels
+    height: float  # what the diagram needs
+
+    def x(self, value: float) -> float:
+        """Return the place of a score on the axis."""
+        low, high = self.ticks.values[0], self.ticks.values[-1]
+        return self.axis[0] + (value - low) / (high - low) * (self.axis[1] - self.axis[0])
+
+    def score(self, place: float) -> float:
+        """Return the score at a place: the inverse of `x`."""
+        low, high = self.ticks.values[0], self.ticks.values[-1]
+        return low + (place - self.axis[0]) / (self.axis[1] - self.axis[0]) * (high - low)
+
+
+def _figure_size(board: _Board) -> tuple[float, float]:
+    with _canvas.detached_figures():
+        scratch = _canvas.new_axes(_canvas.FIGURE_WIDTH, _canvas.FIGURE_WIDTH)
+        font = _style.base_font()
+        ruler = _style.Ruler(scratch, font, **_style.font_for(board.names))
+        names = 2 * ruler.widest(board.names) + 4 * font
+        wanted = names / (1 - AXIS_SHARE) / 72
+        width = min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
+        plan = _plan(scratch, board, width * 72, font)
+    return width, (plan.height + 2 * _canvas.PAD) / 72
+
+
+def _largest_plan(ax: Axes, board: _Board, width: float, height: float) -> _Plan:
+    """Return the plan with the largest font, up to the default, that fits the height."""
+    font = _style.base_font()
+    least = min(_style.SMALLEST_FONT, font)
+    while True:
+        plan = _plan(ax, board, width, font)
+        if plan.height + 2 * _canvas.PAD <= height + 0.5:
+            return plan
+        if font <= least:
+            raise _canvas.too_small(ax, f"a diagram of {len(board.names)} algorithms", plan.height + 2 * _canvas.PAD)
+        # the height is nearly proportional to the font, so the first step goes most of the way
+        font = max(min(font - 0.25, 1.03 * font * height / plan.height), least)
+
+
+def _plan(ax: Axes, board: _Board, width: float, font: float) -> _Plan:
+    extra = _style.font_for(board.names + board.missing)
+    ruler = _style.Ruler(ax, font, **extra)
+    labels, zones = _labels(board, width, ruler)
+    axis, ticks = _axis(ax, board, width, zones, font)
+    scale = (axis[1] - axis[0]) / (ticks.values[-1] - ticks.values[0])
+    exact = [axis[0] + (mean - ticks.values[0]) * scale for mean in board.means]
+    columns = _spread(exact, COLUMN_GAP * font, axis)
+    levels = _stack([(columns[group[0]], columns[group[-1]]) for group in board.groups], 1.2 * font)
+    shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
+    fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if shift > 0.5 else 0.6 * font
+    header_rows = _header_rows(board, axis, scale, ruler)
+    y_axis = -_canvas.PAD - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
+    y_bars = y_axis - fan - 0.5 * font
+    bars = BAR * (max(levels) + 1) if levels else 0.0
+    y_first = y_bars - (bars + 0.6) * font
+    foot = _foot(board, width, _style.Ruler(ax, FOOT_FONT * font, **extra))
+    y_rows = tuple(y_first - row * ROW * font for row in range(board.rows))
+    return _Plan(
+        board=board,
+        font=font,
+        labels=tuple(labels),
+        label_font=extra,
+        ticks=ticks,
+        axis=axis,
+        columns=columns,
+        levels=levels,
+        header_rows=header_rows,
+        foot=foot,
+        y_axis=y_axis,
+        y_bars=y_bars,
+        y_rows=y_rows,
+        height=-y_rows[-1] + (1.0 + FOOT * len(foot)) * font,
+    )
+
+
+def _labels(board: _Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:
+    """Return the labels, cut where they must be, and the width of the zones left and right of the axis."""
+    gap = (ELBOW + 0.5) * ruler.size
+    room = width - 2 * _canvas.PAD
+    share = max((1 - AXIS_SHARE) * room / 2 - gap, 3 * ruler.size)
+    sides = board.sides
+    need = [
+        ruler.widest([n for n, s in zip(board.names, sides, strict=True) if s == side]) for side in ("left", "right")
+    ]
+    spare = [max(share - needed, 0.0) for needed in need]  # one side may use what the other leaves
+    limits = {"left": share + spare[1], "right": share + spare[0]}
+    limit = [limits[side] for side in sides]
+    if all(ruler.width(name) <= most for name, most in zip(board.names, limit, strict=True)):
+        labels = list(board.names)
+    else:
+        labels = _style.shorten(board.names, min(limit), ruler)
+    zones = [ruler.widest([n for n, s in zip(labels, sides, strict=True) if s == side]) for side in ("left", "right")]
+    return labels, (zones[0] + gap, zones[1] + gap)
+
+
+def _axis(
+    ax: Axes, board: _Board, width: float, zones: tuple[float, float], font: float
+) -> tuple[tuple[float, float], _canvas.Ticks]:
+    low, high = _range(board)
+    axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
+    if axis[1] - axis[0] < 6 * font:
+        raise _canvas.too_small(ax, "a critical-difference diagram")
+    ruler = _style.Ruler(ax, font)
+    ticks = _canvas.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
+    first, last = ruler.width(ticks.labels[0]) / 2, ruler.width(ticks.labels[-1]) / 2
+    axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
+    return axis, ticks
+
+
+def _range(board: _Board) -> tuple[float, float]:
+    """Return the range of the axis: all means, and the ruler unless it would squeeze them together."""
+    low, high = board.means[0], board.means[-1]
+    spread = high - low
+    tiny = 1e-9 * max(abs(low), abs(high))
+    if board.differences is not None and (spread <= tiny or board.differences[1] <= LONGEST_RULER * spread):
+        spread = max(spread, board.differences[1])
+    elif spread <= tiny:
+        spread = max(0.1 * abs(low), tiny) or 1.0
+    middle = (low + high) / 2
+    return middle - spread / 2, middle + spread / 2
+
+
+def _spread(places: Sequence[float], gap: float, limits: tuple[float, float]) -> tuple[float, ...]:
+    """Move ascending places as little as possible (in squares) so that neighbours are `gap` apart.
+
+    With z = place - index * gap this is isotonic regression: pool adjacent violators, then clip.
+    """
+    count = len(places)
+    gap = min(gap, (limits[1] - limits[0]) / max(count - 1, 1))
+    pools: list[list[float]] = []  # (mean, size)
+    for index, place in enumerate(places):
+        pools.append([place - index * gap, 1])
+        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
+            mean, size = pools.pop()
+            total = pools[-1][1] + size
+            pools[-1] = [(pools[-1][0] * pools[-1][1] + mean * size) / total, total]
+    pooled = np.repeat([pool[0] for pool in pools], [int(pool[1]) for pool in pools])
+    clipped = np.clip(pooled, limits[0], limits[1] - (count - 1) * gap)
+    return tuple((clipped + gap * np.arange(count)).tolist())
+
+
+def _stack(spans: Sequence[tuple[float, float]], gap: float) -> tuple[int, ...]:
+    """Return for each span, taken from left to right, the first level where it does not touch another."""
+    ends: list[float] = []
+    levels = [0] * len(spans)
+    for index in sorted(range(len(spans)), key=lambda i: spans[i]):
+        start, end = spans[index]
+        level = next((at for at, last in enumerate(ends) if start - last >= gap), len(ends))
+        ends[level : level + 1] = [end]
+        levels[index] = level
+    return tuple(levels)
+
+
+def _ruler_text(board: _Board) -> str:
+    if board.differences is None:
+        return ""
+    return f"CD {_style.interval(*board.differences)}"
+
+
+def _direction_text(board: _Board) -> str:
+    return {"minimize": "← lower is better", "maximize": "higher is better →"}.get(board.direction or "", "")
+
+
+def _header_rows(board: _Board, axis: tuple[float, float], scale: float, ruler: _style.Ruler) -> int:
+    """Return how many lines the texts above the axis take; direction and ruler share one if they can."""
+    left, right = _direction_text(board), _ruler_text(board)
+    if not left or not right:
+        return int(bool(left or right))
+    taken = max(ruler.width(right), min(board.differences[1] * scale, axis[1] - axis[0]) if board.differences else 0)
+    return 1 if ruler.width(left) + taken + 2 * ruler.size <= axis[1] - axis[0] else 2
+
+
+def _foot(board: _Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
+    text = f"Marginal means of {board.subject}. "
+    if board.groups:
+        text += f"Dots on one bar: no significant difference ({board.test})."
+    elif len(board.names) > 1:
+        text += f"All pairs differ significantly ({board.test})."
+    if board.has_gaps:
+        text += " Hollow: the bar passes an algorithm that it does not join."
+    if board.undecided:
+        text += f" {board.undecided} of the pairs could not be tested and count as no difference."
+    lines = [text]
+    if board.missing:
+        lines += [f"Mean not estimable: {', '.join(board.missing)}."]
+    room = width - 2 * _canvas.PAD
+    return tuple(part for line in lines for part in _style.wrap(line, room, ruler))
+
+
+# ------------------------------------------------------------ drawing
+
+
+def _set_scales(ax: Axes, plan: _Plan, width: float, height: float) -> None:
+    _canvas.bare(ax)
+    ax.set_xscale("linear")
+    ax.set_yscale("linear")
+    ax.set_xlim(plan.score(0.0), plan.score(width))
+    spare = height - (plan.height + 2 * _canvas.PAD)
+    ax.set_ylim(spare / 2 - height, spare / 2)
+
+
+def _line(ax: Axes, places: Sequence[float], heights: Sequence[float], plan: _Plan, **style: object) -> None:
+    style = {"color": _style.INK, "linewidth": 0.09 * plan.font, "marker": "none", "linestyle": "-"} | style
+    ax.plot([plan.score(place) for place in places], heights, clip_on=False, **style)  # type: ignore[arg-type]
+
+
+def _draw_axis(ax: Axes, plan: _Plan) -> None:
+    y, font = plan.y_axis, plan.font
+    _line(ax, plan.axis, (y, y), plan, label="_axis", linewidth=0.12 * font)
+    for value, label in zip(plan.ticks.values, plan.ticks.labels, strict=True):
+        _line(ax, (plan.x(value),) * 2, (y, y + 0.45 * font), plan, label="_tick", linewidth=0.12 * font)
+        ax.text(value, y + 0.65 * font, label, ha="center", va="bottom", **_style.text_style(font))
+
+
+def _draw_header(ax: Axes, plan: _Plan) -> None:
+    board, font = plan.board, plan.font
+    at_left = board.direction != "maximize"
+    top = -_canvas.PAD
+    if text := _direction_text(board):
+        x = plan.ticks.values[0] if at_left else plan.ticks.values[-1]
+        side = "left" if at_left else "right"
+        ax.text(x, top, text, ha=side, va="top", **_style.text_style(font, color=_style.MUTED))
+    if board.differences is not None:
+        _draw_ruler(ax, plan, top - HEADER * font * (plan.header_rows - 1), from_right=at_left)
+
+
+def _draw_ruler(ax: Axes, plan: _Plan, top: float, *, from_right: bool) -> None:
+    """Draw the critical difference at the worse end of the axis, where the direction is not written."""
+    assert plan.board.differences is not None
+    font = plan.font
+    scale = plan.x(plan.ticks.values[0] + plan.board.differences[1]) - plan.axis[0]
+    longest = min(scale, plan.axis[1] - plan.axis[0])
+    shortest = longest * plan.board.differences[0] / plan.board.differences[1]
+    start, sign = (plan.axis[1], -1.0) if from_right else (plan.axis[0], 1.0)
+    text = _ruler_text(plan.board)
+    fits = scale <= longest * (1 + 1e-9)
+    if not fits:
+        text += " (beyond the axis)"
+    side = "right" if from_right else "left"
+    ax.text(plan.score(start), top, text, ha=side, va="top", **_style.text_style(font))
+    if not fits:
+        return
+    y, cap = top - 1.75 * font, 0.3 * font
+    _line(ax, (start, start + sign * longest), (y, y), plan, label="_cd max", linewidth=0.1 * font)
+    _line(
+        ax,
+        (start, start + sign * shortest),
+        (y, y),
+        plan,
+        label="_cd min",
+        linewidth=0.26 * font,
+        solid_capstyle="butt",
+    )
+    for place in (start, start + sign * shortest, start + sign * longest):
+        _line(ax, (place, place), (y - cap, y + cap), plan, label="_cd cap", linewidth=0.12 * font)
+
+
+def _draw_elbows(ax: Axes, plan: _Plan) -> None:
+    """Draw mean, fan, column, row, label; the outermost algorithm takes the top row, so no lines cross."""
+    board, font = plan.board, plan.font
+    count = len(board.names)
+    for index, (name, mean, side) in enumerate(zip(plan.labels, board.means, board.sides, strict=True)):
+        row = index if side == "left" else count - 1 - index
+        y, column = plan.y_rows[row], plan.columns[index]
+        end = plan.axis[0] - ELBOW * font if side == "left" else plan.axis[1] + ELBOW * font
+        places = (plan.x(mean), column, column, end)
+        heights = (plan.y_axis, plan.y_bars + 0.5 * font, y, y)
+        _line(ax, places, heights, plan, label="_elbow", color=_style.MUTED, solid_joinstyle="round")
+        label_at = end - 0.3 * font if side == "left" else end + 0.3 * font
+        style = _style.text_style(font, **plan.label_font)
+        ax.text(plan.score(label_at), y, name, ha="right" if side == "left" else "left", va="center", **style)
+    ax.plot(
+        board.means,
+        [plan.y_axis] * count,
+        linestyle="none",
+        marker="o",
+        markersize=0.5 * font,
+        color=_style.INK,
+        markeredgewidth=0,
+        label="_means",
+        clip_on=False,
+        zorder=4,
+    )
+
+
+def _draw_bars(ax: Axes, plan: _Plan) -> None:
+    font = plan.font
+    for group, level in zip(plan.board.groups, plan.levels, strict=True):
+        y = plan.y_bars - BAR * font * level
+        for left, right in pairwise(group):
+            places = (plan.columns[left], plan.columns[right])
+            whole = right == left + 1
+            style = {"linewidth": 0.3 * font} if whole else {"linewidth": 0.12 * font, "linestyle": (0, (1, 1.5))}
+            label = "_bar" if whole else "_bar gap"
+            _line(ax, places, (y, y), plan, color=_style.ACCENT, label=label, zorder=5, **style)
+        passed = [index for index in range(group[0], group[-1]) if index not in group]
+        _dots(ax, plan, group, y, "_group", size=0.52, face=_style.ACCENT, edge=_style.ACCENT)
+        if passed:
+            _dots(ax, plan, passed, y, "_passed", size=0.42, face="white", edge=_style.MUTED)
+
+
+def _dots(
+    ax: Axes, plan: _Plan, members: Sequence[int], y: float, label: str, *, size: float, face: str, edge: str
+) -> None:
+    places = [plan.score(plan.columns[index]) for index in members]
+    ax.plot(
+        places,
+        [y] * len(places),
+        linestyle="none",
+        marker="o",
+        markersize=size * plan.font,
+        label=label,
+        markerfacecolor=face,
+        markeredgecolor=edge,
+        markeredgewidth=0.09 * plan.font,
+        clip_on=False,
+        zorder=6,
+    )
+
+
+def _draw_foot(ax: Axes, plan: _Plan) -> None:
+    size = FOOT_FONT * plan.font
+    style = _style.text_style(size, color=_style.MUTED, **plan.label_font)
+    x = plan.score(_canvas.PAD)
+    for line, text in enumerate(plan.foot):
+        y = plan.y_rows[-1] - (1.0 + FOOT * (line + 0.5)) * plan.font
+        ax.text(x, y, text, ha="left", va="center", **style)

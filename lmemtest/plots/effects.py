@@ -1,0 +1,160 @@
+"""How the algorithms differ on each benchmark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.inference.grid import format_level
+from lmemtest.plots import _canvas, _heat, _rows, _style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
+KINDS = ("auto", "intervals", "heatmap")
+DIRECTIONS = ("minimize", "maximize")
+MOST_ALGORITHMS, MOST_ROWS = 5, 80  # beyond these, dots and whiskers are a thicket and "auto" draws the map
+
+
+def benchmark_effects_plot(
+    table: pd.DataFrame, *, direction: str | None = None, kind: str = "auto", ax: Axes | None = None
+) -> Axes:
+    """Draw each algorithm's deviation from the mean of each benchmark.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per benchmark and algorithm with columns benchmark, algorithm, effect, ci_low, ci_high; both
+        factors keep the order in which they appear. Missing rows and NaN are shown as missing.
+    direction : {"minimize", "maximize"}, optional
+        Which sign is better; the axis says so, and the map is blue there.
+    kind : {"auto", "intervals", "heatmap"}
+        Dots with intervals, one row per benchmark, or a map of the effects. "auto" draws intervals for up to
+        five algorithms and 80 effects.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, whose
+        size grows with the table.
+
+    Returns
+    -------
+    Axes
+        Benchmark i, from the top, is at y = i; in the map algorithm j is at x = j.
+
+    Raises
+    ------
+    UnknownColumnError
+        If a column is missing.
+    ArgumentError
+        If an option is unknown, the table is empty, a benchmark has two rows for an algorithm, or `ax` is too
+        small.
+
+    Notes
+    -----
+    Numbers in the map are bold where the interval excludes zero. The plot shows the effects as they are
+    given: whether they are shrunken, and at which level the intervals are, belongs into the caption.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> table = pd.DataFrame({"benchmark": ["adult", "adult", "digits", "digits"], "algorithm": list("ABAB"),
+    ...                       "effect": [-1.0, 1, 0.2, -0.2], "ci_low": [-1.5, 0.5, -0.4, -0.8],
+    ...                       "ci_high": [-0.5, 1.5, 0.8, 0.4]})
+    >>> ax = lt.plots.benchmark_effects_plot(table, direction="minimize")
+    >>> ax.get_xlabel()
+    "Deviation from the benchmark's mean (negative is better)"
+    """
+    _canvas.check_axes(ax)
+    _check_table(table)
+    _check_option("kind", kind, KINDS)
+    if direction is not None:
+        _check_option("direction", direction, DIRECTIONS)
+    algorithms = list(dict.fromkeys(table["algorithm"]))
+    few = len(algorithms) <= MOST_ALGORITHMS and len(table) <= MOST_ROWS
+    if kind == "intervals" or (kind == "auto" and few):
+        return _rows.draw_rows(_intervals(table, algorithms, direction), ax)
+    return _heat.draw_heat(_map(table, algorithms, direction), ax)
+
+
+def _check_option(name: str, value: object, options: tuple[str, ...]) -> None:
+    if value not in options:
+        raise ArgumentError(f"{name} must be one of {', '.join(options)}, got {value!r}.")
+
+
+def _check_table(table: pd.DataFrame) -> None:
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        found = ", ".join(map(str, table.columns))
+        raise UnknownColumnError(f"table must have the columns {', '.join(COLUMNS)}; {missing[0]!r} is not in {found}.")
+    if table.empty:
+        raise ArgumentError("table must have at least one row, got none.")
+    repeated = table.duplicated(["benchmark", "algorithm"])
+    if repeated.any():
+        first = table[repeated].iloc[0]
+        message = (
+            f"table must have one row per benchmark and algorithm, got several for "
+            f"{first['benchmark']!r} and {first['algorithm']!r}. Aggregate them first."
+        )
+        raise ArgumentError(message)
+
+
+def _label(direction: str | None) -> str:
+    reading = {"minimize": " (negative is better)", "maximize": " (positive is better)"}
+    return "Deviation from the benchmark's mean" + reading.get(direction or "", "")
+
+
+def _names(values: list[object]) -> tuple[str, ...]:
+    return tuple(_style.one_line(format_level(value)) for value in values)
+
+
+def _intervals(table: pd.DataFrame, algorithms: list[object], direction: str | None) -> _rows.Rows:
+    benchmarks = list(dict.fromkeys(table["benchmark"]))
+    place = {benchmark: row for row, benchmark in enumerate(benchmarks)}
+    series = []
+    for index, (algorithm, name) in enumerate(zip(algorithms, _names(algorithms), strict=True)):
+        part = table[table["algorithm"] == algorithm]
+        series.append(
+            _rows.Series(
+                name=name,
+                row=part["benchmark"].map(place).to_numpy(dtype=np.intp),
+                centre=part["effect"].to_numpy(dtype=float),
+                low=part["ci_low"].to_numpy(dtype=float),
+                high=part["ci_high"].to_numpy(dtype=float),
+                colour=_style.colour(index),
+                marker=_style.marker(index),
+                offset=index,
+            )
+        )
+    return _rows.Rows(
+        labels=tuple((name,) for name in _names(benchmarks)),
+        series=tuple(series),
+        lanes=len(algorithms),
+        legend=True,
+        reference=0.0,
+        axis_label=_label(direction),
+    )
+
+
+def _map(table: pd.DataFrame, algorithms: list[object], direction: str | None) -> _heat.Heat:
+    benchmarks = list(dict.fromkeys(table["benchmark"]))
+    shape = (len(benchmarks), len(algorithms))
+    row = table["benchmark"].map({name: at for at, name in enumerate(benchmarks)}).to_numpy()
+    column = table["algorithm"].map({name: at for at, name in enumerate(algorithms)}).to_numpy()
+    effect, excludes = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
+    effect[row, column] = table["effect"].to_numpy(dtype=float)
+    excludes[row, column] = ((table["ci_low"] > 0) | (table["ci_high"] < 0)).to_numpy()
+    return _heat.Heat(
+        rows=_names(benchmarks),
+        columns=_names(algorithms),
+        values=effect,
+        shown=np.ones(shape, dtype=bool),
+        coloured=np.isfinite(effect),
+        bold=excludes,
+        palette="high is blue" if direction == "maximize" else "low is blue",
+        scale_label=_label(direction),
+        note="Bold: the interval excludes zero.",
+    )

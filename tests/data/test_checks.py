@@ -1,0 +1,336 @@
+"""Every defect that is planted in a clean table is found, counted, and comes with a next step."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from lmemtest.data.checks import SEVERITIES, Finding, RunsCheck
+from lmemtest.data.runs import Runs
+
+ROLES: dict[str, Any] = {
+    "score": "loss",
+    "direction": "minimize",
+    "algorithm": "tool",
+    "benchmark": "task",
+    "seed": "seed",
+    "budget": "epochs",
+    "metafeatures": ["prior"],
+}
+
+
+def clean_frame() -> pd.DataFrame:
+    """Best-so-far losses of 3 tools on 4 tasks x 2 priors, 5 seeds, 3 budgets: 360 rows."""
+    index = pd.MultiIndex.from_product(
+        [["HB", "RS", "TPE"], ["t1", "t2", "t3", "t4"], ["bad", "good"], range(5), [1, 3, 9]],
+        names=["tool", "task", "prior", "seed", "epochs"],
+    )
+    frame = index.to_frame(index=False)
+    frame["loss"] = np.random.default_rng(4).random(len(frame)) - frame["epochs"]
+    return frame
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    return clean_frame()
+
+
+def check(frame: Any, **roles: Any) -> RunsCheck:
+    return Runs(frame, **{**ROLES, **roles}).check()
+
+
+def only(found: RunsCheck, kind: str) -> list[Finding]:
+    """The findings of the one kind that there is."""
+    assert {finding.kind for finding in found.findings} == {kind}, found.summary()
+    for finding in found.findings:
+        assert finding.severity in SEVERITIES
+        assert finding.message[-1] == finding.advice[-1] == "."
+    return list(found.findings)
+
+
+def cell(found: RunsCheck, task: str, tool: str) -> pd.Series:
+    rows = found.cells[(found.cells["benchmark"] == task) & (found.cells["algorithm"] == tool)]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+def test_a_clean_table_has_no_findings(frame: pd.DataFrame) -> None:
+    found = check(frame)
+    assert found.findings == found.problems == ()
+    assert found.ok
+    assert found.summary() == (
+        "360 rows: 3 algorithms, 4 benchmarks, 8 instances, 5 seeds, 3 budgets; complete and balanced.\n"
+        "No problems found."
+    )
+    assert list(found.to_frame().columns) == [
+        *("severity", "kind", "benchmark", "algorithm", "count", "message", "advice")
+    ]
+    assert len(found.to_frame()) == 0
+    assert found.cells.shape == (12, 11)
+    assert (found.cells[["n", "seeds", "budgets", "missing", "duplicates", "non_finite"]] == [30, 5, 3, 0, 0, 0]).all(
+        axis=None
+    )
+    want = frame.groupby(["task", "tool"])["loss"].agg(["nunique", "mean", "std"])
+    assert found.cells["distinct"].tolist() == want["nunique"].tolist()
+    np.testing.assert_allclose(found.cells[["mean", "sd"]], want[["mean", "std"]], rtol=1e-12)
+
+
+def test_missing_and_infinite_scores_are_errors_with_counts(frame: pd.DataFrame) -> None:
+    rows = frame.index[(frame["tool"] == "HB") & (frame["task"] == "t2")]
+    frame.loc[rows[:3], "loss"] = [np.nan, np.inf, -np.inf]
+    frame.loc[frame.index[(frame["tool"] == "RS") & (frame["task"] == "t1")][0], "loss"] = np.nan
+    found = check(frame)
+    first, second = only(found, "non_finite")
+    assert (first.severity, first.benchmark, first.algorithm, first.count) == ("error", "t2", "HB", 3)
+    assert first.message == ("3 of 30 scores of 'HB' on 't2' are missing or infinite, so no model can be fitted.")
+    assert first.advice == (
+        "If these runs failed, give them the worst possible score (the largest one), because a failure is a "
+        "result; drop them with runs.drop_missing() only if failing has nothing to do with the algorithm."
+    )
+    assert (second.benchmark, second.algorithm, second.count) == ("t1", "RS", 1)
+    assert "the smallest one" in check(frame.assign(loss=-frame["loss"]), direction="maximize").findings[0].advice
+    assert cell(found, "t2", "HB")["non_finite"] == 3
+    assert cell(found, "t2", "HB")["distinct"] == 27
+    assert cell(found, "t2", "HB")["n"] == 30
+
+
+def test_a_table_without_any_finite_score_is_still_reported(frame: pd.DataFrame) -> None:
+    found = check(frame.assign(loss=np.nan))
+    assert len(only(found, "non_finite")) == 12
+    assert np.isnan(found.scale_ratio)
+    assert found.cells["mean"].isna().all()
+
+
+def test_an_algorithm_that_never_ran_on_a_benchmark(frame: pd.DataFrame) -> None:
+    found = check(frame[(frame["tool"] != "HB") | (frame["task"] != "t3")])
+    (finding,) = only(found, "missing_cells")
+    assert (finding.severity, finding.benchmark, finding.algorithm, finding.count) == ("warning", "t3", "HB", 2)
+    assert finding.message == ("'HB' has no runs on 't3' for 2 of 2 values of prior, where other algorithms have.")
+    assert cell(found, "t3", "HB")["missing"] == 30
+    assert cell(found, "t3", "HB")["n"] == 0
+    assert found.overview.endswith("; not balanced.")
+
+
+def test_seeds_that_one_algorithm_lacks(frame: pd.DataFrame) -> None:
+    gone = (frame["tool"] == "RS") & (frame["task"] == "t1") & (frame["seed"] == 3) & (frame["prior"] == "bad")
+    found = check(frame[~gone])
+    (finding,) = only(found, "unpaired_seeds")
+    assert (finding.severity, finding.benchmark, finding.count) == ("warning", "t1", 1)
+    assert finding.message == (
+        "1 of 10 combinations of seed and prior on 't1' was not run by every algorithm (such as seed 3)."
+    )
+    assert cell(found, "t1", "RS")["missing"] == 3
+    plain = check(frame[~(gone | (frame["prior"] == "good"))], metafeatures=[])
+    assert plain.findings[0].message == "1 of 5 seeds on 't1' was not run by every algorithm (such as seed 3)."
+
+
+def test_seeds_of_ones_own_are_a_note_and_nothing_is_missing(frame: pd.DataFrame) -> None:
+    frame["seed"] += frame["tool"].map({"HB": 0, "RS": 100, "TPE": 200})
+    found = check(frame)
+    assert len(only(found, "unpaired_seeds")) == 4
+    assert found.ok
+    assert found.findings[0].message == "No seed on 't1' is used by more than one algorithm."
+    assert (found.cells["missing"] == 0).all()
+
+
+def test_seeds_may_differ_between_benchmarks(frame: pd.DataFrame) -> None:
+    frame["seed"] += frame["task"].map({"t1": 0, "t2": 100, "t3": 200, "t4": 300})
+    assert check(frame).findings == ()
+
+
+def test_budgets_that_a_run_lacks(frame: pd.DataFrame) -> None:
+    gone = (frame["tool"] == "TPE") & (frame["task"] == "t4") & (frame["seed"] < 2) & (frame["epochs"] == 9)
+    found = check(frame[~gone])
+    (finding,) = only(found, "missing_budgets")
+    assert (finding.benchmark, finding.algorithm, finding.count) == ("t4", "TPE", 4)
+    assert finding.message == ("'TPE' on 't4' lacks 4 of the 30 scores that its runs would have at all budgets.")
+    assert cell(found, "t4", "TPE")["missing"] == 4
+
+
+def test_budgets_without_a_grid_are_not_missing(frame: pd.DataFrame) -> None:
+    frame["epochs"] += np.random.default_rng(0).random(len(frame)) / 10  # wall-clock times
+    found = check(frame)
+    (finding,) = only(found, "irregular_budgets")
+    assert finding.count == 360
+    assert found.ok
+    assert (found.cells["missing"] == 0).all()
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_duplicates_and_what_they_are(frame: pd.DataFrame, same: bool) -> None:
+    copies = frame[(frame["tool"] == "RS") & (frame["task"] == "t2")][:4]
+    if not same:
+        copies = copies.assign(loss=copies["loss"] - 1e-9)
+    found = check(pd.concat([frame, copies, copies[:1]], ignore_index=True))
+    (finding,) = only(found, "duplicates")
+    assert (finding.severity, finding.benchmark, finding.algorithm, finding.count) == ("warning", "t2", "RS", 5)
+    scores = "with equal scores" if same else "with different scores"
+    assert finding.message == (
+        f"'RS' on 't2' has 5 rows more than one per algorithm, instance, seed, budget, {scores}."
+    )
+    assert ("drop them" in finding.advice) == same
+    row = cell(found, "t2", "RS")
+    assert (row["duplicates"], row["n"], row["distinct"]) == (5, 35, 30 if same else 34)
+
+
+def test_a_forgotten_budget_shows_as_duplicates(frame: pd.DataFrame) -> None:
+    found = check(frame, budget=None)
+    assert len(only(found, "duplicates")) == 12
+    assert "(a budget, a metafeature) was not named" in found.findings[0].advice
+    assert found.cells["distinct"].tolist() == [30] * 12
+
+
+def test_rows_without_seeds_are_repetitions(frame: pd.DataFrame) -> None:
+    found = check(frame, seed=None)
+    assert found.findings == ()
+    assert (found.cells["duplicates"] == 0).all()
+    assert (found.cells["distinct"] == 30).all()
+
+
+def test_constant_scores_of_an_algorithm_and_of_a_benchmark(frame: pd.DataFrame) -> None:
+    frame.loc[(frame["tool"] == "HB") & (frame["task"] == "t1"), "loss"] = 0.25
+    frame.loc[frame["task"] == "t2", "loss"] = 1.0
+    found = check(frame)
+    constant = [finding for finding in found.findings if finding.kind == "constant_scores"]
+    assert [(f.severity, f.benchmark, f.algorithm, f.count) for f in constant] == [
+        ("warning", "t2", None, 90),
+        ("warning", "t1", "HB", 30),
+    ]
+    assert constant[0].message == "All scores on 't2' are 1.000, in 90 rows and for every algorithm."
+    assert constant[1].message == "All 30 scores of 'HB' on 't1' are 0.2500."
+    assert np.isfinite(found.scale_ratio)
+    assert {f.kind for f in found.findings} == {"constant_scores", "ties"}  # t2 is one large tie
+
+
+def test_ties_are_counted_between_algorithms(frame: pd.DataFrame) -> None:
+    frame = frame.set_index(["tool", "task", "prior", "seed", "epochs"]).sort_index()
+    early = frame.loc[("HB", "t1")].query("epochs == 1")
+    for key, loss in early["loss"].items():
+        frame.loc[("RS", "t1", *key), "loss"] = loss
+    found = check(frame.reset_index())
+    (finding,) = only(found, "ties")
+    assert (finding.severity, finding.benchmark, finding.count) == ("note", "t1", 10)
+    assert finding.message == (  # 30 points, 3 pairs each
+        "11 % of the comparisons of two algorithms on 't1' at the same seed and budget are exact ties "
+        "(80 different values in 90 scores)."
+    )
+    assert found.tied_share == pytest.approx(10 / 360)
+    assert found.ok
+
+
+def test_scales_are_compared_within_algorithm_instance_and_budget(frame: pd.DataFrame) -> None:
+    frame.loc[frame["task"] == "t3", "loss"] *= 50
+    found = check(frame)
+    (finding,) = only(found, "score_scale")
+    groups = frame.groupby(["task", "tool", "prior", "epochs"])["loss"]
+    sd = np.sqrt(groups.var().groupby("task").mean())  # balanced: the pooled variance is the mean one
+    np.testing.assert_allclose(found.scales["residual_sd"], sd, rtol=1e-12)
+    assert found.scales["df"].tolist() == [72] * 4
+    assert found.scale_ratio == pytest.approx(sd["t3"] / sd.min(), rel=1e-12)
+    assert (finding.benchmark, finding.count) == ("t3", 1)
+    assert 'Fit with dispersion="task"' in finding.advice
+    assert f"Scores scatter {found.scale_ratio:.1f} times as much between seeds on 't3'" in finding.message
+
+
+def test_scale_of_repetitions_equals_that_of_seeds(frame: pd.DataFrame) -> None:
+    want = check(frame).scales
+    pd.testing.assert_frame_equal(check(frame, seed=None).scales, want, rtol=1e-12)
+
+
+def test_scores_that_get_worse_with_the_budget(frame: pd.DataFrame) -> None:
+    rows = (frame["tool"] == "HB") & (frame["seed"] == 0) & (frame["epochs"] == 9)
+    frame.loc[rows, "loss"] += 20
+    found = check(frame)
+    finding = next(f for f in found.findings if f.kind == "not_best_so_far")
+    assert (finding.severity, finding.count) == ("note", 8)
+    assert finding.message == (
+        "In 8 of 120 runs the score gets worse at a higher budget, so it is not the best score so far."
+    )
+    assert "take the running minimum" in finding.advice
+    upward = check(clean_frame().assign(loss=lambda f: -f["loss"]), direction="maximize")
+    assert upward.findings == ()
+    downward = check(clean_frame(), direction="maximize")
+    assert downward.findings[0].count == 120
+    assert "take the running maximum" in downward.findings[0].advice
+
+
+def test_levels_that_look_alike(frame: pd.DataFrame) -> None:
+    frame.loc[(frame["tool"] == "HB") & (frame["seed"] == 0), "tool"] = "hb "
+    found = check(frame)
+    finding = next(f for f in found.findings if f.kind == "similar_levels")
+    assert finding.message == "The column 'tool' holds 'HB' and 'hb ', which count as different."
+
+
+def test_findings_come_by_severity_and_the_summary_stays_short(frame: pd.DataFrame) -> None:
+    frame.loc[frame["task"] == "t1", "loss"] *= 100
+    frame.loc[frame["seed"] == 1, "loss"] = np.nan
+    frame = pd.concat([frame, frame[frame["seed"] == 2]])
+    found = check(frame)
+    ranks = [SEVERITIES.index(f.severity) for f in found.findings]
+    assert ranks == sorted(ranks)
+    assert found.findings[0].kind == "non_finite"
+    assert len(found.to_frame()) == len(found.findings) == 12 + 12 + 1
+    assert len(found.summary().splitlines()) < 20
+    assert "  - ... and 9 more of this kind; see to_frame()." in found.summary()
+    assert repr(found) == found.summary()
+    assert "<table" in found._repr_html_()
+
+
+def test_a_table_with_scores_and_algorithms_only() -> None:
+    table = {"tool": list("aabb"), "loss": [1.0, 2.0, 3.0, 4.0]}
+    roles: dict[str, Any] = {"score": "loss", "direction": "minimize", "algorithm": "tool"}
+    found = Runs(table, **roles).check()
+    assert found.findings == ()
+    assert found.overview == "4 rows: 2 algorithms; complete and balanced."
+    assert found.cells["benchmark"].tolist() == [None, None]
+    found = Runs({**table, "loss": [1.0, np.nan, 3.0, 3.0]}, **roles).check()
+    assert [f.message for f in found.findings] == [
+        "1 of 2 scores of 'a' is missing or infinite, so no model can be fitted.",
+        "All 2 scores of 'b' are 3.000.",
+    ]
+
+
+@pytest.mark.parametrize("backend", ["polars", "lazy", "pyarrow", "duckdb", "shuffled"])
+def test_findings_do_not_depend_on_the_backend(frame: pd.DataFrame, backend: str) -> None:
+    frame.loc[frame["task"] == "t3", "loss"] *= 50
+    frame.loc[(frame["tool"] == "HB") & (frame["seed"] == 1), "loss"] = np.nan
+    frame.loc[(frame["tool"] == "RS") & (frame["task"] == "t1"), "loss"] = 0.1
+    frame = pd.concat([frame[5:], frame[frame["seed"] == 2]], ignore_index=True)
+    polars = pl.from_pandas(frame, nan_to_null=False)
+    data = {
+        "polars": polars,
+        "lazy": polars.lazy(),
+        "pyarrow": pa.Table.from_pandas(frame),
+        "duckdb": duckdb.connect().from_arrow(polars.to_arrow()),
+        "shuffled": frame.sample(frac=1, random_state=0),
+    }[backend]
+    want, got = check(frame), check(data)
+    pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
+    pd.testing.assert_frame_equal(got.cells, want.cells, rtol=1e-12, check_dtype=False)
+    assert len({f.kind for f in want.findings}) > 4
+
+
+@pytest.fixture(scope="module")
+def priorband(data_dir: Path) -> pd.DataFrame:
+    return pd.read_parquet(data_dir / "priorband.parquet")
+
+
+def test_priorband_is_balanced_and_its_scales_differ(priorband: pd.DataFrame) -> None:
+    roles = {"score": "value", "algorithm": "algorithm", "benchmark": "benchmark", "budget": "used_fidelity"}
+    runs = Runs(priorband, **{**ROLES, **roles})
+    start = time.perf_counter()
+    found = runs.check()
+    assert time.perf_counter() - start < 0.7
+    assert found.overview == (
+        "86,400 rows: 3 algorithms, 12 benchmarks, 24 instances, 50 seeds, 24 budgets; complete and balanced."
+    )
+    assert [f.kind for f in found.problems] == ["score_scale"]
+    assert found.scale_ratio == pytest.approx(173.75, abs=0.01)

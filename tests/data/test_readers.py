@@ -1,0 +1,167 @@
+"""Files are read by their suffix; what is wrong with a file is said in its own terms."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from lmemtest.data.readers import read_runs
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+
+ROLES: dict[str, Any] = {"score": "loss", "direction": "minimize", "algorithm": "tool", "seed": "seed"}
+FRAME = pd.DataFrame({"tool": ["HB", "RS"] * 3, "seed": [0, 0, 1, 1, 2, 2], "loss": [0.5, 1.5, 0.25, 2, 3, 4]})
+
+
+def write(folder: Path, name: str) -> Path:
+    path = folder / name
+    if "parquet" in name or ".pq" in name:
+        FRAME.to_parquet(path)
+    elif ".csv" in name.lower():
+        FRAME.to_csv(path, index=False)
+    else:
+        FRAME.to_json(path, orient="records", lines=not name.startswith("list"))
+    return path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a.parquet", "a.pq", "a.csv", "a.CSV", "a b.csv.gz", "a.jsonl", "a.ndjson", "a.json", "list.json"),
+        *("a.jsonl.gz", "list.json.gz"),
+    ],
+)
+def test_every_format_gives_the_same_runs(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name)
+    runs = read_runs(path, **ROLES)
+    pd.testing.assert_frame_equal(runs.to_frame(), FRAME)
+    assert read_runs(str(path), **ROLES).roles() == runs.roles()
+
+
+def test_a_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
+    write(tmp_path, "runs.csv")
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(FileNotFoundError) as error:
+        read_runs(tmp_path / "run.csv", **ROLES)
+    assert str(error.value) == f"There is no file 'run.csv' in the folder '{tmp_path}'. Did you mean 'runs.csv'?"
+    with pytest.raises(FileNotFoundError, match=r"Files there that can be read: runs.csv\."):
+        read_runs(tmp_path / "zzzzzzzzzzzz.parquet", **ROLES)
+    with pytest.raises(FileNotFoundError, match=r"the folder '.*nowhere' does not exist"):
+        read_runs(tmp_path / "nowhere" / "runs.csv", **ROLES)
+
+
+def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError) as error:
+        read_runs(tmp_path / "runs.feather", **ROLES)
+    assert str(error.value).startswith("path must end in one of .parquet, .pq, .csv, .csv.gz, .jsonl, ")
+    assert "got 'runs.feather'. Any other format: read it to a dataframe" in str(error.value)
+    with pytest.raises(ArgumentError, match=r"Save it as .csv, comma-separated"):
+        read_runs("runs.xlsx", **ROLES)
+    with pytest.raises(ArgumentError, match="is a folder"):
+        read_runs(tmp_path, **ROLES)
+    folder = tmp_path / "x.csv"
+    folder.mkdir()
+    with pytest.raises(FileNotFoundError, match="is a folder"):
+        read_runs(folder, **ROLES)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.jsonl"])
+def test_an_empty_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(DataError, match="is empty"):
+        read_runs(tmp_path / name, **ROLES)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv.gz", "a.jsonl.gz"])
+def test_a_damaged_file(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path, name)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match=r"cannot be read as .* Is it complete, and its suffix right\?"):
+        read_runs(path, **ROLES)
+    path.write_bytes(b"this is something else")
+    with pytest.raises(DataError, match="cannot be read as"):
+        read_runs(path, **ROLES)
+
+
+@pytest.mark.parametrize(("sep", "words"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
+def test_a_csv_with_another_delimiter(tmp_path: Path, sep: str, words: str) -> None:
+    FRAME.to_csv(tmp_path / "a.csv", index=False, sep=sep)
+    with pytest.raises(DataError) as error:
+        read_runs(tmp_path / "a.csv", **ROLES)
+    assert f"has only one column, {sep.join(FRAME.columns)!r}: it is separated by {words}, not by" in str(error.value)
+    assert f"pandas.read_csv(path, sep={sep!r})" in str(error.value)
+
+
+def test_other_csv_trouble(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("tool\nHB\nRS\n")
+    with pytest.raises(DataError, match="runs need at least a score and an algorithm"):
+        read_runs(path, **ROLES)
+    path.write_text("tool,loss,loss\nHB,1,2\nRS,1,2\n")
+    with pytest.raises(DataError, match="more than one column named 'loss'"):
+        read_runs(path, **ROLES)
+    path.write_text("tool,loss\nHB,1\nRS,1,2,3\n")
+    with pytest.raises(DataError, match=r"cannot be read as csv .*line 3"):
+        read_runs(path, **ROLES)
+    path.write_bytes("tool,loss\nHé,1\n".encode("latin-1"))
+    with pytest.raises(DataError, match="is not UTF-8 text"):
+        read_runs(path, **ROLES)
+    path.write_text("tool,seed,loss\n")
+    with pytest.raises(DataError, match="The table has no rows"):
+        read_runs(path, **ROLES)
+    path.write_text("tool,seed,loss\nHB,0,0.5\nHB,1,failed\nRS,0,0.25\nRS,1,0.125\n")
+    with pytest.raises(DataError, match="Most of its values are numbers, but 'failed' is not"):
+        read_runs(path, **ROLES)
+    with pytest.raises(UnknownColumnError, match="Did you mean 'loss'"):
+        read_runs(path, **{**ROLES, "score": "Loss"})
+
+
+def test_a_csv_from_a_spreadsheet(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbftool,seed,loss,acc.1\r\nHB,0,0.5,1\r\nRS,0,0.25,2\r\n")
+    assert read_runs(path, **ROLES).columns == ("tool", "seed", "loss", "acc.1")
+
+
+def test_levels_called_none_are_levels_and_scores_called_none_are_missing(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("tool,seed,prior,loss\nNA,0,None,0.5\nRS,0,good,None\nRS,1,None,\nNA,1,good,nan\n")
+    runs = read_runs(path, **ROLES, metafeatures="prior")
+    assert runs.levels("prior") == ("None", "good")
+    assert runs.algorithms == ("NA", "RS")
+    assert runs.check().findings[0].kind == "non_finite"
+    path.write_text("tool,seed,prior,loss\nHB,0,,0.5\nRS,0,good,1\n")
+    with pytest.raises(DataError, match="The column 'prior' has 1 missing value"):
+        read_runs(path, **ROLES, metafeatures=["prior"])
+
+
+def test_a_broken_json_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    lines = [json.dumps({"tool": t, "seed": 0, "loss": 0.1}) for t in ("HB", "RS", "TPE")]
+    path.write_text("\n".join([lines[0], "", lines[1], lines[2][:-5]]))
+    with pytest.raises(DataError) as error:
+        read_runs(path, **ROLES)
+    assert "is not valid JSON in line 4 (" in str(error.value)
+    assert repr(lines[2][:-5]) in str(error.value)
+    path.write_text("\n".join([lines[0], "[1, 2]"]))
+    with pytest.raises(DataError, match=r"holds list \[1, 2\] in line 2; each line must be an object"):
+        read_runs(path, **ROLES)
+    path.write_text(f"[{lines[0]}, {lines[1]}")
+    with pytest.raises(DataError, match="is not valid JSON in line 1"):
+        read_runs(path, **ROLES)
+    path.write_text(f"[{lines[0]}, 3]")
+    with pytest.raises(DataError, match="must be a list of objects, one per run"):
+        read_runs(path, **ROLES)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="is not UTF-8 text"):
+        read_runs(path, **ROLES)
+
+
+def test_json_of_python_may_hold_nan(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    with gzip.open(path, "wt") as file:
+        file.write('{"tool": "HB", "seed": 0, "loss": NaN}\n{"tool": "RS", "seed": 0, "loss": 1.0}\n')
+    assert read_runs(path, **ROLES).check().findings[0].kind == "non_finite"

@@ -1,0 +1,144 @@
+"""Where figures come from, what stays untouched, and the text kit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from lmemtest.plots import _canvas, _style, cd_diagram, detached_figures, emmeans_plot
+
+CHECK = """
+import sys
+import lmemtest.plots
+assert not any(name.startswith("matplotlib") for name in sys.modules), "matplotlib is loaded too early"
+from lmemtest.plots._canvas import new_axes
+ax = new_axes(3, 2)
+ax.figure.canvas.draw()
+assert "matplotlib.pyplot" not in sys.modules, "pyplot is loaded without need"
+import matplotlib
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+assert plt.get_fignums() == []
+ax = new_axes(3, 2)
+assert plt.figure(plt.get_fignums()[0]) is ax.figure
+with lmemtest.plots.detached_figures():
+    new_axes(3, 2)
+assert len(plt.get_fignums()) == 1
+"""
+
+
+def test_matplotlib_loads_with_the_first_figure_and_pyplot_only_if_in_use():
+    done = subprocess.run([sys.executable, "-c", CHECK], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_figures_are_listed():
+    import lmemtest.plots
+
+    names = {"cd_diagram", "emmeans_plot", "pairs_plot", "pairs_matrix_plot", "benchmark_effects_plot"}
+    assert names | {"detached_figures"} == set(lmemtest.plots.__all__)
+
+
+def test_a_notebook_gets_a_pyplot_figure(monkeypatch):
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    assert not _canvas._pyplot_in_use()
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=object))
+    assert _canvas._pyplot_in_use()
+
+
+def test_detached_figures_ends_with_its_block():
+    before = _canvas._detached.get()
+    with detached_figures():
+        assert _canvas._detached.get()
+    assert _canvas._detached.get() == before
+
+
+@pytest.mark.parametrize("style", ["default", "ggplot", "dark_background", "seaborn-v0_8-whitegrid"])
+def test_style_sheets_neither_hide_nor_clip_anything(make, assert_readable, style):
+    path = mpl.get_data_path() + f"/stylelib/{style}.mplstyle"
+    with mpl.rc_context(fname=None if style == "default" else path):
+        before = mpl.rcParams.copy()
+        ax = cd_diagram(make.separation(*make.cases["three"]))
+        assert_readable(ax)
+        assert mpl.rcParams.copy() == before
+        assert ax.figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("setting", ["figure.constrained_layout.use", "figure.autolayout"])
+def test_layout_settings_do_not_move_new_figures(make, assert_readable, setting):
+    with mpl.rc_context({setting: True}):
+        ax = emmeans_plot(make.means(*make.cases["long names"]))
+        place = ax.get_position().bounds
+        assert_readable(ax)
+    assert ax.get_position().bounds == place
+
+
+def test_large_fonts_are_followed(make, assert_readable):
+    with mpl.rc_context({"font.size": 18}):
+        ax = cd_diagram(make.separation(*make.cases["five"]))
+        assert_readable(ax)
+    assert max(text.get_fontsize() for text in ax.texts) == pytest.approx(0.9 * 18)
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_figures_save_in_every_format(make, tmp_path, kind):
+    ax = cd_diagram(make.separation(*make.cases["long names"]))
+    ax.figure.savefig(tmp_path / f"figure.{kind}")
+    assert (tmp_path / f"figure.{kind}").stat().st_size > 1000
+
+
+def test_svg_contains_no_markup_from_names(make, tmp_path):
+    ax = cd_diagram(make.separation(("<script>x</script>", "&amp;"), (1.0, 2.0), 0.1))
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        ax.figure.savefig(tmp_path / "figure.svg")
+    text = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_ticks_enclose_or_lie_inside_and_never_touch():
+    ax = Figure(figsize=(6, 2)).subplots()
+    ruler = _style.Ruler(ax, 9)
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        low = rng.normal() * 10.0 ** rng.integers(-8, 8)
+        high = low + abs(rng.normal()) * 10.0 ** rng.integers(-8, 8) + 1e-9 * abs(low)
+        for cover in (True, False):
+            ticks = _canvas.choose_ticks(low, high, 300.0, ruler, cover=cover)
+            assert len(set(ticks.labels)) == len(ticks.labels)
+            slack = 1e-6 * (high - low)
+            if cover:
+                assert ticks.values[0] <= low + slack
+                assert ticks.values[-1] >= high - slack
+            else:
+                assert ticks.values[0] >= low - slack
+                assert ticks.values[-1] <= high + slack
+
+
+def test_shortened_names_fit_and_stay_distinct():
+    ruler = _style.Ruler(Figure().subplots(), 9)
+    names = ["short", "x" * 80, "x" * 79 + "y", "y" + "x" * 79, "x" * 40 + "y" + "x" * 39]
+    short = _style.shorten(names, 60.0, ruler)
+    assert short[0] == "short"
+    assert len(set(short)) == len(names)
+    assert ruler.widest(short) <= 60.0
+
+
+def test_wrapped_lines_fit_and_keep_the_words():
+    ruler = _style.Ruler(Figure().subplots(), 9)
+    text = "Marginal means of value. " + _style.nobreak("p < 0.05") + " and so on, and so forth"
+    lines = _style.wrap(text, 90.0, ruler)
+    assert " ".join(lines) == text
+    assert ruler.widest(lines) <= 90.0
+
+
+def test_characters_without_a_glyph_are_written_as_codes():
+    assert _style.one_line("\U0010fffd a\x00") == "<U+10FFFD> a<U+0000>"
+    assert _style.one_line("naïve Ω кириллица — №") == "naïve Ω кириллица — №"

@@ -1,0 +1,229 @@
+"""The diagram shows the separation: where, who, joined with whom, and readable."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import cd_diagram
+from lmemtest.plots.critical_difference import _spread, _stack
+
+CASES = (
+    "two",
+    "three",
+    "five",
+    "twenty",
+    "long names",
+    "all equal",
+    "outlier",
+    "large offset",
+    "missing",
+    "tiny",
+    "numbers",
+)
+
+
+def lines(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+def shown_groups(ax, names):
+    """Read the groups off the figure: the dots of each bar, traced back through the columns of the elbows."""
+    columns = [line.get_xdata()[1] for line in lines(ax, "_elbow")]
+    return {
+        frozenset(names[int(np.argmin(np.abs(np.array(columns) - x)))] for x in line.get_xdata())
+        for line in lines(ax, "_group")
+    }
+
+
+def ascending(sep):
+    return sorted((v for v in sep.levels if np.isfinite(sep.means[sep.levels.index(v)])),
+                  key=lambda v: sep.means[sep.levels.index(v)])  # fmt: skip
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize", None])
+@pytest.mark.parametrize("case", CASES)
+def test_markers_are_the_means_and_bars_the_groups(make, case, direction):
+    sep = make.separation(*make.cases[case], direction=direction)
+    ax = cd_diagram(sep)
+    means = np.array(sep.means)
+    (markers,) = lines(ax, "_means")
+    np.testing.assert_array_equal(markers.get_xdata(), np.sort(means[np.isfinite(means)]))
+    order = ascending(sep)
+    placed = (frozenset(group) & frozenset(order) for group in sep.groups)
+    assert shown_groups(ax, order) == {group for group in placed if len(group) > 1}
+    assert len(lines(ax, "_elbow")) == len(order)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_elbows_start_at_the_exact_mean(make, case):
+    sep = make.separation(*make.cases[case])
+    ax = cd_diagram(sep)
+    starts = [line.get_xdata()[0] for line in lines(ax, "_elbow")]
+    span = np.diff(ax.get_xlim())[0]
+    np.testing.assert_allclose(starts, sorted(m for m in sep.means if np.isfinite(m)), atol=1e-9 * span, rtol=0)
+
+
+def test_a_bar_never_joins_an_algorithm_that_differs(make):
+    sep = make.separation(*make.cases["twenty"])
+    ax = cd_diagram(sep)
+    order = ascending(sep)
+    columns = np.array([line.get_xdata()[1] for line in lines(ax, "_elbow")])
+    gaps = 0
+    for line in lines(ax, "_group"):
+        members = {order[int(np.argmin(np.abs(columns - x)))] for x in line.get_xdata()}
+        height = line.get_ydata()[0]
+        for bar in lines(ax, "_bar"):
+            if bar.get_ydata()[0] == height:
+                left, right = bar.get_xdata()
+                covered = {order[i] for i in np.flatnonzero((columns > left) & (columns < right))}
+                assert not covered
+        inside = (columns > min(line.get_xdata())) & (columns < max(line.get_xdata()))
+        gaps += len({order[i] for i in np.flatnonzero(inside)} - members)
+    assert gaps == sum(len(line.get_xdata()) for line in lines(ax, "_passed")) > 0
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("size", "direction"), [(None, "minimize"), ((4.0, 3.0), "maximize"), ((12.0, 8.0), "minimize")]
+)
+def test_all_text_is_readable(make, assert_readable, case, size, direction):
+    ax = None if size is None else Figure(figsize=size).subplots()
+    assert_readable(cd_diagram(make.separation(*make.cases[case], direction=direction), ax=ax))
+
+
+@pytest.mark.parametrize("dpi", [60, 150, 300])
+def test_text_stays_readable_at_another_resolution(make, assert_readable, dpi):
+    ax = cd_diagram(make.separation(*make.cases["twenty"]))
+    ax.figure.set_dpi(dpi)
+    assert_readable(ax)
+
+
+def test_names_are_shown_as_they_are(make, texts_of):
+    names = ("cost_$x$", "<b>PB</b>", "{braces}", "_hidden", "a\nb", "\\alpha")
+    ax = cd_diagram(make.separation(names, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), 0.1))
+    shown = {text.get_text() for text in texts_of(ax)}
+    assert {"cost_$x$", "<b>PB</b>", "{braces}", "_hidden", "a b", "\\alpha"} <= shown
+
+
+def test_cut_names_stay_distinct(make, texts_of):
+    names = [f"{'same' * 20} {i} {'tail' * 20}" for i in range(6)]
+    ax = cd_diagram(make.separation(names, np.arange(6.0), 0.1))
+    labels = [text.get_text() for text in texts_of(ax) if "…" in text.get_text()]
+    assert len(set(labels)) == 6
+
+
+@pytest.mark.parametrize(("direction", "text", "first_side"), [
+    ("minimize", "← lower is better", "right"), ("maximize", "higher is better →", "left")
+])  # fmt: skip
+def test_direction_is_written_and_the_better_half_sits_on_its_side(make, texts_of, direction, text, first_side):
+    sep = make.separation(*make.cases["three"], direction=direction)
+    texts = {t.get_text(): t for t in texts_of(cd_diagram(sep))}
+    assert text in texts
+    better, last = sep.levels[:2], sep.levels[-1]
+    assert {texts[name].get_ha() for name in better} == {first_side}
+    assert texts[last].get_ha() != first_side
+    assert texts[better[0]].get_position()[1] > texts[better[1]].get_position()[1]
+
+
+def test_ruler_has_the_length_of_the_critical_differences(make, texts_of):
+    sep = make.separation(*make.cases["twenty"])
+    ax = cd_diagram(sep)
+    lengths = [np.ptp(lines(ax, label)[0].get_xdata()) for label in ("_cd min", "_cd max")]
+    np.testing.assert_allclose(lengths, sep.critical_difference, rtol=1e-9)
+    low, high = sep.critical_difference
+    assert f"CD {low:.2f}–{high:.2f}" in {text.get_text() for text in texts_of(ax)}
+
+
+def test_a_ruler_far_longer_than_the_axis_is_written_only(make, texts_of):
+    sep = make.separation(("A", "B"), (1.0, 1.001), 1.0)
+    ax = cd_diagram(sep)
+    assert not lines(ax, "_cd max")
+    assert any(text.get_text().endswith("(beyond the axis)") for text in texts_of(ax))
+
+
+def test_missing_means_and_untested_pairs_are_named(make, texts_of):
+    words = " ".join(text.get_text() for text in texts_of(cd_diagram(make.separation(*make.cases["missing"]))))
+    assert "Mean not estimable: B." in words
+    sep = make.separation(*make.cases["three"])
+    undecided = sep.undecided.copy()
+    undecided.loc["HB", "PB"] = undecided.loc["PB", "HB"] = True
+    ax = cd_diagram(dataclasses.replace(sep, undecided=undecided))
+    assert "1 of the pairs could not be tested" in " ".join(text.get_text() for text in texts_of(ax))
+
+
+def test_group_and_test_are_named(make, texts_of):
+    sep = dataclasses.replace(make.separation(*make.cases["three"]), selected={"prior": "bad"})
+    words = " ".join(text.get_text() for text in texts_of(cd_diagram(sep))).replace("\u00a0", " ")
+    assert "Marginal means of value at prior = bad." in words
+    assert "no significant difference (Tukey, α = 0.05)" in words
+
+
+def test_given_axes_are_used_and_keep_their_place(make):
+    figure = Figure(figsize=(10, 5))
+    axes = figure.subplots(1, 2)
+    before = axes[0].get_position().bounds
+    assert cd_diagram(make.separation(*make.cases["five"]), ax=axes[0]) is axes[0]
+    assert axes[0].get_position().bounds == before
+    assert not axes[1].has_data()
+
+
+@pytest.mark.parametrize("layout", ["constrained", "tight", "compressed"])
+def test_layout_engines_and_subfigures_keep_the_text_readable(make, assert_readable, layout):
+    figure = Figure(figsize=(11, 4), layout=layout)
+    ax = figure.subplots(1, 2)[1]
+    assert_readable(cd_diagram(make.separation(*make.cases["five"]), ax=ax))
+
+
+def test_subfigures_work(make, assert_readable):
+    part = Figure(figsize=(11, 4)).subfigures(1, 2)[1]
+    assert_readable(cd_diagram(make.separation(*make.cases["long names"]), ax=part.subplots()))
+
+
+def test_new_figures_grow_with_the_number_of_algorithms(make):
+    heights = [cd_diagram(make.separation(*make.random_case(n))).figure.get_figheight() for n in (3, 10, 30)]
+    assert heights[0] < heights[1] < heights[2]
+
+
+def test_axes_that_are_too_small_are_refused(make):
+    ax = Figure(figsize=(4, 0.6)).subplots()
+    with pytest.raises(
+        ArgumentError, match=r"ax is too small: a diagram of 20 algorithms needs at least \d\.\d inches"
+    ):
+        cd_diagram(make.separation(*make.cases["twenty"]), ax=ax)
+
+
+def test_wrong_arguments_are_refused(make):
+    with pytest.raises(ArgumentError, match=re.escape("separation must be the result of separation(), got dict.")):
+        cd_diagram({})
+    with pytest.raises(ArgumentError, match="ax must be one matplotlib Axes with straight axes or None, got ndarray"):
+        cd_diagram(make.separation(*make.cases["two"]), ax=np.array([]))
+    polar = Figure().subplots(subplot_kw={"projection": "polar"})
+    with pytest.raises(ArgumentError, match="got PolarAxes"):
+        cd_diagram(make.separation(*make.cases["two"]), ax=polar)
+    sep = dataclasses.replace(make.separation(*make.cases["two"]), means=(np.nan, np.nan))
+    with pytest.raises(ArgumentError, match=r"separation has no finite mean to draw: PB, HB cannot be estimated"):
+        cd_diagram(sep)
+
+
+def test_spread_keeps_order_distance_and_limits():
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        places = np.sort(rng.uniform(0, 100, rng.integers(1, 12)).round(-1))
+        out = np.array(_spread(places.tolist(), 7.0, (0.0, 100.0)))
+        assert np.all(np.diff(out) >= 7.0 - 1e-9)
+        assert out.min() >= -1e-9
+        assert out.max() <= 100 + 1e-9
+    np.testing.assert_allclose(_spread([0.0, 30.0, 90.0], 7.0, (0.0, 100.0)), [0, 30, 90])
+    np.testing.assert_allclose(_spread([50.0, 50.0], 8.0, (0.0, 100.0)), [46, 54])
+
+
+def test_stack_gives_touching_spans_their_own_level():
+    assert _stack([(0, 10), (12, 20), (5, 14)], 1.0) == (0, 0, 1)
+    assert _stack([(0, 10), (10, 20)], 1.0) == (0, 1)
+    assert _stack([], 1.0) == ()

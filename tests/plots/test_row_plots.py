@@ -1,0 +1,274 @@
+"""Rows of marginal means, pairs and benchmark effects show the numbers of their results."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.plots import _style, benchmark_effects_plot, emmeans_plot, pairs_matrix_plot, pairs_plot
+
+CASES = (
+    "two",
+    "three",
+    "five",
+    "twenty",
+    "long names",
+    "all equal",
+    "outlier",
+    "large offset",
+    "missing",
+    "tiny",
+    "numbers",
+)
+SIZES = [None, (4.5, 4.0)]
+
+
+def lines(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+def row_labels(ax):
+    return [tick.get_text() for tick in ax.get_yticklabels()]
+
+
+def axes_of(size):
+    return None if size is None else Figure(figsize=size).subplots()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", SIZES)
+def test_marginal_means_are_readable(make, assert_readable, case, size):
+    assert_readable(emmeans_plot(make.means(*make.cases[case]), ax=axes_of(size)))
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize", None])
+def test_marginal_means_are_dots_with_their_intervals_best_first(make, direction):
+    em = make.means(*make.cases["five"], direction=direction)
+    ax = emmeans_plot(em)
+    sign = {"minimize": 1, "maximize": -1, None: 0}[direction]
+    order = np.argsort(sign * em.emmean, kind="stable")
+    assert row_labels(ax) == [em.labels()[i] for i in order]
+    (dots,) = lines(ax, "_estimates")
+    at = dict(zip(dots.get_ydata(), dots.get_xdata(), strict=True))
+    np.testing.assert_array_equal([at[row] for row in range(5)], em.emmean[order])
+    spans = {line.get_ydata()[0]: line.get_xdata() for line in lines(ax, "_interval")}
+    np.testing.assert_array_equal([spans[row][0] for row in range(5)], em.ci_low[order])
+    np.testing.assert_array_equal([spans[row][1] for row in range(5)], em.ci_high[order])
+    assert ax.yaxis_inverted()
+
+
+def test_groups_have_their_own_colour_and_lane_and_a_legend_that_hides_nothing(make, assert_readable):
+    em = make.means(("HB", "PB"), (1.0, 2.0, 1.5, np.nan), 0.1, groups=("_good", "$bad$"))
+    ax = emmeans_plot(em)
+    assert_readable(ax)
+    series = lines(ax, "_estimates")
+    assert len({to_hex(line.get_color()) for line in series}) == len({line.get_marker() for line in series}) == 2
+    heights = np.concatenate([line.get_ydata() for line in series])
+    assert len(set(heights)) == 4
+    legend = ax.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["prior = _good", "prior = $bad$"]
+    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1 - 1
+
+
+def test_many_groups_with_long_names_are_readable(make, assert_readable):
+    groups = [f"group with quite a long name, number {i}" for i in range(9)]
+    means = np.random.default_rng(2).normal(size=27)
+    assert_readable(emmeans_plot(make.means(tuple("ABC"), means, 0.3, groups=groups)))
+
+
+def test_a_mean_that_is_missing_says_so(make, texts_of):
+    em = make.means(*make.cases["missing"])
+    ax = emmeans_plot(em)
+    assert row_labels(ax) == ["A", "C", "D", "B"]
+    assert [text.get_text() for text in texts_of(ax)].count("not estimable") == 1
+    assert len(lines(ax, "_interval")) == 3
+
+
+def test_letters_come_from_the_separation(make, assert_readable):
+    em, sep = make.means(*make.cases["twenty"]), make.separation(*make.cases["twenty"])
+    ax = emmeans_plot(em, separation=sep)
+    assert_readable(ax)
+    shown = {text.xy[1]: text.get_text() for text in ax.texts if hasattr(text, "xy")}
+    assert [shown[row] for row in range(20)] == [sep.letters[level] for level in sep.levels]
+    assert row_labels(ax) == list(sep.levels)
+
+
+def test_axis_label_names_response_level_and_direction(make):
+    label = emmeans_plot(make.means(*make.cases["two"])).get_xlabel().replace("\u00a0", " ")
+    assert label == "Marginal mean of value, 95 % CI (lower is better)"
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in ("twenty",)])
+@pytest.mark.parametrize("size", [None, (5.0, 5.0)])
+def test_pairs_are_readable(make, assert_readable, case, size):
+    assert_readable(pairs_plot(make.pairs(*make.cases[case]), ax=axes_of(size)))
+
+
+def test_pairs_show_difference_interval_decision_and_p(make):
+    pw = make.pairs(*make.cases["five"])
+    table = pw.to_frame()
+    ax = pairs_plot(pw)
+    assert row_labels(ax) == [f"{a} − {b}" for a, b in zip(table["left"], table["right"], strict=True)]
+    for line in lines(ax, "_estimates"):
+        significant = to_hex(line.get_color()) == to_hex(_style.ACCENT)
+        part = table[(table["p_value"] < 0.05) == significant]
+        np.testing.assert_array_equal(line.get_xdata(), part["estimate"])
+        np.testing.assert_array_equal(line.get_ydata(), part.index)
+    spans = {line.get_ydata()[0]: tuple(line.get_xdata()) for line in lines(ax, "_interval")}
+    assert [spans[row] for row in table.index] == list(zip(table["ci_low"], table["ci_high"], strict=True))
+    shown = {text.xy[1]: text.get_text() for text in ax.texts if text.get_text() != "p-value"}
+    assert [shown[row] for row in table.index] == [_style.p_value(p) for p in table["p_value"]]
+    assert lines(ax, "_reference")[0].get_xdata()[0] == 0.0
+
+
+def test_pairs_in_groups_have_headings(make, assert_readable):
+    pw = make.pairs(("HB", "PB", "RS"), (1, 2, 3, 1.5, 1.6, np.nan), 0.2, groups=("good", "bad"))
+    ax = pairs_plot(pw)
+    assert_readable(ax)
+    assert row_labels(ax)[::4] == ["prior = good", "prior = bad"]
+    assert len(lines(ax, "_interval")) == 4
+
+
+def test_too_many_pairs_point_to_the_matrix(make):
+    with pytest.raises(ArgumentError, match=re.escape("draws at most 66 differences, got 190. Use pairs_matrix_plot.")):
+        pairs_plot(make.pairs(*make.cases["twenty"]))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", [None, (5.0, 4.0)])
+def test_the_matrix_is_readable(make, assert_readable, case, size):
+    assert_readable(pairs_matrix_plot(make.pairs(*make.cases[case]), ax=axes_of(size)))
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize", None])
+def test_the_matrix_shows_by_how_much_the_better_mean_is_better(make, direction):
+    em = make.means(*make.cases["five"], direction=direction)
+    pw = make.pairs(*make.cases["five"], direction=direction)
+    ax = pairs_matrix_plot(pw)
+    order = np.argsort(em.emmean if direction != "maximize" else -em.emmean)
+    names = [em.labels()[i] for i in order]
+    assert row_labels(ax) == names[1:]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == names[:-1]
+    p = {frozenset((r.left, r.right)): r.p_value for r in pw.to_frame().itertuples()}
+    values = next(mesh for mesh in ax.collections if mesh.get_label() == "_cells").get_array()
+    cells = {text.get_position(): text.get_text() for text in ax.texts}
+    assert len(cells) == 10
+    for row in range(4):
+        for column in range(row + 1):
+            gap = abs(em.emmean[order[row + 1]] - em.emmean[order[column]])
+            chance = p[frozenset((names[row + 1], names[column]))]
+            assert bool(np.ma.getmaskarray(values)[row, column]) == (not chance < 0.05)
+            if chance < 0.05:
+                assert values[row, column] == pytest.approx(gap, rel=1e-12)
+            assert cells[column, row].split("\n")[0] == f"{gap:.2f}"
+
+
+def test_the_matrix_is_for_one_group(make):
+    pw = make.pairs(("HB", "PB"), (1, 2, 1.5, 1.6), 0.2, groups=("good", "bad"))
+    with pytest.raises(ArgumentError, match=re.escape("Select one first: pairs.select(prior='good').")):
+        pairs_matrix_plot(pw)
+    assert len(pairs_matrix_plot(pw.select(prior="bad")).texts) == 1
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (12, 3), (12, 7), (36, 20)])
+@pytest.mark.parametrize("size", [None, (5.0, 5.0), (12.0, 9.0)])
+def test_effects_are_readable(make, assert_readable, shape, size):
+    assert_readable(benchmark_effects_plot(make.effects(*shape), direction="minimize", ax=axes_of(size)))
+
+
+def test_effects_are_drawn_as_intervals_or_as_a_map(make):
+    table = make.effects(12, 3)
+    dots = lines(benchmark_effects_plot(table), "_estimates")
+    for name, line in zip(["alg_0", "alg_1", "alg_2"], dots, strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), table.loc[table["algorithm"] == name, "effect"])
+    ax = benchmark_effects_plot(table, kind="heatmap")
+    cells = {text.get_position(): text for text in ax.texts}
+    for index, row in enumerate(table.itertuples()):
+        text = cells[index % 3, index // 3]
+        assert float(text.get_text().replace("−", "-")) == pytest.approx(row.effect, abs=0.005 + 1e-12)
+        assert (text.get_fontweight() == "bold") == (row.ci_low > 0 or row.ci_high < 0)
+
+
+@pytest.mark.parametrize("kind", ["intervals", "heatmap"])
+def test_missing_effects_are_shown_as_missing(make, assert_readable, texts_of, kind):
+    table = make.effects(3, 3).drop(index=4)
+    table.loc[0, ["effect", "ci_low", "ci_high"]] = np.nan
+    ax = benchmark_effects_plot(table, kind=kind)
+    assert_readable(ax)
+    texts = [text.get_text() for text in texts_of(ax)]
+    assert texts.count("not estimable" if kind == "intervals" else "–") == (1 if kind == "intervals" else 2)
+
+
+def test_blue_is_better(make):
+    table = make.effects(3, 3)
+    maps = [benchmark_effects_plot(table, kind="heatmap", direction=d) for d in ("minimize", "maximize")]
+    ends = [next(m for m in ax.collections if m.get_label() == "_cells").cmap([0.0, 1.0]) for ax in maps]
+    assert ends[0][0][2] > ends[0][0][0]
+    assert ends[1][1][2] > ends[1][1][0]
+
+
+def test_wrong_arguments_are_refused(make):
+    table = make.effects(2, 2)
+    with pytest.raises(ArgumentError, match=re.escape("em must be the result of emmeans(), got NoneType.")):
+        emmeans_plot(None)
+    with pytest.raises(ArgumentError, match=re.escape("pairs must be the result of pairs(), got DataFrame.")):
+        pairs_plot(table)
+    with pytest.raises(ArgumentError, match=re.escape("separation must come from the pairs of em, but em has HB, PB")):
+        emmeans_plot(make.means(*make.cases["two"]), separation=make.separation(*make.cases["three"]))
+    grouped = make.means(("HB", "PB"), (1, 2, 1.5, 1.6), 0.2, groups=("good", "bad"))
+    with pytest.raises(ArgumentError, match="em has groups by prior"):
+        emmeans_plot(grouped, separation=make.separation(*make.cases["two"]))
+    with pytest.raises(ArgumentError, match="kind must be one of auto, intervals, heatmap, got 'bars'"):
+        benchmark_effects_plot(table, kind="bars")
+    with pytest.raises(ArgumentError, match="direction must be one of minimize, maximize, got 'up'"):
+        benchmark_effects_plot(table, direction="up")
+    with pytest.raises(UnknownColumnError, match="'ci_low' is not in benchmark, algorithm, effect, ci_high"):
+        benchmark_effects_plot(table.drop(columns="ci_low"))
+    with pytest.raises(ArgumentError, match="got several for 'LC-167190' and 'alg_0'"):
+        benchmark_effects_plot(table.iloc[[0, 0]])
+    with pytest.raises(ArgumentError, match="at least one row"):
+        benchmark_effects_plot(table.iloc[:0])
+
+
+@pytest.mark.parametrize("draw", ["emmeans", "pairs", "matrix", "effects", "map"])
+def test_axes_that_are_too_small_are_refused(make, draw):
+    ax = Figure(figsize=(1.2, 0.5)).subplots()
+    with pytest.raises(ArgumentError, match="ax is too small"):
+        plot(make, draw, ax)
+
+
+@pytest.mark.parametrize("draw", ["emmeans", "pairs", "matrix", "effects", "map"])
+def test_a_plot_stays_in_the_rectangle_it_was_given(make, draw):
+    figure = Figure(figsize=(12, 6))
+    axes = figure.subplots(1, 2)
+    slot = axes[0].get_window_extent().frozen()
+    assert plot(make, draw, axes[0]) is axes[0]
+    tight = axes[0].get_tightbbox()
+    assert tight.x0 >= slot.x0 - 0.5
+    assert tight.x1 <= slot.x1 + 0.5
+    assert tight.y0 >= slot.y0 - 0.5
+    assert tight.y1 <= slot.y1 + 0.5
+    assert not axes[1].has_data()
+
+
+@pytest.mark.parametrize("draw", ["emmeans", "pairs", "matrix", "effects", "map"])
+def test_a_layout_engine_keeps_the_text_readable(make, assert_readable, draw):
+    ax = Figure(figsize=(9, 6), layout="constrained").subplots()
+    plot(make, draw, ax)
+    assert_readable(ax)
+
+
+def plot(make, draw, ax):
+    five = make.cases["five"]
+    return {
+        "emmeans": lambda: emmeans_plot(make.means(*five), separation=make.separation(*five), ax=ax),
+        "pairs": lambda: pairs_plot(make.pairs(*five), ax=ax),
+        "matrix": lambda: pairs_matrix_plot(make.pairs(*five), ax=ax),
+        "effects": lambda: benchmark_effects_plot(make.effects(6, 3), ax=ax),
+        "map": lambda: benchmark_effects_plot(make.effects(6, 3), kind="heatmap", ax=ax),
+    }[draw]()

@@ -1,0 +1,130 @@
+"""Argument checks name the argument, the rule, the value and the next step."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from lmemtest import _validate as v
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+
+
+def message(error: pytest.ExceptionInfo[Exception]) -> str:
+    return str(error.value)
+
+
+def test_choice_lists_its_options_and_suggests() -> None:
+    assert v.check_choice("b", "x", ("a", "b")) == "b"
+    with pytest.raises(ArgumentError) as error:
+        v.check_choice("minimise", "direction", ("minimize", "maximize"))
+    assert message(error) == ("direction must be 'minimize' or 'maximize', got 'minimise'. Did you mean 'minimize'?")
+    with pytest.raises(ArgumentError) as error:
+        v.check_choice(None, "direction", ("minimize", "maximize"))
+    assert message(error) == "direction must be 'minimize' or 'maximize', got None."
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, float("nan"), float("inf"), "0.5", None, True, 1j])
+def test_fraction_refuses(bad: object) -> None:
+    with pytest.raises(ArgumentError, match="level must be a number between 0 and 1"):
+        v.check_fraction(bad, "level")
+
+
+def test_fraction_understands_percent() -> None:
+    assert v.check_fraction(np.float64(0.5), "level") == 0.5
+    with pytest.raises(ArgumentError) as error:
+        v.check_fraction(95, "level")
+    assert message(error) == "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"
+
+
+@pytest.mark.parametrize("good", [3, 3.0, np.int32(3), np.float32(3)])
+def test_positive_int_accepts_whole_numbers(good: object) -> None:
+    got = v.check_positive_int(good, "k")
+    assert got == 3
+    assert type(got) is int
+
+
+@pytest.mark.parametrize("bad", [0, -1, 2.5, float("nan"), float("inf"), "3", None, True, np.bool_(True), 1j])
+def test_positive_int_refuses(bad: object) -> None:
+    with pytest.raises(ArgumentError, match="k must be a whole number of at least 1, got"):
+        v.check_positive_int(bad, "k")
+
+
+def test_positive_int_minimum() -> None:
+    assert v.check_positive_int(0, "k", minimum=0) == 0
+    with pytest.raises(ArgumentError, match="at least 5, got 4"):
+        v.check_positive_int(4, "k", 5)
+
+
+def test_columns_suggests_the_nearest_name() -> None:
+    columns = ["algorithm", "benchmark", "seed"]
+    assert v.check_columns(["seed", "algorithm"], columns, argument="by") == ("seed", "algorithm")
+    with pytest.raises(UnknownColumnError) as error:
+        v.check_columns("algoritm", columns, argument="algorithm")
+    assert message(error) == (
+        "algorithm names the column 'algoritm', which is not in the data. "
+        "Columns: algorithm, benchmark, seed. Did you mean 'algorithm'?"
+    )
+    with pytest.raises(UnknownColumnError, match="Did you mean 'seed'"):
+        v.check_columns(["Seed "], columns, argument="by")
+    with pytest.raises(UnknownColumnError) as error:
+        v.check_columns("zzz", [f"c{i}" for i in range(30)], argument="by")
+    assert "... (30 in all)." in message(error)
+    assert "Did you mean" not in message(error)
+
+
+def test_columns_must_be_named_by_strings() -> None:
+    with pytest.raises(ArgumentError, match="by must name columns by strings, got 0 of type int"):
+        v.check_columns([0], [0, 1], argument="by")
+
+
+def test_rng_is_used_as_it_is_or_seeded() -> None:
+    generator = np.random.default_rng(1)
+    assert v.resolve_rng(generator) is generator
+    assert v.resolve_rng(np.int64(3)).integers(10**9) == np.random.default_rng(3).integers(10**9)
+    assert v.resolve_rng(None).integers(10**9) != v.resolve_rng(None).integers(10**9)
+    for bad in (-1, 1.5, "7", True):
+        with pytest.raises(ArgumentError, match="rng must be a seed"):
+            v.resolve_rng(bad)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="legacy generator: pass numpy"):
+        v.resolve_rng(np.random.RandomState(1))  # type: ignore[arg-type]
+
+
+def test_frames_of_every_kind_are_wrapped() -> None:
+    table = {"a": [1, 2], "b c": ["x", "y"]}
+    polars = pl.DataFrame(table)
+    relation = duckdb.connect().from_arrow(pa.table(table))
+    for data in (table, pd.DataFrame(table), polars, polars.lazy(), pa.table(table), relation):
+        assert v.as_frame(data).collect_schema().names() == ["a", "b c"]
+
+
+@pytest.mark.parametrize(
+    "bad", [[1, 2], np.zeros((2, 2)), pd.Series([1]), pl.Series([1]), 3, None, "runs.csv"], ids=repr
+)
+def test_what_is_not_a_table_is_refused(bad: object) -> None:
+    with pytest.raises(ArgumentError, match=r"data must be a dataframe \(pandas, polars, .*, got "):
+        v.as_frame(bad)
+
+
+def test_a_path_gets_advice() -> None:
+    with pytest.raises(ArgumentError, match="To read a file, use lmemtest"):
+        v.as_frame("runs.csv")
+
+
+def test_repeated_names_are_refused() -> None:
+    frame = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"])
+    arrow = pa.table([[1], [2]], names=["a", "a"])
+    for data in (frame, arrow):
+        with pytest.raises(DataError) as error:
+            v.as_frame(data)
+        assert message(error) == (
+            "data has more than one column named 'a'; every name must occur once. Rename or drop the copies."
+        )
+
+
+def test_ragged_mapping_is_refused() -> None:
+    with pytest.raises(DataError, match="the columns of the dict do not form a table"):
+        v.as_frame({"a": [1, 2], "b": [1]})
