@@ -11,10 +11,12 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "data": ["datasets"],
         "data.readers": ["read_runs"],
         "data.runs": ["Runs"],
-        "inference.contrasts": ["pairs"],
+        "inference.contrasts": ["contrast", "pairs"],
         "inference.glrt": ["glrt"],
         "inference.grid": ["emmeans"],
         "inference.separation": ["separation"],
         "model": ["fit_lmm"],
+        "recipes.recommended": ["recommend"],
+        "report.analysis": ["analyze"],
     },
 )

@@ -20,6 +20,7 @@ from lmemtest.engine.optimize import Optimum, optimise
 from lmemtest.engine.problem import Problem, build_problem
 from lmemtest.engine.simulate import draw_cells
 from lmemtest.engine.sweep import conditional_modes
+from lmemtest._threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
@@ -205,7 +206,8 @@ class LmmFit:
     @cached_property
     def curvature(self) -> Curvature:
         """Second-order behaviour of the criterion at the optimum (two evaluations per parameter)."""
-        return curvature(self.problem, self.optim)
+        with one_blas_thread():
+            return curvature(self.problem, self.optim)
 
     def df(self, L: Array, method: DdfMethod = "satterthwaite") -> Array:
         """Degrees of freedom of ``L b``.
@@ -519,11 +521,12 @@ def _fit(
     restarts: int | None,
 ) -> LmmFit:
     _check_identified(design, cells)
-    problem = build_problem(
-        _terms(design), design.X, cells.mean, n=cells.n, weight=cells.weight, ss=cells.ss, reml=reml
-    )
     try:
-        optim = optimise(problem, start=None if start is None else problem.to_white(start), restarts=restarts)
+        with one_blas_thread():
+            problem = build_problem(
+                _terms(design), design.X, cells.mean, n=cells.n, weight=cells.weight, ss=cells.ss, reml=reml
+            )
+            optim = optimise(problem, start=None if start is None else problem.to_white(start), restarts=restarts)
     except np.linalg.LinAlgError as error:
         raise EstimationError(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "

@@ -139,7 +139,9 @@ def glrt(
     EstimationError
         If the alternative cannot be brought to the likelihood of the null that it contains.
 
-    Notes ----- Models with different fixed parts are compared by maximum likelihood (REML fits are
+    Notes
+    -----
+    Models with different fixed parts are compared by maximum likelihood (REML fits are
     refitted, with a note), models with the same fixed columns by REML if both are REML fits. On the
     boundary, one new variance gives 1/2 chi2(q) + 1/2 chi2(q + 1) and a column added to a term with r
     columns 1/2 chi2(q + r) + 1/2 chi2(q + r + 1), q the number of fixed effects tested (Self & Liang 1987;

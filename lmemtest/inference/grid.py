@@ -235,7 +235,9 @@ def emmeans(
     ArgumentError
         If names overlap, a numeric column is used without values, a level or an option is unknown.
 
-    Notes ----- Means are L b with L the average of the rows of the reference grid, all combinations of the
+    Notes
+    -----
+    Means are L b with L the average of the rows of the reference grid, all combinations of the
     factor levels. A mean that the data do not identify (empty cells) is NaN, with the reason in `notes`.
     R's emmeans puts both values of a numeric column that takes only two into the grid; here every numeric
     column is held at its mean.

@@ -137,7 +137,9 @@ def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None
     ArgumentError
         If the pairs are in several `by` groups, an option is unknown, or the groups are too many to list.
 
-    Notes ----- Groups are the maximal cliques of the not-significant graph (Bron-Kerbosch with pivoting);
+    Notes
+    -----
+    Groups are the maximal cliques of the not-significant graph (Bron-Kerbosch with pivoting);
     each pair within a group was compared and did not differ significantly. "Not significant" is not
     "equal".
 

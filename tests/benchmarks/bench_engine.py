@@ -128,9 +128,7 @@ def print_table(tasks: list[Task], timings: list[Timing], lme4: dict[tuple[str, 
     """Print one line per model, and the total of those that lme4 was timed on."""
     names = [f"{task.formula} [{'REML' if task.reml else 'ML'}]" for task in tasks]
     width = max(len(name) for name in names)
-    print(
-        f"{'model':<{width}} {'first s':>8} {'median s':>9} {'lme4 s':>8} {'ratio':>7} {'llf - expected':>15}"
-    )
+    print(f"{'model':<{width}} {'first s':>8} {'median s':>9} {'lme4 s':>8} {'ratio':>7} {'llf - expected':>15}")
     for name, task, timing in zip(names, tasks, timings, strict=True):
         theirs = lme4.get(task.key)
         columns = [f"{timing.first:8.3f}", f"{timing.median:9.4f}"]

@@ -1,0 +1,43 @@
+# Everything that a newcomer or CI needs. `make demo` and `make test` set up their own environment in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test test-all lint types docs bench clean
+
+help:
+	@echo "make demo      report on the bundled runs; its path is printed last"
+	@echo "make test      the test suite (under 5 minutes on 2 cores)"
+	@echo "make test-all  the same with long simulations"
+	@echo "make lint      ruff check and format"
+	@echo "make types     mypy"
+	@echo "make bench     speed, beside R's lme4 where R is installed"
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $(STAMP)
+
+demo: $(STAMP)
+	@mkdir -p out
+	@$(BIN)/lmemtest demo --output out/demo.html
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+test-all: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python tests/benchmarks/bench_engine.py
+
+clean:
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

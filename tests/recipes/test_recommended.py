@@ -1,0 +1,83 @@
+"""The recommended model follows from the design."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.recipes.recommended import recommend
+
+
+def table(algorithms=3, benchmarks=4, seeds=5, budgets=3, priors=1):
+    rows = itertools.product(range(algorithms), range(benchmarks), range(priors), range(seeds), range(budgets))
+    frame = pd.DataFrame(list(rows), columns=["algorithm", "task", "prior", "seed", "budget"])
+    frame["algorithm"] = "a" + frame["algorithm"].astype(str)
+    frame["loss"] = np.random.default_rng(0).normal(size=len(frame))
+    return frame
+
+
+def runs_of(frame, **roles):
+    given = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
+    return lt.Runs(frame, **{**given, **roles})
+
+
+def test_benchmarks_are_a_sample_and_seeds_pair_the_runs():
+    got = recommend(runs_of(table(budgets=1)))
+    assert got.formula == "loss ~ algorithm + (1 | task) + (1 | task:algorithm) + (1 | task:seed)"
+    assert got.left_out == ()
+    assert len(got.terms) == 4
+
+
+def test_runs_are_clusters_where_there_are_budgets():
+    got = recommend(runs_of(table(), budget="budget"))
+    assert got.formula.endswith("+ (1 | task:algorithm:seed)")
+    assert "C(" not in got.formula
+    assert any("same 3 budgets" in note for note in got.notes)
+
+
+def test_metafeatures_make_instances():
+    got = recommend(runs_of(table(budgets=1, priors=2), metafeatures=["prior"]))
+    assert "(1 | task:prior:algorithm)" in got.formula
+
+
+def test_a_term_of_single_rows_is_left_to_the_residual():
+    got = recommend(runs_of(table(seeds=1, budgets=1), seed=None))
+    assert got.formula == "loss ~ algorithm + (1 | task)"
+    assert "cannot be told apart from the residual" in got.left_out[0]
+
+
+def test_a_term_with_the_groups_of_another_is_left_out():
+    got = recommend(runs_of(table(seeds=1), budget="budget"))
+    assert got.formula == "loss ~ algorithm + (1 | task) + (1 | task:algorithm)"
+    assert "its groups are those of" in got.left_out[0]
+
+
+def test_one_benchmark_is_said_to_be_one_benchmark():
+    got = recommend(runs_of(table(benchmarks=1, budgets=1)))
+    assert got.formula == "loss ~ algorithm + (1 | task:seed)"
+    assert "says nothing about others" in got.notes[0]
+
+
+def test_uneven_budgets_get_a_mean_each():
+    frame = table()
+    got = recommend(runs_of(frame[(frame["budget"] < 2) | (frame["seed"] > 1)], budget="budget"))
+    assert "C(budget)" in got.formula
+
+
+def test_odd_column_names_survive_the_formula():
+    frame = table(budgets=1).rename(columns={"task": "my task (v2)", "loss": "final loss"})
+    runs = runs_of(frame, score="final loss", benchmark="my task (v2)")
+    fit = lt.fit_lmm(recommend(runs).formula, runs)
+    assert fit.nobs == len(frame)
+
+
+def test_every_recommended_model_can_be_fitted():
+    for budgets, seeds, priors in itertools.product((1, 3), (1, 4), (1, 2)):
+        runs = runs_of(
+            table(seeds=seeds, budgets=budgets, priors=priors), budget="budget", metafeatures=["prior"][: priors - 1]
+        )
+        fit = lt.fit_lmm(recommend(runs).formula, runs)
+        assert fit.converged
