@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, resolve_rng
 from lmemtest.data.cells import Cells, compress
 from lmemtest.engine import theta as th
@@ -20,7 +21,6 @@ from lmemtest.engine.optimize import Optimum, optimise
 from lmemtest.engine.problem import Problem, build_problem
 from lmemtest.engine.simulate import draw_cells
 from lmemtest.engine.sweep import conditional_modes
-from lmemtest._threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
@@ -35,6 +35,10 @@ DDF_METHODS = ("satterthwaite", "residual", "asymptotic")
 
 # A standard deviation below this share of the residual's, or a correlation closer to one, is singular (as in lme4).
 _SINGULAR = 1e-4
+
+
+# Residual variance over the variance of the score, below which it is rounding error.
+_NO_RESIDUAL = 1e-14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -408,6 +412,26 @@ class LmmFit:
             }
         )
 
+    def certificate(self) -> pd.DataFrame:
+        """What is known about the optimum.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``check``, ``value``, ``meaning``: what another Newton step promises, the slope at the boundary, the
+            smallest curvature over the largest, the starts that agree, and the evaluations spent.
+        """
+        o = self.optim
+        rows = [
+            ("newton_decrement", o.decrement, "what another step promises, in units of -2 log-likelihood; 0 is best"),
+            ("boundary_slope", o.boundary_slope, "negative: a variance wants to leave zero; NaN: none is zero"),
+            ("smallest_curvature", self.curvature.smallest, "over the largest; near 0: a direction is not identified"),
+            ("starts", float(o.restarts + 1), "starting points of the search"),
+            ("starts_agreeing", float(o.agreeing), "starts that ended at this optimum to 1e-5"),
+            ("evaluations", float(o.evaluations), "evaluations of the likelihood"),
+        ]
+        return pd.DataFrame(rows, columns=["check", "value", "meaning"])
+
     def tables(self) -> tuple[ResultTable, ...]:
         """Fixed effects and variance components as tables."""
         method = "restricted maximum likelihood" if self.reml else "maximum likelihood"
@@ -532,6 +556,12 @@ def _fit(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
             "or for random effects that copy each other."
         ) from None
+    if optim.criterion.sigma2 < _NO_RESIDUAL:
+        raise DesignError(
+            "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
+            "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
+            "or analyse one row per group."
+        )
     fit = LmmFit(
         formula=formula,
         reml=reml,

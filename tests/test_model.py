@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.errors import DataError, DesignError, UnknownColumnError
 
 
 @pytest.fixture(scope="session")
@@ -89,3 +91,125 @@ def _same_group(fit, group):
 
 def _same_level(index, level):
     return next(x for x in (level, ":".join(reversed(level.split(":")))) if x in index)
+
+
+@pytest.fixture
+def crossed(reference_input):
+    return reference_input("bench_unbalanced")
+
+
+FORMULA = "y ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
+
+
+def test_rows_in_another_order_give_the_same_fit(crossed):
+    first = lt.fit_lmm(FORMULA, crossed)
+    second = lt.fit_lmm(FORMULA, crossed.sample(frac=1, random_state=3))
+    assert first.llf == second.llf
+    assert first.params.to_dict() == second.params.to_dict()
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (1e6, 0.0), (1.0, 1e7), (-3.0, 50.0)])
+def test_another_unit_of_the_score_changes_only_the_unit(crossed, scale, shift):
+    fit = lt.fit_lmm(FORMULA, crossed)
+    other = lt.fit_lmm(FORMULA, crossed.assign(y=scale * crossed["y"] + shift))
+    n = fit.nobs - fit.rank  # REML
+    assert other.llf == approx(fit.llf - n * np.log(abs(scale)), abs=1e-5)
+    assert other.bse.to_numpy() == approx(abs(scale) * fit.bse.to_numpy(), rel=1e-5)
+    assert other.params.to_numpy()[1:] == approx(scale * fit.params.to_numpy()[1:], rel=1e-5)
+
+
+def test_the_coding_of_the_factor_does_not_change_the_ml_fit(crossed):
+    treatment = lt.fit_lmm(FORMULA, crossed, reml=False)
+    zero_sum = lt.fit_lmm(FORMULA.replace("~ algorithm", "~ C(algorithm, contr.sum)"), crossed, reml=False)
+    assert zero_sum.llf == approx(treatment.llf, abs=1e-9)
+    assert zero_sum.predict() == approx(treatment.predict(), rel=1e-6)
+
+
+def test_a_shifted_slope_column_gives_the_same_fit(reference_input):
+    table = reference_input("sleepstudy")
+    near = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", table)
+    far = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", table.assign(Days=table["Days"] + 2000))
+    assert far.llf == approx(near.llf, abs=1e-6)
+    assert far.bse["Days"] == approx(near.bse["Days"], rel=1e-5)
+
+
+def test_compressed_and_repeated_rows_are_one_model(crossed):
+    doubled = crossed.loc[crossed.index.repeat(2)].reset_index(drop=True)
+    doubled["y"] += np.tile([0.1, -0.1], len(crossed))
+    fit = lt.fit_lmm(FORMULA, doubled)
+    rows = lt.fit_lmm(FORMULA, doubled.assign(row=np.arange(len(doubled)) * 1.0), restarts=3)
+    assert len(fit.cells.n) == len(crossed)
+    assert fit.llf == approx(rows.llf, abs=1e-8)
+    # a covariate that makes every row its own cell and explains nothing leaves the other estimates alone
+    own = lt.fit_lmm(FORMULA + " + I(0 * row)", doubled.assign(row=np.arange(len(doubled)) * 1.0))
+    assert len(own.cells.n) == len(doubled)
+    assert own.llf == approx(fit.llf, abs=1e-8)
+
+
+def test_a_refit_leaves_the_first_fit_alone(crossed):
+    reml = lt.fit_lmm(FORMULA, crossed)
+    before = (reml.llf, reml.params.to_dict(), reml.reml)
+    ml = reml.refit(reml=False)
+    assert (reml.llf, reml.params.to_dict(), reml.reml) == before
+    assert ml.llf == approx(lt.fit_lmm(FORMULA, crossed, reml=False).llf, abs=1e-9)
+
+
+def test_simulated_cells_come_from_the_fitted_model(reference_input):
+    fit = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", reference_input("sleepstudy"))
+    rng = np.random.default_rng(11)
+    refits = [fit.refit(cells=fit.simulate(rng=rng)) for _ in range(200)]
+    slopes = np.array([r.params["Days"] for r in refits])
+    assert slopes.mean() == approx(fit.params["Days"], abs=4 * fit.bse["Days"] / np.sqrt(200))
+    assert slopes.std() == approx(fit.bse["Days"], rel=0.2)
+    assert np.mean([r.scale for r in refits]) == approx(fit.scale, rel=0.05)
+    again = fit.simulate(rng=5)
+    assert np.array_equal(again.mean, fit.simulate(rng=5).mean)
+
+
+def test_predictions_for_known_and_new_groups(reference_input):
+    table = reference_input("sleepstudy")
+    fit = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", table)
+    new = table.head(2).assign(Subject=["308", "stranger"])
+    known, stranger = fit.predict(new)
+    modes = fit.random_effects("Subject").loc["308"]
+    assert known == approx(fit.params["Intercept"] + modes["Intercept"] + 0 * modes["Days"], rel=1e-9)
+    assert stranger == approx(fit.params["Intercept"] + fit.params["Days"], rel=1e-9)
+    assert fit.residuals().mean() == approx(0, abs=1e-6)
+
+
+def test_the_certificate_says_what_is_known(reference_input):
+    singular = lt.fit_lmm("Yield ~ 1 + (1|Batch)", reference_input("Dyestuff2"))
+    assert singular.is_singular
+    assert "Singular fit: (1 | Batch)" in singular.notes[0]
+    checks = singular.certificate().set_index("check")["value"]
+    assert checks["boundary_slope"] > 0
+    assert checks["starts_agreeing"] == checks["starts"] == 3
+    assert checks["smallest_curvature"] > 0
+
+
+@pytest.mark.parametrize(
+    ("formula", "change", "error", "text"),
+    [
+        ("y ~ a + (1|g)", {"g": 1}, DesignError, r"\(1 \| g\) has one level"),
+        ("y ~ a + (1|row)", {}, DesignError, "30 levels x 1 effects = 30 columns for 30 rows"),
+        ("y ~ a + (1|g)", {"y": 3.0}, DesignError, "explains the score exactly"),
+        ("y ~ 1 + (1|g)", {"y": "g"}, DesignError, "no residual variance is left"),
+        ("y ~ C(row)", {}, DesignError, "30 rows and the fixed part 30 independent columns"),
+        ("y ~ a + (1|g)", {"y": 1e200}, DesignError, "cannot be computed to full precision"),
+        ("y ~ b + (1|g)", {}, UnknownColumnError, r"formula uses 'b' \(position 5\)"),
+        ("a ~ y + (1|g)", {}, DataError, "must be a numeric column, but 'a' has type"),
+    ],
+)
+def test_bad_input_is_explained(formula, change, error, text):
+    g, a = np.repeat(np.arange(6), 5), np.tile(list("pqrst"), 6)
+    table = pd.DataFrame({"g": g, "a": a, "row": np.arange(30), "y": np.random.default_rng(0).normal(size=30) + g})
+    for column, value in change.items():
+        table[column] = table[value] * 1.0 if isinstance(value, str) else value
+    with pytest.raises(error, match=text):
+        lt.fit_lmm(formula, table)
+
+
+def test_missing_scores_are_refused_with_advice(crossed):
+    crossed.loc[3, "y"] = np.nan
+    with pytest.raises(DataError, match="A failed run is not a missing run"):
+        lt.fit_lmm(FORMULA, crossed)

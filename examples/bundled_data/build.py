@@ -159,12 +159,8 @@ def _version_changes(path: Path) -> list[str]:
 
 def main() -> int:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="rebuild a small part and compare it with the files"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="rebuild a small part and compare it with the files")
     parser.add_argument("-o", "--output", type=Path, default=TARGET, help="folder of the parquet files")
     arguments = parser.parse_args()
     if not arguments.check:

@@ -209,9 +209,7 @@ def train_sgd(task: Task, fold: Fold, config: Config, seed: int) -> list[Outcome
         "eta0": config["learning_rate"],
         "random_state": seed,
     }
-    model = (
-        SGDClassifier(loss="log_loss", **shared) if task.kind == "classification" else SGDRegressor(**shared)
-    )
+    model = SGDClassifier(loss="log_loss", **shared) if task.kind == "classification" else SGDRegressor(**shared)
     outputs = 1 if task.n_classes <= 2 else task.n_classes
     return _read_by_pass(task, fold, model, 2e-6 * fold.X.size * outputs)
 
@@ -222,9 +220,7 @@ def _read_by_pass(task: Task, fold: Fold, model: object, work_per_pass: float) -
     for number in range(1, FULL + 1):
         try:
             model.partial_fit(fold.X, fold.y, **(first if number == 1 else {}))
-        except (
-            ValueError
-        ):  # weights overflowed: the run has crashed, and every later reading is as bad as can be
+        except ValueError:  # weights overflowed: the run has crashed, and every later reading is as bad as can be
             return outcomes + [_crashed(fold, work_per_pass * number)] * (len(FIDELITIES) - len(outcomes))
         if number in FIDELITIES:
             valid, test = _predict(model, fold)
@@ -234,9 +230,7 @@ def _read_by_pass(task: Task, fold: Fold, model: object, work_per_pass: float) -
 
 def _crashed(fold: Fold, work: float) -> Outcome:
     """Return predictions that are wrong for every class and infinitely far off in a regression."""
-    return Outcome(
-        valid=np.full(len(fold.X_valid), np.inf), test=np.full(len(fold.X_test), np.inf), work=work
-    )
+    return Outcome(valid=np.full(len(fold.X_valid), np.inf), test=np.full(len(fold.X_test), np.inf), work=work)
 
 
 FAMILIES = {

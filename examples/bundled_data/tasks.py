@@ -61,11 +61,7 @@ class Task:
             return round(float(np.mean(predicted != truth)), 6)
         with np.errstate(over="ignore", invalid="ignore"):
             relative = np.sum((predicted - truth) ** 2) / np.sum(truth**2)
-        return (
-            round(float(min(relative, WORST_SQUARED_ERROR)), 6)
-            if np.isfinite(relative)
-            else WORST_SQUARED_ERROR
-        )
+        return round(float(min(relative, WORST_SQUARED_ERROR)), 6) if np.isfinite(relative) else WORST_SQUARED_ERROR
 
 
 def _digits() -> tuple[np.ndarray, np.ndarray]:

@@ -129,10 +129,11 @@ def compress(
     1        RS  2.0     1.0   1.5  0.5
     """
     table = as_frame(frame, argument="frame")
-    by = check_columns(dict.fromkeys(by), table.columns, argument="by")
-    check_columns(score, table.columns, argument="score")
+    columns = table.collect_schema().names()
+    by = check_columns(dict.fromkeys([by] if isinstance(by, str) else by), columns, argument="by")
+    check_columns(score, columns, argument="score")
     keys = by if weights is None or weights in by else (*by, weights)
-    check_columns(keys, table.columns, argument="weights")
+    check_columns(keys, columns, argument="weights")
     check_numeric(table, score, argument="score")
     if weights is not None:
         check_numeric(table, weights, argument="weights")
@@ -180,8 +181,9 @@ def aggregate(
     transform: Transform | None = None,
 ) -> Groups:
     """Group a checked table by `keys` and summarise `score`; missing keys are refused, bad scores counted."""
-    # Arrow tables are in memory and pandas shares their buffers: ten times as fast as Arrow's group-by.
-    if table.implementation.is_pyarrow() or (transform is not None and not table.implementation.is_pandas()):
+    # What is in memory goes to pandas column by column: where most rows are cells, grouping by the codes of
+    # columns takes a fifth of the time of polars' group-by and a tenth of Arrow's.
+    if not table.implementation.is_pandas() and (transform is not None or isinstance(table, nw.DataFrame)):
         table = nw.from_native(_collected(table.select(*dict.fromkeys([*keys, score]))))
     if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
         native: pd.DataFrame = table.to_native()
@@ -399,7 +401,9 @@ def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -
 def _collected(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> pd.DataFrame:
     """As pandas, with the categories of an Enum column in their declared order."""
     schema = frame.collect_schema()  # of the query: collecting may forget the categories of an Enum
-    if isinstance(frame, nw.LazyFrame):
+    if isinstance(frame, nw.LazyFrame):  # few rows: plain text, as Arrow before 16 cannot hand on small codes
+        coded = [name for name, dtype in schema.items() if isinstance(dtype, (nw.Enum, nw.Categorical))]
+        frame = frame.with_columns(nw.col(name).cast(nw.String) for name in coded) if coded else frame
         frame = frame.collect()
     out = frame.to_pandas()
     for name, dtype in schema.items():
@@ -425,6 +429,8 @@ def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, ar
         found, advice = _advice_on_text(table, name, found)
     elif dtype == nw.Boolean:
         advice = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
+    elif found is None:
+        advice = "All its values are missing: choose another column."
     elif isinstance(found, complex):
         advice = "Choose its real part or its absolute value."
     elif _reads_as_number(found):
@@ -471,7 +477,7 @@ def _dtype_name(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
 def _reads_as_number(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 

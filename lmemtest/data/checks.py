@@ -401,7 +401,11 @@ def _overview(points: _Points) -> str:
     counts += [(len(points.seeds), "seed")] if runs.seed else []
     counts += [(len(points.budgets), "budget")] if runs.budget else []
     size = ", ".join(f"{count:,} {word}{'s' * (count != 1)}" for count, word in counts)
-    complete = not _missing_points(points).any() and points.n.min() == points.n.max()
+    complete = (
+        points.n.min() == points.n.max()
+        and not _missing_points(points).any()
+        and len(np.unique(_seeds_run(points))) == 1
+    )
     return f"{int(points.n.sum()):,} rows: {size}; {'complete and balanced' if complete else 'not balanced'}."
 
 
@@ -603,8 +607,8 @@ def _scale_finding(points: _Points, scales: pd.DataFrame, ratio: float) -> list[
         count=int((sd > SCALE_RATIO * sd.min()).sum()),
         message=f"Scores scatter {format_number(ratio, 3)} times as much between seeds on {ends[0]} as on "
         f"{ends[1]}, so the noisiest benchmarks would decide the comparison.",
-        advice=f'Fit with dispersion="{points.runs.benchmark}", which gives every benchmark its own residual '
-        f"variance, or compare a normalised score (such as normalised regret).",
+        advice="Compare a score that means the same everywhere (normalised regret, a rank, or the logarithm of a "
+        "positive score), or repeat the analysis without the noisiest benchmarks.",
     )
     return [finding]
 
@@ -633,6 +637,8 @@ def _unpaired_seeds(points: _Points) -> list[Finding]:
     instance, seed = pair // len(points.seeds), pair % len(points.seeds)
     unpaired = users < present[instance]
     shared = np.bincount(instance[users > 1], minlength=n_instances)
+    seeds = np.bincount(instance, minlength=n_instances)
+    lacking = np.where(ran > 0, seeds[:, None] - ran, 0)
     found = []
     for b, benchmark in enumerate(points.benchmarks):
         here = points.benchmark_of[instance] == b
@@ -641,7 +647,7 @@ def _unpaired_seeds(points: _Points) -> list[Finding]:
             continue
         count, total = int(lone.sum()), int(here.sum())
         none = not shared[points.benchmark_of == b].any()
-        examples = ", ".join(str(points.seeds[i]) for i in list(dict.fromkeys(seed[lone].tolist()))[:SHOWN])
+        examples = [str(points.seeds[i]) for i in dict.fromkeys(seed[lone].tolist())]
         several = (points.benchmark_of == b).sum() > 1
         what = f"combinations of seed and {listed(points.runs.metafeatures)}" if several else "seeds"
         were = "was" if count == 1 else "were"
@@ -653,7 +659,8 @@ def _unpaired_seeds(points: _Points) -> list[Finding]:
             count=count,
             message=f"No seed{_on(benchmark)} is used by more than one algorithm."
             if none
-            else f"{message} (such as seed {examples}).",
+            else f"{message} (such as seed{'s' * (len(examples) > 1)} {', '.join(examples[:SHOWN])}; "
+            f"{points.algorithms[lacking[points.benchmark_of == b].sum(axis=0).argmax()]!r} lacks most).",
             advice=_UNPAIRED if none else _STOPPED,
         )
         found.append(finding)
@@ -665,13 +672,20 @@ def _missing_budgets(points: _Points) -> list[Finding]:
     if runs.budget is None:
         return []
     if not points.regular:
+        single = len(points.run) == 1 + int((points.run[1:] != points.run[:-1]).sum())  # sorted by run
         finding = Finding(
             severity="note",
             kind="irregular_budgets",
             count=len(points.budgets),
-            message=f"Runs have few budgets in common ({len(points.budgets):,} different values of "
-            f"{runs.budget!r}), so algorithms are rarely seen at the same budget.",
-            advice="Compare at common budgets: for each run and budget, take the last score up to it.",
+            message=f"Every run has a score at one budget only, while {runs.budget!r} takes "
+            f"{len(points.budgets):,} values."
+            if single
+            else f"Runs have few budgets in common ({len(points.budgets):,} different values of {runs.budget!r}), "
+            f"so algorithms are rarely seen at the same budget.",
+            advice="If it is a setting of the run rather than the moment at which its score was taken, name it as "
+            "a metafeature or leave it out."
+            if single
+            else "Compare at common budgets: for each run and budget, take the last score up to it.",
         )
         return [finding]
     n_instances, n_algorithms = _shape(points)

@@ -12,7 +12,7 @@ import narwhals as nw
 from lmemtest._table import ResultTable
 from lmemtest._validate import as_frame, check_choice, check_columns, listed, suggest
 from lmemtest.data.cells import check_numeric, distinct_values, example_value, missing_values_error
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,6 +179,7 @@ class Runs:
         frame = self.frame
         for column, wanted in conditions.items():
             values = [wanted] if isinstance(wanted, str) or not _is_listlike(wanted) else list(wanted)
+            values = [value.item() if hasattr(value, "item") else value for value in values]  # numpy's scalars
             _check_values(column, values, self.levels(column))
             frame = frame.filter(nw.col(column).is_in(values))
         return self._with(frame)
@@ -258,12 +259,22 @@ def _check_roles(runs: Runs) -> None:
     for role, column in [*named, *(("metafeatures", name) for name in runs.metafeatures)]:
         if column is None and role in ("benchmark", "seed", "budget"):
             continue
+        _refuse_index(runs.frame, column, columns, role)
         check_columns((column,), columns, argument=role)
         if column in seen:
             raise ArgumentError(
                 f"{role} and {seen[column]} both name the column {column!r}; every role needs its own column."
             )
         seen[column] = role
+
+
+def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) -> None:
+    """A name that pandas holds in its index is there for the eye, but is not a column."""
+    index = getattr(nw.to_native(frame), "index", None) if frame.implementation.is_pandas() else None
+    if isinstance(column, str) and column not in columns and column in getattr(index, "names", ()):
+        raise UnknownColumnError(
+            f"{role} names {column!r}, which is in the index of the frame and not a column. Pass df.reset_index()."
+        )
 
 
 def _check_rows(runs: Runs) -> int:
@@ -302,8 +313,12 @@ def _check_one_type(frame: Any, column: str) -> None:
     if not frame.implementation.is_pandas() or native[column].dtype != object:
         return
     values = native[column]
+    try:
+        values = values.drop_duplicates()
+    except TypeError:  # lists and dicts have no hash
+        values = values.head(1)
     kinds: dict[str, Any] = {}
-    for value in values.drop_duplicates() if _hashable(values) else values.head(1):
+    for value in values:
         kinds.setdefault(_kind(value), value)
     if len(kinds) > 1:
         examples = " and ".join(f"{value!r} ({kind})" for kind, value in list(kinds.items())[:3])
@@ -324,14 +339,6 @@ def _kind(value: Any) -> str:
         if isinstance(value, kind):
             return name
     return type(value).__name__
-
-
-def _hashable(column: Any) -> bool:
-    try:
-        column.map(hash)
-    except TypeError:
-        return False
-    return True
 
 
 def _check_ordered(frame: Any, budget: str) -> None:

@@ -162,54 +162,64 @@ def _remainder_columns(tail: Sequence[Block]) -> tuple[list[Index], int]:
     return starts, offset
 
 
-def _cross(block: Block, tail: Sequence[Block], D: Array, omega: Array) -> Cross:
-    """Cross-products of ``block`` with the remainder ``[Z_tail D]``."""
+def _pattern(block: Block, tail: Sequence[Block], width: int) -> SparsePattern:
+    """Remainder columns that occur together with each level of ``block``; the last ``width`` always do."""
     starts, t = _remainder_columns(tail)
-    m = t + D.shape[1]
+    m = t + width
+    rows = [np.repeat(block.codes, b.K) for b in tail] + [np.repeat(np.arange(block.q), width)]
+    cols = [(s[:, None] + np.arange(b.K)).ravel() for s, b in zip(starts, tail, strict=True)]
+    cols.append(np.tile(np.arange(t, m), block.q))
+    return SparsePattern.of(np.concatenate(rows), np.concatenate(cols), block.q, m)
+
+
+def _patterns(chain: Sequence[Block], tail: Sequence[Block], width: int) -> list[SparsePattern] | None:
+    """Patterns of the chain where the sparse form is the cheaper one (one form for the whole chain), else None."""
+    m = sum(b.size for b in tail) + width
+    if not tail or sum(b.size for b in chain) * m <= _SPARSE_FROM:
+        return None
+    patterns = [_pattern(block, tail, width) for block in chain]
+    n_pairs = sum(p.n_pairs for p in patterns)
+    return patterns if prefer_sparse(n_pairs, sum(b.size for b in chain), m) else None
+
+
+def _dense_cross(block: Block, tail: Sequence[Block], D: Array, omega: Array) -> Array:
+    """Cross-products of ``block`` with the remainder ``[Z_tail D]``, ``(q, K, m)``."""
+    t = sum(b.size for b in tail)
     q, K = block.q, block.K
     weighted = omega[:, None] * block.basis
-    dense = _sum_by(block.codes, (weighted[:, :, None] * D[:, None, :]).reshape(len(omega), -1), q)
-    dense = dense.reshape(q, K, -1)
-    if not tail:
-        return DenseCross(dense)
-    rows = [np.repeat(block.codes, b.K) for b in tail] + [np.repeat(np.arange(q), D.shape[1])]
-    cols = [(s[:, None] + np.arange(b.K)).ravel() for s, b in zip(starts, tail, strict=True)]
-    cols.append(np.tile(np.arange(t, m), q))
-    if q * K * m > _SPARSE_FROM:
-        pattern = SparsePattern.of(np.concatenate(rows), np.concatenate(cols), q, m)
-        if prefer_sparse(pattern.n_pairs, q, K, m):
-            return _sparse_cross(pattern, block, tail, starts, dense, weighted)
-    out = np.zeros((q, K, m))
-    out[:, :, t:] = dense
-    for start, other in zip(starts, tail, strict=True):
-        first = start - other.codes * other.K
+    out = np.zeros((q, K, t + D.shape[1]))
+    out[:, :, t:] = _with_columns(block, D, weighted)
+    first = 0
+    for other in tail:
+        flat = block.codes * other.q + other.codes
         for a in range(K):
             for b in range(other.K):
-                flat = block.codes * other.q + other.codes
                 sums = np.bincount(flat, weighted[:, a] * other.basis[:, b], q * other.q).reshape(q, other.q)
-                out[:, a, first[0] + b : first[0] + other.size : other.K] = sums
-    return DenseCross(out)
+                out[:, a, first + b : first + other.size : other.K] = sums
+        first += other.size
+    return out
 
 
-def _sparse_cross(
-    pattern: SparsePattern,
-    block: Block,
-    tail: Sequence[Block],
-    starts: Sequence[Index],
-    dense: Array,
-    weighted: Array,
-) -> SparseCross:
-    nnz = len(pattern.row)
+def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D: Array, omega: Array) -> SparseCross:
+    """The same at the entries of ``pattern``."""
+    starts, t = _remainder_columns(tail)
+    weighted = omega[:, None] * block.basis
+    nnz, width = len(pattern.row), D.shape[1]
     values = np.zeros((nnz, block.K))
-    t = pattern.m - dense.shape[2]
-    at_dense = pattern.find(np.repeat(np.arange(block.q), dense.shape[2]), np.tile(np.arange(t, pattern.m), block.q))
-    values[at_dense] = dense.transpose(0, 2, 1).reshape(-1, block.K)
+    at_columns = pattern.find(np.repeat(np.arange(block.q), width), np.tile(np.arange(t, t + width), block.q))
+    values[at_columns] = _with_columns(block, D, weighted).transpose(0, 2, 1).reshape(-1, block.K)
     for start, other in zip(starts, tail, strict=True):
         for b in range(other.K):
             entries = pattern.find(block.codes, start + b)
             for a in range(block.K):
                 values[:, a] += np.bincount(entries, weighted[:, a] * other.basis[:, b], nnz)
     return SparseCross(pattern, values)
+
+
+def _with_columns(block: Block, D: Array, weighted: Array) -> Array:
+    """Cross-products of ``block`` with dense columns, ``(q, K, width)``."""
+    products = (weighted[:, :, None] * D[:, None, :]).reshape(len(D), -1)
+    return _sum_by(block.codes, products, block.q).reshape(block.q, block.K, -1)
 
 
 def _remainder(tail: Sequence[Block], D: Array, omega: Array) -> Array:
@@ -219,18 +229,11 @@ def _remainder(tail: Sequence[Block], D: Array, omega: Array) -> Array:
     B = np.zeros((m, m))
     B[t:, t:] = (D * omega[:, None]).T @ D
     for i, (start, block) in enumerate(zip(starts, tail, strict=True)):
-        cross = _cross(block, tail[i:], D, omega)
-        values = cross.values if isinstance(cross, DenseCross) else _densify(cross, block)
+        values = _dense_cross(block, tail[i:], D, omega)
         first = start[0] - block.codes[0] * block.K
         B[first : first + block.size, first:] = values.reshape(block.size, -1)
         B[first:, first : first + block.size] = values.reshape(block.size, -1).T
     return B
-
-
-def _densify(cross: SparseCross, block: Block) -> Array:
-    out = np.zeros((block.q, block.K, cross.pattern.m))
-    out[cross.pattern.row, :, cross.pattern.col] = cross.values
-    return out
 
 
 def build_system(
@@ -274,6 +277,7 @@ def build_system(
             f"crossed random effects with {sizes} levels need a dense matrix of {t:,} columns, "
             f"more than the limit of {_MAX_TAIL:,}. Leave out one of the smaller crossed terms, or nest it."
         )
+    patterns = _patterns(chain, tail, D.shape[1])
     stages = []
     for i, block in enumerate(chain):
         later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain))}
@@ -288,12 +292,11 @@ def build_system(
                     j: sp.csr_matrix((np.ones(block.q), (p, np.arange(block.q))), shape=(chain[j].q, block.q))
                     for j, p in parent.items()
                 },
-                V=_cross(block, tail, D, omega),
+                V=_sparse_cross(patterns[i], block, tail, D, omega)
+                if patterns
+                else DenseCross(_dense_cross(block, tail, D, omega)),
             )
         )
-    kinds = {type(s.V) for s in stages}
-    if len(kinds) > 1:  # a parent must be able to take its children's rows: one form for the whole chain
-        stages = [_with_dense(s) for s in stages]
     return System(
         chain=tuple(stages),
         tail=tail,
@@ -302,17 +305,4 @@ def build_system(
         n_rows=n_rows,
         ss_within=ss_within,
         sum_log_w=sum_log_w,
-    )
-
-
-def _with_dense(stage: Stage) -> Stage:
-    if isinstance(stage.V, DenseCross):
-        return stage
-    return Stage(
-        block=stage.block,
-        A=stage.A,
-        E=stage.E,
-        parent=stage.parent,
-        indicator=stage.indicator,
-        V=DenseCross(_densify(stage.V, stage.block)),
     )

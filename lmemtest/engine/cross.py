@@ -222,7 +222,6 @@ class SparseCross:
 Cross = DenseCross | SparseCross
 
 
-def prefer_sparse(n_pairs: float, q: int, K: int, m: int) -> bool:
-    """Whether the sparse form of a ``(q, K, m)`` cross block is the cheaper one."""
-    dense_flops = 6.0 * q * K * m * m
-    return n_pairs * _FLOPS_PER_GATHER < dense_flops
+def prefer_sparse(n_pairs: float, size: int, m: int) -> bool:
+    """Whether the sparse form of ``size`` rows by ``m`` columns with ``n_pairs`` products is the cheaper one."""
+    return n_pairs * _FLOPS_PER_GATHER < 6.0 * size * m * m

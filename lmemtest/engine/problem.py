@@ -102,6 +102,15 @@ def independent_columns(X: Array, omega: Array) -> Index:
     return np.array(kept, dtype=np.intp)
 
 
+def _check_size(y: Array) -> None:
+    largest = float(np.abs(y).max(initial=0.0))
+    if largest > 0 and not 1e-100 < largest < 1e100:
+        raise DesignError(
+            f"the largest score is {largest:.3g} in absolute value, and the square of such a number cannot be "
+            "computed to full precision. Give the score in another unit."
+        )
+
+
 def build_problem(
     terms: Sequence[Term],
     X: Array,
@@ -130,6 +139,7 @@ def build_problem(
     DesignError
         If there are no more rows than fixed effects, or nothing is left to explain.
     """
+    _check_size(y)
     omega = n * weight
     n_rows = int(n.sum())
     kept = independent_columns(X, omega)

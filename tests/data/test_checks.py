@@ -16,6 +16,7 @@ import pytest
 from lmemtest.data.checks import SEVERITIES, Finding, RunsCheck
 from lmemtest.data.runs import Runs
 
+DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES: dict[str, Any] = {
     "score": "loss",
     "direction": "minimize",
@@ -125,11 +126,15 @@ def test_seeds_that_one_algorithm_lacks(frame: pd.DataFrame) -> None:
     (finding,) = only(found, "unpaired_seeds")
     assert (finding.severity, finding.benchmark, finding.count) == ("warning", "t1", 1)
     assert finding.message == (
-        "1 of 10 combinations of seed and prior on 't1' was not run by every algorithm (such as seed 3)."
+        "1 of 10 combinations of seed and prior on 't1' was not run by every algorithm (such as seed 3; "
+        "'RS' lacks most)."
     )
     assert cell(found, "t1", "RS")["missing"] == 3
     plain = check(frame[~(gone | (frame["prior"] == "good"))], metafeatures=[])
-    assert plain.findings[0].message == "1 of 5 seeds on 't1' was not run by every algorithm (such as seed 3)."
+    assert (
+        plain.findings[0].message
+        == "1 of 5 seeds on 't1' was not run by every algorithm (such as seed 3; 'RS' lacks most)."
+    )
 
 
 def test_seeds_of_ones_own_are_a_note_and_nothing_is_missing(frame: pd.DataFrame) -> None:
@@ -236,7 +241,7 @@ def test_scales_are_compared_within_algorithm_instance_and_budget(frame: pd.Data
     assert found.scales["df"].tolist() == [72] * 4
     assert found.scale_ratio == pytest.approx(sd["t3"] / sd.min(), rel=1e-12)
     assert (finding.benchmark, finding.count) == ("t3", 1)
-    assert 'Fit with dispersion="task"' in finding.advice
+    assert "Compare a score that means the same everywhere" in finding.advice
     assert f"Scores scatter {found.scale_ratio:.1f} times as much between seeds on 't3'" in finding.message
 
 
@@ -309,7 +314,7 @@ def test_findings_do_not_depend_on_the_backend(frame: pd.DataFrame, backend: str
         "polars": polars,
         "lazy": polars.lazy(),
         "pyarrow": pa.Table.from_pandas(frame),
-        "duckdb": duckdb.connect().from_arrow(polars.to_arrow()),
+        "duckdb": DUCK.from_arrow(polars.to_arrow()),
         "shuffled": frame.sample(frac=1, random_state=0),
     }[backend]
     want, got = check(frame), check(data)
@@ -334,3 +339,16 @@ def test_priorband_is_balanced_and_its_scales_differ(priorband: pd.DataFrame) ->
     )
     assert [f.kind for f in found.problems] == ["score_scale"]
     assert found.scale_ratio == pytest.approx(173.75, abs=0.01)
+
+
+def test_unequal_numbers_of_seeds_are_not_balanced(frame: pd.DataFrame) -> None:
+    frame["seed"] += frame["tool"].map({"HB": 0, "RS": 100, "TPE": 200})
+    assert check(frame).overview.endswith("; complete and balanced.")
+    assert check(frame[frame["seed"] != 102]).overview.endswith("; not balanced.")
+
+
+def test_a_setting_is_not_a_budget(frame: pd.DataFrame) -> None:
+    frame = frame[frame["epochs"] == 1].assign(epochs=lambda f: np.arange(len(f)) % 7)
+    (finding,) = only(check(frame), "irregular_budgets")
+    assert finding.message == "Every run has a score at one budget only, while 'epochs' takes 7 values."
+    assert "name it as a metafeature" in finding.advice

@@ -91,9 +91,7 @@ def test_algorithms_that_ignore_the_prior_were_replayed_independently_under_both
 
 
 def test_random_search_and_tpe_share_their_first_six_configurations(hpo_runs):
-    wide = hpo_runs.pivot_table(
-        index=["benchmark", "prior", "seed", "budget"], columns="algorithm", values="loss"
-    )
+    wide = hpo_runs.pivot_table(index=["benchmark", "prior", "seed", "budget"], columns="algorithm", values="loss")
     early = wide[wide.index.get_level_values("budget") <= 6]
     late = wide[wide.index.get_level_values("budget") == 32]
     for suffix in ("", "+prior"):
@@ -167,9 +165,7 @@ def test_data_card_names_every_column_and_level(hpo_runs, all_trials):
 def test_builder_reproduces_a_part_of_the_bundled_tables():
     pytest.importorskip("sklearn", reason="rebuilding needs the extra 'data'")
     pytest.importorskip("optuna", reason="rebuilding needs the extra 'data'")
-    done = subprocess.run(
-        [sys.executable, str(BUILDER), "--check"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, str(BUILDER), "--check"], capture_output=True, text=True, check=False)
     if "library versions have changed" in done.stdout:
         pytest.skip("the files were built with other library versions: " + done.stdout.splitlines()[-1])
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,6 +16,7 @@ import pytest
 from lmemtest.data.runs import DIRECTIONS, Runs
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
 
+DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES: dict[str, Any] = {
     "score": "loss",
     "direction": "minimize",
@@ -46,7 +47,7 @@ def backends(frame: pd.DataFrame) -> dict[str, Any]:
         "polars": polars,
         "lazy": polars.lazy(),
         "pyarrow": polars.to_arrow(),
-        "duckdb": duckdb.connect().from_arrow(polars.to_arrow()),
+        "duckdb": DUCK.from_arrow(polars.to_arrow()),
         "dict": {name: frame[name].tolist() for name in frame},
         "narwhals": nw.from_native(polars),
     }
@@ -147,6 +148,13 @@ def test_other_bad_roles(frame: pd.DataFrame) -> None:
     assert "metafeatures must name columns by strings" in refusal(frame, ArgumentError, metafeatures=[None])
 
 
+def test_a_column_in_the_index_is_pointed_out(frame: pd.DataFrame) -> None:
+    text = refusal(frame.set_index(["tool", "task"]), UnknownColumnError)
+    assert text == (
+        "algorithm names 'tool', which is in the index of the frame and not a column. Pass df.reset_index()."
+    )
+
+
 def test_tables_that_cannot_be_compared(frame: pd.DataFrame) -> None:
     for data in backends(frame[:0]).values():
         if isinstance(data, dict):
@@ -166,8 +174,6 @@ def test_missing_values_outside_the_score_are_refused(frame: pd.DataFrame, backe
     broken.loc[[1, 3], column] = None
     if column in ("seed", "epochs"):
         broken[column] = broken[column].astype(float)
-    else:
-        broken[column] = broken[column].astype("str")
     text = refusal(backends(broken)[backend])
     assert text.startswith(f"The column '{column}' has 2 missing values. Every run needs one: ")
 
@@ -197,7 +203,8 @@ def test_scores_of_odd_types(frame: pd.DataFrame) -> None:
     assert "Its values are numbers: convert it first, for pandas with df['loss'].astype(float)." in text
     assert "has type datetime64" in refusal(frame.assign(loss=pd.Timestamp("2024-01-01")))
     assert "has type object (for example [1])" in refusal(frame.assign(loss=[[1]] * 48))
-    assert "has type object (for example None)" in refusal(frame.assign(loss=pd.Series([None] * 48, dtype=object)))
+    text = refusal(frame.assign(loss=pd.Series([None] * 48, dtype=object)))
+    assert "has type object (for example None). All its values are missing" in text
 
 
 def test_mixed_types_are_refused(frame: pd.DataFrame) -> None:

@@ -1,0 +1,70 @@
+"""How often true null hypotheses are rejected: the recommended model keeps its level, the naive one does not."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+import lmemtest as lt
+
+pytestmark = pytest.mark.slow
+
+
+def null_table(rng: np.random.Generator, benchmarks: int = 12, algorithms: int = 3, seeds: int = 8) -> pd.DataFrame:
+    """Algorithms of equal mean whose advantage differs from benchmark to benchmark."""
+    rows = itertools.product(range(benchmarks), range(algorithms), range(seeds))
+    table = pd.DataFrame(list(rows), columns=["benchmark", "algorithm", "seed"])
+    b, a, s = (table[c].to_numpy() for c in table)
+    table["loss"] = (
+        rng.normal(size=benchmarks)[b]
+        + 0.4 * rng.normal(size=(benchmarks, algorithms))[b, a]
+        + 0.5 * rng.normal(size=(benchmarks, seeds))[b, s]
+        + rng.normal(size=len(table))
+    )
+    table["algorithm"] = table["algorithm"].map(lambda i: f"a{i}")
+    return table
+
+
+def rejections(make_formula, n: int = 1000) -> int:
+    """Tables in which some pair differs at 5 %, Tukey-adjusted."""
+    rng = np.random.default_rng(20)
+    count = 0
+    for _ in range(n):
+        runs = lt.Runs(
+            null_table(rng),
+            score="loss",
+            direction="minimize",
+            algorithm="algorithm",
+            benchmark="benchmark",
+            seed="seed",
+        )
+        fit = lt.fit_lmm(make_formula(runs), runs, restarts=0)
+        count += bool((lt.pairs(lt.emmeans(fit, "algorithm")).to_frame()["p_value"] < 0.05).any())
+    return count
+
+
+def test_the_recommended_model_keeps_its_level():
+    count = rejections(lambda runs: lt.recommend(runs).formula)
+    assert binomtest(count, 1000, 0.05).pvalue > 0.001
+
+
+def test_rows_counted_as_independent_find_differences_that_are_not_there():
+    assert rejections(lambda _: "loss ~ algorithm + (1 | benchmark)", n=200) > 60
+
+
+def test_confidence_intervals_of_a_difference_cover_it():
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(1000):
+        fit = lt.fit_lmm(
+            "loss ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)",
+            null_table(rng),
+            restarts=0,
+        )
+        pair = lt.pairs(lt.emmeans(fit, "algorithm"), adjust="none").to_frame().iloc[0]
+        covered += pair["ci_low"] <= 0 <= pair["ci_high"]
+    assert binomtest(covered, 1000, 0.95).pvalue > 0.001

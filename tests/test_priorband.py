@@ -1,0 +1,50 @@
+"""The PriorBand table: log-likelihoods to reproduce, and the false positives of pseudo-replication."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+
+TABLE = json.loads((Path(__file__).parent / "reference" / "priorband_table.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def priorband(data_dir):
+    return pd.read_parquet(data_dir / "priorband.parquet")
+
+
+@pytest.mark.parametrize("row", TABLE["models"], ids=lambda row: row["formula"])
+def test_published_log_likelihoods_are_reproduced(priorband, row):
+    fit = lt.fit_lmm(row["formula"], priorband, reml=False)
+    assert fit.converged
+    if row["at_least"]:
+        assert fit.llf > row["llf"] - 1e-4
+    else:
+        assert fit.llf == approx(row["llf"], abs=1e-4)
+    if row["is_singular"] is not None:
+        assert fit.is_singular == row["is_singular"]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "null", "alternative"),
+    [("LC-167190", 12884.4064, 13113.7332), ("JAHS-C10", -25493.0466, -25478.2102)],
+)
+def test_per_benchmark_pairs_of_the_notebook_of_paper_003(priorband, benchmark, null, alternative):
+    one = priorband[priorband["benchmark"] == benchmark]
+    assert lt.fit_lmm("value ~ 1", one, reml=False).llf == approx(null, abs=1e-4)
+    assert lt.fit_lmm("value ~ algorithm", one, reml=False).llf == approx(alternative, abs=1e-4)
+
+
+def test_the_false_optimum_with_a_zero_diagonal_is_escaped(priorband):
+    fit = lt.fit_lmm("value ~ algorithm + (algorithm|benchmark) + (1|seed)", priorband, reml=False, restarts=0)
+    assert fit.llf > -244058.0859  # the stationary point with a zero diagonal is at -244061.007
+
+
+def test_cells_not_rows_are_fitted(priorband):
+    assert len(lt.fit_lmm("value ~ algorithm * benchmark", priorband).cells.n) == 36
