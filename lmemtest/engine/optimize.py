@@ -25,8 +25,9 @@ from lmemtest.engine.information import average_information
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.start import moment_start
 
-# A Newton step that promises less than this has converged: what is left is 1e-6 of a standard error.
-_DECREMENT = 1e-12
+# A Newton step that promises less than this has converged: what is left is 1e-6 of a standard error. Where an
+# evaluation is expensive 3e-5 has to do, which the last step lowers further.
+_DECREMENT, _DECREMENT_EXPENSIVE = 1e-12, 1e-9
 # Enough to see which of several starts is best; that one is then polished.
 _COARSE = 1e-6
 # Steps in a row that hardly lower what is promised, after which the search also learns from the gradients it meets.
@@ -301,8 +302,10 @@ def optimise(
     counter = _Counter(problem)
     if not problem.n_theta:
         return _closed_form(counter)
+    cheap = evaluation_cost(problem) < _CHEAP_FLOPS
+    tolerance = _DECREMENT if cheap else _DECREMENT_EXPENSIVE
     if restarts is None:
-        restarts = 2 if evaluation_cost(problem) < _CHEAP_FLOPS else 0
+        restarts = 2 if cheap else 0
     sizes = (1.0, 0.2, 4.0, 0.05, 20.0, 0.5, 2.0)
     starts = [default_start(problem, sizes[i % len(sizes)] * (1 + i // len(sizes))) for i in range(restarts + 2)]
     starts.insert(0, moment_start(problem) if start is None else np.asarray(start, dtype=float))
@@ -310,7 +313,7 @@ def optimise(
     for i, theta in enumerate(starts):
         if len(found) > restarts:
             break
-        result = _search(counter, theta, max_steps, _COARSE if restarts else _DECREMENT)
+        result = _search(counter, theta, max_steps, _COARSE if restarts else tolerance)
         if result is not None:
             found.append(result)
         elif i == len(starts) - 1 and not found:
@@ -318,7 +321,7 @@ def optimise(
     best, decrement = min(found, key=lambda f: f[0].at.value)
     agreeing = sum(f[0].at.value < best.at.value + _AGREE for f in found)
     if restarts:
-        best, decrement = _descend(counter, best.theta, best.at, max_steps, _DECREMENT)
+        best, decrement = _descend(counter, best.theta, best.at, max_steps, tolerance)
     return _certified(counter, best, decrement, restarts=len(found) - 1, agreeing=agreeing)
 
 

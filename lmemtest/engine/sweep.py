@@ -29,6 +29,9 @@ from lmemtest.engine.blocks import Block, Stage, System
 from lmemtest.engine.cross import Array, Cross, left_multiply
 from lmemtest.engine.triangular import solve_lower, solve_spd
 
+# Variance ratio times information per level above which L'^-1 (I - M^-1) L^-1 keeps 12 digits.
+_WELL_CONDITIONED = 1e-3
+
 
 @dataclass(frozen=True)
 class _Eliminated:
@@ -89,6 +92,17 @@ def tail_times(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *,
     return out
 
 
+def _congruence(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *, transpose: bool) -> Array:
+    """``Lambda' M Lambda`` (transpose) or ``Lambda M Lambda'`` for a symmetric ``M``."""
+    if all(block.K == 1 for block in tail):  # Lambda is diagonal: two passes instead of four
+        d = np.repeat([L[0, 0] for L in factors], [block.q for block in tail])
+        out = M * d
+        out *= d[:, None]
+        return out
+    half = tail_times(tail, factors, M, transpose=transpose)
+    return tail_times(tail, factors, np.ascontiguousarray(half.T), transpose=transpose)
+
+
 def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
     """Eliminate every random effect.
 
@@ -135,10 +149,9 @@ def _finish(
     C = tail_A
     if t:
         L_tail = factors[len(steps) :]
-        scaled = tail_times(system.tail, L_tail, tail_A, transpose=True)
-        M = tail_times(system.tail, L_tail, np.ascontiguousarray(scaled.T), transpose=True)
+        M = _congruence(system.tail, L_tail, tail_A, transpose=True)
         M.flat[:: t + 1] += 1.0
-        C = sla.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        C = sla.cholesky(M.T, lower=True, overwrite_a=True, check_finite=False)  # M.T: LAPACK's order, no copy
         logdet += 2.0 * float(np.log(C.diagonal()).sum())
         R = solve_lower(C, tail_times(system.tail, L_tail, tail_V, transpose=True))
         F = F - R.T @ R
@@ -211,32 +224,62 @@ def _back_through_tail(system: System, done: Sweep, F_bar: Array) -> tuple[list[
         return [], F_bar
     tail, A, V, C = system.tail, done.tail_A, done.tail_V, done.tail_C
     L_tail = done.factors[len(done.steps) :]
-    R = solve_lower(C, tail_times(tail, L_tail, np.hstack([A, V]), transpose=True))
-    RA, RV = R[:, :t], R[:, t:]
-    PV = V - RA.T @ RV
+    M_inverse = _symmetric(sla.lapack.dpotri(C, lower=1)[0])
+    QV = solve_spd(C, tail_times(tail, L_tail, V, transpose=True))
+    QV = tail_times(tail, L_tail, QV, transpose=False)
+    PV = V - A @ QV
     grads = []
     start = 0
-    for block in tail:
+    for block, L in zip(tail, L_tail, strict=True):
         rows = slice(start, start + block.size)
-        q, K = block.q, block.K
-        own = A[rows, rows].reshape(q, K, q, K)[np.arange(q), :, np.arange(q), :].sum(axis=0)
-        ra = RA[:, rows].reshape(-1, K)  # (t * q, K): columns of one level side by side
-        u = PV[rows].reshape(q, K, -1)
-        grads.append(own - ra.T @ ra - np.einsum("lac,cd,lbd->ab", u, F_bar, u, optimize=True))
+        u = PV[rows].reshape(block.q, block.K, -1)
+        explained = np.einsum("lac,cd,lbd->ab", u, F_bar, u, optimize=True)
+        grads.append(_unexplained(system, done, L_tail, M_inverse, block, L, rows) - explained)
         start += block.size
     if not done.steps:
         return grads, F_bar
     B_bar = np.empty_like(system.B)
-    M_inverse = sla.lapack.dpotri(C, lower=1)[0]
-    M_inverse = np.tril(M_inverse) + np.tril(M_inverse, -1).T
-    Q = tail_times(tail, L_tail, M_inverse, transpose=False)
-    Q = tail_times(tail, L_tail, np.ascontiguousarray(Q.T), transpose=False)
-    QV = Q @ V
-    B_bar[:t, :t] = Q + QV @ F_bar @ QV.T
-    B_bar[:t, t:] = -QV @ F_bar
+    low_rank = QV @ F_bar
+    np.add(_congruence(tail, L_tail, M_inverse, transpose=False), low_rank @ QV.T, out=B_bar[:t, :t])
+    B_bar[:t, t:] = -low_rank
     B_bar[t:, :t] = B_bar[:t, t:].T
     B_bar[t:, t:] = F_bar
     return grads, B_bar
+
+
+def _unexplained(
+    system: System,
+    done: Sweep,
+    L_tail: tuple[Array, ...],
+    M_inverse: Array,
+    block: Block,
+    L: Array,
+    rows: slice,
+) -> Array:
+    """Sum over the levels of a tail block of its part of ``A - A Q A``, ``(K, K)``.
+
+    With ``M = I + L'A L`` this is ``L'^-1 (I - M^-1) L^-1``, at no further cost. Near a singular ``L`` that loses
+    digits, and the triangular solve with ``L'A`` takes its place.
+    """
+    q, K = block.q, block.K
+    levels = np.arange(q)
+    A = done.tail_A
+    own = A[rows, rows].reshape(q, K, q, K)[levels, :, levels, :].sum(axis=0)
+    smallest = float(np.linalg.svd(L, compute_uv=False)[-1])
+    if smallest**2 * np.trace(own) / block.size > _WELL_CONDITIONED:
+        kept = q * np.eye(K) - M_inverse[rows, rows].reshape(q, K, q, K)[levels, :, levels, :].sum(axis=0)
+        half = np.linalg.solve(L.T, kept)
+        return np.asarray(np.linalg.solve(L.T, half.T), dtype=np.float64)
+    scaled = tail_times(system.tail, L_tail, np.ascontiguousarray(A[:, rows]), transpose=True)
+    R = solve_lower(done.tail_C, scaled).reshape(-1, K)  # (t q, K): the columns of one level side by side
+    return own - R.T @ R
+
+
+def _symmetric(lower: Array) -> Array:
+    """Full matrix of a lower triangle whose upper part is zero."""
+    full = lower + lower.T
+    full.flat[:: len(full) + 1] *= 0.5
+    return full
 
 
 def conditional_modes(system: System, done: Sweep, v: Array) -> list[Array]:
