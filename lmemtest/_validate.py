@@ -47,7 +47,9 @@ def suggest(name: str, options: Iterable[str]) -> str:
     " Did you mean 'algorithm'?"
     """
     by_lower = {str(option).lower().strip(): str(option) for option in options}
-    close = difflib.get_close_matches(str(name).lower().strip(), by_lower, n=1, cutoff=0.6)
+    given = str(name).lower().strip()
+    begins = [option for option in by_lower if len(given) > 1 and option.startswith(given)]
+    close = begins if len(begins) == 1 else difflib.get_close_matches(given, by_lower, n=1, cutoff=0.6)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 

@@ -81,6 +81,12 @@ def test_columns_must_be_named_by_strings() -> None:
         v.check_columns([0], [0, 1], argument="by")
 
 
+def test_a_beginning_is_enough_for_a_suggestion() -> None:
+    assert v.suggest("min", ("minimize", "maximize")) == " Did you mean 'minimize'?"
+    assert v.suggest("algo", ["seed", "algorithm"]) == " Did you mean 'algorithm'?"
+    assert v.suggest("m", ("minimize", "maximize")) == ""
+
+
 def test_rng_is_used_as_it_is_or_seeded() -> None:
     generator = np.random.default_rng(1)
     assert v.resolve_rng(generator) is generator
@@ -96,7 +102,8 @@ def test_rng_is_used_as_it_is_or_seeded() -> None:
 def test_frames_of_every_kind_are_wrapped() -> None:
     table = {"a": [1, 2], "b c": ["x", "y"]}
     polars = pl.DataFrame(table)
-    relation = duckdb.connect().from_arrow(pa.table(table))
+    connection = duckdb.connect()
+    relation = connection.from_arrow(pa.table(table))
     for data in (table, pd.DataFrame(table), polars, polars.lazy(), pa.table(table), relation):
         assert v.as_frame(data).collect_schema().names() == ["a", "b c"]
 

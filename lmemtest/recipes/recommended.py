@@ -124,19 +124,20 @@ def recommend(runs: Runs) -> Recommendation:
 def _candidates(runs: Runs) -> list[_Candidate]:
     """Random intercepts from coarse to fine; each is nested in none that follows."""
     instance = runs.instance
-    what = "benchmark" if len(instance) <= 1 else f"instance ({' x '.join(instance)})"
+    noun = "benchmark" if len(instance) <= 1 else "instance"
     out = []
-    if instance and _count(runs, instance) > 1:
-        out.append(_Candidate(instance, f"each {what} has its own level of difficulty"))
+    if _generalises(runs):
+        of = f" ({' x '.join(instance)})" if len(instance) > 1 else ""
+        out.append(_Candidate(instance, f"each {noun}{of} has its own level of difficulty"))
         out.append(
             _Candidate(
                 (*instance, runs.algorithm),
-                f"an algorithm's advantage differs from {what} to {what}, so the comparison is as sure as the number "
-                f"of {what}s allows, not the number of rows",
+                f"an algorithm does better on some {noun}s than on others, for all algorithms to the same degree; so "
+                f"a comparison is as sure as the number of {noun}s allows, not the number of rows",
             )
         )
     if runs.seed is not None:
-        where = f" on one {what}" if instance else ""
+        where = f" on one {noun}" if instance else ""
         out.append(_Candidate((*instance, runs.seed), f"runs with the same seed{where} share their luck"))
         if runs.budget is not None:
             out.append(
@@ -146,6 +147,11 @@ def _candidates(runs: Runs) -> list[_Candidate]:
                 )
             )
     return out
+
+
+def _generalises(runs: Runs) -> bool:
+    """Whether there are several benchmarks, so that they can stand for others."""
+    return runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1
 
 
 def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candidate], list[str]]:
@@ -174,42 +180,53 @@ def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candida
 
 
 def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
-    algorithm = ModelTerm(
-        text=quote_name(runs.algorithm), meaning="the mean of each algorithm, which is what is compared"
-    )
+    terms = [
+        ModelTerm(text=quote_name(runs.algorithm), meaning="the mean of each algorithm, which is what is compared")
+    ]
+    if not _generalises(runs):
+        terms += [
+            ModelTerm(
+                text=f"{quote_name(name)} + {quote_name(runs.algorithm)}:{quote_name(name)}",
+                meaning=f"each level of {name} has its own means; algorithms are compared by their average over levels",
+            )
+            for name in runs.metafeatures
+            if len(runs.levels(name)) > 1
+        ]
+    budget, notes = _budget(runs)
+    return [*terms, *budget], notes
+
+
+def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
+    """Fixed effect of the budget, where runs were not all scored at the same ones."""
     if runs.budget is None:
-        return [algorithm], []
+        return [], []
     budgets = len(runs.levels(runs.budget))
     run = tuple(c for c in (*runs.instance, runs.algorithm, runs.seed) if c is not None)
     if _count(runs, (*run, runs.budget)) == budgets * _count(runs, run):
-        if budgets == 1:
-            return [algorithm], []
         note = (
             f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
             "budgets. Filter the runs to one budget to compare them there."
         )
-        return [algorithm], [note]
+        return [], [note] * (budgets > 1)
     name = quote_name(runs.budget)
     if budgets <= _MANY_BUDGETS:
-        term = ModelTerm(
-            text=f"C({name})", meaning="runs were scored at different budgets, so each budget has its own mean"
-        )
-        return [algorithm, term], []
+        meaning = "runs were scored at different budgets, so each budget has its own mean"
+        return [ModelTerm(text=f"C({name})", meaning=meaning)], []
     note = (
         f"Runs were scored at different budgets ({budgets:,} distinct values), which this model does not adjust for. "
         "Compare the runs at budgets that all of them reached."
     )
-    return [algorithm], [note]
+    return [], [note]
 
 
 def _scope(runs: Runs) -> list[str]:
-    benchmarks = len(runs.levels(runs.benchmark)) if runs.benchmark is not None else 1
-    if benchmarks == 1:
+    if runs.benchmark is None or not _generalises(runs):
         return [
             "There is one benchmark, so the answer holds for this benchmark and says nothing about others. "
             "More seeds do not change that; more benchmarks do."
         ]
     notes = []
+    benchmarks = len(runs.levels(runs.benchmark))
     if benchmarks < 6:
         notes.append(
             f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,14 +17,12 @@ import lmemtest
 PACKAGE = Path(lmemtest.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
-# Each part with the parts below it that it may import; `errors`, `_validate` and `_table` serve everybody.
-SHARED = {"errors", "_validate", "_table"}
+# Each part with the parts below it that it may import; `errors` and private modules of the top serve everybody.
+SHARED = {"errors", *(path.stem for path in MODULES if len(path.parts) == 1 and re.match(r"_[a-z]", path.stem))}
 BASE = {"formula", "data", "engine"}
 MIXED = {*BASE, "model"}
 ALLOWED: dict[str, set[str]] = {
-    "errors": set(),
-    "_validate": set(),
-    "_table": set(),
+    **{name: set() for name in SHARED},
     "engine": set(),
     "data": set(),
     "formula": {"data"},

@@ -61,6 +61,12 @@ def test_one_benchmark_is_said_to_be_one_benchmark():
     assert "says nothing about others" in got.notes[0]
 
 
+def test_metafeatures_of_one_benchmark_are_fixed_not_a_sample():
+    got = recommend(runs_of(table(benchmarks=1, budgets=1, priors=2), metafeatures=["prior"]))
+    assert got.formula == "loss ~ algorithm + prior + algorithm:prior + (1 | task:prior:seed)"
+    assert "says nothing about others" in got.notes[0]
+
+
 def test_uneven_budgets_get_a_mean_each():
     frame = table()
     got = recommend(runs_of(frame[(frame["budget"] < 2) | (frame["seed"] > 1)], budget="budget"))

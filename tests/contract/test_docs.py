@@ -1,0 +1,229 @@
+"""README, docs and examples do what they say: blocks run, outputs are real, links and names exist."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+import types
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import lmemtest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+SLOWEST_EXAMPLE = 10.0  # seconds; an example that takes longer is not one
+
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+OUTPUT_MARK = "<!-- output -->"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page: its language with flags, its text, its line, and whether it is a promised output."""
+
+    info: str
+    body: str
+    line: int
+    is_output: bool
+
+
+def page_id(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def blocks_of(text: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    return [
+        Block(
+            info=match["info"].strip(),
+            body=match["body"],
+            line=text[: match.start()].count("\n") + 1,
+            is_output=text[: match.start()].rstrip().endswith(OUTPUT_MARK),
+        )
+        for match in FENCE.finditer(text)
+    ]
+
+
+def run_page(path: Path) -> Iterator[tuple[Block, str]]:
+    """Run the blocks of a page in order, in one namespace and in the working directory; yield what each printed."""
+    namespace: dict[str, object] = {"__name__": "__page__"}
+    for block in blocks_of(path.read_text(encoding="utf-8")):
+        printed = ""
+        if block.info == "python":
+            out = io.StringIO()
+            # the empty lines put the page's line number into the traceback
+            code = compile("\n" * block.line + block.body, str(path), "exec")
+            with contextlib.redirect_stdout(out):
+                exec(code, namespace)
+            printed = out.getvalue()
+        elif block.info == "bash":
+            for line in block.body.splitlines():
+                printed += run_command(line)
+        yield block, printed
+
+
+def run_command(line: str) -> str:
+    """Run one `lmemtest ...` line with this Python; anything else in a bash block is a mistake of the page."""
+    words = shlex.split(line, comments=True)
+    if not words:
+        return ""
+    assert words[0] == "lmemtest", f"only lmemtest commands can be checked; mark the block `bash no-run`: {line}"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "lmemtest", *words[1:]], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def tidy(text: str) -> str:
+    """Text without spaces at the ends of lines and without empty lines around it."""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@pytest.fixture
+def workdir(tmp_path, monkeypatch) -> Path:
+    """A temporary working directory, in which the package can still be found, and figures that need no screen."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])))
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+@pytest.mark.usefixtures("workdir")
+def test_the_blocks_of_a_page_run_and_print_what_it_shows(path: Path) -> None:
+    last = ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for block, printed in run_page(path):
+            if block.is_output:
+                assert tidy(last) == tidy(block.body), f"{page_id(path)}, line {block.line}: the output is another now"
+            last = printed
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_blocks_are_marked_in_a_way_that_is_known(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    known = {"python", "python no-run", "bash", "bash no-run", "text"}
+    assert {block.info for block in blocks_of(text)} <= known
+    assert text.count("```") == 2 * len(blocks_of(text)), "a block is not closed"
+    marks = re.findall(rf"^{OUTPUT_MARK}$", text, re.MULTILINE)
+    assert len(marks) == sum(block.is_output for block in blocks_of(text))
+
+
+# ------------------------------------------------------------------------------------------------------- links
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub makes of a page's headings."""
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_relative_links_lead_somewhere(path: Path) -> None:
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        target, _, anchor = link.partition("#")
+        file = (path.parent / target).resolve() if target else path
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    missing = [p.name for p in PAGES if p.parent.name == "docs" and p.name != "index.md" and f"({p.name})" not in index]
+    assert missing == []
+
+
+# ---------------------------------------------------------------------------------------------- names and commands
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/contributing.md"])
+def test_make_targets_exist(page: str) -> None:
+    # commands only: in an indented block or in backticks, not "make" as a word
+    named = set(re.findall(r"(?:^    |`)make ([a-z-]+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert named
+    assert named <= targets
+
+
+def test_tests_that_the_pages_name_exist() -> None:
+    missing = []
+    for path in PAGES:
+        for file, test in set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", path.read_text(encoding="utf-8"))):
+            if not (ROOT / file).is_file() or f"def {test}(" not in (ROOT / file).read_text(encoding="utf-8"):
+                missing.append(f"{page_id(path)}: {file}::{test}")
+    assert missing == []
+
+
+def test_every_public_name_is_in_the_api_page() -> None:
+    api = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name in lmemtest.__all__ if f"| `{name}` |" not in api] == []
+    plots = next(line for line in api.splitlines() if line.startswith("| `plots`"))
+    drawn = [name for name in lmemtest.plots.__all__ if name.endswith(("_plot", "_diagram"))]
+    assert [name for name in drawn if f"`{name}`" not in plots] == []
+
+
+def test_every_public_function_has_an_example() -> None:
+    """Doctests of the modules run elsewhere; here: each public callable has one."""
+    without = []
+    for name in lmemtest.__all__:
+        thing = getattr(lmemtest, name)
+        if not isinstance(thing, types.ModuleType) and not doctest.DocTestParser().get_examples(thing.__doc__ or ""):
+            without.append(name)
+    assert without == []
+
+
+def test_the_api_page_lists_every_exception() -> None:
+    api = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    errors = importlib.import_module("lmemtest.errors")
+    raised = [n for n, x in vars(errors).items() if isinstance(x, type) and issubclass(x, errors.LmemtestError)]
+    assert [name for name in raised if f"`{name}`" not in api] == []
+
+
+def test_the_changelog_names_this_version() -> None:
+    headings = re.findall(r"^## (\S+)", (ROOT / "docs" / "changelog.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == lmemtest.__version__
+
+
+def test_functions_of_formulas_are_those_of_the_allow_list() -> None:
+    from lmemtest.formula.functions import ALLOWED, CONTRASTS
+
+    page = (ROOT / "docs" / "formulas.md").read_text(encoding="utf-8")
+    section = page.split("## Functions")[1].split("\n## ")[0]
+    assert [name for name in (*ALLOWED, *CONTRASTS) if not re.search(rf"(?<![\w.]){re.escape(name)}\b", section)] == []
+
+
+# ---------------------------------------------------------------------------------------------------- examples
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=page_id)
+def test_an_example_runs_quickly(path: Path, workdir: Path) -> None:
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, check=False, cwd=workdir, timeout=60
+    )
+    seconds = time.perf_counter() - start
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert seconds < SLOWEST_EXAMPLE
