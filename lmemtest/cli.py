@@ -1,11 +1,13 @@
 """The command line: parse, call, write.
 
 Results go to standard output, plain where it is not a terminal; progress, warnings and errors go to standard error.
-Exit codes: 0 done, 1 `check` found errors in the table, 2 the input or the command is wrong.
+Exit codes: 0 done, 1 `check` found errors in the table, 2 the input or the command is wrong,
+141 the reader of the output has gone.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
 
 WRONG_INPUT = 2
+READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 
 app = typer.Typer(
     name="lmemtest",
@@ -262,11 +265,19 @@ def _errors() -> Iterator[None]:
             yield
         except LmemtestError as error:
             _fail(str(error))
+        except BrokenPipeError:
+            _stop_writing()
         except OSError as error:
             _fail(_os_message(error))
         finally:
             for warning in caught:
                 typer.echo(f"warning: {warning.message}", err=True)
+
+
+def _stop_writing() -> NoReturn:
+    """The reader has gone (``| head``): stop in silence, also when Python flushes the rest at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(READER_GONE)
 
 
 def _os_message(error: OSError) -> str:

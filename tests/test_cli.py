@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -207,3 +208,19 @@ def test_python_m_is_the_same_and_help_is_quick() -> None:
         check=True,
     )  # fmt: skip
     assert env_free.stdout == f"lmemtest {lmemtest.__version__}\n"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("arguments", [["check", "runs.csv", *ROLES], ["report", "runs.csv", *ROLES]])
+def test_a_reader_who_goes_is_no_error(arguments: list[str]) -> None:
+    package = str(Path(lmemtest.__file__).parent.parent)
+    program = f"import sys; sys.path.insert(0, {package!r}); from lmemtest.cli import main; main()"
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -14,16 +14,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import DDF_METHODS, EmmeansResult, emmeans
+from lmemtest.inference.joint import FTest, f_test
 from lmemtest.inference.separation import Separation, separation
 from lmemtest.recipes.recommended import Recommendation, recommend
 from lmemtest.report.components import Component, variance_components
 from lmemtest.report.effects import BenchmarkEffects, benchmark_effects
-from lmemtest.report.joint import JointTest, joint_test
+from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,8 +62,8 @@ class Analysis:
         Fitted by REML.
     means : EmmeansResult
         Marginal means of the algorithms, intervals at 1 - `alpha`.
-    joint : JointTest
-        Whether the algorithms differ at all.
+    joint : FTest or None
+        Whether the algorithms differ at all; None with fewer than two estimable means.
     pairs : PairsResult
         All pairwise differences, intervals at 1 - `alpha`.
     separation : Separation
@@ -69,6 +72,12 @@ class Analysis:
         Deviations on each benchmark; None without a benchmark.
     components : tuple of Component
         Where the variation comes from.
+    sample : Sample
+        What the error of the comparisons takes as independent: benchmarks, or their instances.
+    missing : Missing
+        Terms of the recommended model that the fitted one lacks.
+    budgets : BudgetUse
+        At which budgets algorithms were scored, and what the model makes of it.
     alpha : float
         Chance of any false difference that the adjustment allows for.
     versions : dict of str to str
@@ -86,11 +95,14 @@ class Analysis:
     own_formula: bool
     fit: LmmFit
     means: EmmeansResult
-    joint: JointTest
+    joint: FTest | None
     pairs: PairsResult
     separation: Separation
     effects: BenchmarkEffects | None
     components: tuple[Component, ...]
+    sample: Sample
+    missing: Missing
+    budgets: BudgetUse
     alpha: float
     versions: dict[str, str]
     call: str
@@ -107,8 +119,11 @@ class Analysis:
         """
         import pandas as pd
 
+        from lmemtest.report.wording import comparable
+
         means = self.means.to_frame().set_index(pd.Index(self.means.labels()))
-        levels = list(self.separation.levels)
+        known = comparable(self)
+        levels = [*known, *(level for level in self.separation.levels if level not in known)]
         frame = means.loc[levels, ["emmean", "se", "df", "ci_low", "ci_high"]].reset_index(drop=True)
         frame.insert(0, "algorithm", levels)
         frame["letters"] = [self.separation.letters[level] for level in levels]
@@ -200,7 +215,7 @@ def analyze(
         Significance level of the decisions, for the whole family of pairs.
     adjust : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
         Adjustment for the number of pairs.
-    ddf : {"satterthwaite", "residual", "asymptotic"}
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
     progress : callable, optional
         Called with the name of each step.
@@ -253,10 +268,12 @@ def analyze(
         means = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha)
         differences = pairs(means, adjust=adjust)
         decisions = separation(differences, alpha=alpha, direction=runs.direction)
-        joint = joint_test(means)
+        joint = _all_means_equal(fit, means)
     with clock("looking at each benchmark"):
         effects = benchmark_effects(fit, runs, level=1.0 - alpha)
         components = variance_components(fit, runs)
+        sample, budgets = sample_of(fit, runs), budget_use(fit, runs)
+        missing = missing_terms(fit, runs, recommendation.formula)
     return Analysis(
         runs=runs,
         check=check,
@@ -270,11 +287,20 @@ def analyze(
         separation=decisions,
         effects=effects,
         components=components,
+        sample=sample,
+        missing=missing,
+        budgets=budgets,
         alpha=alpha,
         versions=_versions(),
         call=_call(runs, formula, alpha, adjust, ddf),
         timings=clock.seconds,
     )
+
+
+def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
+    """One F-test of all differences between the means; None with fewer than two estimable ones."""
+    rows = means.L[np.isfinite(means.emmean)]
+    return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
 
 
 def check_report_path(path: str | os.PathLike[str]) -> Path:

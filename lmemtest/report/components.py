@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 DISTINCT_NAMES = {
-    "benchmark": "levels of the {instance}s (the same for all algorithms)",
-    "interaction": "advantages of algorithms that change from {instance} to {instance}",
+    "benchmark": "levels of the {noun}s{within} (the same for all algorithms)",
+    "interaction": "advantages of algorithms that change from {noun} to {noun}{within}",
     "seed": "luck that all runs with one seed share",
-    "run": "one run against another of the same algorithm on the same {instance}",
+    "run": "one run against another of the same algorithm on the same {unit}",
     "budget": "the course over the budget",
     "other": "groups of {group}",
     "residual": "what is left: {left}",
@@ -87,43 +88,55 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
     found = []
     for term, bar, S in zip(fit.design.random, fit.design.parsed.bars, fit.covariances, strict=True):
         per_cell = np.einsum("nk,kl,nl->n", term.basis, S, term.basis)
-        found.append((term.label, _kind(set(bar.groups), runs), term.group, float(per_cell @ rows / rows.sum())))
-    found.append(("Residual", "residual", "", fit.scale))
-    total = sum(variance for *_, variance in found)
-    kinds = {kind for _, kind, _, _ in found}
+        found.append((term.label, bar.groups, float(per_cell @ rows / rows.sum())))
+    total = fit.scale + sum(variance for *_, variance in found)
+    kinds = {(_kind(set(groups), runs), _noun(groups, runs)) for _, groups, _ in found}
+    parts = [
+        (label, _kind(set(groups), runs), _meaning(groups, kinds, runs), variance) for label, groups, variance in found
+    ]
+    left = DISTINCT_NAMES["residual"].format(left=_left(kinds, fit, runs))
+    parts.append(("Residual", "residual", left, fit.scale))
     return tuple(
-        Component(
-            label=label, kind=kind, meaning=_meaning(kind, group, kinds, runs), variance=variance,
-            share=variance / total,
-        )
-        for label, kind, group, variance in found
-    )  # fmt: skip
+        Component(label=label, kind=kind, meaning=meaning, variance=variance, share=variance / total)
+        for label, kind, meaning, variance in parts
+    )
 
 
 def _kind(groups: set[str], runs: Runs) -> str:
-    instance = set(runs.instance)
     if runs.budget in groups:
         return "budget"
     if runs.seed in groups:
         return "run" if runs.algorithm in groups else "seed"
-    if runs.algorithm in groups and groups - {runs.algorithm} and groups <= instance | {runs.algorithm}:
-        return "interaction"
-    return "benchmark" if groups and groups <= instance else "other"
+    others = groups - {runs.algorithm}
+    if not others or not others <= set(runs.instance) or (runs.benchmark is not None and runs.benchmark not in others):
+        return "other"
+    return "interaction" if runs.algorithm in groups else "benchmark"
 
 
-def _meaning(kind: str, group: str, kinds: set[str], runs: Runs) -> str:
-    instance = "instance" if runs.metafeatures else "benchmark"
-    return DISTINCT_NAMES[kind].format(instance=instance, group=group, left=_left(kinds, runs))
+def _noun(groups: Iterable[str], runs: Runs) -> str:
+    """Benchmarks, or instances where groups are told apart by metafeatures."""
+    return "instance" if set(groups) & set(runs.metafeatures) else "benchmark"
 
 
-def _left(kinds: set[str], runs: Runs) -> str:
+def _meaning(groups: tuple[str, ...], kinds: set[tuple[str, str]], runs: Runs) -> str:
+    kind, noun = _kind(set(groups), runs), _noun(groups, runs)
+    within = " of a benchmark" if noun == "instance" and (kind, "benchmark") in kinds else ""
+    unit = "instance" if runs.metafeatures else "benchmark"
+    return DISTINCT_NAMES[kind].format(noun=noun, within=within, unit=unit, group=":".join(groups))
+
+
+def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:
+    names = {kind for kind, _ in kinds}
     sources = []
-    if runs.budget is not None and "budget" not in kinds:
-        sources.append("differences between budgets within a run")
-    if runs.seed is not None and "run" not in kinds:
+    if runs.budget is not None and "budget" not in names:
+        known = runs.budget in fit.design.parsed.columns
+        sources.append(f"differences between budgets within a run{', beyond the fixed effect' if known else ''}")
+    if runs.seed is not None and "run" not in names:
         sources.append("chance between runs")
-    if "interaction" not in kinds and runs.instance:
+    if "interaction" not in names and runs.instance:
         sources.append("advantages that change between benchmarks")
+    elif runs.metafeatures and ("interaction", "instance") not in kinds:
+        sources.append("advantages that change between instances of a benchmark")
     return ", ".join(sources) or "chance between rows of the same run"
 
 
@@ -142,27 +155,46 @@ def difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
     float
         NaN if the model lets no difference change between benchmarks.
     """
+    parts = [
+        pair_variance(fit, runs, index, left, right)
+        for index, bar in enumerate(fit.design.parsed.bars)
+        if set(bar.groups) <= {runs.algorithm, *runs.instance} and set(bar.groups) & set(runs.instance)
+    ]
+    known = [part for part in parts if part is not None]
+    return float(np.sqrt(sum(known))) if known else float("nan")
+
+
+def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, right: Any) -> float | None:
+    """What one random term adds to the variance of the difference of two algorithms; None if it adds to none.
+
+    Parameters
+    ----------
+    fit : LmmFit
+    runs : Runs
+    index : int
+        Which term of the formula.
+    left, right
+        Levels of the algorithm.
+
+    Returns
+    -------
+    float or None
+    """
     import pandas as pd
 
-    known = {runs.algorithm, *runs.instance}
-    first = {name: fit.cells.frame[name].iloc[0] for name in runs.instance if name in fit.cells.frame}
-    pair = pd.DataFrame({runs.algorithm: [left, right], **first})
-    total, varies = 0.0, False
-    for index, (bar, S) in enumerate(zip(fit.design.parsed.bars, fit.covariances, strict=True)):
-        if not set(bar.groups) <= known or not set(bar.groups) & set(runs.instance):
-            continue
-        try:
-            basis, _ = fit.design.random_rows(index, pair)
-        except UnknownColumnError:
-            continue
-        if runs.algorithm in bar.groups:
-            total += float(basis[0] @ S @ basis[0] + basis[1] @ S @ basis[1])
-            varies = True
-        elif not np.array_equal(basis[0], basis[1]):
-            gap = basis[0] - basis[1]
-            total += float(gap @ S @ gap)
-            varies = True
-    return float(np.sqrt(total)) if varies else float("nan")
+    bar, S = fit.design.parsed.bars[index], fit.covariances[index]
+    columns = {name: fit.cells.frame[name].iloc[0] for name in bar.groups if name in fit.cells.frame}
+    pair = pd.DataFrame({**columns, runs.algorithm: [left, right]})
+    try:
+        basis, _ = fit.design.random_rows(index, pair)
+    except UnknownColumnError:  # a slope on something that is not known of a benchmark
+        return None
+    if runs.algorithm in bar.groups:
+        return float(basis[0] @ S @ basis[0] + basis[1] @ S @ basis[1])
+    if np.array_equal(basis[0], basis[1]):
+        return None
+    gap = basis[0] - basis[1]
+    return float(gap @ S @ gap)
 
 
 def share_of_benchmarks(difference: float, sd: float) -> float:

@@ -47,8 +47,10 @@ class BenchmarkEffects:
         The same for each level of each metafeature: column -> level -> algorithm -> wins.
     benchmark_of : dict
         Label of an instance -> its benchmark (None without a benchmark column).
+    intervals : int
+        Intervals; where two algorithms ran, their effects are mirror images and count once.
     clear : int
-        Effects whose interval excludes zero.
+        How many of these exclude zero.
     level : float
         Confidence level of each interval, not adjusted for their number.
     response : str
@@ -65,6 +67,7 @@ class BenchmarkEffects:
     wins: dict[str, int]
     wins_by: dict[str, dict[str, dict[str, int]]]
     benchmark_of: dict[str, Any]
+    intervals: int
     clear: int
     level: float
     response: str
@@ -161,7 +164,8 @@ def benchmark_effects(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Benchm
         parts.append(part.assign(shrunken=_shrunken(fit, part, cells.frame.iloc[rows[0]], runs)))
         paired += is_paired
     table = pd.concat(parts, ignore_index=True)
-    clear = (table["ci_low"] > 0) | (table["ci_high"] < 0)
+    counted = _counted(table)
+    clear = counted & ((table["ci_low"] > 0) | (table["ci_high"] < 0))
     return BenchmarkEffects(
         table=table,
         instance=runs.instance,
@@ -173,6 +177,7 @@ def benchmark_effects(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Benchm
             label: firsts[runs.benchmark].iloc[i] if runs.benchmark else None for i, (label, _) in enumerate(groups)
         },
         wins_by=_wins_by(table, runs, firsts.set_axis([label for label, _ in groups])),
+        intervals=int(counted.sum()),
         clear=int(clear.sum()),
         level=level,
         response=f"{parsed.response_function}({runs.score})" if parsed.response_function else runs.score,
@@ -301,6 +306,13 @@ def _fixed_rows(fit: LmmFit, frame: pd.DataFrame, others: dict[str, tuple[Any, .
             if not np.allclose(there - there[0], rows - rows[0]):
                 return None
     return rows
+
+
+def _counted(table: pd.DataFrame) -> pd.Series[bool]:
+    """Rows with an interval, without the second of two that are mirror images."""
+    groups = table.groupby("benchmark", sort=False)["algorithm"]
+    mirrored = (groups.transform("size") == 2) & (groups.cumcount() == 1)
+    return table["ci_low"].notna() & ~mirrored
 
 
 def _wins(table: pd.DataFrame, runs: Runs) -> dict[str, int]:

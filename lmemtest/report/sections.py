@@ -171,7 +171,8 @@ def _overview(analysis: Analysis) -> ResultTable:
     note = (
         "Mean score: over all rows. Scatter: standard deviation of the scores within algorithm"
         + (", instance" if runs.metafeatures else "")
-        + (" and budget." if runs.budget else ".")
+        + (" and budget." if runs.budget and analysis.budgets.regular else ".")
+        + (" It contains the course over the budget." if not analysis.budgets.regular else "")
     )
     formats: dict[str, Any] = dict.fromkeys(("mean score", "scatter"), _four)
     return ResultTable("Benchmarks", table.reset_index(names="benchmark"), (note,), formats)
@@ -248,17 +249,32 @@ def _pairs(analysis: Analysis) -> Section:
         "else inside its interval: it is not evidence that two algorithms are equal."
     )
     alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
+    cautious = _cautious(analysis)
     if len(pairs.to_frame()) <= MOST_PAIRS:
-        caption = (f"Pairwise differences with simultaneous {100 * pairs.level:.4g} % intervals.",)
+        simultaneous = "simultaneous " if k > 2 else ""
+        caption = (f"Pairwise differences with {simultaneous}{100 * pairs.level:.4g} % intervals.",)
         plot = figure(lambda: pairs_plot(pairs), alt=alt, caption=caption)
-        return Section("pairs", "Pairwise differences", (text, table, plot))
+        return Section("pairs", "Pairwise differences", (text, table, *cautious, plot))
     caption = (
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
         "Algorithms are in the order of their means.",
     )
     plot = figure(lambda: pairs_matrix_plot(pairs), alt=alt, caption=caption)
     title = f"Table of all {len(pairs.to_frame())} differences of {k} algorithms"
-    return Section("pairs", "Pairwise differences", (text, plot, Fold(title, (table,))))
+    return Section("pairs", "Pairwise differences", (text, plot, Fold(title, (table,)), *cautious))
+
+
+def _cautious(analysis: Analysis) -> list[Block]:
+    """The tests over benchmark means, where those of the model rest on rows."""
+    check = wording.cautious(analysis)
+    if check is None:
+        return []
+    text = (
+        f"The variation of advantages between the {wording.n_benchmarks(analysis)} benchmarks is estimated as zero, so "
+        f"the tests above rest on the {wording.finer_units(analysis)}. The table below uses one number per benchmark "
+        "instead: where the two disagree, claim no difference."
+    )
+    return [paragraph(text), TableBlock(check.result_table())]
 
 
 def _pairs_table(analysis: Analysis) -> ResultTable:
@@ -332,7 +348,7 @@ def _benchmarks(analysis: Analysis) -> Section:
     from lmemtest.plots import benchmark_effects_plot
 
     effects = analysis.effects
-    title, noun = "Effects by benchmark", wording.sample_noun(analysis)
+    title, noun = "Effects by benchmark", wording.unit_noun(analysis)
     if effects is None:
         text = paragraph("The runs have no benchmark column, so there is nothing to compare between benchmarks.")
         return Section("benchmarks", title, (text,))
@@ -356,18 +372,21 @@ def _benchmarks(analysis: Analysis) -> Section:
 
 
 def _effects_method(analysis: Analysis, effects: BenchmarkEffects) -> str:
-    noun, level = wording.sample_noun(analysis), f"{100 * effects.level:.4g} %"
+    noun, level = wording.unit_noun(analysis), f"{100 * effects.level:.4g} %"
     if effects.replicates is None:
         return f"Nothing is repeated within one {noun}, so these are plain observed deviations without intervals."
     what = "Each run counts once (the mean of its scores)" if effects.replicates == "seed" else "Each row counts once"
     how = {effects.n_instances: ", differences are taken within seeds", 0: ""}.get(
         effects.paired, f", differences are taken within seeds on {effects.paired} of {effects.n_instances} {noun}s"
     )
+    expected = (1 - effects.level) * effects.intervals
+    mirror = " With two algorithms one deviation is the other with its sign changed, and counts once."
+    mirror = mirror if len(analysis.runs.algorithms) == 2 else ""
     return (
         f"{what}{how}, and each {noun} is looked at by itself, so that a noisy one does not blur the others. These "
-        f"intervals are not adjusted for their number: of {len(effects.table):,} intervals at {level} about "
-        f"{max(1, round((1 - effects.level) * len(effects.table))):,} would exclude zero by chance alone; "
-        f"{effects.clear:,} do."
+        f"intervals are not adjusted for their number: of {wording.counted(effects.intervals, 'interval')} at {level} "
+        f"{'about ' if expected >= 1 else 'less than '}{max(1, round(expected)):,} would exclude zero by chance alone; "
+        f"{effects.clear:,} {'does' if effects.clear == 1 else 'do'}.{mirror}"
     )
 
 
@@ -404,10 +423,10 @@ def _wide_table(analysis: Analysis, effects: BenchmarkEffects) -> ResultTable:
         for (_, row), top in zip(wide.iterrows(), best, strict=True)
     ]
     shown = pd.DataFrame([_same_decimals(row) for row in wide.to_numpy(dtype=float)], columns=list(wide.columns))
-    shown.insert(0, wording.sample_noun(analysis), wide.index.to_numpy())
+    shown.insert(0, wording.unit_noun(analysis), wide.index.to_numpy())
     shown["best"] = winners
     notes = (f"Observed means of {effects.response}; algorithms in the order of their marginal means.",)
-    return ResultTable(f"Means by {wording.sample_noun(analysis)}", shown, notes)
+    return ResultTable(f"Means by {wording.unit_noun(analysis)}", shown, notes)
 
 
 def _same_decimals(values: np.ndarray) -> list[str]:
@@ -421,7 +440,7 @@ def _same_decimals(values: np.ndarray) -> list[str]:
 def _effects_table(analysis: Analysis, effects: BenchmarkEffects) -> ResultTable:
     frame = effects.to_frame().drop(columns="df")
     interval = f"{100 * effects.level:.4g} % CI"
-    columns = [wording.sample_noun(analysis), analysis.runs.algorithm, "runs", "mean", "deviation", "SE"]
+    columns = [wording.unit_noun(analysis), analysis.runs.algorithm, "runs", "mean", "deviation", "SE"]
     frame.columns = [*columns, f"{interval} low", f"{interval} high", "shrunken"]
     if frame["shrunken"].isna().all() or effects.n_instances < 2:
         frame = frame.drop(columns="shrunken")

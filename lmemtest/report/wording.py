@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from lmemtest._table import format_number, format_p
 from lmemtest.inference.grid import DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.report.cautious import CautiousCheck, cautious_check
 from lmemtest.report.components import difference_sd, share_of_benchmarks
 from lmemtest.report.document import Strong, Text
+from lmemtest.report.scope import ZERO
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 LISTED = 5  # names in a sentence before it counts the rest
 FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer than five degrees of freedom
 MOST_LEVELS = 6  # of a metafeature, whose winners are listed one by one
+FEW_FOR_ZERO = 12  # benchmarks: below it, a variance between them is estimated as zero too often to be believed
 SCALE_RATIO = 3.0  # of residual SDs between benchmarks: beyond it the noisiest decide (as in the checks)
 
 
@@ -37,6 +40,17 @@ def joined(names: Iterable[str], most: int = LISTED) -> str:
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def sentence(text: str) -> str:
+    """A clause as a sentence of its own.
+
+    Examples
+    --------
+    >>> sentence("the model lacks (1 | Task)")
+    'The model lacks (1 | Task).'
+    """
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def p_text(p: float) -> str:
@@ -96,14 +110,9 @@ def writer(se: float) -> Callable[[float], str]:
     return write
 
 
-def sample_noun(analysis: Analysis) -> str:
-    """What the sample consists of: benchmarks, or instances where there are metafeatures."""
+def unit_noun(analysis: Analysis) -> str:
+    """What the tables of observed means have rows for: benchmarks, or instances where there are metafeatures."""
     return "instance" if analysis.runs.metafeatures else "benchmark"
-
-
-def sample_size(analysis: Analysis) -> int:
-    """Benchmarks, or instances where there are metafeatures; 1 without a benchmark column."""
-    return analysis.effects.n_instances if analysis.effects is not None else 1
 
 
 def n_benchmarks(analysis: Analysis) -> int:
@@ -112,43 +121,48 @@ def n_benchmarks(analysis: Analysis) -> int:
     return len(runs.levels(runs.benchmark)) if runs.benchmark else 1
 
 
-def generalises(analysis: Analysis) -> bool:
-    """Whether the error behind the comparisons contains how advantages change between benchmarks."""
-    if n_benchmarks(analysis) < 2:
-        return False
-    if any(component.kind == "interaction" for component in analysis.components):
-        return True
-    best, other = analysis.runs.algorithms[:2]
-    if math.isfinite(difference_sd(analysis.fit, analysis.runs, best, other)):
-        return True  # slopes of the algorithm by benchmark
-    cells = analysis.check.cells["n"]
-    return not analysis.runs.metafeatures and bool((cells <= 1).all())  # then the residual is that change
+def rests_on_rows(analysis: Analysis) -> bool:
+    """Whether the variation of advantages was estimated as zero from so few benchmarks that this is no evidence."""
+    return analysis.sample.zero and n_benchmarks(analysis) < FEW_FOR_ZERO
 
 
 # ------------------------------------------------------------------------------------------------ the headline
 
 
 def headline(analysis: Analysis) -> tuple[Text, ...]:
-    """The answer in two to four sentences."""
+    """The answer in a few sentences, with what a reader must know before using it."""
     return (
         _who(analysis),
         *_by_how_much(analysis),
         _how_sure(analysis),
-        *_reservation(analysis),
+        *_reservations(analysis),
     )
 
 
 def _best_split(analysis: Analysis) -> tuple[str, list[str], list[str]]:
     """The first level; those that are significantly worse; those that are not."""
-    levels = _estimable(analysis)
+    levels = comparable(analysis)
     best = levels[0]
     row = analysis.separation.significant.loc[best]
     worse = [level for level in levels[1:] if row[level]]
     return best, worse, [level for level in levels[1:] if not row[level]]
 
 
-def _estimable(analysis: Analysis) -> list[str]:
-    return [v for v, m in zip(analysis.separation.levels, analysis.separation.means, strict=True) if math.isfinite(m)]
+def comparable(analysis: Analysis) -> list[str]:
+    """Algorithms whose differences are estimable, best first: a difference may be where the means are not."""
+    levels = list(analysis.separation.levels)
+    gaps: dict[str, dict[str, float]] = {level: {level: 0.0} for level in levels}
+    table = analysis.pairs.to_frame()
+    for left, right, gap in zip(table["left"], table["right"], table["estimate"], strict=True):
+        if math.isfinite(gap):
+            gaps[left][right], gaps[right][left] = -gap, gap
+    first = max(levels, key=lambda level: len(gaps[level]))  # estimable differences make classes: the largest
+    found = [level for level in levels if level in gaps[first]]
+    means = dict(zip(levels, analysis.separation.means, strict=True))
+    if all(math.isfinite(means[level]) for level in found):
+        return found  # in the order of the tables, also where rounding decides
+    sign = 1.0 if analysis.runs.direction == "minimize" else -1.0
+    return sorted(found, key=lambda level: sign * gaps[first][level])
 
 
 def _extreme(analysis: Analysis) -> str:
@@ -156,10 +170,17 @@ def _extreme(analysis: Analysis) -> str:
 
 
 def _who(analysis: Analysis) -> Text:
-    if len(_estimable(analysis)) < 2:
-        return ("The algorithms cannot be compared: the data do not identify two of their means in this model.",)
+    if len(comparable(analysis)) < 2:
+        return ("The algorithms cannot be compared: the data do not identify any of their differences in this model.",)
     best, worse, level = _best_split(analysis)
     response = analysis.means.response
+    if other_budgets(analysis):
+        return (
+            Strong("The means cannot be compared as they stand"),
+            f": {best} has the {_extreme(analysis)} mean {response}, but the algorithms were scored at different "
+            f"budgets ({_ranges(analysis)}) and the model has no term for the budget. Compare the runs at budgets that "
+            "all algorithms reached.",
+        )
     comparative = "lower" if analysis.runs.direction == "minimize" else "higher"
     if not level and len(worse) == 1:
         return (Strong(f"{best} is better than {worse[0]}"), f": its mean {response} is significantly {comparative}.")
@@ -189,16 +210,29 @@ def _who(analysis: Analysis) -> Text:
     )
 
 
+def other_budgets(analysis: Analysis) -> bool:
+    """Whether algorithms were scored at different budgets, and the model takes no notice."""
+    return analysis.budgets.differ and analysis.budgets.role == "none"
+
+
+def _ranges(analysis: Analysis) -> str:
+    return joined(f"{name} {low} to {high}" for name, (low, high) in analysis.budgets.ranges.items())
+
+
 def _by_how_much(analysis: Analysis) -> tuple[Text, ...]:
-    if len(_estimable(analysis)) < 2:
+    ranked = comparable(analysis)
+    if len(ranked) < 2:
         return ()
     best, worse, level = _best_split(analysis)
-    who = "" if len(analysis.separation.levels) == 2 else "the runner-up, "
-    second = _estimable(analysis)[1]
+    second = ranked[1]
+    who = "" if len(ranked) == 2 else "the runner-up, "
     comma = "," if who else ""
     text = f"Its estimated lead over {who}{second}{comma} is {_lead(analysis, best, second)}"
     if worse and level:
         text += f"; over {worse[0]}, the first that it clearly beats, it is {_lead(analysis, best, worse[0])}"
+    others = [level for level in analysis.separation.levels if level not in ranked]
+    if others:
+        text += f". The data do not identify how {joined(others)} compare{'s' * (len(others) == 1)} with these"
     return ((f"{text}.",),)
 
 
@@ -221,23 +255,41 @@ def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float
 
 
 def _how_sure(analysis: Analysis) -> Text:
-    family = family_text(analysis)
-    noun, size = sample_noun(analysis), sample_size(analysis)
+    sure, sample = error_text(analysis), analysis.sample
     if n_benchmarks(analysis) < 2:
         scope = (
             "this one benchmark only" if analysis.runs.benchmark else "these runs only (no benchmark column was given)"
         )
-        return (f"This holds for {scope} and says nothing about others; {family}.",)
-    if not generalises(analysis):
+        return (f"This holds for {scope} and says nothing about others; {sure}.",)
+    if not sample.varies:
         return (
-            f"This holds for exactly these {counted(size, noun)}: the model does not allow for algorithms doing better "
-            f"on some benchmarks than on others, so it says nothing about new ones; {family}.",
+            f"This is about exactly these {counted(sample.size, sample.noun)}: the model does not allow for algorithms "
+            f"doing better on some benchmarks than on others, so it says nothing about new ones; {sure}.",
         )
     few = n_benchmarks(analysis) < FEW_BENCHMARKS
     caution = f" With only {n_benchmarks(analysis)} benchmarks it can hardly be carried over to others." if few else ""
     return (
-        f"This is about the average over {noun}s like the {size:,} studied here, not about each of them; "
-        f"{family}.{caution}",
+        f"This is about the average over {sample.noun}s like the {sample.size:,} studied here, not about each of them; "
+        f"{sure}.{caution}",
+    )
+
+
+def error_text(analysis: Analysis) -> str:
+    """What the error rate is held for, or why it is not."""
+    missing = analysis.missing
+    if not missing.terms:
+        held = family_text(analysis)
+        return held.replace("is held at", "is nominally") if rests_on_rows(analysis) else held
+    alpha, terms = f"{100 * analysis.alpha:.3g} %", joined(missing.terms)
+    if not missing.coarsest:
+        return (
+            f"the model lacks {terms}, so it counts correlated rows as independent: its p-values can be too small, and "
+            f"the {alpha} for false differences are not guaranteed"
+        )
+    what = "instances of one benchmark" if analysis.sample.noun == "instance" else "correlated rows"
+    return (
+        f"the model lacks {terms}, so its p-values count {what} as independent and are too small: the chance of "
+        f"false differences is not held at {alpha}"
     )
 
 
@@ -253,29 +305,119 @@ def family_text(analysis: Analysis) -> str:
     return f"the chance of any false difference among all pairs is held at {alpha}"
 
 
-def _reservation(analysis: Analysis) -> tuple[Text, ...]:
-    ratio = analysis.check.scale_ratio
-    if n_benchmarks(analysis) > 1 and ratio > SCALE_RATIO:
-        text: Text = (
-            Strong("Mind the scale"),
-            f": scores scatter {format_number(ratio, 2)} times as much on one benchmark as on another, so the average "
-            f"is dominated by the noisiest benchmarks{_seldom_first(analysis)} (see Limitations).",
+def _reservations(analysis: Analysis) -> list[Text]:
+    texts = [*_uneven_budgets(analysis), *_on_rows(analysis), *_reversal(analysis)]
+    if n_benchmarks(analysis) > 1 and analysis.check.scale_ratio > SCALE_RATIO:
+        texts.append(_scales(analysis))
+    elif any(finding.severity == "warning" for finding in analysis.check.findings):
+        texts.append(("The checks of the table found something that can change the conclusion (see Data and checks).",))
+    return texts
+
+
+def _uneven_budgets(analysis: Analysis) -> list[Text]:
+    """Runs at different budgets, where the first sentence has not said so."""
+    use = analysis.budgets
+    if use.shared or use.role != "none" or other_budgets(analysis):
+        return []
+    text = (
+        f": runs were scored at different budgets ({use.n:,} distinct values), and the model has no term for the "
+        "budget, so a difference between algorithms may be one between budgets."
+    )
+    return [(Strong("Mind the budgets"), text)]
+
+
+def _on_rows(analysis: Analysis) -> list[Text]:
+    check = cautious(analysis)
+    if check is None:
+        return []
+    _, worse, _ = _best_split(analysis)
+    beaten = check.beaten(analysis.alpha)
+    lost = [name for name in worse if name not in beaten]
+    if lost:
+        verdict = f"does not confirm that {check.leader} is better than {joined(lost)}"
+    elif worse:
+        verdict = f"confirms that {check.leader} is better than {joined(worse)}"
+    elif beaten:
+        verdict = f"finds {check.leader} better than {joined(beaten)}, which the model does not: claim no difference"
+    else:
+        verdict = f"finds no algorithm worse than {check.leader} either"
+    return [
+        (
+            Strong("Mind the number of benchmarks"),
+            f": the change of advantages between the {n_benchmarks(analysis)} benchmarks is estimated as zero, so the "
+            f"test rests on the {finer_units(analysis)} instead of on the number of benchmarks and tends to be too "
+            f"optimistic; a cautious check over benchmark means {verdict}.",
         )
-        return (text,)
-    if any(finding.severity == "warning" for finding in analysis.check.findings):
-        return (("The checks of the table found something that can change the conclusion (see Data and checks).",),)
-    return ()
+    ]
+
+
+def finer_units(analysis: Analysis) -> str:
+    """What a test rests on, if advantages do not change between benchmarks: instances, or rows."""
+    return "instances" if any(c.kind == "interaction" and c.share > ZERO for c in analysis.components) else "rows"
+
+
+def cautious(analysis: Analysis) -> CautiousCheck | None:
+    """The t-tests over benchmark means, where the model rests on rows although benchmarks are few."""
+    if analysis.effects is None or not rests_on_rows(analysis) or len(comparable(analysis)) < 2:
+        return None
+    return cautious_check(analysis.effects, comparable(analysis)[0])
+
+
+def _reversal(analysis: Analysis) -> list[Text]:
+    """One sentence where no algorithm is first at every level of a metafeature."""
+    by = analysis.effects.wins_by if analysis.effects is not None else {}
+    for column, by_level in by.items():
+        firsts = {level: _firsts(wins) for level, wins in by_level.items()}
+        if not 2 <= len(firsts) <= MOST_LEVELS or set.intersection(*map(set, firsts.values())):
+            continue
+        parts = [f"{joined(names)} with {column} = {level}" for level, names in firsts.items()]
+        text = f": the best observed mean belongs most often to {joined(parts, most=MOST_LEVELS)}."
+        return [(Strong(f"The winner depends on {column}"), text)]
+    return []
+
+
+def _firsts(wins: dict[str, int]) -> list[str]:
+    return [name for name, count in wins.items() if count == max(wins.values())]
+
+
+def _scales(analysis: Analysis) -> Text:
+    ratio = format_number(analysis.check.scale_ratio, 2)
+    known = "; ".join(filter(None, (largest_text(analysis), _seldom_first(analysis))))
+    clauses = f": {known}" if known else ""
+    return (
+        Strong("Mind the scale"),
+        f": scores scatter {ratio} times as much on one benchmark as on another, so few benchmarks may dominate the "
+        f"average (see Limitations){clauses}.",
+    )
+
+
+def largest_text(analysis: Analysis) -> str:
+    """How much of the squared deviations the benchmarks with the largest ones hold."""
+    effects = analysis.effects
+    if effects is None:
+        return ""
+    table = effects.to_frame()
+    squares = (table["effect"] ** 2).groupby(table["benchmark"].map(effects.benchmark_of)).sum()
+    top = max(1, round(len(squares) / 10))
+    if not squares.sum() > 0:
+        return ""
+    share = percent(float(squares.nlargest(top).sum() / squares.sum()))
+    which = "the one" if top == 1 else f"the {top}"
+    return (
+        f"{which} with the largest deviations, of {len(squares)}, hold{'s' * (top == 1)} {share} of the sum of "
+        "squared deviations"
+    )
 
 
 def _seldom_first(analysis: Analysis) -> str:
     """Say so where the best average does not belong to the one who wins most often."""
-    effects, levels = analysis.effects, _estimable(analysis)
+    effects, levels = analysis.effects, comparable(analysis)
     if effects is None or len(levels) < 2 or effects.wins[levels[0]] == max(effects.wins.values()):
         return ""
     often = max(effects.wins, key=effects.wins.__getitem__)
     return (
-        f": {levels[0]} has the best observed mean on {effects.wins[levels[0]]} of the {effects.n_instances} "
-        f"{sample_noun(analysis)}s only, {often} on {effects.wins[often]}"
+        f"{levels[0]} has the best observed mean on {effects.wins[levels[0]]} of the {effects.n_instances} "
+        f"{unit_noun(analysis)}s only, {often} on {effects.wins[often]}"
     )
 
 
@@ -285,16 +427,16 @@ def _seldom_first(analysis: Analysis) -> str:
 def joint_sentence(analysis: Analysis) -> str:
     """The F-test in words."""
     test = analysis.joint
-    if not math.isfinite(test.pvalue):
+    if test is None or not math.isfinite(test.p_value):
         return "The joint test is not possible: fewer than two means are estimable."
     den = "∞" if math.isinf(test.df_den) else f"{test.df_den:.1f}"
-    verdict = "are not all equal" if test.pvalue < analysis.alpha else "may all be equal"
+    verdict = "are not all equal" if test.p_value < analysis.alpha else "may all be equal"
     text = (
-        f"Do the algorithms differ at all? F({test.df_num}, {den}) = {test.statistic:.2f}, {p_text(test.pvalue)}: "
-        f"by this test the {test.n_means} means {verdict}."
+        f"Do the algorithms differ at all? F({test.df_num}, {den}) = {test.f_ratio:.2f}, {p_text(test.p_value)}: "
+        f"by this test the {test.df_num + 1} means {verdict}."
     )
     any_pair = bool(analysis.separation.significant.to_numpy().any())
-    if any_pair != (test.pvalue < analysis.alpha):
+    if any_pair != (test.p_value < analysis.alpha):
         text += (
             " The pairwise tests disagree, which happens near the border, as they ask a different question: "
             "claims about pairs rest on the pairwise tests."
@@ -304,26 +446,38 @@ def joint_sentence(analysis: Analysis) -> str:
 
 def order_sentence(analysis: Analysis) -> str:
     """How reliably the best beats the runner-up on a single new benchmark; empty where that cannot be said."""
-    if len(_estimable(analysis)) < 2 or analysis.check.scale_ratio > SCALE_RATIO:
+    names = comparable(analysis)[:2]
+    if len(names) < 2 or analysis.check.scale_ratio > SCALE_RATIO or other_budgets(analysis):
         return ""  # one normal distribution does not describe differences on such different scales
-    best, second = (_raw_level(analysis, name) for name in _estimable(analysis)[:2])
+    best, second = (_raw_level(analysis, name) for name in names)
     sd = difference_sd(analysis.fit, analysis.runs, best, second)
-    names = _estimable(analysis)[:2]
     if not math.isfinite(sd):
         return ""
     gap, *_, se = advantage(analysis, *names)
-    write = writer(se)
+    write, noun = writer(se), _varying_noun(analysis)
     if sd <= 1e-4 * abs(gap):
         return (
-            f"The model finds no sign that the difference between {names[0]} and {names[1]} changes from "
-            f"{sample_noun(analysis)} to {sample_noun(analysis)}."
+            f"The change of the difference between {names[0]} and {names[1]} from {noun} to {noun} is estimated as "
+            "zero, which is no proof that there is none."
         )
-    share, noun = share_of_benchmarks(-gap, sd), sample_noun(analysis)
+    share = share_of_benchmarks(-gap, sd)
     return (
         f"From {noun} to {noun} the true difference between {names[0]} and {names[1]} is estimated to vary with a "
         f"standard deviation of {write(sd)} around its mean of {write(gap)}: taken at face value, {names[0]} would be "
         f"the better of the two on about {percent(share)} of such {noun}s."
     )
+
+
+def _varying_noun(analysis: Analysis) -> str:
+    """Instances, where some term lets advantages change between those of one benchmark too."""
+    runs, design = analysis.runs, analysis.fit.design
+    finer = any(
+        set(bar.groups) <= {runs.algorithm, *runs.instance}
+        and set(bar.groups) & set(runs.metafeatures)
+        and (runs.algorithm in bar.groups or len(term.names) > 1)
+        for term, bar in zip(design.random, design.parsed.bars, strict=True)
+    )
+    return "instance" if finer else "benchmark"
 
 
 def _raw_level(analysis: Analysis, name: str) -> object:
@@ -337,7 +491,7 @@ def winners_sentence(analysis: Analysis) -> str:
         return ""
     ranked = sorted(effects.wins.items(), key=lambda item: -item[1])
     winners = [(name, wins) for name, wins in ranked if wins]
-    noun = sample_noun(analysis)
+    noun = unit_noun(analysis)
     shared = sum(effects.wins.values()) > effects.n_instances
     if len(winners) == 1:
         return f"{winners[0][0]} has the best observed mean on all {counted(effects.n_instances, noun)}."
@@ -356,8 +510,8 @@ def _by_metafeature(effects: BenchmarkEffects) -> list[str]:
     """Winners apart for the levels of a metafeature, where they differ."""
     sentences = []
     for column, by_level in effects.wins_by.items():
-        first = {max(wins, key=wins.__getitem__) for wins in by_level.values()}
-        if not 2 <= len(by_level) <= MOST_LEVELS or len(first) == 1:
+        same = set.intersection(*(set(_firsts(wins)) for wins in by_level.values()))
+        if not 2 <= len(by_level) <= MOST_LEVELS or same:
             continue
         parts = []
         for level, wins in by_level.items():
@@ -379,5 +533,8 @@ def variation_sentences(analysis: Analysis) -> tuple[str, ...]:
 
 
 def adjustment_text(analysis: Analysis) -> str:
-    """The adjustment and the degrees of freedom by name."""
-    return f"{ADJUSTMENT_NAMES[analysis.pairs.adjust]} adjustment, {DDF_NAMES[analysis.pairs.ddf]} degrees of freedom"
+    """The adjustment and the degrees of freedom by name; a single pair is not adjusted."""
+    ddf = f"{DDF_NAMES[analysis.pairs.ddf]} degrees of freedom"
+    if len(analysis.separation.levels) == 2:
+        return ddf
+    return f"{ADJUSTMENT_NAMES[analysis.pairs.adjust]} adjustment, {ddf}"

@@ -139,7 +139,7 @@ def test_shares_of_variation_are_those_of_the_fit(three: Analysis, page: Page) -
 
 def test_the_joint_test_is_written_out(three: Analysis, page: Page) -> None:
     test = three.joint
-    assert f"F({test.df_num}, {test.df_den:.1f}) = {test.statistic:.2f}, p < 0.001" in page.text
+    assert f"F({test.df_num}, {test.df_den:.1f}) = {test.f_ratio:.2f}, p < 0.001" in page.text
 
 
 def test_methods_name_everything_that_was_done(three: Analysis, page: Page) -> None:

@@ -1,0 +1,130 @@
+"""The comparison that needs no model: one number per benchmark, t-tests with benchmarks - 1 degrees of freedom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
+from lmemtest.inference.reference import format_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest._table import ResultTable
+    from lmemtest.report.effects import BenchmarkEffects
+
+TITLE = "A cautious check over benchmark means"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CautiousCheck:
+    """Paired t-tests of one algorithm against each other over the means of the benchmarks.
+
+    Attributes
+    ----------
+    leader : str
+        The algorithm that is compared with each other one.
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    """
+
+    leader: str
+    table: pd.DataFrame
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per other algorithm.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``algorithm``, ``n_benchmarks`` (on which both ran), ``difference`` (leader - algorithm), ``se``, ``df``,
+            ``t_ratio``, ``p_value`` (Holm-adjusted; NaN with fewer than two benchmarks).
+        """
+        return self.table.copy()
+
+    def beaten(self, alpha: float) -> list[str]:
+        """Algorithms that differ from the leader at this level."""
+        return self.table["algorithm"][self.table["p_value"] < alpha].tolist()
+
+    def result_table(self) -> ResultTable:
+        """The tests as a table."""
+        from lmemtest._table import ResultTable, format_p
+
+        frame = self.to_frame()
+        frame.columns = ["compared with", "benchmarks", f"{self.leader} − other", "SE", "df", "t", "p"]
+        note = (
+            f"Paired t-tests of {self.leader} against each other algorithm, over one mean per benchmark and algorithm; "
+            "p-values adjusted by Holm's method."
+        )
+        return ResultTable(TITLE, frame, (note,), {"t": ".2f", "p": format_p})
+
+    def summary(self) -> str:
+        """The tests as text."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
+def cautious_check(effects: BenchmarkEffects, leader: str) -> CautiousCheck:
+    """Compare one algorithm with each other one over the means of the benchmarks.
+
+    Parameters
+    ----------
+    effects : BenchmarkEffects
+        Of `benchmark_effects`; holds the observed means.
+    leader : str
+        Name of the algorithm.
+
+    Returns
+    -------
+    CautiousCheck
+
+    Notes
+    -----
+    Differences are taken within instances, averaged to one number per benchmark, and tested against zero with one
+    degree of freedom less than benchmarks. This is valid whatever the variation within benchmarks, if differences are
+    about normal between them; with few benchmarks it finds large differences only.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.Runs({"tool": ["A", "B"] * 3, "task": list("uuvvww"), "loss": [1., 2, 3, 5, 4, 7]},
+    ...                score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> from lmemtest.report.effects import benchmark_effects
+    >>> check = cautious_check(benchmark_effects(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs), "A")
+    >>> check.to_frame()[["algorithm", "difference", "df", "t_ratio"]].round(3).to_dict("list")
+    {'algorithm': ['B'], 'difference': [-2.0], 'df': [2], 't_ratio': [-3.464]}
+    """
+    import pandas as pd
+
+    means = effects.to_frame()
+    means["algorithm"] = means["algorithm"].map(format_level)
+    wide = means.pivot(index="benchmark", columns="algorithm", values="mean")
+    benchmark = wide.index.map(effects.benchmark_of)
+    rows = []
+    for other in [name for name in effects.wins if name != leader]:
+        gaps = (wide[leader] - wide[other]).dropna()
+        per_benchmark = gaps.groupby(benchmark[wide.index.isin(gaps.index)]).mean().to_numpy()
+        rows.append((other, *_t_test(per_benchmark)))
+    columns = ["algorithm", "n_benchmarks", "difference", "se", "df", "t_ratio", "p_value"]
+    table = pd.DataFrame(rows, columns=columns)
+    table["p_value"] = adjust_raw(table["p_value"].to_numpy(dtype=float), "holm", len(table))
+    return CautiousCheck(leader=leader, table=table)
+
+
+def _t_test(gaps: np.ndarray) -> tuple[int, float, float, int, float, float]:
+    """Number, mean, standard error, degrees of freedom, t and p of differences."""
+    n = len(gaps)
+    mean = float(gaps.mean()) if n else float("nan")
+    if n < 2:
+        return n, mean, float("nan"), max(n - 1, 0), float("nan"), float("nan")
+    se = float(gaps.std(ddof=1) / np.sqrt(n))
+    t = mean / se if se > 0 else float(np.copysign(np.inf, mean)) if mean else 0.0
+    return n, mean, se, n - 1, t, float(two_sided_p(np.array([t]), np.array([float(n - 1)]))[0])

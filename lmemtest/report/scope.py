@@ -1,0 +1,266 @@
+"""What a fitted model takes for its sample, which terms it lacks, and how it treats budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from lmemtest._table import format_number
+from lmemtest.errors import LmemtestError
+from lmemtest.formula.bars import Bar, ParsedFormula, parse_formula
+from lmemtest.inference.reference import format_level
+from lmemtest.report.components import pair_variance
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+    from lmemtest.model import LmmFit
+
+ZERO = 1e-6  # of the residual variance: a variance below it was estimated as zero
+OUTSIDE = 0.1  # share of all rows at budgets that an algorithm never came to: beyond it, budgets differ
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What the error of the comparisons takes as independent.
+
+    Attributes
+    ----------
+    noun : {"benchmark", "instance"}
+        Instances, where advantages vary in the model between instances only.
+    size : int
+        How many there are.
+    varies : bool
+        Whether the model lets advantages of algorithms change between them.
+    variance : float
+        Of the difference of two algorithms between them; NaN where the residual has that role, or nothing has.
+    zero : bool
+        Whether this variance was estimated as zero.
+    """
+
+    noun: str
+    size: int
+    varies: bool
+    variance: float = float("nan")
+    zero: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Terms of the recommended model, with the algorithm in them, for which the fitted one has no counterpart.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        As in the formula, the coarsest first.
+    coarsest : bool
+        Whether the term is among them on which the comparisons rest; without it p-values are too small also in
+        balanced data.
+    """
+
+    terms: tuple[str, ...]
+    coarsest: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetUse:
+    """At which budgets algorithms were scored, and what the model makes of it.
+
+    Attributes
+    ----------
+    n : int
+        Distinct budgets; 1 without such a column.
+    role : {"factor", "covariate", "none"}
+        In the fixed part of the model.
+    regular : bool
+        Budgets come from a common grid.
+    shared : bool
+        Every run was scored at every budget.
+    differ : bool
+        Some algorithm never came to budgets at which many of the rows are.
+    ranges : dict of str to (str, str)
+        By algorithm: the smallest and the largest budget.
+    """
+
+    n: int
+    role: Literal["factor", "covariate", "none"]
+    regular: bool
+    shared: bool
+    differ: bool
+    ranges: dict[str, tuple[str, str]]
+
+
+def sample_of(fit: LmmFit, runs: Runs) -> Sample:
+    """The sample behind the comparisons of a fit.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4)
+    >>> for groups in ("benchmark:algorithm", "benchmark:prior:algorithm", "benchmark"):
+    ...     sample = sample_of(lt.fit_lmm(f"loss ~ algorithm + (1|{groups})", runs), runs)
+    ...     print(sample.noun, sample.size, sample.varies)
+    benchmark 20 True
+    instance 40 True
+    benchmark 20 False
+    """
+    if runs.benchmark is None:
+        return Sample(noun="benchmark", size=1, varies=False)
+    benchmarks = count_groups(runs, (runs.benchmark,))
+    for noun, columns in (("benchmark", (runs.benchmark,)), ("instance", tuple(runs.instance))):
+        size = count_groups(runs, columns)
+        variance = _variance_between(fit, runs, columns) if benchmarks > 1 else None
+        if variance is not None:
+            return Sample(noun=noun, size=size, varies=True, variance=variance, zero=variance < ZERO * fit.scale)
+    return Sample(noun="benchmark", size=benchmarks, varies=False)
+
+
+def _variance_between(fit: LmmFit, runs: Runs, columns: tuple[str, ...]) -> float | None:
+    """Variance of differences between groups of these columns; NaN if it is the residual, None if there is none."""
+    cells = (*columns, runs.algorithm)
+    if count_groups(runs, cells) >= runs.n_rows:
+        return float("nan")
+    found = [
+        _mean_variance(fit, runs, index)
+        for index, bar in enumerate(fit.design.parsed.bars)
+        if _same_groups(runs, bar.groups, cells) or _same_groups(runs, bar.groups, columns)
+    ]
+    known = [variance for variance in found if variance is not None]
+    return sum(known) if known else None
+
+
+def _mean_variance(fit: LmmFit, runs: Runs, index: int) -> float | None:
+    """What one term adds to the variance of differences from the first algorithm, averaged over the others."""
+    first, *others = runs.levels(runs.algorithm)
+    parts = [pair_variance(fit, runs, index, first, other) for other in others]
+    known = [part for part in parts if part is not None]
+    return float(np.mean(known)) if known else None
+
+
+def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
+    """Terms of the recommended formula that the fit lacks, as far as they contain the algorithm.
+
+    Parameters
+    ----------
+    fit : LmmFit
+    runs : Runs
+    recommended : str
+        The formula of `recommend`, which has only terms that the design identifies.
+
+    Returns
+    -------
+    Missing
+
+    Notes
+    -----
+    A term has a counterpart in a random intercept with the same groups, in slopes of the algorithm over its other
+    columns, or in a fixed effect of its columns. Terms without the algorithm may be left out: that costs
+    sensitivity, not validity.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    >>> fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs)
+    >>> missing_terms(fit, runs, lt.recommend(runs).formula)
+    Missing(terms=('(1 | benchmark:algorithm)',), coarsest=True)
+    """
+    wanted = [bar for bar in parse_formula(recommended).bars if runs.algorithm in bar.groups]
+    lacking = [bar for bar in wanted if not _has_counterpart(fit, runs, bar)]
+    return Missing(terms=tuple(bar.text for bar in lacking), coarsest=bool(lacking) and lacking[0] is wanted[0])
+
+
+def _has_counterpart(fit: LmmFit, runs: Runs, wanted: Bar) -> bool:
+    others = tuple(name for name in wanted.groups if name != runs.algorithm)
+    for index, (term, bar) in enumerate(zip(fit.design.random, fit.design.parsed.bars, strict=True)):
+        if "Intercept" in term.names and _same_groups(runs, bar.groups, wanted.groups):
+            return True
+        if _same_groups(runs, bar.groups, others) and _mean_variance(fit, runs, index) is not None:
+            return True
+    return any(set(wanted.groups) <= columns for columns in _fixed_factors(fit))
+
+
+def _fixed_factors(fit: LmmFit) -> list[set[str]]:
+    """Columns of each fixed term whose columns are all categorical."""
+    found = []
+    for label, _ in fit.design.terms:
+        columns = _columns_of(label)
+        if columns and columns <= set(fit.design.factors):
+            found.append(columns)
+    return found
+
+
+def _columns_of(label: str) -> set[str]:
+    try:
+        parsed: ParsedFormula = parse_formula(f"y ~ {label}")
+    except LmemtestError:  # a label that is no formula, such as that of the intercept
+        return set()
+    return set(parsed.columns)
+
+
+def _same_groups(runs: Runs, left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether two sets of columns make the same groups of rows."""
+    if set(left) == set(right):
+        return True
+    if not left or not right:
+        return False
+    size = count_groups(runs, left)
+    return size == count_groups(runs, right) == count_groups(runs, (*left, *right))
+
+
+def count_groups(runs: Runs, columns: Sequence[str]) -> int:
+    """Distinct combinations of some columns.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> count_groups(lt.datasets.load_hpo_runs(), ("benchmark", "prior"))
+    40
+    """
+    return len(runs.frame.lazy().select(list(dict.fromkeys(columns))).unique().collect())
+
+
+def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
+    """How budgets are spread over algorithms, and their role in a fit.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(prior="good")
+    >>> use = budget_use(lt.fit_lmm(lt.recommend(runs).formula, runs), runs)
+    >>> (use.n, use.role, use.shared, use.differ)
+    (10, 'none', True, False)
+    """
+    if runs.budget is None:
+        return BudgetUse(n=1, role="none", regular=True, shared=True, differ=False, ranges={})
+    from lmemtest.data.points import collect_points
+
+    points = collect_points(runs)
+    n, k = len(points.budgets), len(points.algorithms)
+    rows = np.zeros((k, n))
+    np.add.at(rows, (points.algorithm, points.budget), points.n)
+    ends = [(int(there[0]), int(there[-1])) for there in map(np.flatnonzero, rows)]
+    share = rows.sum(axis=0) / rows.sum()
+    outside = max(max(share[:low].sum(), share[high + 1 :].sum()) for low, high in ends)
+    names = [format_level(name) for name in points.algorithms]
+    written = [_written(value) for value in points.budgets]
+    return BudgetUse(
+        n=n,
+        role=_role(fit, runs.budget),
+        regular=points.regular,
+        shared=len(points.n) == n * len(np.unique(points.run)),
+        differ=len(set(ends)) > 1 if points.regular else bool(outside > OUTSIDE),
+        ranges={name: (written[low], written[high]) for name, (low, high) in zip(names, ends, strict=True)},
+    )
+
+
+def _written(budget: Any) -> str:
+    return format_number(budget, 4) if isinstance(budget, float) else format_level(budget)
+
+
+def _role(fit: LmmFit, budget: Any) -> Literal["factor", "covariate", "none"]:
+    if budget in fit.design.factors:
+        return "factor"
+    return "covariate" if budget in fit.design.numeric else "none"
