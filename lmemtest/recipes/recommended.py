@@ -180,13 +180,12 @@ def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candida
 
 
 def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
-    terms = [
-        ModelTerm(text=quote_name(runs.algorithm), meaning="the mean of each algorithm, which is what is compared")
-    ]
+    algorithm = _as_factor(runs, runs.algorithm)
+    terms = [ModelTerm(text=algorithm, meaning="the mean of each algorithm, which is what is compared")]
     if not _generalises(runs):
         terms += [
             ModelTerm(
-                text=f"{quote_name(name)} + {quote_name(runs.algorithm)}:{quote_name(name)}",
+                text=f"{_as_factor(runs, name)} + {algorithm}:{_as_factor(runs, name)}",
                 meaning=f"each level of {name} has its own means; algorithms are compared by their average over levels",
             )
             for name in runs.metafeatures
@@ -194,6 +193,12 @@ def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
         ]
     budget, notes = _budget(runs)
     return [*terms, *budget], notes
+
+
+def _as_factor(runs: Runs, column: str) -> str:
+    """The column in formula syntax; numbers that are names (1, 2, 3) must not become a slope."""
+    numeric = runs.frame.collect_schema()[column].is_numeric()
+    return f"C({quote_name(column)})" if numeric else quote_name(column)
 
 
 def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:

@@ -63,8 +63,17 @@ def test_one_benchmark_is_said_to_be_one_benchmark():
 
 def test_metafeatures_of_one_benchmark_are_fixed_not_a_sample():
     got = recommend(runs_of(table(benchmarks=1, budgets=1, priors=2), metafeatures=["prior"]))
-    assert got.formula == "loss ~ algorithm + prior + algorithm:prior + (1 | task:prior:seed)"
+    assert got.formula == "loss ~ algorithm + C(prior) + algorithm:C(prior) + (1 | task:prior:seed)"
     assert "says nothing about others" in got.notes[0]
+
+
+def test_numbers_as_names_of_algorithms_are_no_slope():
+    frame = table(budgets=1)
+    frame["algorithm"] = frame["algorithm"].str[1:].astype(int)
+    runs = runs_of(frame)
+    fit = lt.fit_lmm(recommend(runs).formula, runs)
+    assert recommend(runs).formula.startswith("loss ~ C(algorithm) + ")
+    assert len(lt.emmeans(fit, "algorithm").to_frame()) == 3
 
 
 def test_uneven_budgets_get_a_mean_each():

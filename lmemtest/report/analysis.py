@@ -1,0 +1,393 @@
+"""`analyze`: a table of runs -> everything that a report says about it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.data.runs import Runs
+from lmemtest.errors import ArgumentError, FormulaError
+from lmemtest.inference.contrasts import PairsResult, pairs
+from lmemtest.inference.grid import DDF_METHODS, EmmeansResult, emmeans
+from lmemtest.inference.separation import Separation, separation
+from lmemtest.recipes.recommended import Recommendation, recommend
+from lmemtest.report.components import Component, variance_components
+from lmemtest.report.effects import BenchmarkEffects, benchmark_effects
+from lmemtest.report.joint import JointTest, joint_test
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.data.checks import RunsCheck
+    from lmemtest.model import LmmFit
+    from lmemtest.report.document import Document
+
+Progress = Callable[[str], None]
+
+SUFFIXES = (".html", ".htm")
+ADJUSTMENTS = ("tukey", "holm", "sidak", "bonferroni", "fdr", "none")
+_PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Analysis:
+    """A whole analysis of a table of runs; made by `analyze`.
+
+    Attributes
+    ----------
+    runs : Runs
+        The table and its roles.
+    check : RunsCheck
+        What was found in it.
+    recommendation : Recommendation
+        The model that the design calls for.
+    formula : str
+        The model that was fitted.
+    own_formula : bool
+        Whether the user chose it.
+    fit : LmmFit
+        Fitted by REML.
+    means : EmmeansResult
+        Marginal means of the algorithms, intervals at 1 - `alpha`.
+    joint : JointTest
+        Whether the algorithms differ at all.
+    pairs : PairsResult
+        All pairwise differences, intervals at 1 - `alpha`.
+    separation : Separation
+        The decisions at `alpha`, from which text, tables and figures are made.
+    effects : BenchmarkEffects or None
+        Deviations on each benchmark; None without a benchmark.
+    components : tuple of Component
+        Where the variation comes from.
+    alpha : float
+        Chance of any false difference that the adjustment allows for.
+    versions : dict of str to str
+        Of lmemtest, Python and the packages behind the numbers.
+    call : str
+        What was called.
+    timings : dict of str to float
+        Seconds per step.
+    """
+
+    runs: Runs
+    check: RunsCheck
+    recommendation: Recommendation
+    formula: str
+    own_formula: bool
+    fit: LmmFit
+    means: EmmeansResult
+    joint: JointTest
+    pairs: PairsResult
+    separation: Separation
+    effects: BenchmarkEffects | None
+    components: tuple[Component, ...]
+    alpha: float
+    versions: dict[str, str]
+    call: str
+    timings: dict[str, float] = field(repr=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per algorithm, best first.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``algorithm``, ``emmean``, ``se``, ``df``, ``ci_low``, ``ci_high``, ``letters`` (algorithms that share one
+            do not differ significantly) and ``worse_than_best`` (significantly worse than the first).
+        """
+        import pandas as pd
+
+        means = self.means.to_frame().set_index(pd.Index(self.means.labels()))
+        levels = list(self.separation.levels)
+        frame = means.loc[levels, ["emmean", "se", "df", "ci_low", "ci_high"]].reset_index(drop=True)
+        frame.insert(0, "algorithm", levels)
+        frame["letters"] = [self.separation.letters[level] for level in levels]
+        frame["worse_than_best"] = self.separation.significant.loc[levels[0], levels].to_numpy()
+        return frame
+
+    def headline(self) -> str:
+        """The answer in a few sentences, as plain text."""
+        from lmemtest.report.document import plain
+        from lmemtest.report.wording import headline
+
+        return " ".join(plain(sentence) for sentence in headline(self))
+
+    def document(self, *, progress: Progress | None = None) -> Document:
+        """The report as a document, with its figures drawn."""
+        from lmemtest.report.sections import build_document
+
+        return build_document(self, progress=progress or _quiet)
+
+    def summary(self) -> str:
+        """The answer, the means and the differences as text."""
+        parts = [self.headline(), self.separation.summary(), self.pairs.result_table().to_text()]
+        return "\n\n".join(parts)
+
+    def to_html(self, *, progress: Progress | None = None) -> str:
+        """The report as one self-contained HTML page."""
+        from lmemtest.report.html import render_html
+
+        return render_html(self.document(progress=progress))
+
+    def to_text(self, *, progress: Progress | None = None) -> str:
+        """The report as plain text, without its figures."""
+        from lmemtest.report.text import render_text
+
+        return render_text(self.document(progress=progress))
+
+    def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Path:
+        """Write the report.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.html``; its folder must exist. A file that is there is replaced, by a complete one only.
+        progress : callable, optional
+            Called with the name of each step.
+
+        Returns
+        -------
+        Path
+            Where it is now, absolute.
+
+        Raises
+        ------
+        ArgumentError
+            If the suffix is not .html, the folder does not exist or the path is a folder.
+        """
+        target = check_report_path(path)
+        _write_atomically(target, self.to_html(progress=progress))
+        return target
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        from lmemtest.report.html import render_fragment
+        from lmemtest.report.wording import headline
+
+        return render_fragment(headline(self), (self.separation.result_table(), self.pairs.result_table()))
+
+
+def analyze(
+    runs: Runs,
+    *,
+    formula: str | None = None,
+    alpha: float = 0.05,
+    adjust: str = "tukey",
+    ddf: str = "satterthwaite",
+    progress: Progress | None = None,
+) -> Analysis:
+    """Compare the algorithms of a table of runs, from the checks to the decisions.
+
+    Parameters
+    ----------
+    runs : Runs
+        The table and the roles of its columns.
+    formula : str, optional
+        A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
+    alpha : float in (0, 1), default 0.05
+        Significance level of the decisions, for the whole family of pairs.
+    adjust : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
+        Adjustment for the number of pairs.
+    ddf : {"satterthwaite", "residual", "asymptotic"}
+        Degrees of freedom.
+    progress : callable, optional
+        Called with the name of each step.
+
+    Returns
+    -------
+    Analysis
+        ``summary()``, ``to_frame()``, ``to_html()``, ``save("report.html")``, and every result as an attribute.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument breaks its rule.
+    FormulaError
+        If the formula lacks the algorithm, or models something else than the score.
+    DataError
+        If the scores are not complete; ``runs.check()`` says where.
+
+    Notes
+    -----
+    The model is fitted by REML; the question whether the algorithms differ at all is answered by an F-test, the pairs
+    by t-tests from the same fit. See the methods section of the report.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> analysis = lt.analyze(lt.datasets.load_hpo_runs().filter(budget=4, prior="good"))
+    >>> analysis.to_frame()[["algorithm", "letters"]].head(2).to_dict("list")["algorithm"][0] in analysis.headline()
+    True
+    """
+    if not isinstance(runs, Runs):
+        raise ArgumentError(
+            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
+            "analyze(Runs(table, score=..., direction=..., algorithm=..., benchmark=...))."
+        )
+    alpha = check_fraction(alpha, "alpha")
+    check_choice(adjust, "adjust", ADJUSTMENTS)
+    check_choice(ddf, "ddf", DDF_METHODS)
+    clock = _Clock(progress or _quiet)
+    runs = _with_named_algorithms(runs)
+    with clock("checking the table"):
+        check = runs.check()
+    with clock("choosing the model"):
+        recommendation = recommend(runs)
+        chosen = formula if formula is not None else recommendation.formula
+        _check_formula(chosen, runs)
+    with clock("fitting the model"):
+        fit = _fitted(chosen, runs)
+    with clock("comparing the algorithms"):
+        means = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha)
+        differences = pairs(means, adjust=adjust)
+        decisions = separation(differences, alpha=alpha, direction=runs.direction)
+        joint = joint_test(means)
+    with clock("looking at each benchmark"):
+        effects = benchmark_effects(fit, runs, level=1.0 - alpha)
+        components = variance_components(fit, runs)
+    return Analysis(
+        runs=runs,
+        check=check,
+        recommendation=recommendation,
+        formula=chosen,
+        own_formula=formula is not None,
+        fit=fit,
+        means=means,
+        joint=joint,
+        pairs=differences,
+        separation=decisions,
+        effects=effects,
+        components=components,
+        alpha=alpha,
+        versions=_versions(),
+        call=_call(runs, formula, alpha, adjust, ddf),
+        timings=clock.seconds,
+    )
+
+
+def check_report_path(path: str | os.PathLike[str]) -> Path:
+    """The absolute path of a report that can be written there.
+
+    Examples
+    --------
+    >>> check_report_path("report.txt")
+    Traceback (most recent call last):
+    lmemtest.errors.ArgumentError: path must end in .html or .htm, got 'report.txt'. Write 'report.html'.
+    """
+    target = Path(path).expanduser()
+    if target.suffix.lower() not in SUFFIXES:
+        example = str(target.with_suffix(".html")) if target.name else "report.html"
+        raise ArgumentError(f"path must end in .html or .htm, got {str(path)!r}. Write {example!r}.")
+    if target.is_dir():
+        raise ArgumentError(f"path must be a file, but {str(path)!r} is a folder. Add a file name.")
+    if not target.parent.is_dir():
+        raise ArgumentError(
+            f"path must be in a folder that exists, but {str(target.parent)!r} does not. Create it first."
+        )
+    return Path(os.path.abspath(target))
+
+
+def _write_atomically(target: Path, text: str) -> None:
+    """Write beside the target, then take its name, so that a reader never meets half a file."""
+    target = target.resolve()  # through a link, not over it
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(name, _mode(target))
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The permissions of the file that is replaced, or those of a new one."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _with_named_algorithms(runs: Runs) -> Runs:
+    """Algorithms called 1, 2, 3 as names: a formula would take the numbers for a covariate."""
+    import narwhals as nw
+
+    column = nw.col(runs.algorithm)
+    if not runs.frame.collect_schema()[runs.algorithm].is_numeric():
+        return runs
+    return Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
+
+
+def _fitted(formula: str, runs: Runs) -> LmmFit:
+    """The fit; what would be a warning is in its notes, and the report shows those."""
+    import warnings
+
+    from lmemtest.errors import ConvergenceWarning
+    from lmemtest.model import fit_lmm
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit_lmm(formula, runs)
+
+
+def _check_formula(formula: str, runs: Runs) -> None:
+    from lmemtest.formula.bars import parse_formula
+
+    parsed = parse_formula(formula)
+    if parsed.response != runs.score:
+        raise FormulaError(
+            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"{runs.score!r} on the left, or give the runs another score."
+        )
+    parsed.check_columns(runs.columns)
+    if runs.algorithm not in {name.value for name in parsed.terms.columns()}:
+        raise FormulaError(
+            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
+            f"got {formula!r}. Write for instance {recommend(runs).formula!r}."
+        )
+
+
+def _versions() -> dict[str, str]:
+    package = importlib.import_module("lmemtest")
+    found = {"lmemtest": str(package.__version__), "Python": platform.python_version()}
+    return {**found, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
+
+
+def _call(runs: Runs, formula: str | None, alpha: float, adjust: str, ddf: str) -> str:
+    roles = ", ".join(f"{name}={value!r}" for name, value in runs.roles().items() if value not in (None, ()))
+    given = [f"formula={formula!r}"] if formula is not None else []
+    options = ", ".join([*given, f"alpha={alpha!r}", f"adjust={adjust!r}", f"ddf={ddf!r}"])
+    return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {options})"
+
+
+def _quiet(_: str) -> None:
+    """No progress is shown."""
+
+
+class _Clock:
+    """Seconds per step, announced as it starts."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[Any]:
+        self.progress(step)
+        start = time.perf_counter()
+        yield
+        self.seconds[step] = time.perf_counter() - start

@@ -1,0 +1,364 @@
+"""The model, the methods paragraph, the limitations and how to do it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lmemtest._table import ResultTable, format_number
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.report import wording
+from lmemtest.report.document import (
+    Block,
+    Bullets,
+    Callout,
+    Code,
+    CodeBlock,
+    Fold,
+    Link,
+    Section,
+    Strong,
+    TableBlock,
+    Text,
+    paragraph,
+)
+
+if TYPE_CHECKING:
+    from lmemtest.report.analysis import Analysis
+
+REFERENCES: dict[str, tuple[str, str]] = {
+    "bates": (
+        "Bates, Mächler, Bolker & Walker (2015). Fitting linear mixed-effects models using lme4. Journal of "
+        "Statistical Software 67(1), 1-48.",
+        "10.18637/jss.v067.i01",
+    ),
+    "lmertest": (
+        "Kuznetsova, Brockhoff & Christensen (2017). lmerTest package: tests in linear mixed effects models. Journal "
+        "of Statistical Software 82(13), 1-26.",
+        "10.18637/jss.v082.i13",
+    ),
+    "searle": (
+        "Searle, Speed & Milliken (1980). Population marginal means in the linear model: an alternative to least "
+        "squares means. The American Statistician 34, 216-221.",
+        "10.1080/00031305.1980.10483031",
+    ),
+    "kramer": (
+        "Kramer (1956). Extension of multiple range tests to group means with unequal numbers of replications. "
+        "Biometrics 12, 307-310.",
+        "10.2307/3001469",
+    ),
+    "piepho": (
+        "Piepho (2004). An algorithm for a letter-based representation of all-pairwise comparisons. Journal of "
+        "Computational and Graphical Statistics 13, 456-466.",
+        "10.1198/1061860043515",
+    ),
+    "barr": (
+        "Barr, Levy, Scheepers & Tily (2013). Random effects structure for confirmatory hypothesis testing: keep it "
+        "maximal. Journal of Memory and Language 68, 255-278.",
+        "10.1016/j.jml.2012.11.001",
+    ),
+    "holm": (
+        "Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, "
+        "65-70.",
+        "",
+    ),
+    "fdr": (
+        "Benjamini & Hochberg (1995). Controlling the false discovery rate. Journal of the Royal Statistical Society B "
+        "57, 289-300.",
+        "10.1111/j.2517-6161.1995.tb02031.x",
+    ),
+}
+
+
+# ---------------------------------------------------------------------------------------------------- the model
+
+
+def model_section(analysis: Analysis) -> Section:
+    """Which model, what each term assumes, and what could not be in it."""
+    recommended = analysis.recommendation
+    blocks: list[Block] = [CodeBlock(analysis.formula)]
+    if analysis.own_formula:
+        blocks.append(
+            paragraph(
+                "This model was given by the user. For these data lmemtest would have taken ",
+                Code(recommended.formula),
+                ". Its terms, with what each assumes:",
+            )
+        )
+    else:
+        blocks.append(paragraph(_why(analysis)))
+    blocks.append(TableBlock(_terms(analysis)))
+    if recommended.left_out:
+        blocks.append(paragraph("Left out, because this design cannot identify them:"))
+        blocks.append(Bullets(tuple((text,) for text in recommended.left_out)))
+    if recommended.notes:
+        blocks.append(Callout("note", "Scope", (Bullets(tuple((text,) for text in recommended.notes)),)))
+    return Section("model", "The model, and why", tuple(blocks))
+
+
+def _why(analysis: Analysis) -> str:
+    parts = ["algorithms are compared"]
+    if wording.n_benchmarks(analysis) > 1:
+        parts.append(f"{wording.sample_noun(analysis)}s are a sample of those that one could have used")
+    if any(component.kind == "run" for component in analysis.components):
+        parts.append("the scores of one run belong together")
+    text = f"The model follows from the design: {wording.joined(parts)}."
+    if len(parts) == 1:
+        return text
+    return (
+        f"{text} Leaving such a term out makes rows count as independent evidence that are not, and finds differences "
+        "that are not there."
+    )
+
+
+def _terms(analysis: Analysis) -> ResultTable:
+    frame = analysis.recommendation.to_frame()
+    title = "Recommended terms" if analysis.own_formula else "Terms and what they assume"
+    return ResultTable(title, frame)
+
+
+def diagnostics_section(analysis: Analysis) -> Section:
+    """What is known about the fit itself."""
+    fit, optim = analysis.fit, analysis.fit.optim
+    state = "The fit converged." if fit.converged else "The fit did not converge: treat every number with suspicion."
+    items: list[Text] = [
+        (
+            Strong(state),
+            f" Certificate: {optim.message}; {wording.counted(optim.evaluations, 'evaluation')} of the likelihood; a "
+            f"further Newton step would change the deviance by {optim.decrement:.1g}.",
+        ),
+        (
+            Strong("The fit is singular." if fit.is_singular else "The fit is not singular."),
+            " Some variance is estimated as zero (or a correlation as one): the term stays in the model and costs "
+            "nothing, and the data show no sign of this kind of variation."
+            if fit.is_singular
+            else " All variances are estimated away from zero.",
+        ),
+        (
+            f"REML log-likelihood {fit.llf:.4f}, {fit.n_params} parameters, {wording.counted(fit.nobs, 'row')} in "
+            f"{wording.counted(len(fit.cells.n), 'cell')}.",
+        ),
+        (
+            "Not checked here: the distribution of residuals and random effects. The estimates and tests of means are "
+            "robust to moderate departures from normality when benchmarks are many, less so when they are few.",
+        ),
+    ]
+    blocks: list[Block] = [Bullets(tuple(items))]
+    if fit.notes:
+        blocks.append(Fold("Notes of the fit", (Bullets(tuple((note,) for note in fit.notes)),)))
+    return Section("diagnostics", "Diagnostics of the fit", tuple(blocks))
+
+
+# -------------------------------------------------------------------------------------------------- the methods
+
+
+def methods_section(analysis: Analysis) -> Section:
+    """A paragraph to be copied into a paper."""
+    references: tuple[Text, ...] = tuple(_reference(key) for key in _cited(analysis))
+    return Section(
+        "methods",
+        "Methods paragraph",
+        (
+            paragraph("Ready for a paper; adapt the names."),
+            *methods_paragraphs(analysis),
+            Bullets(references),
+        ),
+    )
+
+
+def methods_paragraphs(analysis: Analysis) -> tuple[Block, ...]:
+    """What was done, in the words of a methods section."""
+    fit, em, runs = analysis.fit, analysis.means, analysis.runs
+    size = _size(analysis)
+    return (
+        paragraph(
+            f"We compared {len(runs.algorithms)} algorithms by {em.response} "
+            f"({'lower' if runs.direction == 'minimize' else 'higher'} is better) on {size}. We fitted the linear "
+            "mixed model ",
+            Code(analysis.formula),
+            f" by restricted maximum likelihood (Bates et al. 2015) to n = {fit.nobs:,} scores"
+            + _random_text(analysis)
+            + f". Algorithms were compared by their estimated marginal means (Searle et al. 1980)"
+            f"{_averaged(analysis)}. The hypothesis of equal means was tested by an F-test, and all "
+            f"{wording.counted(len(analysis.pairs.to_frame()), 'pairwise difference')} by t-tests, {_ddf(analysis)}"
+            f"{_adjusted(analysis)}. Differences with an adjusted p-value below {analysis.alpha:g} are called "
+            f"significant; groups of algorithms without significant differences are the maximal cliques of the "
+            f"not-significant pairs (Piepho 2004). Intervals are at the {100 * (1 - analysis.alpha):.4g} % level. "
+            f"Computations used lmemtest {analysis.versions['lmemtest']} under Python {analysis.versions['Python']}.",
+        ),
+    )
+
+
+def _size(analysis: Analysis) -> str:
+    runs = analysis.runs
+    parts = [wording.counted(wording.n_benchmarks(analysis), "benchmark")] if runs.benchmark else []
+    parts += [f"{name} ({len(runs.levels(name))} levels)" for name in runs.metafeatures]
+    parts += [wording.counted(len(runs.levels(runs.seed)), "seed")] if runs.seed else []
+    parts += [wording.counted(len(runs.levels(runs.budget)), "budget")] if runs.budget else []
+    return " x ".join(parts) or wording.counted(analysis.fit.nobs, "score")
+
+
+def _random_text(analysis: Analysis) -> str:
+    groups = [f"{term.group} ({len(term.levels):,} levels)" for term in analysis.fit.design.random]
+    if not groups:
+        return ""
+    source = "" if analysis.own_formula else "; these follow from the design (Barr et al. 2013)"
+    return f", with random effects of {wording.joined(groups, most=99)}{source}"
+
+
+def _averaged(analysis: Analysis) -> str:
+    over = [*analysis.means.averaged_over, *analysis.means.covariates]
+    return f", averaged over {wording.joined(over, most=99)}" if over else ""
+
+
+def _ddf(analysis: Analysis) -> str:
+    return {
+        "satterthwaite": "with Satterthwaite degrees of freedom (Kuznetsova et al. 2017)",
+        "residual": "with residual degrees of freedom",
+        "asymptotic": "with the normal approximation",
+    }[analysis.pairs.ddf]
+
+
+def _adjusted(analysis: Analysis) -> str:
+    adjust = analysis.pairs.adjust
+    if len(analysis.separation.levels) == 2:
+        return ""
+    if adjust == "none":
+        return ", without adjustment for their number"
+    source = {"tukey": " (Tukey-Kramer, Kramer 1956)", "holm": " (Holm 1979)", "fdr": " (Benjamini & Hochberg 1995)"}
+    return f", p-values adjusted by the {ADJUSTMENT_NAMES[adjust]} method{source.get(adjust, '')}"
+
+
+def _cited(analysis: Analysis) -> list[str]:
+    keys = ["bates", "searle"]
+    keys += ["lmertest"] if analysis.pairs.ddf == "satterthwaite" else []
+    if len(analysis.separation.levels) > 2:
+        keys += [{"tukey": "kramer"}.get(analysis.pairs.adjust, analysis.pairs.adjust)]
+    keys += ["piepho"] + (["barr"] if analysis.fit.design.random and not analysis.own_formula else [])
+    return [key for key in keys if key in REFERENCES]
+
+
+def _reference(key: str) -> Text:
+    text, doi = REFERENCES[key]
+    return (text, " ", Link(f"doi:{doi}", f"https://doi.org/{doi}")) if doi else (text,)
+
+
+# ---------------------------------------------------------------------------------------------- the limitations
+
+
+def limitations_section(analysis: Analysis) -> Section:
+    """What these data cannot say."""
+    items = [item for item in (_scope(analysis), _few(analysis), _scale(analysis), *_design(analysis)) if item]
+    return Section("limitations", "Limitations", (Bullets(tuple(items)),))
+
+
+def _scope(analysis: Analysis) -> Text:
+    noun, size = wording.sample_noun(analysis), wording.sample_size(analysis)
+    if wording.n_benchmarks(analysis) < 2:
+        where = "one benchmark" if analysis.runs.benchmark else "runs without a benchmark column"
+        return (
+            Strong("No generalisation over benchmarks."),
+            f" The data hold {where}: how algorithms compare elsewhere cannot be estimated, however many seeds there "
+            "are. More benchmarks are the only remedy.",
+        )
+    if not wording.generalises(analysis):
+        return (
+            Strong("No generalisation over benchmarks."),
+            " The fitted model has no term for advantages that change from benchmark to benchmark, so its p-values "
+            f"speak about these {size} {noun}s only and are far too small for a statement about new ones.",
+        )
+    return (
+        Strong("What the average is over."),
+        f" The comparison is about {noun}s like these {size:,}. It carries over to others only as far as these were "
+        "chosen like a random sample of them; collections that share data sets or models count for less than their "
+        "number.",
+    )
+
+
+def _few(analysis: Analysis) -> Text | None:
+    benchmarks = wording.n_benchmarks(analysis)
+    if not 2 <= benchmarks < wording.FEW_BENCHMARKS:
+        return None
+    return (
+        Strong(f"Only {benchmarks} benchmarks."),
+        " The variation between benchmarks is estimated from very few of them: intervals are wide, degrees of freedom "
+        "approximate, and a difference that is not significant here is no evidence of equality.",
+    )
+
+
+def _scale(analysis: Analysis) -> Text | None:
+    ratio = analysis.check.scale_ratio
+    if not (wording.n_benchmarks(analysis) > 1 and ratio > wording.SCALE_RATIO):
+        return None
+    return (
+        Strong("Scores are on different scales."),
+        f" The scatter of the scores differs {format_number(ratio, 3)}-fold between benchmarks, and this model gives "
+        f"every row the same residual variance and averages raw {analysis.means.response}. An average on the raw scale "
+        "says what happens to the sum of the scores: the benchmarks with the largest spread decide it, and consistent "
+        "small advantages elsewhere are drowned. Standard errors are averages too: too small for the noisy benchmarks, "
+        "too large for the quiet ones. If each benchmark should count the same, analyse a normalised score (such as "
+        "normalised regret) or a log score, and see whether the ranking stands.",
+    )
+
+
+def _design(analysis: Analysis) -> list[Text]:
+    runs, kinds = analysis.runs, {finding.kind for finding in analysis.check.findings}
+    items: list[Text] = []
+    if runs.metafeatures:
+        items.append(
+            (
+                Strong("Instances."),
+                f" Every combination of {wording.joined((*runs.instance,), most=9)} counts as an instance of its own. "
+                "As far as an algorithm does alike on the instances of one benchmark, they are not independent: the "
+                f"effective sample is then closer to {wording.n_benchmarks(analysis):,} than to "
+                f"{wording.sample_size(analysis):,}, and intervals are too narrow. Advantages that depend on "
+                f"{wording.joined(runs.metafeatures)} are averaged here; they are a question of their own.",
+            )
+        )
+    if runs.seed is None:
+        items.append(
+            (
+                Strong("No seeds."),
+                " Without a seed column rows are taken as independent of each other; repeated scores of one run would "
+                "be counted as separate evidence.",
+            )
+        )
+    elif "unpaired_seeds" in kinds:
+        items.append(
+            (
+                Strong("Unpaired seeds."),
+                " Not all algorithms ran with the same seeds, so their comparison within a benchmark is between "
+                "different runs: valid, if what is missing is missing by chance, but less sensitive.",
+            )
+        )
+    if runs.budget is not None and len(runs.levels(runs.budget)) > 1:
+        items.append(
+            (
+                Strong("Budgets."),
+                f" Scores at {wording.counted(len(runs.levels(runs.budget)), 'budget')} are averaged with equal weight "
+                "for each row, so this compares whole curves, not final results. An algorithm that is slow at first "
+                "and best at the end is not rewarded; filter the runs to one budget to compare there.",
+            )
+        )
+    items.append(
+        (
+            Strong("Statistical significance is not importance."),
+            " Look at the size of the differences and their intervals, and decide which size matters in practice.",
+        )
+    )
+    return items
+
+
+# --------------------------------------------------------------------------------------------------- once again
+
+
+def reproduction_section(analysis: Analysis) -> Section:
+    """Versions and the exact call."""
+    import pandas as pd
+
+    versions = pd.DataFrame(list(analysis.versions.items()), columns=["package", "version"])
+    blocks: tuple[Block, ...] = (
+        CodeBlock(analysis.call),
+        paragraph("The result is a function of the table and this call: no random numbers are drawn."),
+        TableBlock(ResultTable("Versions", versions)),
+    )
+    return Section("reproduction", "How to reproduce this", blocks)

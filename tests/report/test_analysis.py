@@ -1,0 +1,309 @@
+"""`analyze`: what it computes, refuses and saves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, FormulaError, UnknownColumnError
+from lmemtest.report import wording
+from lmemtest.report.analysis import Analysis, analyze, check_report_path
+from lmemtest.report.sections import _plotted
+
+Make = Callable[..., Any]
+
+
+def test_it_is_the_sum_of_its_parts(three: Analysis) -> None:
+    fit = lt.fit_lmm(lt.recommend(three.runs).formula, three.runs)
+    em = lt.emmeans(fit, "tool")
+    pairs = lt.pairs(em)
+    assert three.fit.llf == approx(fit.llf)
+    pd.testing.assert_frame_equal(three.means.to_frame(), em.to_frame())
+    pd.testing.assert_frame_equal(three.pairs.to_frame(), pairs.to_frame())
+    assert three.separation.letters == lt.separation(pairs).letters
+    assert not three.own_formula
+
+
+def test_the_frame_has_one_row_per_algorithm_best_first(three: Analysis) -> None:
+    frame = three.to_frame()
+    assert list(frame["algorithm"]) == ["A", "B", "C"]
+    columns = ["algorithm", "emmean", "se", "df", "ci_low", "ci_high", "letters", "worse_than_best"]
+    assert list(frame.columns) == columns
+    assert list(frame["worse_than_best"]) == [False, True, True]
+
+
+def test_direction_decides_who_is_best(table: Make, as_runs: Make) -> None:
+    low, high = (analyze(as_runs(table(), direction=d)) for d in ("minimize", "maximize"))
+    assert low.headline().startswith("A is the best of the 3 algorithms: its mean loss is the lowest and differs ")
+    assert high.headline().startswith("C is the best of the 3 algorithms: its mean loss is the highest and differs ")
+    assert wording.advantage(low, "A", "B")[0] == approx(wording.advantage(high, "B", "A")[0])
+    assert wording.advantage(low, "A", "B")[0] > 0
+
+
+def test_the_headline_says_the_numbers_of_the_pairs(three: Analysis) -> None:
+    row = three.pairs.to_frame().query("left == 'A' and right == 'B'").iloc[0]
+    lead = f"is {-row['estimate']:.2f} (95 % CI {-row['ci_high']:.2f} to {-row['ci_low']:.2f}, p < 0.001)."
+    assert f"Its estimated lead over the runner-up, B, {lead}" in three.headline()
+
+
+@pytest.mark.parametrize(
+    ("shift", "start"),
+    [
+        (1.0, "A is better than B: its mean loss is significantly lower. Its estimated lead over B is "),
+        (0.0, "A and B cannot be told apart: A has the lower mean loss, but the difference is not significant. "),
+    ],
+)
+def test_two_algorithms_read_naturally(shift: float, start: str, table: Make, as_runs: Make) -> None:
+    frame = table(("A", "B"))
+    gap = frame.groupby("tool")["loss"].mean().diff().iloc[-1]
+    frame.loc[frame["tool"] == "B", "loss"] += shift + 0.01 - gap
+    analysis = analyze(as_runs(frame))
+    assert analysis.headline().startswith(start)
+    assert "all pairs" not in analysis.headline()
+
+
+def test_a_best_that_is_not_alone(table: Make, as_runs: Make) -> None:
+    frame = table()
+    frame.loc[frame["tool"] == "B", "loss"] -= 1.0
+    text = analyze(as_runs(frame)).headline()
+    first = text.split(":")[0].removesuffix(" has the lowest mean loss")
+    other = {"A": "B", "B": "A"}[first]
+    assert f"it is significantly better than C, but cannot be told apart from {other}." in text
+    assert "; over C, the first that it clearly beats, it is " in text
+
+
+def test_one_benchmark_allows_no_generalisation(table: Make, as_runs: Make) -> None:
+    analysis = analyze(as_runs(table(benchmarks=("only",), seeds=8)))
+    assert "This holds for this one benchmark only and says nothing about others" in analysis.headline()
+    assert "No generalisation over benchmarks." in analysis.to_text()
+
+
+def test_few_benchmarks_are_said_to_be_few(table: Make, as_runs: Make) -> None:
+    analysis = analyze(as_runs(table(benchmarks=("x", "y", "z"))))
+    assert "With only 3 benchmarks it can hardly be carried over to others." in analysis.headline()
+    assert "Only 3 benchmarks." in analysis.to_text()
+
+
+def test_runs_without_a_benchmark_say_so(table: Make, as_runs: Make) -> None:
+    analysis = analyze(as_runs(table(benchmarks=("only",)), benchmark=None))
+    assert analysis.effects is None
+    assert "these runs only (no benchmark column was given)" in analysis.headline()
+    assert "nothing to compare between benchmarks" in analysis.to_text()
+
+
+def test_runs_without_seeds_and_single_rows_work(table: Make, as_runs: Make) -> None:
+    repeated = analyze(as_runs(table().drop(columns="seed"), seed=None))
+    assert "No seeds." in repeated.to_text()
+    single = analyze(as_runs(table(seeds=1).drop(columns="seed"), seed=None))
+    assert single.formula == "loss ~ tool + (1 | task)"
+    assert wording.generalises(single)  # the residual is what changes between benchmarks
+    assert "without intervals" in single.to_text()
+
+
+def test_budgets_are_named_as_a_limitation(table: Make, as_runs: Make) -> None:
+    frame = pd.concat([table().assign(budget=b, loss=lambda d, b=b: d["loss"] - b) for b in (1, 2, 3)])
+    text = analyze(as_runs(frame, budget="budget")).to_text()
+    assert "Scores at 3 budgets are averaged with equal weight" in text
+
+
+def test_a_model_without_the_interaction_is_said_not_to_generalise(table: Make, as_runs: Make) -> None:
+    analysis = analyze(as_runs(table()), formula="loss ~ tool + (1 | task)")
+    assert analysis.own_formula
+    assert "This holds for exactly these 8 benchmarks" in analysis.headline()
+    assert "far too small for a statement about new ones" in analysis.to_text().replace("\n  ", " ")
+
+
+def test_algorithms_that_are_numbers_are_names(table: Make, as_runs: Make) -> None:
+    analysis = analyze(as_runs(table((1, 2, 10))))
+    assert list(analysis.to_frame()["algorithm"]) == ["1", "2", "10"]
+
+
+def test_different_scales_are_a_reservation_in_the_headline(table: Make, as_runs: Make) -> None:
+    frame = table()
+    wild = frame["task"] == "task0"
+    frame.loc[wild, "loss"] = 5 + 40 * (frame.loc[wild, "loss"] - 5)
+    analysis = analyze(as_runs(frame))
+    assert "Mind the scale: scores scatter " in analysis.headline()
+    assert "Scores are on different scales." in analysis.to_text()
+    assert wording.order_sentence(analysis) == ""
+
+
+def test_effects_on_different_scales_are_drawn_in_units_of_their_scatter(table: Make, as_runs: Make) -> None:
+    frame = table()
+    wild = frame["task"] == "task0"
+    frame.loc[wild, "loss"] = 40 * frame.loc[wild, "loss"]
+    analysis = analyze(as_runs(frame))
+    assert analysis.effects is not None
+    drawn = _plotted(analysis, analysis.effects).set_index(["benchmark", "algorithm"])
+    raw = analysis.effects.to_frame().set_index(["benchmark", "algorithm"])
+    scale = analysis.check.scales.set_index("benchmark")["residual_sd"]
+    for key in (("task0", "B"), ("task3", "A")):
+        assert drawn.loc[key, "effect"] == approx(raw.loc[key, "effect"] / scale[key[0]])
+        assert drawn.loc[key, "ci_low"] == approx(raw.loc[key, "ci_low"] / scale[key[0]])
+    assert "Deviations are in units of the scatter" in analysis.to_html()
+
+
+def test_means_that_cannot_be_estimated_do_not_stop_the_report(table: Make, as_runs: Make) -> None:
+    frame = table(("A", "B")).assign(kind=lambda d: d["seed"].map(lambda s: "even" if s % 2 == 0 else "odd"))
+    frame = frame[~((frame["tool"] == "B") & (frame["kind"] == "odd"))]
+    analysis = analyze(as_runs(frame), formula="loss ~ tool * kind + (1 | task)")
+    assert np.isnan(analysis.joint.pvalue)
+    assert analysis.headline().startswith("The algorithms cannot be compared")
+    assert "not possible" in analysis.to_text()
+
+
+def test_a_log_score_is_named(table: Make, as_runs: Make) -> None:
+    frame = table()
+    frame["loss"] = np.exp(frame["loss"] / 5)
+    analysis = analyze(as_runs(frame), formula="log(loss) ~ tool + (1 | task) + (1 | task:tool)")
+    assert "its mean log(loss) is the lowest" in analysis.headline()
+    logs = frame.assign(loss=np.log(frame["loss"])).groupby(["task", "tool"])["loss"].mean()
+    assert analysis.effects is not None
+    assert analysis.effects.to_frame()["mean"].to_numpy() == approx(logs.to_numpy())
+
+
+# ----------------------------------------------------------------------------------------------------- refusals
+
+
+def test_a_plain_table_is_refused(table: Make) -> None:
+    with pytest.raises(ArgumentError) as error:
+        analyze(table())
+    assert str(error.value) == (
+        "runs must be Runs, got DataFrame. Say what the columns mean: "
+        "analyze(Runs(table, score=..., direction=..., algorithm=..., benchmark=...))."
+    )
+
+
+@pytest.mark.parametrize(
+    ("formula", "error", "message"),
+    [
+        (
+            "seed ~ tool + (1 | task)",
+            FormulaError,
+            "formula models 'seed', but the score of these runs is 'loss'. Write 'loss' on the left, or give the runs "
+            "another score.",
+        ),
+        (
+            "loss ~ 1 + (1 | task)",
+            FormulaError,
+            "formula must have the algorithm 'tool' in its fixed part, because its means are compared; got "
+            "'loss ~ 1 + (1 | task)'. Write for instance 'loss ~ tool + (1 | task) + (1 | task:tool) + "
+            "(1 | task:seed)'.",
+        ),
+        (
+            "loss ~ tol + (1 | task)",
+            UnknownColumnError,
+            "formula uses 'tol' (position 8), not in data. Columns: tool, task, seed, loss. Did you mean 'tool'?\n"
+            "    loss ~ tol + (1 | task)\n           ^^^",
+        ),
+    ],
+)
+def test_formulas_that_do_not_fit_are_refused(
+    formula: str, error: type[Exception], message: str, three: Analysis
+) -> None:
+    with pytest.raises(error) as caught:
+        analyze(three.runs, formula=formula)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0.0}, {"alpha": 5}, {"adjust": "tuky"}, {"ddf": "kr"}])
+def test_options_are_checked(options: dict[str, Any], three: Analysis) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(options))):
+        analyze(three.runs, **options)
+
+
+def test_missing_scores_are_refused_with_their_count(table: Make, as_runs: Make) -> None:
+    frame = table()
+    frame.loc[3, "loss"] = np.nan
+    with pytest.raises(DataError, match="1 "):
+        analyze(as_runs(frame))
+
+
+# ------------------------------------------------------------------------------------------------------- saving
+
+
+def test_saving_writes_the_whole_report_and_nothing_else(three: Analysis, three_html: str, tmp_path: Path) -> None:
+    path = three.save(tmp_path / "out.html")
+    assert path == tmp_path / "out.html"
+    assert path.read_text(encoding="utf-8") == three_html
+    assert os.listdir(tmp_path) == ["out.html"]
+
+
+def test_a_report_that_fails_leaves_the_old_one(
+    three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.html"
+    path.write_text("old", encoding="utf-8")
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("lmemtest.report.analysis.os.replace", fail)
+    monkeypatch.setattr(Analysis, "to_html", lambda *_, **__: "new")
+    with pytest.raises(OSError, match="the disk is full"):
+        three.save(path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert os.listdir(tmp_path) == ["out.html"]
+
+
+def test_replacing_keeps_permissions_and_links(
+    three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Analysis, "to_html", lambda *_, **__: "new")
+    path, link = tmp_path / "out.html", tmp_path / "link.html"
+    path.write_text("old", encoding="utf-8")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    three.save(link)
+    assert (path.read_text(encoding="utf-8"), link.is_symlink()) == ("new", True)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_paths_are_checked(tmp_path: Path) -> None:
+    folder = tmp_path / "a.html"
+    folder.mkdir()
+    cases = {
+        "out.pdf": "path must end in .html or .htm, got 'out.pdf'. Write 'out.html'.",
+        "out": "path must end in .html or .htm, got 'out'. Write 'out.html'.",
+        str(folder): f"path must be a file, but {str(folder)!r} is a folder. Add a file name.",
+        "no/such/out.html": "path must be in a folder that exists, but 'no/such' does not. Create it first.",
+    }
+    for path, message in cases.items():
+        with pytest.raises(ArgumentError) as error:
+            check_report_path(path)
+        assert str(error.value) == message
+
+
+def test_progress_names_the_steps(table: Make, as_runs: Make) -> None:
+    steps: list[str] = []
+    analysis = analyze(as_runs(table()), progress=steps.append)
+    assert steps == list(analysis.timings)
+    analysis.document(progress=steps.append)
+    assert "drawing the critical-difference diagram" in steps
+
+
+def test_priorband_takes_a_few_seconds(data_dir: Path) -> None:
+    import time
+
+    runs = lt.read_runs(
+        data_dir / "priorband.parquet",
+        score="value",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=["prior"],
+    )
+    start = time.process_time()
+    html = analyze(runs).to_html()
+    assert time.process_time() - start < 8.0
+    assert "No algorithm can be called best" in html

@@ -1,0 +1,155 @@
+"""What each algorithm did on each benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.report.components import difference_sd, share_of_benchmarks, variance_components
+from lmemtest.report.effects import benchmark_effects, expected_means
+
+Make = Callable[..., Any]
+FORMULA = "loss ~ tool + (1 | task) + (1 | task:tool)"
+
+
+@pytest.fixture
+def effects_of(as_runs: Make) -> Make:
+    def effects(frame: pd.DataFrame, formula: str = FORMULA, **roles: object) -> Any:
+        runs = as_runs(frame, **roles)
+        return benchmark_effects(lt.fit_lmm(formula, runs), runs)
+
+    return effects
+
+
+def test_observed_deviations_are_those_of_the_means_of_the_runs(table: Make, effects_of: Make) -> None:
+    frame = table()
+    effects = effects_of(frame)
+    means = frame.groupby(["task", "tool"])["loss"].mean()
+    want = means - means.groupby("task").transform("mean")
+    got = effects.to_frame().set_index(["benchmark", "algorithm"])
+    assert got["mean"].to_numpy() == approx(means.to_numpy(), rel=1e-12)
+    assert got["effect"].to_numpy() == approx(want.to_numpy(), abs=1e-12)
+    assert effects.to_frame().groupby("benchmark")["effect"].sum().abs().max() < 1e-12
+
+
+def test_paired_intervals_are_those_of_the_deviations_within_seeds(table: Make, effects_of: Make) -> None:
+    from scipy.stats import t
+
+    frame = table()
+    effects = effects_of(frame)
+    assert (effects.replicates, effects.paired, effects.n_instances) == ("seed", 8, 8)
+    wide = frame[frame["task"] == "task3"].pivot(index="seed", columns="tool", values="loss")
+    deviations = wide.sub(wide.mean(axis=1), axis=0)["B"]
+    row = effects.to_frame().query("benchmark == 'task3' and algorithm == 'B'").iloc[0]
+    half = t.ppf(0.975, 3) * deviations.std(ddof=1) / 2.0
+    assert row["ci_high"] - row["ci_low"] == approx(2 * half, rel=1e-9)
+
+
+def test_two_unpaired_algorithms_get_welch_intervals(table: Make, effects_of: Make) -> None:
+    from scipy.stats import ttest_ind
+
+    frame = table(("A", "B"))
+    frame.loc[frame["tool"] == "B", "seed"] += 100
+    effects = effects_of(frame)
+    assert effects.paired == 0
+    here = frame[frame["task"] == "task1"]
+    test = ttest_ind(*(here[here["tool"] == name]["loss"] for name in "AB"), equal_var=False)
+    row = effects.to_frame().query("benchmark == 'task1' and algorithm == 'A'").iloc[0]
+    assert row["effect"] / row["se"] == approx(test.statistic, rel=1e-9)  # the deviation is half of the difference
+    assert row["df"] == approx(test.df, rel=1e-9)
+
+
+def test_a_run_counts_once_however_many_budgets_it_has(table: Make, effects_of: Make) -> None:
+    frame = table()
+    curves = pd.concat([frame.assign(budget=b, loss=frame["loss"] + b) for b in (-1, 0, 1)])
+    one = effects_of(frame).to_frame()
+    three = effects_of(curves, FORMULA + " + (1 | task:tool:seed)", budget="budget").to_frame()
+    columns = ["n_runs", "mean", "effect", "se", "df"]
+    pd.testing.assert_frame_equal(one[columns], three[columns], rtol=1e-9)
+
+
+def test_rows_are_replicates_where_there_are_no_seeds(table: Make, effects_of: Make) -> None:
+    frame = table()
+    effects = effects_of(frame.drop(columns="seed"), seed=None)
+    assert effects.replicates == "row"
+    assert effects.to_frame()["n_runs"].eq(4).all()
+    assert effects.to_frame()["se"].gt(0).all()
+
+
+def test_single_rows_have_no_intervals_and_a_note_says_so(table: Make, effects_of: Make) -> None:
+    effects = effects_of(table(seeds=1).drop(columns="seed"), "loss ~ tool + (1 | task)", seed=None)
+    assert effects.replicates is None
+    assert effects.to_frame()["ci_low"].isna().all()
+    assert effects.notes[0] == "Nothing is repeated within a benchmark, so the observed effects have no intervals."
+
+
+def test_shrunken_effects_lie_between_the_average_and_the_observed_ones(table: Make, effects_of: Make) -> None:
+    frame = table(spread=0.8)
+    effects = effects_of(frame).to_frame()
+    average = effects.groupby("algorithm")["effect"].transform("mean")
+    pull = (effects["shrunken"] - average) / (effects["effect"] - average)
+    assert pull.between(0.0, 1.0).all()
+    assert np.ptp(pull.to_numpy()) < 1e-6  # balanced: one factor of shrinkage
+
+
+def test_expected_means_are_the_predictions_of_the_fit(table: Make, as_runs: Make) -> None:
+    runs = as_runs(table())
+    fit = lt.fit_lmm(FORMULA, runs)
+    grid = pd.DataFrame({"tool": ["A", "B", "C"], "task": "task5"})
+    expected = expected_means(fit, ["A", "B", "C"], {"task": "task5"}, runs)
+    assert expected == approx(fit.predict(grid), rel=1e-10)
+
+
+def test_missing_algorithms_leave_no_row_and_a_note(table: Make, effects_of: Make) -> None:
+    frame = table()
+    effects = effects_of(frame[~((frame["tool"] == "C") & (frame["task"] == "task0"))])
+    assert len(effects.to_frame()) == 23
+    assert "On 1 of 8 benchmarks some algorithm is missing" in effects.notes[0]
+
+
+def test_wins_follow_the_direction_and_metafeatures_are_told_apart(table: Make, effects_of: Make) -> None:
+    low, high = (effects_of(table(spread=0.05), direction=d) for d in ("minimize", "maximize"))
+    assert low.wins == {"A": 8, "B": 0, "C": 0}
+    assert high.wins == {"A": 0, "B": 0, "C": 8}
+    frame = pd.concat(
+        [table(spread=0.05).assign(prior="good"), table(("C", "B", "A"), spread=0.05).assign(prior="bad")]
+    )
+    formula = "loss ~ tool + (1 | task:prior) + (1 | task:prior:tool)"
+    both = effects_of(frame, formula, metafeatures=("prior",))
+    assert both.wins_by == {"prior": {"bad": {"A": 0, "B": 0, "C": 8}, "good": {"A": 8, "B": 0, "C": 0}}}
+
+
+def test_runs_without_a_benchmark_have_no_effects(table: Make, effects_of: Make) -> None:
+    assert effects_of(table(), "loss ~ tool + (1 | seed)", benchmark=None) is None
+
+
+def test_shares_of_variance_add_up_and_the_residual_is_last(table: Make, as_runs: Make) -> None:
+    runs = as_runs(table())
+    fit = lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:seed)", runs)
+    parts = variance_components(fit, runs)
+    assert [part.kind for part in parts] == ["benchmark", "interaction", "seed", "residual"]
+    assert sum(part.share for part in parts) == approx(1.0)
+    assert parts[-1].variance == approx(fit.scale)
+    assert parts[0].variance == approx(fit.varcorr["variance"].iloc[0])
+
+
+def test_slopes_and_interactions_give_the_same_spread_of_differences_in_kind(table: Make, as_runs: Make) -> None:
+    runs = as_runs(table(("A", "B")))
+    interaction = lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool)", runs)
+    component = variance_components(interaction, runs)[1].variance
+    assert difference_sd(interaction, runs, "A", "B") == approx(np.sqrt(2 * component))
+    slopes = lt.fit_lmm("loss ~ tool + (1 + tool | task)", runs)
+    assert difference_sd(slopes, runs, "A", "B") == approx(np.sqrt(slopes.covariances[0][1, 1]))
+    assert np.isnan(difference_sd(lt.fit_lmm("loss ~ tool + (1 | task)", runs), runs, "A", "B"))
+
+
+def test_the_share_of_benchmarks_is_a_normal_probability() -> None:
+    assert share_of_benchmarks(0.0, 2.0) == 0.5
+    assert share_of_benchmarks(-1.959963984540054, 1.0) == approx(0.975)
+    assert (share_of_benchmarks(-1.0, 0.0), share_of_benchmarks(1.0, 0.0)) == (1.0, 0.0)

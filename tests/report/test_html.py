@@ -1,0 +1,307 @@
+"""The report as a page: its content, its safety, its shape."""
+
+from __future__ import annotations
+
+import base64
+import html
+import re
+from collections import Counter
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lmemtest._table import format_p
+from lmemtest.report.analysis import Analysis, analyze
+from lmemtest.report.document import Code, Document, FigureBlock, Fold, Link, Section, Strong, TableBlock, paragraph
+from lmemtest.report.html import render_fragment, render_html
+from lmemtest.report.text import render_text
+
+Make = Callable[..., Any]
+KNOWN_TAGS = set(
+    re.findall(
+        r"\w+",
+        "html head meta title style body header h1 h2 p main section nav ol ul li a div table caption thead tbody tr "
+        "th td figure img figcaption details summary pre code strong span footer",
+    )
+)
+VOID = {"meta", "img", "br", "hr", "link", "input"}
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements, attributes, the text of tables and of everything."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.problems: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.words: list[str] = []
+        self._rows: list[list[str]] = []
+        self._caption = ""
+        self.feed(source)
+        self.close()
+        self.problems += [f"<{tag}> is never closed" for tag in self.open]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "table":
+            self._rows, self._caption = [], ""
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> closes something else")
+        if tag == "table":
+            self.tables[self._caption.strip()] = self._rows
+
+    def handle_data(self, data: str) -> None:
+        if "style" in self.open:
+            return
+        self.words.append(data)
+        if "caption" in self.open:
+            self._caption += data
+        elif self._rows and self.open and self.open[-1] in ("td", "th"):
+            self._rows[-1][-1] += data
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+@pytest.fixture(scope="session")
+def page(three_html: str) -> Page:
+    return Page(three_html)
+
+
+# ------------------------------------------------------------------------------------------------------ content
+
+
+def test_the_answer_comes_first(three: Analysis, page: Page) -> None:
+    answer = " ".join(three.headline().split())
+    assert answer in page.text
+    assert page.text.index(answer) < page.text.index("Contents")
+
+
+def test_sections_are_in_order_and_linked(page: Page) -> None:
+    anchors = [attrs["id"] for tag, attrs in page.elements if tag == "section" and "id" in attrs]
+    expected = "data model means pairs ranking benchmarks variation diagnostics methods limitations reproduction"
+    assert anchors == expected.split()
+    links = [attrs["href"] for tag, attrs in page.elements if tag == "a" and (attrs["href"] or "").startswith("#")]
+    assert links == [f"#{anchor}" for anchor in anchors]
+
+
+def test_means_are_those_of_the_result(three: Analysis, page: Page) -> None:
+    rows = page.tables["Estimated marginal means of loss, best first"]
+    assert rows[0] == ["tool", "mean", "SE", "df", "95 % CI low", "95 % CI high", "letters"]
+    for row, want in zip(rows[1:], three.to_frame().to_dict("records"), strict=True):
+        assert row[0] == want["algorithm"]
+        numbers = [want[name] for name in ("emmean", "se", "df", "ci_low", "ci_high")]
+        assert [float(cell) for cell in row[1:6]] == pytest.approx(numbers, rel=0.06, abs=6e-4)
+        assert row[6] == want["letters"]
+
+
+def test_pairs_and_decisions_are_those_of_the_result(three: Analysis, page: Page) -> None:
+    rows = page.tables["Differences of the means of loss: first − second"]
+    for row, want in zip(rows[1:], three.pairs.to_frame().to_dict("records"), strict=True):
+        assert row[:2] == [want["left"], want["right"]]
+        assert float(row[2]) == pytest.approx(want["estimate"], abs=6e-4)
+        assert row[6] == format_p(want["p_value"])
+        assert row[9] == ("yes" if three.separation.significant.loc[want["left"], want["right"]] else "no")
+
+
+def test_the_formula_the_call_and_the_versions_are_there(three: Analysis, page: Page) -> None:
+    assert three.formula in page.text
+    assert three.call in page.text
+    for name, version in three.versions.items():
+        assert [name, version] in page.tables["Versions"]
+
+
+def test_the_terms_and_what_is_left_out_are_explained(three: Analysis, page: Page) -> None:
+    for term in three.recommendation.terms:
+        assert [term.text, term.meaning] in page.tables["Terms and what they assume"]
+    for text in (*three.recommendation.left_out, *three.recommendation.notes):
+        assert text in page.text
+
+
+def test_shares_of_variation_are_those_of_the_fit(three: Analysis, page: Page) -> None:
+    rows = page.tables["Variance components (REML)"][1:]
+    assert [row[-1] for row in rows] == [f"{component.share:.1%}" for component in three.components]
+
+
+def test_the_joint_test_is_written_out(three: Analysis, page: Page) -> None:
+    test = three.joint
+    assert f"F({test.df_num}, {test.df_den:.1f}) = {test.statistic:.2f}, p < 0.001" in page.text
+
+
+def test_methods_name_everything_that_was_done(three: Analysis, page: Page) -> None:
+    text = page.text[page.text.index("Ready for a paper") :]
+    for words in (
+        "restricted maximum likelihood (Bates et al. 2015)",
+        "n = 96 scores",
+        "Satterthwaite degrees of freedom",
+        "Tukey-Kramer",
+        "8 benchmarks x 4 seeds",
+        f"lmemtest {three.versions['lmemtest']}",
+        "doi:10.18637/jss.v067.i01",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    ("options", "present", "absent"),
+    [
+        ({"adjust": "holm"}, "adjusted by the Holm method (Holm 1979)", "Kramer"),
+        ({"adjust": "none"}, "without adjustment for their number", "Kramer"),
+        ({"adjust": "fdr"}, "(Benjamini & Hochberg 1995)", "Kramer"),
+        ({"ddf": "residual"}, "with residual degrees of freedom", "Satterthwaite"),
+    ],
+)
+def test_methods_follow_the_options(options: dict[str, str], present: str, absent: str, three: Analysis) -> None:
+    text = " ".join(analyze(three.runs, **options).to_text().split())  # type: ignore[arg-type]
+    assert present in text
+    assert absent not in text
+
+
+def test_findings_come_with_their_advice(table: Make, as_runs: Make) -> None:
+    frame = table()
+    frame = frame[~((frame["tool"] == "C") & (frame["task"] == "task0"))]
+    analysis = analyze(as_runs(frame))
+    page = Page(analysis.to_html())
+    assert analysis.check.problems
+    for finding in analysis.check.problems:
+        assert finding.message in page.text
+        assert finding.advice in page.text
+
+
+def test_one_decision_matrix_feeds_everything(table: Make, as_runs: Make) -> None:
+    analysis = analyze(as_runs(table(spread=2.0)))
+    page = Page(analysis.to_html())
+    count = int(np.triu(analysis.separation.significant.to_numpy()).sum())
+    rows = page.tables["Differences of the means of loss: first − second"][1:]
+    assert sum(row[-1] == "yes" for row in rows) == count
+    assert f"{count} of 3 differences" in page.text
+
+
+# ------------------------------------------------------------------------------------------------------- safety
+
+
+def test_nothing_is_loaded_and_nothing_runs(three_html: str, page: Page) -> None:
+    tags = Counter(tag for tag, _ in page.elements)
+    assert not tags.keys() & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    for tag, attrs in page.elements:
+        assert not [name for name in attrs if name.startswith("on")]
+        if "src" in attrs:
+            assert (attrs["src"] or "").startswith("data:image/svg+xml;base64,"), tag
+    style = re.search(r"<style>(.*?)</style>", three_html, re.DOTALL)
+    assert style is not None
+    assert "url(" not in style.group(1)
+    assert "@import" not in style.group(1)
+
+
+def test_names_cannot_become_markup_or_templates(nasty: Analysis, nasty_names: tuple[str, ...]) -> None:
+    source = nasty.to_html()
+    page = Page(source)
+    assert page.problems == []
+    assert "<script" not in source
+    assert "<b>" not in source
+    assert "49" not in page.tables["Columns and their roles"][2][2]
+    for name in nasty_names[:-1]:
+        assert name in page.text
+    assert "{{ config }}" in page.text
+    assert html.escape("to<ol>") in source
+    tags = {tag for tag, _ in page.elements}
+    assert tags <= KNOWN_TAGS
+
+
+def test_control_characters_do_not_reach_the_page(nasty: Analysis) -> None:
+    source = nasty.to_html()
+    allowed = {"\n", "\t", "\N{NO-BREAK SPACE}"}
+    assert {c for c in source if not c.isprintable()} <= allowed
+
+
+def test_figures_hold_no_text_of_the_data(nasty: Analysis) -> None:
+    for svg in figures(nasty.to_html()):
+        assert "script" not in svg
+        assert "alert" not in svg
+
+
+def test_blocks_escape_what_they_are_given() -> None:
+    evil = '<i>"&'
+    document = Document(
+        title=evil,
+        subtitle=evil,
+        lead=(paragraph(evil, Code(evil), Strong(evil), Link(evil, "https://example.org/?a=1&b=\"'")),),
+        sections=(Section("x", evil, (Fold(evil, (FigureBlock(b"<svg/>", "image/svg+xml", evil, (evil,)),)),)),),
+        generator=evil,
+    )
+    page = Page(render_html(document))
+    assert page.problems == []
+    assert "i" not in {tag for tag, _ in page.elements}
+    assert page.text.count(evil) == 12  # title, h1, subtitle, 4 in the lead, contents, h2, summary, caption, footer
+
+
+# -------------------------------------------------------------------------------------------------------- shape
+
+
+def figures(source: str) -> list[str]:
+    return [base64.b64decode(data).decode() for data in re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', source)]
+
+
+def test_the_page_is_well_formed_and_accessible(page: Page) -> None:
+    assert page.problems == []
+    assert sum(tag == "h1" for tag, _ in page.elements) == 1
+    images = [attrs for tag, attrs in page.elements if tag == "img"]
+    assert len(images) == 4
+    assert all(len(attrs["alt"] or "") > 20 for attrs in images)
+    assert page.elements[0] == ("html", {"lang": "en"})
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    assert all(attrs.get("scope") for tag, attrs in page.elements if tag == "th")
+
+
+def test_it_serves_phones_dark_rooms_and_printers(three_html: str) -> None:
+    for words in ("width=device-width", "prefers-color-scheme: dark", "@media print", "@media (max-width"):
+        assert words in three_html
+
+
+def test_the_same_analysis_gives_the_same_page(three: Analysis, three_html: str) -> None:
+    again = analyze(three.runs)
+    assert again.to_html() == three_html
+
+
+def test_twenty_algorithms_are_a_matrix_and_a_closed_table(many: Analysis) -> None:
+    source = many.to_html()
+    page = Page(source)
+    assert "Table of all 190 differences of 20 algorithms" in page.text
+    before = source[: source.index("Table of all 190 differences")]
+    assert before.rstrip().endswith("<summary>")
+    assert len(page.tables["Differences of the means of loss: first − second"]) == 191
+    assert len(source) < 3_000_000
+
+
+def test_a_fragment_for_notebooks_is_escaped(nasty: Analysis) -> None:
+    source = nasty._repr_html_()
+    assert "<script" not in source
+    assert Page(source).problems == []
+    assert render_fragment((), ()).strip() == "<p>\n</p>"
+
+
+def test_text_has_every_section_and_table(three: Analysis) -> None:
+    document = three.document()
+    text = render_text(document)
+    for section in document.sections:
+        assert f"\n{section.title}\n---" in text
+        for block in section.blocks:
+            if isinstance(block, TableBlock):
+                assert block.table.to_text() in text
+    assert "[Figure: Critical-difference diagram, best first: A, B, C." in text
+    assert three.summary().startswith(three.headline())

@@ -1,0 +1,209 @@
+"""The command line: what it prints where, what it writes, and with which exit code it stops."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest
+from lmemtest.cli import app
+
+ROLES = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task", "--seed", "rep"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with runs.csv, which is the current one."""
+    rng = np.random.default_rng(5)
+    rows = [
+        (tool, f"task{task}", rep, task + step + rng.normal(0.0, 0.2))
+        for task in range(7)
+        for step, tool in enumerate(["HB", "RS"])
+        for rep in range(3)
+    ]
+    pd.DataFrame(rows, columns=["tool", "task", "rep", "loss"]).to_csv(tmp_path / "runs.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Outcome:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    def call(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["lmemtest", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            app(list(arguments), prog_name="lmemtest")
+        captured = capsys.readouterr()
+        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
+
+    return call
+
+
+# ------------------------------------------------------------------------------------------------------- report
+
+
+def test_report_writes_the_page_and_prints_its_path_last(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", *ROLES, "-o", "out.html")
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "HB is better than RS: its mean loss is significantly lower."
+    assert lines[-1] == str(folder / "out.html")
+    page = (folder / "out.html").read_text(encoding="utf-8")
+    assert "lmemtest report runs.csv --score loss --direction minimize" in page
+    assert page.rstrip().endswith("</html>")
+
+
+def test_report_takes_formula_and_alpha(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", *ROLES, "--formula", "loss ~ tool + (1 | task)", "--alpha", "0.01")
+    assert outcome.code == 0
+    page = (folder / "lmemtest-report.html").read_text(encoding="utf-8")
+    assert "This model was given by the user" in page
+    assert "99 % CI low" in page
+
+
+def test_demo_needs_no_data(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("demo")
+    assert (outcome.code, outcome.err) == (0, "")
+    path = Path(outcome.out.splitlines()[-1])
+    assert path == folder / "lmemtest-demo.html"
+    assert path.stat().st_size > 100_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["report", "runs.csv"],
+            "error: --score, --direction and --algorithm must be given. Columns of runs.csv: tool, task, rep, loss.\n",
+        ),
+        (
+            ["report", "runs.csv", *ROLES[:-1], "reps"],
+            "error: seed names the column 'reps', which is not in the data. Columns: tool, task, rep, loss. "
+            "Did you mean 'rep'?\n",
+        ),
+        (
+            ["report", "run.csv", *ROLES],
+            "error: There is no file 'run.csv' in the folder '.'. Did you mean 'runs.csv'?\n",
+        ),
+        (
+            ["report", "runs.csv", *ROLES, "-o", "no/out.html"],
+            "error: path must be in a folder that exists, but 'no' does not. Create it first.\n",
+        ),
+        (
+            ["demo", "-o", "demo.pdf"],
+            "error: path must end in .html or .htm, got 'demo.pdf'. Write 'demo.html'.\n",
+        ),
+        (
+            ["report", "runs.csv", *ROLES, "--alpha", "5"],
+            "error: alpha must be a number between 0 and 1 (both excluded), got 5.0. Write 0.05?\n",
+        ),
+        (
+            ["fit", "runs.csv", "loss ~ tol + (1 | task)"],
+            "error: formula uses 'tol' (position 8), not in data. Columns: tool, task, rep, loss. "
+            "Did you mean 'tool'?\n    loss ~ tol + (1 | task)\n           ^^^\n",
+        ),
+    ],
+)
+def test_wrong_input_is_one_message_and_exit_code_two(  # type: ignore[no-untyped-def]
+    arguments: list[str], message: str, run, folder: Path
+) -> None:
+    outcome = run(*arguments)
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", message)
+    assert [path.name for path in folder.iterdir()] == ["runs.csv"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_wrong_options_are_explained(run) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", *ROLES[:2], "--direction", "down", "--algorithm", "tool")
+    assert outcome.code == 2
+    assert "--direction" in outcome.err
+    assert "minimize" in outcome.err
+    assert "Traceback" not in outcome.err
+
+
+def test_a_failed_report_leaves_the_old_one(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    (folder / "out.html").write_text("old", encoding="utf-8")
+    outcome = run("report", "runs.csv", *ROLES, "--formula", "loss ~ 1 + (1 | task)", "-o", "out.html")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: formula must have the algorithm 'tool' in its fixed part")
+    assert (folder / "out.html").read_text(encoding="utf-8") == "old"
+
+
+def test_a_folder_without_permission_is_an_error(  # type: ignore[no-untyped-def]
+    run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr("lmemtest.report.analysis.tempfile.mkstemp", refuse)
+    outcome = run("report", "runs.csv", *ROLES)
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"error: Permission denied: {str(folder)!r}\n")
+
+
+# --------------------------------------------------------------------------------------------------- check, fit
+
+
+@pytest.mark.usefixtures("folder")
+def test_check_prints_the_findings(run) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("check", "runs.csv", *ROLES)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == ("42 rows: 2 algorithms, 7 benchmarks, 3 seeds; complete and balanced.\nNo problems found.\n")
+
+
+def test_check_stops_with_one_where_a_fit_is_impossible(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    frame = pd.read_csv(folder / "runs.csv")
+    frame.loc[0, "loss"] = np.nan
+    frame.to_csv(folder / "runs.csv", index=False)
+    outcome = run("check", "runs.csv", *ROLES)
+    assert (outcome.code, outcome.err) == (1, "")
+    assert "ERROR" in outcome.out
+
+
+def test_fit_prints_both_tables(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("fit", "runs.csv", "loss ~ tool + (1 | task)", "--ml")
+    expected = lmemtest.fit_lmm("loss ~ tool + (1 | task)", pd.read_csv(folder / "runs.csv"), reml=False).summary()
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{expected}\n", "")
+
+
+# ---------------------------------------------------------------------------------------------------- as a whole
+
+
+def test_help_is_the_manual(run) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("--help")
+    assert outcome.code == 0
+    for command in ("report", "demo", "check", "fit"):
+        assert f"  {command} " in outcome.out
+        manual = run(command, "--help").out
+        assert "Example:\n    lmemtest " in manual
+        assert "\x1b" not in manual
+
+
+def test_python_m_is_the_same_and_help_is_quick() -> None:
+    package = str(Path(lmemtest.__file__).parent.parent)
+    program = f"import sys; sys.path.insert(0, {package!r}); from lmemtest.cli import main; sys.argv[1:] = ['--help']"
+    code = (
+        f"{program}\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
+        "print(sorted({'pandas', 'numpy', 'scipy', 'matplotlib', 'narwhals', 'jinja2'} & set(sys.modules)))"
+    )
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert time.perf_counter() - start < 5.0  # 0.2 s on a quiet machine; a shared one may be slow
+    env_free = subprocess.run(
+        [sys.executable, "-c", f"import sys, runpy; sys.path.insert(0, {package!r}); sys.argv[1:] = ['--version']; "
+         "runpy.run_module('lmemtest', run_name='__main__')"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )  # fmt: skip
+    assert env_free.stdout == f"lmemtest {lmemtest.__version__}\n"
