@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest._table import ResultTable
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_choice, check_columns, resolve_rng
+from lmemtest._validate import as_frame, check_choice, check_columns, check_positive_int, resolve_rng
 from lmemtest.data.cells import Cells, compress
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import Term
@@ -402,6 +402,12 @@ class LmmFit:
         LmmFit
             A new fit; this one is unchanged.
         """
+        start = self.theta if theta_start is None else np.asarray(theta_start, dtype=float)
+        if start.shape != (self.problem.n_theta,):
+            raise ArgumentError(
+                f"theta_start must have {self.problem.n_theta} elements, the covariance parameters of "
+                f"'{self.formula}' in the order of `fit.theta`; got the shape {start.shape}."
+            )
         return _fit(
             self.formula,
             self.design,
@@ -410,7 +416,7 @@ class LmmFit:
             weights=self.weights,
             dispersion=self.dispersion,
             reml=self.reml if reml is None else reml,
-            start=self.theta if theta_start is None else np.asarray(theta_start, dtype=float),
+            start=start,
             restarts=0 if cells is not None else None,
         )
 
@@ -541,6 +547,8 @@ def fit_lmm(
     >>> fit.params.round(4).to_dict()
     {'Intercept': 2.9, 'a[T.q]': 1.3}
     """
+    if restarts is not None:
+        check_positive_int(restarts, "restarts", minimum=0)
     parsed = parse_formula(formula)
     names = as_frame(data).collect_schema().names()
     parsed.check_columns(names)

@@ -145,6 +145,16 @@ def _check_size(y: Array) -> None:
         )
 
 
+def _check_offset(y: Array, spread: float, total_weight: float) -> None:
+    """Doubles have 16 digits: where the common level eats more than 10, too few are left for the differences."""
+    level = float(np.abs(y).max())
+    if 0 < np.sqrt(spread / total_weight) < 1e-10 * level:
+        raise DesignError(
+            f"the scores are about {level:.3g} and scatter by {np.sqrt(spread / total_weight):.3g} only, too little to "
+            "be told from rounding error. Subtract a constant from the score."
+        )
+
+
 def build_problem(
     terms: Sequence[Term],
     X: Array,
@@ -196,11 +206,13 @@ def build_problem(
     rest = y - Xk @ offset
     ss_within = float(weight @ ss)
     total = float(omega @ rest**2) + ss_within
-    if not total > 1e-20 * float(omega @ y**2 + ss_within):
+    spread = float(omega @ (y - np.average(y, weights=omega)) ** 2) + ss_within
+    if not total > max(1e-20 * spread, 1e-27 * float(omega @ y**2)):
         raise DesignError(
             "the fixed part explains the score exactly (its residuals are zero), so there is no variation to model. "
             "Check for a constant score, or for a column that is a copy of the score."
         )
+    _check_offset(y, spread, float(omega.sum()))
     y_scale = float(np.sqrt(total / n_rows))
     white = [th.whiten(term, omega) for term in terms]
     Xq = Q / root * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
