@@ -17,6 +17,7 @@ from lmemtest.data.cells import Cells, compress
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import Term
 from lmemtest.engine.ddf import Curvature, curvature
+from lmemtest.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.engine.optimize import Optimum, optimise
 from lmemtest.engine.problem import Problem, build_problem
 from lmemtest.engine.simulate import draw_cells
@@ -28,10 +29,12 @@ from lmemtest.formula.design import Design
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.inference.joint import FTestsResult
+
     Array = NDArray[np.float64]
 
-DdfMethod = Literal["satterthwaite", "residual", "asymptotic"]
-DDF_METHODS = ("satterthwaite", "residual", "asymptotic")
+DdfMethod = Literal["satterthwaite", "kenward-roger", "residual", "asymptotic"]
+DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 
 # A standard deviation below this share of the residual's, or a correlation closer to one, is singular (as in lme4).
 _SINGULAR = 1e-4
@@ -215,11 +218,15 @@ class LmmFit:
         values = L[:, self.problem.kept] @ self._fixed[0]
         return np.where(self.estimable(L), values, np.nan)
 
-    def cov(self, L: Array) -> Array:
-        """Covariance of ``L b``, ``(rows, rows)``; NaN rows and columns where not estimable."""
+    def cov(self, L: Array, method: DdfMethod = "satterthwaite") -> Array:
+        """Covariance of ``L b``, ``(rows, rows)``; NaN rows and columns where not estimable.
+
+        ``method="kenward-roger"`` gives the covariance adjusted for the estimation of the variances.
+        """
+        check_choice(method, "method", DDF_METHODS)
         L = np.atleast_2d(L)
         kept = L[:, self.problem.kept]
-        out = kept @ self._fixed[1] @ kept.T
+        out = kept @ (self.kenward_roger.adjusted if method == "kenward-roger" else self._fixed[1]) @ kept.T
         bad = ~self.estimable(L)
         out[bad, :] = np.nan
         out[:, bad] = np.nan
@@ -231,6 +238,18 @@ class LmmFit:
         with one_blas_thread():
             return curvature(self.problem, self.optim)
 
+    @cached_property
+    def kenward_roger(self) -> KenwardRoger:
+        """Kenward and Roger's adjusted covariance and degrees of freedom; of the REML refit of an ML fit."""
+        if self.dispersion is not None:
+            raise ArgumentError(
+                "ddf='kenward-roger' is for one residual variance, and this fit has one per level of "
+                f"'{self.dispersion}'. Use ddf='satterthwaite'."
+            )
+        fit = self if self.reml else self.refit(reml=True)
+        with one_blas_thread():
+            return kenward_roger(fit.problem, fit.optim)
+
     def df(self, L: Array, method: DdfMethod = "satterthwaite") -> Array:
         """Degrees of freedom of ``L b``.
 
@@ -238,8 +257,9 @@ class LmmFit:
         ----------
         L : (rows, p) float
             Over all columns of the design.
-        method : {"satterthwaite", "residual", "asymptotic"}
-            Satterthwaite's approximation, rows minus fixed effects, or infinity.
+        method : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+            Satterthwaite's approximation, Kenward and Roger's (which goes with ``cov(L, "kenward-roger")``; of the
+            REML refit if this fit is by maximum likelihood), rows minus fixed effects, or infinity.
 
         Returns
         -------
@@ -252,9 +272,23 @@ class LmmFit:
             values = np.full(len(L), np.inf)
         elif method == "residual":
             values = np.full(len(L), float(self.nobs - self.rank))
+        elif method == "kenward-roger":
+            values = self.kenward_roger.df(L[:, self.problem.kept])
         else:
             values = self.curvature.satterthwaite(L[:, self.problem.kept])
         return np.where(self.estimable(L), values, np.nan)
+
+    def anova(self, ddf: DdfMethod = "satterthwaite") -> FTestsResult:
+        """Type III F-tests of the fixed terms; see `lmemtest.inference.joint.anova`.
+
+        Parameters
+        ----------
+        ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+            Denominator degrees of freedom.
+        """
+        from lmemtest.inference.joint import anova
+
+        return anova(self, ddf=ddf)
 
     # -- random effects -----------------------------------------------------------------------------------------
 
@@ -393,7 +427,7 @@ class LmmFit:
         reml : bool, optional
             Likelihood; as in this fit by default.
         cells : Cells, optional
-            Cells with the same combinations, for instance from `simulate`.
+            Other scores, for instance from `simulate`; cells of other combinations get a design of their own.
         theta_start : (n_theta,) float, optional
             Where the search begins (user's scale); this fit's theta by default.
 
@@ -408,9 +442,10 @@ class LmmFit:
                 f"theta_start must have {self.problem.n_theta} elements, the covariance parameters of "
                 f"'{self.formula}' in the order of `fit.theta`; got the shape {start.shape}."
             )
+        same = cells is None or cells.frame is self.cells.frame
         return _fit(
             self.formula,
-            self.design,
+            self.design if cells is None or same else build_design(self.design.parsed, cells.frame, cells.n),
             self.cells if cells is None else cells,
             data=self.data,
             weights=self.weights,
@@ -422,17 +457,24 @@ class LmmFit:
 
     # -- words --------------------------------------------------------------------------------------------------
 
-    def to_frame(self) -> pd.DataFrame:
-        """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value`` (Satterthwaite)."""
+    def to_frame(self, ddf: DdfMethod = "satterthwaite") -> pd.DataFrame:
+        """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``.
+
+        Kenward-Roger shows the REML refit of a maximum-likelihood fit, with its adjusted standard errors.
+        """
         from scipy.special import stdtr
 
-        df = self.df(np.eye(len(self.params)), "satterthwaite")
-        t = self.params.to_numpy() / self.bse.to_numpy()
+        if ddf == "kenward-roger" and not self.reml:
+            return self.refit(reml=True).to_frame(ddf)
+        rows = np.eye(len(self.params))
+        df = self.df(rows, ddf)
+        se = np.sqrt(self.cov(rows, ddf).diagonal())
+        t = self.params.to_numpy() / se
         return pd.DataFrame(
             {
                 "term": list(self.design.x_names),
                 "estimate": self.params.to_numpy(),
-                "se": self.bse.to_numpy(),
+                "se": se,
                 "df": df,
                 "t_ratio": t,
                 "p_value": 2.0 * stdtr(df, -np.abs(t)),

@@ -9,7 +9,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.engine.blocks import Term
 from lmemtest.engine.problem import build_problem
-from lmemtest.errors import DesignError, NestingError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DesignError, NestingError, UnknownColumnError
 
 CASES = [pytest.param(i, m, id=f"{i}-{m}") for i in range(6) for m in ("ML", "REML")]
 
@@ -108,3 +108,9 @@ def test_glrt_of_equal_residual_variances(reference, reference_input):
     assert test.llf_alternative in (approx(want["ML"]["llf"], abs=1e-4), approx(want["REML"]["llf"], abs=1e-4))
     with pytest.raises(NestingError, match="no residual variances by 'benchmark'"):
         lt.glrt(alternative, lt.fit_lmm("y ~ algorithm + (1|benchmark) + (1|seed)", table))
+
+
+def test_kenward_roger_is_refused_where_it_is_not_defined(reference_input):
+    fit = lt.fit_lmm("y ~ algorithm + (1|benchmark)", reference_input("bench"), dispersion="benchmark")
+    with pytest.raises(ArgumentError, match="is for one residual variance"):
+        lt.emmeans(fit, "algorithm", ddf="kenward-roger")

@@ -425,39 +425,57 @@ def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, ar
     if dtype.is_numeric():
         return
     found = example_value(table, name)
-    if isinstance(found, str):
-        found, advice = _advice_on_text(table, name, found)
-    elif dtype == nw.Boolean:
+    values = _entries(table, name, found)
+    words = [entry for entry, (is_number, _) in values.items() if not is_number]
+    if isinstance(found, str) or (words and _reads_as_number(found)):
+        shown, advice = _advice_on_text(name, values, words)
+        raise DataError(_not_numeric(table, name, argument, shown, advice))
+    if dtype == nw.Boolean:
         advice = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
     elif found is None:
         advice = "All its values are missing: choose another column."
     elif isinstance(found, complex):
         advice = "Choose its real part or its absolute value."
-    elif _reads_as_number(found):
+    elif not words:
         advice = f"Its values are numbers: convert it first, for pandas with df[{name!r}].astype(float)."
     else:
         advice = "Choose a numeric column."
-    raise DataError(
+    raise DataError(_not_numeric(table, name, argument, repr(found), advice))
+
+
+def _not_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, argument: str, shown: str, then: str) -> str:
+    return (
         f"{argument} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} "
-        f"(for example {found!r}). {advice}"
+        f"(for example {shown}). {then}"
     )
 
 
-def _advice_on_text(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, found: str) -> tuple[str, str]:
-    """Numbers that were read as text, mostly because of a few entries such as "failed": show one of these."""
-    values = distinct_values(table, name) if isinstance(table, nw.DataFrame) else (found,)
-    words = [value for value in values if not _reads_as_number(value)]
+def _entries(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, found: Any) -> dict[str, tuple[bool, int]]:
+    """The entries of a column as code writes them: whether they read as a number, and the number of rows.
+
+    Of a lazy table only `found`, the one that was seen.
+    """
+    values = table.get_column(name).drop_nulls().to_list() if isinstance(table, nw.DataFrame) else [found]
+    out: dict[str, tuple[bool, int]] = {}
+    for value in values:
+        entry = repr(value)
+        is_number, count = out.get(entry) or (_reads_as_number(value), 0)
+        out[entry] = (is_number, count + 1)
+    return out
+
+
+def _advice_on_text(name: str, values: dict[str, tuple[bool, int]], words: list[str]) -> tuple[str, str]:
+    """Numbers beside a few entries such as "failed", which turn the column to text: show one of these."""
+    first = next(iter(values))
     if not words:
-        return (
-            found,
-            f"Its values are numbers: convert it first, for pandas with pd.to_numeric(df[{name!r}]).",
-        )
+        return first, f"Its values are numbers: convert it first, for pandas with pd.to_numeric(df[{name!r}])."
     if len(words) > len(values) / 2:
-        return found, "Choose a numeric column."
-    return str(words[0]), (
-        f"Most of its values are numbers, but {listed(map(repr, words), most=3)} "
-        f"{'is' if len(words) == 1 else 'are'} not. If these mark failed runs, put the worst possible score "
-        f"in their place, then convert the column, for pandas with pd.to_numeric(df[{name!r}])."
+        return first, "Choose a numeric column."
+    rows = sum(values[word][1] for word in words)
+    return words[0], (
+        f"Most of its values are numbers, but {listed(words, most=3)} {'is' if len(words) == 1 else 'are'} not "
+        f"({rows:,} row{'s' * (rows > 1)}). If these mark failed runs, put the worst possible score in their place, "
+        f"then convert the column, for pandas with pd.to_numeric(df[{name!r}])."
     )
 
 
@@ -475,6 +493,8 @@ def _dtype_name(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
 
 
 def _reads_as_number(value: Any) -> bool:
+    if isinstance(value, str) and "_" in value:  # 1_000 is a number to Python only
+        return False
     try:
         float(value)
     except (TypeError, ValueError, OverflowError):

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, format_number
 from lmemtest._validate import listed
+from lmemtest.data.coverage import missing_budgets, missing_cells, unpaired_seeds
+from lmemtest.data.findings import SEVERITIES, SHOWN, Finding, on, per_cell
 from lmemtest.data.points import (
     Points,
     cells_frame,
     collect_points,
-    count_distinct,
+    effect_scales,
     extra_rows,
-    grid_shape,
-    occurring,
     overview,
     residual_scales,
-    seeds_run,
 )
 
 if TYPE_CHECKING:
@@ -30,41 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "RunsCheck", "check_runs"]
 
-Severity = Literal["error", "warning", "note"]
-SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-
 SCALE_RATIO = 3.0  # beyond it one benchmark has more than 9 times the weight of another in a pooled variance
 TIED_SHARE = 0.1  # fewer exactly equal scores are no cause for a look
-SHOWN = 3  # findings of one kind in a summary
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing to know about a table of runs.
-
-    Attributes
-    ----------
-    severity : {"error", "warning", "note"}
-        An error stops a fit, a warning can change a conclusion, a note explains.
-    kind : str
-        A stable word for the check, such as ``"duplicates"``.
-    message : str
-        What was found, in a sentence.
-    advice : str
-        What to do about it, in a sentence.
-    count : int
-        How many rows, runs or cells it concerns.
-    benchmark, algorithm : object or None
-        Where it was found; None for everywhere.
-    """
-
-    severity: Severity
-    kind: str
-    message: str
-    advice: str
-    count: int
-    benchmark: Any = None
-    algorithm: Any = None
+CHANCE = 0.05  # scales that differ by more than this chance, where few scores tell them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -175,13 +141,13 @@ def check_runs(runs: Runs) -> RunsCheck:
     equal, pairs = _tied_pairs(points)
     found = [
         *_non_finite(points),
-        *_missing_cells(points),
+        *missing_cells(points),
         *_similar_levels(points),
         *_duplicates(points),
         *_constant(points),
-        *_scale_finding(points, scales, ratio),
-        *_unpaired_seeds(points),
-        *_missing_budgets(points),
+        *(_scale_finding(points, scales, ratio) if (scales["df"] > 0).sum() > 1 else _effect_finding(points)),
+        *unpaired_seeds(points),
+        *missing_budgets(points),
         *_tied(points, equal, pairs),
         *_getting_worse(points),
     ]
@@ -196,40 +162,6 @@ def check_runs(runs: Runs) -> RunsCheck:
     )
 
 
-def _on(benchmark: Any) -> str:
-    return "" if benchmark is None else f" on {str(benchmark)!r}"
-
-
-def _per_cell(
-    points: Points,
-    counts: np.ndarray,
-    severity: Severity,
-    kind: str,
-    say: Callable[[int, str, str, int], tuple[str, str]],
-) -> list[Finding]:
-    """A finding for every benchmark and algorithm with a count, the largest count first.
-
-    `say` makes message and advice of the cell, the quoted algorithm, the words for the place, and the count.
-    """
-    hit = np.flatnonzero(counts)
-    found = []
-    for cell in hit[np.argsort(-counts[hit], kind="stable")].tolist():
-        benchmark, algorithm = points.where(cell)
-        count = int(counts[cell])
-        message, advice = say(cell, repr(str(algorithm)), _on(benchmark), count)
-        finding = Finding(
-            severity=severity,
-            kind=kind,
-            benchmark=benchmark,
-            algorithm=algorithm,
-            count=count,
-            message=message,
-            advice=advice,
-        )
-        found.append(finding)
-    return found
-
-
 def _non_finite(points: Points) -> list[Finding]:
     bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
     rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
@@ -240,27 +172,11 @@ def _non_finite(points: Points) -> list[Finding]:
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
-        share = f"{count:,} of {int(rows[cell]):,} scores of {algorithm}{where} {'is' if count == 1 else 'are'}"
-        return f"{share} missing or infinite, so no model can be fitted.", advice
+        total = int(rows[cell])
+        share = f"{count:,} of {total:,} score{'s' * (total > 1)} of {algorithm}{where}"
+        return f"{share} {'is' if count == 1 else 'are'} missing or infinite, so no model can be fitted.", advice
 
-    return _per_cell(points, bad, "error", "non_finite", say)
-
-
-def _missing_cells(points: Points) -> list[Finding]:
-    absent = points.by_instance((seeds_run(points) == 0).astype(int))
-    instances = np.bincount(points.benchmark_of, minlength=len(points.benchmarks))
-    advice = (
-        "Run what is missing; until then conclusions about this algorithm rest on what is there, and if the "
-        "missing part is a hard one, it looks better than it is."
-    )
-
-    def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
-        several = instances[cell // len(points.algorithms)]
-        if several > 1:
-            where += f" for {count} of {several} values of {listed(points.runs.metafeatures)}"
-        return f"{algorithm} has no runs{where}, where other algorithms have.", advice
-
-    return _per_cell(points, absent, "warning", "missing_cells", say)
+    return per_cell(points, bad, "error", "non_finite", say)
 
 
 def _similar_levels(points: Points) -> list[Finding]:
@@ -303,7 +219,7 @@ def _duplicates(points: Points) -> list[Finding]:
         rows = f"{count:,} row{'s' * (count > 1)} more than one per {listed(key)}"
         return f"{algorithm}{where} has {rows}, {scores}.", repeats if differ else copies
 
-    return _per_cell(points, extra_rows(points), "warning", "duplicates", say)
+    return per_cell(points, extra_rows(points), "warning", "duplicates", say)
 
 
 def _constant(points: Points) -> list[Finding]:
@@ -318,7 +234,7 @@ def _constant(points: Points) -> list[Finding]:
     lowest, highest = low.reshape(shape).min(axis=1), high.reshape(shape).max(axis=1)
     for i in np.flatnonzero((lowest == highest) & (n.reshape(shape).sum(axis=1) > 1)):
         count = int(n.reshape(shape)[i].sum())
-        where = "All scores are" if points.benchmarks[i] is None else f"All scores{_on(points.benchmarks[i])} are"
+        where = "All scores are" if points.benchmarks[i] is None else f"All scores{on(points.benchmarks[i])} are"
         finding = Finding(
             severity="warning",
             kind="constant_scores",
@@ -338,117 +254,57 @@ def _constant(points: Points) -> list[Finding]:
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         return f"All {count:,} scores of {algorithm}{where} are {format_number(low[cell])}.", advice
 
-    return found + _per_cell(points, single, "warning", "constant_scores", say)
+    return found + per_cell(points, single, "warning", "constant_scores", say)
 
 
 def _scale_finding(points: Points, scales: pd.DataFrame, ratio: float) -> list[Finding]:
     if not ratio > SCALE_RATIO:
         return []
-    sd = scales["residual_sd"].where(scales["residual_sd"] > 0)
+    message = (
+        f"Scores scatter {format_number(ratio, 3)} times as much between seeds on {{}} as on {{}}, "
+        f"so the noisiest benchmarks would decide the comparison."
+    )
+    return [_scale_warning(points, scales["residual_sd"], message, "the noisiest benchmarks")]
+
+
+def _effect_finding(points: Points) -> list[Finding]:
+    """Where nothing was repeated: whether the differences between algorithms are on other scales, beyond chance."""
+    scales = effect_scales(points)
+    scales = scales[scales["sd"] > 0]
+    ratio = float(scales["sd"].max() / scales["sd"].min()) if len(scales) > 1 else float("nan")
+    if not (ratio > SCALE_RATIO and _bartlett(scales["sd"].to_numpy(), scales["df"].to_numpy()) < CHANCE):
+        return []
+    message = (
+        f"Scores of different algorithms lie {format_number(ratio, 3)} times as far apart on {{}} as on {{}}, so the "
+        f"benchmarks with the largest differences would decide the comparison (no run was repeated, so there is no "
+        f"scatter between seeds to judge by)."
+    )
+    return [_scale_warning(points, scales["sd"], message, "the benchmarks with the largest differences")]
+
+
+def _bartlett(sd: np.ndarray, df: np.ndarray) -> float:
+    """The p-value of Bartlett's test of equal variances."""
+    from scipy.special import chdtrc
+
+    total = df.sum()
+    statistic = total * np.log(np.sum(df * sd**2) / total) - np.sum(df * np.log(sd**2))
+    correction = 1 + (np.sum(1 / df) - 1 / total) / (3 * (len(sd) - 1))
+    return float(chdtrc(len(sd) - 1, max(statistic / correction, 0.0)))
+
+
+def _scale_warning(points: Points, spread: pd.Series[float], message: str, dominant: str) -> Finding:
+    sd = spread.where(spread > 0)
     large, small = sd.idxmax(), sd.idxmin()
     ends = [f"{str(points.benchmarks[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
-    finding = Finding(
+    return Finding(
         severity="warning",
         kind="score_scale",
         benchmark=points.benchmarks[large],
         count=int((sd > SCALE_RATIO * sd.min()).sum()),
-        message=f"Scores scatter {format_number(ratio, 3)} times as much between seeds on {ends[0]} as on "
-        f"{ends[1]}, so the noisiest benchmarks would decide the comparison.",
-        advice="Compare a score that means the same everywhere (normalised regret, a rank, or the logarithm of a "
-        "positive score), or repeat the analysis without the noisiest benchmarks.",
+        message=message.format(*ends),
+        advice=f"Compare a score that means the same everywhere (normalised regret, a rank, or the logarithm of a "
+        f"positive score), or repeat the analysis without {dominant}.",
     )
-    return [finding]
-
-
-_UNPAIRED = (
-    "Results of different algorithms are then not paired, which is valid but less sensitive; run all "
-    "algorithms with the same seeds where a seed fixes something they share."
-)
-_STOPPED = (
-    "Run the seeds that are missing, or find out why they stopped: a run that is missing because it failed "
-    "makes its algorithm look better than it is."
-)
-
-
-def _unpaired_seeds(points: Points) -> list[Finding]:
-    if points.runs.seed is None:
-        return []
-    n_instances, n_algorithms = grid_shape(points)
-    ran = seeds_run(points)
-    present = (ran > 0).sum(axis=1)
-    slot = points.instance * np.int64(len(points.seeds)) + points.seed
-    runs = occurring(points.run, n_instances * len(points.seeds) * n_algorithms)
-    users = np.bincount(runs // n_algorithms, minlength=int(slot.max()) + 1)
-    pair = np.flatnonzero(users)
-    users = users[pair]
-    instance, seed = pair // len(points.seeds), pair % len(points.seeds)
-    unpaired = users < present[instance]
-    shared = np.bincount(instance[users > 1], minlength=n_instances)
-    seeds = np.bincount(instance, minlength=n_instances)
-    lacking = np.where(ran > 0, seeds[:, None] - ran, 0)
-    found = []
-    for b, benchmark in enumerate(points.benchmarks):
-        here = points.benchmark_of[instance] == b
-        lone = here & unpaired
-        if not lone.any():
-            continue
-        count, total = int(lone.sum()), int(here.sum())
-        none = not shared[points.benchmark_of == b].any()
-        examples = [str(points.seeds[i]) for i in dict.fromkeys(seed[lone].tolist())]
-        several = (points.benchmark_of == b).sum() > 1
-        what = f"combinations of seed and {listed(points.runs.metafeatures)}" if several else "seeds"
-        were = "was" if count == 1 else "were"
-        message = f"{count:,} of {total:,} {what}{_on(benchmark)} {were} not run by every algorithm"
-        finding = Finding(
-            severity="note" if none else "warning",
-            kind="unpaired_seeds",
-            benchmark=benchmark,
-            count=count,
-            message=f"No seed{_on(benchmark)} is used by more than one algorithm."
-            if none
-            else f"{message} (such as seed{'s' * (len(examples) > 1)} {', '.join(examples[:SHOWN])}; "
-            f"{points.algorithms[lacking[points.benchmark_of == b].sum(axis=0).argmax()]!r} lacks most).",
-            advice=_UNPAIRED if none else _STOPPED,
-        )
-        found.append(finding)
-    return found
-
-
-def _missing_budgets(points: Points) -> list[Finding]:
-    runs = points.runs
-    if runs.budget is None:
-        return []
-    if not points.regular:
-        single = len(points.run) == 1 + int((points.run[1:] != points.run[:-1]).sum())  # sorted by run
-        finding = Finding(
-            severity="note",
-            kind="irregular_budgets",
-            count=len(points.budgets),
-            message=f"Every run has a score at one budget only, while {runs.budget!r} takes "
-            f"{len(points.budgets):,} values."
-            if single
-            else f"Runs have few budgets in common ({len(points.budgets):,} different values of {runs.budget!r}), "
-            f"so algorithms are rarely seen at the same budget.",
-            advice="If it is a setting of the run rather than the moment at which its score was taken, name it as "
-            "a metafeature or leave it out."
-            if single
-            else "Compare at common budgets: for each run and budget, take the last score up to it.",
-        )
-        return [finding]
-    n_instances, n_algorithms = grid_shape(points)
-    budgets = count_distinct(points.instance, points.budget, n_instances, len(points.budgets))
-    pair = points.instance * n_algorithms + points.algorithm
-    there = np.bincount(pair, minlength=n_instances * n_algorithms).reshape(n_instances, n_algorithms)
-    expected = seeds_run(points) * budgets[:, None]
-    totals = points.by_instance(expected)
-
-    advice = "If runs stopped early, carry their last score forward; if they failed, score them as worst."
-
-    def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
-        lacking = f"{count:,} of the {int(totals[cell]):,} scores that its runs would have at all budgets"
-        return f"{algorithm}{where} lacks {lacking}.", advice
-
-    return _per_cell(points, points.by_instance(expected - there), "warning", "missing_budgets", say)
 
 
 def _tied_pairs(points: Points) -> tuple[np.ndarray, np.ndarray]:
@@ -481,9 +337,9 @@ def _tied(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]
             kind="ties",
             benchmark=points.benchmarks[i],
             count=int(equal[i]),
-            message=f"{100 * share[i]:.0f} % of the comparisons of two algorithms{_on(points.benchmarks[i])}"
+            message=f"{100 * share[i]:.0f} % of the comparisons of two algorithms{on(points.benchmarks[i])}"
             f"{f' at the same {same}' if same else ''} are exact ties ({len(pd.unique(values)):,} different "
-            f"values in {int(rows[i]):,} scores).",
+            f"value{'s' * (len(pd.unique(values)) > 1)} in {int(rows[i]):,} scores).",
             advice="Fine if algorithms share their first steps or reach the same optimum; otherwise look for "
             "a cap or rounding, and prefer a finer score.",
         )

@@ -19,12 +19,14 @@ __all__ = [
     "cells_frame",
     "collect_points",
     "count_distinct",
+    "effect_scales",
     "extra_rows",
     "grid_shape",
     "missing_points",
     "occurring",
     "overview",
     "residual_scales",
+    "seed_groups",
     "seeds_run",
 ]
 
@@ -208,6 +210,33 @@ def _distinct_scores_of_rows(runs: Runs, points: Points) -> np.ndarray:
     return out.ravel()
 
 
+def effect_scales(points: Points) -> pd.DataFrame:
+    """The spread between algorithms on the same instance and, on a grid, at the same budget, of their mean scores."""
+    per_instance = len(points.budgets) if points.regular else 1
+    place = points.instance * per_instance + (points.budget if points.regular else 0)
+    good = points.valid > 0
+    pair = place[good] * len(points.algorithms) + points.algorithm[good]
+    codes, pairs = pd.factorize(pair)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(codes, weights=points.mean[good]) / np.bincount(codes)
+    spots, where = pd.factorize(pairs // len(points.algorithms))
+    n = np.bincount(spots)
+    centre = np.bincount(spots, weights=mean) / n
+    ss = np.bincount(spots, weights=(mean - centre[spots]) ** 2)
+    benchmark = points.benchmark_of[where // per_instance]
+    return _scales(points, benchmark, n - 1, ss, "sd")
+
+
+def _scales(points: Points, benchmark: np.ndarray, df: np.ndarray, ss: np.ndarray, name: str) -> pd.DataFrame:
+    """Pooled SD per benchmark, from the degrees of freedom and sums of squares of groups of scores."""
+    size = len(points.benchmarks)
+    total = np.bincount(benchmark, weights=df, minlength=size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = np.bincount(benchmark, weights=ss, minlength=size) / total
+    levels = pd.Series(points.benchmarks, dtype=_dtype(points.benchmarks))
+    return pd.DataFrame({"benchmark": levels, name: np.sqrt(variance), "df": total.astype(int)})
+
+
 def residual_scales(points: Points) -> pd.DataFrame:
     """The spread of scores that the seeds cause: within algorithm, instance and, on a grid, budget."""
     group = points.instance * len(points.algorithms) + points.algorithm
@@ -216,16 +245,7 @@ def residual_scales(points: Points) -> pd.DataFrame:
         group = group * len(points.budgets) + points.budget
         benchmark_of_group = np.repeat(benchmark_of_group, len(points.budgets))
     total, _, ss = _pooled(group, len(benchmark_of_group), points)
-    size = len(points.benchmarks)
-    df = np.bincount(benchmark_of_group, weights=np.maximum(total - 1, 0), minlength=size)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        variance = np.bincount(benchmark_of_group, weights=ss, minlength=size) / df
-    frame = {
-        "benchmark": pd.Series(points.benchmarks, dtype=_dtype(points.benchmarks)),
-        "residual_sd": np.sqrt(variance),
-        "df": df.astype(int),
-    }
-    return pd.DataFrame(frame)
+    return _scales(points, benchmark_of_group, np.maximum(total - 1, 0), ss, "residual_sd")
 
 
 def overview(points: Points) -> str:
@@ -238,10 +258,17 @@ def overview(points: Points) -> str:
     counts += [(len(points.seeds), "seed")] if runs.seed else []
     counts += [(len(points.budgets), "budget")] if runs.budget else []
     size = ", ".join(f"{count:,} {word}{'s' * (count != 1)}" for count, word in counts)
-    complete = (
-        points.n.min() == points.n.max() and not missing_points(points).any() and len(np.unique(seeds_run(points))) == 1
-    )
-    return f"{int(points.n.sum()):,} rows: {size}; {'complete and balanced' if complete else 'not balanced'}."
+    return f"{int(points.n.sum()):,} rows: {size}; {_balance(points)}."
+
+
+def _balance(points: Points) -> str:
+    complete = points.n.min() == points.n.max() and not missing_points(points).any()
+    if not complete or len(np.unique(seeds_run(points))) != 1:
+        return "not balanced"
+    bad = int((points.n - points.valid).sum())
+    if bad:
+        return f"balanced, but {bad:,} score{'s are' if bad > 1 else ' is'} missing or infinite"
+    return "complete and balanced" if points.regular else "not balanced: runs have few budgets in common"
 
 
 def grid_shape(points: Points) -> tuple[int, int]:
@@ -255,15 +282,43 @@ def seeds_run(points: Points) -> np.ndarray:
     return count_distinct(pair, points.seed, shape[0] * shape[1], len(points.seeds)).reshape(shape)
 
 
+def seed_groups(points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """Algorithms that are linked by common seeds, on every instance.
+
+    Returns
+    -------
+    group : ndarray
+        (instances, algorithms); the first algorithm of the group that this one belongs to.
+    size : ndarray
+        (instances, algorithms); the number of different seeds of that group, 0 for an algorithm without runs.
+    """
+    n_instances, n_algorithms = shape = grid_shape(points)
+    runs = occurring(points.run, n_instances * len(points.seeds) * n_algorithms)
+    slot, slots = pd.factorize(runs // n_algorithms)  # instance and seed
+    instance, algorithm = slots // len(points.seeds), runs % n_algorithms
+    member = instance[slot] * n_algorithms + algorithm
+    label = np.tile(np.arange(n_algorithms), n_instances)
+    while True:  # the lowest label wanders along common seeds, at most as often as there are algorithms
+        lowest = np.full(len(slots), n_algorithms)
+        np.minimum.at(lowest, slot, label[member])
+        spread = label.copy()
+        np.minimum.at(spread, member, lowest[slot])
+        if np.array_equal(spread, label):
+            break
+        label = spread
+    seeds = np.bincount(instance * n_algorithms + lowest, minlength=label.size)
+    size = seeds[np.repeat(np.arange(n_instances), n_algorithms) * n_algorithms + label]
+    size[seeds_run(points).ravel() == 0] = 0
+    return label.reshape(shape), size.reshape(shape)
+
+
 def missing_points(points: Points) -> np.ndarray:
     """(instances, algorithms): combinations of seed and budget of the instance that are not there."""
     shape = grid_shape(points)
     pair = points.instance * shape[1] + points.algorithm
-    seeds = count_distinct(points.instance, points.seed, shape[0], len(points.seeds))
     ran = seeds_run(points)
-    shared = ran.sum(axis=1) > seeds  # otherwise every algorithm has seeds of its own: none is missing
-    own = np.where(ran > 0, ran, ran.max(axis=1, keepdims=True))
-    expected = np.where(shared[:, None], seeds[:, None], own)
+    _, size = seed_groups(points)
+    expected = np.where(ran > 0, size, size.max(axis=1, keepdims=True))
     if not points.regular:
         return expected - ran
     budgets = count_distinct(points.instance, points.budget, shape[0], len(points.budgets))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["read_runs", "read_table"]
 
-Reader = Callable[[Path, Sequence[str]], Any]
+Reader = Callable[[Path, Sequence[str], Sequence[str]], Any]
+
+_LARGEST = 2**63  # of 64-bit integers
+_WORDS = {"True": True, "False": False}
 
 # A prior called "None" is a level; a score of "None" is missing.
 _MISSING_NUMBERS = [
@@ -74,6 +78,10 @@ def read_runs(
 
     Notes
     -----
+    In a csv file, algorithms, benchmarks, seeds and metafeatures are numbers only where every one of them is
+    written as Python writes that number (``0`` to ``49``, ``0.5``); otherwise they are text, so that ``01`` and
+    ``1``, or ``1e3`` and ``1000``, remain two levels.
+
     A file larger than memory is analysed as a lazy table: ``Runs(polars.scan_parquet(path), ...)``.
 
     Examples
@@ -84,9 +92,10 @@ def read_runs(
     >>> read_runs(path, score="loss", direction="minimize", algorithm="tool").algorithms
     ('HB', 'RS')
     """
-    metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures)
+    metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures or ())
+    labels = [name for name in (algorithm, benchmark, *metafeatures) if name]
     return Runs(
-        read_table(path, labels=[name for name in (algorithm, benchmark, *metafeatures) if name]),
+        read_table(path, labels=labels, seeds=[seed] if seed else []),
         score=score,
         direction=direction,
         algorithm=algorithm,
@@ -97,10 +106,11 @@ def read_runs(
     )
 
 
-def read_table(path: str | os.PathLike[str], *, labels: Sequence[str] = ()) -> pd.DataFrame:
+def read_table(path: str | os.PathLike[str], *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
     """Read a file to a pandas frame, by its suffix; see `read_runs` for formats and errors.
 
-    `labels` are columns of a csv file in which words such as ``None`` and ``NA`` are names of levels.
+    `labels` and `seeds` are columns of a csv file whose values are names, and numbers only where that changes no
+    name.  In `labels`, words such as ``None`` and ``NA`` are names too.
     """
     path = Path(path).expanduser()
     reader = _reader(path)
@@ -108,10 +118,10 @@ def read_table(path: str | os.PathLike[str], *, labels: Sequence[str] = ()) -> p
         raise _not_found(path)
     if not path.stat().st_size:
         raise DataError(f"The file {str(path)!r} is empty.")
-    return reader(path, labels)
+    return reader(path, labels, seeds)
 
 
-def _read_parquet(path: Path, _: Sequence[str]) -> pd.DataFrame:
+def _read_parquet(path: Path, _: Sequence[str], __: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
     import pyarrow as pa
 
@@ -121,15 +131,17 @@ def _read_parquet(path: Path, _: Sequence[str]) -> pd.DataFrame:
         raise _unreadable(path, "parquet", error) from None
 
 
-def _read_csv(path: Path, labels: Sequence[str]) -> pd.DataFrame:
+def _read_csv(path: Path, labels: Sequence[str], seeds: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     try:
         columns = pd.read_csv(path, nrows=0, encoding="utf-8-sig").columns
+        named = [name for name in columns if name in labels or name in seeds]
         frame = pd.read_csv(
             path,
             encoding="utf-8-sig",
             low_memory=False,  # reading in chunks may guess different types for parts of one column
+            dtype=dict.fromkeys(named, str),
             keep_default_na=False,
             na_values={name: [""] if name in labels else _MISSING_NUMBERS for name in columns},
         )
@@ -142,7 +154,39 @@ def _read_csv(path: Path, labels: Sequence[str]) -> pd.DataFrame:
         raise _unreadable(path, "csv", error) from None
     _refuse_delimiter(frame, path)
     _refuse_repeated_header(path, frame)
-    return frame
+    return frame.assign(**{name: _numbers_if_exact(frame[name]) for name in named})
+
+
+def _numbers_if_exact(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Names as numbers or truth values, if all of them are written so and none is lost; otherwise as they are."""
+    import numpy as np
+    import pandas as pd
+
+    codes, levels = pd.factorize(texts)
+    names = list(levels)
+    if not names or (codes < 0).any():  # a missing name is refused later, in its own terms
+        return texts
+    if set(names) <= _WORDS.keys():
+        return pd.Series(np.array([_WORDS[name] for name in names])[codes], index=texts.index, name=texts.name)
+    numbers = _exact(names, int) or _exact(names, float)
+    if numbers is None:
+        return texts
+    return pd.Series(np.array(numbers)[codes], index=texts.index, name=texts.name)
+
+
+def _exact(names: list[str], kind: type[int] | type[float]) -> list[Any] | None:
+    """The numbers with these names, or None if some name is another way to write its number."""
+    numbers: list[Any] = []
+    for name in names:
+        try:
+            number = kind(name)
+        except ValueError:
+            return None
+        whole = str(int(number)) if math.isfinite(number) and number == int(number) else ""
+        if not math.isfinite(number) or abs(number) >= _LARGEST or name not in (str(number), whole):
+            return None
+        numbers.append(number)
+    return numbers if len(set(numbers)) == len(names) else None
 
 
 def _refuse_delimiter(frame: pd.DataFrame, path: Path) -> None:
@@ -178,7 +222,7 @@ def _refuse_repeated_header(path: Path, frame: pd.DataFrame) -> None:
         )
 
 
-def _read_json(path: Path, _: Sequence[str]) -> pd.DataFrame:
+def _read_json(path: Path, _: Sequence[str], __: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
 
     text = _text_of(path)

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["DIRECTIONS", "Runs"]
 
+
+class _Required:
+    """The default of an argument that has none: our own error can then say what to give."""
+
+    def __repr__(self) -> str:
+        return "<required>"
+
+
 DIRECTIONS = ("minimize", "maximize")  # Optuna's words
+_REQUIRED: Any = _Required()
 _SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
 
 
@@ -40,7 +49,7 @@ class Runs:
         The numeric column that was measured.  It may hold missing or infinite values, so that `check` can
         report them; fitting refuses them.
     direction : {"minimize", "maximize"}
-        Whether a low or a high score is good.
+        Whether a low or a high score is good.  Required.
     algorithm : str
         The column of the algorithms that are compared; at least two.
     benchmark : str, optional
@@ -82,7 +91,7 @@ class Runs:
 
     frame: Any
     score: str = field(kw_only=True)
-    direction: Literal["minimize", "maximize"] = field(kw_only=True)
+    direction: Literal["minimize", "maximize"] = field(kw_only=True, default=_REQUIRED)
     algorithm: str = field(kw_only=True)
     benchmark: str | None = field(kw_only=True, default=None)
     seed: str | None = field(kw_only=True, default=None)
@@ -92,7 +101,7 @@ class Runs:
     algorithms: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        check_choice(self.direction, "direction", DIRECTIONS)
+        _check_direction(self.direction)
         given = self.metafeatures
         _set(self, "metafeatures", (given,) if isinstance(given, str) else tuple(given or ()))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
@@ -198,6 +207,72 @@ class Runs:
         finite = nw.col(self.score).cast(nw.Float64).is_finite().fill_null(False)
         return self._with(self.frame.filter(finite))
 
+    def normalize(
+        self,
+        method: str = "regret",
+        per: str | Sequence[str] = ("benchmark", "budget"),
+        *,
+        name: str | None = None,
+    ) -> Runs:
+        """The runs with a score that compares across benchmarks, in a new column.
+
+        Parameters
+        ----------
+        method : {"regret", "rank", "zscore", "log", "minmax"}
+            What to compute within each group, x being the scores of the group:
+
+            ========  ==================================================================  =====================
+            method    new score                                                           direction
+            ========  ==================================================================  =====================
+            regret    x - min(x) to minimize, max(x) - x to maximize: 0 is the best seen  minimize
+            rank      1 for the best, ties share the mean of their ranks                  minimize
+            zscore    (x - mean(x)) / sd(x), with n - 1                                   as before
+            minmax    (x - min(x)) / (max(x) - min(x))                                    as before
+            log       natural logarithm of x, whatever the groups                         as before
+            ========  ==================================================================  =====================
+        per : str or sequence of str
+            Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. "benchmark" and
+            "budget" are left out where the runs have none.
+        name : str, optional
+            Name of the new column, by default ``<score>_<method>``.
+
+        Returns
+        -------
+        Runs
+            With the new column as the score, its direction, and all else as before. A lazy table stays lazy.
+
+        Raises
+        ------
+        ArgumentError, UnknownColumnError
+            If an option is unknown, a name is not a column, or the new column exists already.
+        DataError
+            If scores are missing, infinite (but for "rank"), or not positive for "log".
+
+        Warns
+        -----
+        DataWarning
+            If all scores of a group are equal: they say nothing, and get 0 (zscore), 0.5 (minmax), a regret of 0
+            or the mean rank.
+
+        Notes
+        -----
+        Regret, rank, zscore and minmax depend on which algorithms take part: leaving one out can change the scores
+        of the others. Ranks drop the size of differences, and differences of z-scores are in standard deviations of
+        a group, which include the differences between its algorithms. Ranks and z-scores have the same mean in
+        every group, so a variance between the groups is estimated as 0: a singular fit that is to be expected.
+
+        Examples
+        --------
+        >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, 0.2, 3.0, 3.5]}
+        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+        >>> ranks = runs.normalize("rank")
+        >>> ranks.score, ranks.to_frame()["loss_rank"].tolist()
+        ('loss_rank', [1.0, 2.0, 1.0, 2.0])
+        """
+        from lmemtest.data.normalise import normalised
+
+        return normalised(self, method, per, name)
+
     def check(self) -> RunsCheck:
         """Look for what can spoil a comparison.
 
@@ -244,6 +319,16 @@ def _set(runs: Runs, name: str, value: Any) -> None:
     object.__setattr__(runs, name, value)  # a frozen dataclass may only be filled this way
 
 
+def _check_direction(direction: Any) -> None:
+    if direction is _REQUIRED:
+        raise ArgumentError(
+            "direction is required: direction='minimize' if a low score is good (a loss, a regret), "
+            "direction='maximize' if a high one is (an accuracy). It decides which algorithm is called better, "
+            "and the numbers do not show it."
+        )
+    check_choice(direction, "direction", DIRECTIONS)
+
+
 def _protected(frame: Any) -> Any:
     """A pandas frame of our own that shares the caller's values: what he assigns later stays his."""
     if frame.implementation.is_pandas() and isinstance(frame, nw.DataFrame):
@@ -282,8 +367,11 @@ def _check_rows(runs: Runs) -> int:
     keys = [runs.algorithm, *runs.instance, *(name for name in (runs.seed, runs.budget) if name)]
     schema = runs.frame.collect_schema()
     gaps = [_is_missing(key, schema[key]).cast(nw.Int64).sum().alias(f"gap{i}") for i, key in enumerate(keys)]
-    out = runs.frame.select(nw.len().alias("rows"), *gaps)
-    row = (out.collect() if isinstance(out, nw.LazyFrame) else out).rows()[0]
+    try:
+        out = runs.frame.select(nw.len().alias("rows"), *gaps)
+        row = (out.collect() if isinstance(out, nw.LazyFrame) else out).rows()[0]
+    except nw.exceptions.ColumnNotFoundError:
+        raise _unquotable(keys) from None
     n_rows, counts = int(row[0]), [int(count or 0) for count in row[1:]]
     if not n_rows:
         raise DataError("The table has no rows; a comparison needs runs of at least two algorithms.")
@@ -291,6 +379,16 @@ def _check_rows(runs: Runs) -> int:
         if count:
             raise missing_values_error(key, count)
     return n_rows
+
+
+def _unquotable(keys: Sequence[str]) -> DataError:
+    """All names were found in the table, yet the backend cannot look one up: DuckDB before 2 misreads quotes."""
+    odd = [key for key in keys if '"' in key] or list(keys)
+    verb = "is a column" if len(odd) == 1 else "are columns"
+    return DataError(
+        f"{listed(map(repr, odd))} {verb} of the table, but this version of its backend cannot look up a name "
+        f"with quotation marks. Rename the column without them, or update the backend (duckdb 2 can)."
+    )
 
 
 def _is_missing(column: str, dtype: Any) -> nw.Expr:

@@ -3,15 +3,16 @@
 The model is ``y = X b + sum_j Z_j u_j + e`` with ``u_j ~ N(0, s2 Sigma_j)`` per level and
 ``e ~ N(0, s2 / w)``; ``Sigma_j = L_j L_j'`` and theta stacks the lower triangles of the ``L_j``.
 
-===========  =================================================================================
-blocks       terms and cells -> blocked cross-products of [Z X y]
-cross        cross-products between a grouping factor and the dense remainder (dense or sparse)
-sweep        eliminates one grouping factor after the other, and the exact adjoint of that
-criterion    profiled ML and REML deviance with its gradient
-theta        theta <-> Cholesky factors, scales, signs
-optimize     quasi-Newton search with a certificate
-covariance   covariance of the fixed effects, conditional modes
-ddf          Satterthwaite degrees of freedom
-simulate     draws of cells from a fitted model
-===========  =================================================================================
+=============  =================================================================================
+blocks         terms and cells -> blocked cross-products of [Z X y]
+cross          cross-products between a grouping factor and the dense remainder (dense or sparse)
+sweep          eliminates one grouping factor after the other, and the exact adjoint of that
+criterion      profiled ML and REML deviance with its gradient
+theta          theta <-> Cholesky factors, scales, signs
+optimize       quasi-Newton search with a certificate
+covariance     covariance of the fixed effects, conditional modes
+ddf            Satterthwaite degrees of freedom
+kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-products
+simulate       draws of cells from a fitted model
+=============  =================================================================================
 """

@@ -19,6 +19,7 @@ from lmemtest.engine.blocks import System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.sweep import Sweep, conditional_modes, tail_times
+from lmemtest.engine.theta import upper_indices
 from lmemtest.engine.triangular import solve_lower, solve_spd
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def directions(problem: Problem, theta: Array) -> list[tuple[int, int, Array, Ar
     start = 0
     for i, k in enumerate(problem.sizes):
         L = np.zeros((k, k))
-        rows, cols = np.triu_indices(k)
+        rows, cols = upper_indices(k)
         L.T[rows, cols] = theta[start : start + len(rows)]
         start += len(rows)
         for c, r in zip(rows, cols, strict=True):  # column by column of the lower triangle
@@ -157,7 +158,7 @@ def average_information(problem: Problem, x: Array, at: Criterion, gradients: Se
     H = W / at.sigma2 - np.outer(d_r2, d_r2) / (m * at.sigma2**2)
     start = 0
     for k, G in zip(problem.sizes, gradients, strict=True):
-        rows, cols = np.triu_indices(k)  # (column, row) of the lower triangle
+        rows, cols = upper_indices(k)  # (column, row) of the lower triangle
         same_column = rows[:, None] == rows[None, :]
         stop = start + len(rows)
         H[start:stop, start:stop] += 2.0 * G[np.ix_(cols, cols)] * same_column

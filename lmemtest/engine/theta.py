@@ -9,16 +9,24 @@ other, and one step length fits all parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmemtest.engine.blocks import Block, Term
-from lmemtest.engine.cross import Array
+from lmemtest.engine.cross import Array, Index
 
 # Below this diagonal share of the QR factor a basis counts as collinear: then its columns are scaled only.
 _COLLINEAR = 1e-7
+
+
+@lru_cache(maxsize=64)
+def upper_indices(k: int) -> tuple[Index, Index]:
+    """``numpy.triu_indices(k)``, which costs more than what is done with it; do not change the arrays."""
+    rows, columns = np.triu_indices(k)
+    return rows, columns
 
 
 def unpack(theta: Array, sizes: Sequence[int]) -> list[Array]:
@@ -27,7 +35,7 @@ def unpack(theta: Array, sizes: Sequence[int]) -> list[Array]:
     for k in sizes:
         n = k * (k + 1) // 2
         L = np.zeros((k, k))
-        L.T[np.triu_indices(k)] = theta[start : start + n]
+        L.T[upper_indices(k)] = theta[start : start + n]
         factors.append(L)
         start += n
     return factors
@@ -37,7 +45,7 @@ def pack(factors: Sequence[Array]) -> Array:
     """Flat theta of lower-triangular factors."""
     if not factors:
         return np.empty(0)
-    return np.concatenate([L.T[np.triu_indices(len(L))] for L in factors])
+    return np.concatenate([L.T[upper_indices(len(L))] for L in factors])
 
 
 def lower_root(M: NDArray[Any]) -> Array:

@@ -22,6 +22,7 @@ from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 
 _DEEPEST = 50  # nested brackets; far above any model, far below Python's recursion limit
 _MOST_GROUPED = 20  # columns crossed in one group, and groups that one bar unfolds into
+_DIGITS = 18  # of a whole number: within 64 bits, and below what Python refuses to read
 _LONGEST = 200  # arithmetic operators in one formula, for the same reason
 
 
@@ -354,8 +355,10 @@ class _Reader:
             return base
         self.take()
         exponent = self.token
-        if exponent.kind != "number" or not exponent.value.isdecimal() or int(exponent.value) < 1:
+        if exponent.kind != "number" or not exponent.value.isdecimal() or not exponent.value.strip("0"):
             raise self.fail("the exponent of a term is a whole number from 1, for example (a + b + c)**2.")
+        if len(exponent.value) > _DIGITS:
+            raise self.fail("the exponent is too large; it is the number of columns that one interaction may join.")
         self.take()
         if isinstance(base, (Name, Call, Constant)):
             raise FormulaError(
@@ -471,7 +474,7 @@ class _Reader:
         self.enter()
         arguments: list[Expression] = []
         keywords: list[tuple[str, Expression]] = []
-        while not self.at(")"):
+        while not self.at(")") and self.token.kind != "end":
             following = self.tokens[self.index + 1]
             if self.token.kind == "name" and following.kind == "operator" and following.value == "=":
                 keyword_token = self.take()
@@ -560,14 +563,14 @@ class _Reader:
     def number(self) -> Literal:
         token = self.take()
         whole = token.value.isdecimal()
-        if whole and len(token.value) > 18:
+        if whole and len(token.value) > _DIGITS:
             raise self.fail("the number is too long; write it as a decimal, like 1e20.", token)
         return Literal(int(token.value) if whole else float(token.value), token.start, token.end)
 
     def sequence(self) -> Sequence:
         opener = self.enter()
         items: list[Expression] = []
-        while not self.at("]"):
+        while not self.at("]") and self.token.kind != "end":
             items.append(self.expression())
             if not self.at(","):
                 break

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.inference.families import check_em, evaluate_contrasts
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, Adjusted, adjust
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS, critical_values
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
+    from lmemtest.inference.simultaneous import LargestT
 
     FloatArray = NDArray[np.float64]
 
-_STATISTICS = ("estimate", "se", "df", "t_ratio", "p_value", "ci_low", "ci_high")
 _SENTENCES_SHOWN = 15
 
 
@@ -54,6 +55,8 @@ class PairsResult:
         Values of former `by` factors, after `select`.
     notes : tuple of str
         What a reader must know.
+    joint : tuple of LargestT or None
+        Joint t distribution of each group for "mvt", otherwise empty.
     """
 
     table: pd.DataFrame
@@ -67,6 +70,7 @@ class PairsResult:
     direction: str | None
     selected: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    joint: tuple[LargestT | None, ...] = ()
 
     @property
     def ddf(self) -> str:
@@ -77,6 +81,31 @@ class PairsResult:
         """One row per pair: the `by` columns, left, right, estimate (left - right), se, df, t_ratio, p_value,
         ci_low, ci_high; p-values and intervals are adjusted."""
         return self.table.copy()
+
+    def half_widths(self, level: float) -> FloatArray:
+        """Half widths of the simultaneous intervals at another level.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+
+        Returns
+        -------
+        (rows,) float
+            NaN where a pair has no test.
+        """
+        n_groups = len(self.emmeans.groups())
+        df = self.table["df"].to_numpy(dtype=float).reshape(n_groups, -1)
+        if self.interval_adjust in JOINT_ADJUSTMENTS:
+            rows = [
+                np.full(len(nu), np.nan) if joint is None else joint.isf(1.0 - level, nu)
+                for joint, nu in zip(self.joint, df, strict=True)
+            ]
+        else:
+            method, size, means = self.interval_adjust, df.shape[1], self.family_size
+            rows = [critical_values(nu, method=method, n_tests=size, n_means=means, level=level) for nu in df]
+        half = np.concatenate(rows) * self.table["se"].to_numpy(dtype=float)
+        return np.where(self.table["p_value"].isna().to_numpy(), np.nan, half)
 
     def select(self, **values: Any) -> PairsResult:
         """Comparisons of one group, or of the groups that share the values given.
@@ -119,8 +148,10 @@ class PairsResult:
         if not keep.any():
             raise ArgumentError(f"No group has {_described(values)}. Groups: {_group_list(self.emmeans)}.")
         by = tuple(name for name in self.by if name not in values)
+        kept_groups = keep.reshape(len(self.emmeans.groups()), -1)[:, 0]
         return replace(
             self,
+            joint=tuple(joint for joint, kept in zip(self.joint, kept_groups, strict=False) if kept),
             table=self.table[keep].drop(columns=list(values)).reset_index(drop=True),
             emmeans=_rows_of(self.emmeans, keep_means, by),
             by=by,
@@ -129,7 +160,7 @@ class PairsResult:
 
     def sentences(self) -> tuple[str, ...]:
         """One plain sentence per pair, for readers who do not read tables of tests."""
-        return tuple(self._sentence(row) for row in self.table.to_dict("records"))
+        return difference_sentences(self.table, self.by, self.level, self.direction)
 
     def result_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
@@ -159,33 +190,6 @@ class PairsResult:
             f"Response {self.emmeans.response}, n = {self.emmeans.n_obs} rows; {DDF_NAMES[self.ddf]} degrees "
             f"of freedom; p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment for {family}, "
             f"{100 * self.level:.4g} % intervals with {ADJUSTMENT_NAMES[self.interval_adjust]} adjustment."
-        )
-
-    def _sentence(self, row: Mapping[Any, Any]) -> str:
-        from lmemtest._table import format_number, format_p
-
-        left, right = row["left"], row["right"]
-        where = "".join(f"{name} = {format_level(row[name])}, " for name in self.by)
-        where = f"At {where[:-2]}: " if where else ""
-        if np.isnan(row["p_value"]):
-            return f"{where}{left} and {right} cannot be compared with these data."
-        p = format_p(row["p_value"])
-        p = f"p{p}" if p.startswith("<") else f"p={p}"
-        low, high, difference = row["ci_low"], row["ci_high"], row["estimate"]
-        percent = f"{100 * self.level:.4g} % CI"
-        if row["p_value"] >= 1.0 - self.level:
-            return (
-                f"{where}{left} and {right} are not significantly different (difference "
-                f"{format_number(difference)}, {percent} {format_number(low)} to {format_number(high)}, {p})."
-            )
-        if difference < 0:
-            left, right, low, high, difference = right, left, -high, -low, -difference
-        verb = {"maximize": "better", "minimize": "worse"}.get(self.direction or "", "higher")
-        if verb == "worse":  # the lower mean is the better one: name it first
-            left, right, verb = right, left, "better"
-        return (
-            f"{where}{left} is {verb} than {right} by {format_number(difference)} "
-            f"({percent} {format_number(low)} to {format_number(high)}, {p})."
         )
 
 
@@ -244,17 +248,75 @@ class ContrastsResult:
         return self.result_table().to_html()
 
 
-def pairs(em: EmmeansResult, adjust: str = "tukey", level: float | None = None) -> PairsResult:
+def difference_sentences(
+    table: pd.DataFrame, by: tuple[str, ...], level: float, direction: str | None
+) -> tuple[str, ...]:
+    """One plain sentence per difference of a table of comparisons.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        The `by` columns, left, right, estimate, p_value, ci_low, ci_high.
+    by : tuple of str
+    level : float
+        A difference with a p-value below 1 - level is significant.
+    direction : {"minimize", "maximize"} or None
+
+    Returns
+    -------
+    tuple of str
+    """
+    return tuple(_sentence(row, by, level, direction) for row in table.to_dict("records"))
+
+
+def _sentence(row: Mapping[Any, Any], by: tuple[str, ...], level: float, direction: str | None) -> str:
+    from lmemtest._table import format_number, format_p
+
+    left, right = row["left"], row["right"]
+    where = "".join(f"{name} = {format_level(row[name])}, " for name in by)
+    where = f"At {where[:-2]}: " if where else ""
+    if np.isnan(row["p_value"]):
+        return f"{where}{left} and {right} cannot be compared with these data."
+    p = format_p(row["p_value"])
+    p = f"p{p}" if p.startswith("<") else f"p={p}"
+    low, high, difference = row["ci_low"], row["ci_high"], row["estimate"]
+    percent = f"{100 * level:.4g} % CI"
+    if row["p_value"] >= 1.0 - level:
+        return (
+            f"{where}{left} and {right} are not significantly different (difference "
+            f"{format_number(difference)}, {percent} {format_number(low)} to {format_number(high)}, {p})."
+        )
+    if difference < 0:
+        left, right, low, high, difference = right, left, -high, -low, -difference
+    verb = {"maximize": "better", "minimize": "worse"}.get(direction or "", "higher")
+    if verb == "worse":  # the lower mean is the better one: name it first
+        left, right, verb = right, left, "better"
+    return (
+        f"{where}{left} is {verb} than {right} by {format_number(difference)} "
+        f"({percent} {format_number(low)} to {format_number(high)}, {p})."
+    )
+
+
+def pairs(
+    em: EmmeansResult,
+    adjust: str = "tukey",
+    level: float | None = None,
+    *,
+    rng: int | np.random.Generator | None = None,
+) -> PairsResult:
     """Test all pairwise differences of marginal means.
 
     Parameters
     ----------
     em : EmmeansResult
         The means, from `emmeans`.
-    adjust : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
-        Adjustment for the number of comparisons. The family is all pairs within one group of `by`.
+    adjust : {"tukey", "mvt", "holm", "sidak", "bonferroni", "fdr", "none"}
+        Adjustment for the number of comparisons. The family is all pairs within one group of `by`. "mvt" uses the
+        correlations of the pairs: the same as "tukey" when all differences are equally precise, sharper otherwise.
     level : float in (0, 1), optional
         Simultaneous confidence level; default: that of `em`.
+    rng : int, numpy.random.Generator or None
+        For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
 
     Returns
     -------
@@ -289,7 +351,9 @@ def pairs(em: EmmeansResult, adjust: str = "tukey", level: float | None = None) 
       left right  estimate    df  p_value
     0    A     B      -1.0  11.0    0.016
     """
-    _check_adjust(adjust, em, level)
+    check_em(em, level)
+    check_choice(adjust, "adjust", ADJUSTMENTS)
+    generator = resolve_rng(rng)
     level = em.level if level is None else float(level)
     labels = em.labels()
     blocks, index_pairs = [], []
@@ -306,7 +370,7 @@ def pairs(em: EmmeansResult, adjust: str = "tukey", level: float | None = None) 
     right = np.concatenate([j for _, j in index_pairs])
     sizes = [len(block) for block in blocks]
     family = len(em.groups()[0][1])
-    tested = _test(em, np.vstack(blocks), sizes, adjust, family, level)
+    tested = evaluate_contrasts(em, np.vstack(blocks), sizes, method=adjust, n_means=family, level=level, rng=generator)
 
     table = em.frame.iloc[left][list(em.by)].reset_index(drop=True)
     table = table.assign(left=[labels[i] for i in left], right=[labels[j] for j in right], **tested.columns)
@@ -315,12 +379,13 @@ def pairs(em: EmmeansResult, adjust: str = "tukey", level: float | None = None) 
         emmeans=em,
         levels=tuple(dict.fromkeys(labels)),
         by=em.by,
-        adjust=tested.adjusted.method,
-        interval_adjust=tested.adjusted.interval_method,
+        adjust=tested.method,
+        interval_adjust=tested.interval_method,
         family_size=family,
         level=level,
         direction=em.direction,
         notes=(*em.notes, *tested.notes(table)),
+        joint=tested.joint,
     )
 
 
@@ -329,6 +394,8 @@ def contrast(
     coefficients: Mapping[str, Sequence[float]] | pd.DataFrame,
     adjust: str = "none",
     level: float | None = None,
+    *,
+    rng: int | np.random.Generator | None = None,
 ) -> ContrastsResult:
     """Test linear contrasts of marginal means.
 
@@ -339,11 +406,13 @@ def contrast(
     coefficients : mapping of str to (k,) float, or DataFrame
         Name of each contrast and its coefficients, one per mean of a group, in the order of the means. A data
         frame has one row per contrast (named by its index) and one column per level.
-    adjust : {"none", "holm", "sidak", "bonferroni", "fdr", "tukey"}
-        Adjustment within each group of `by`. "tukey" is for all pairs only and is replaced by "sidak", with a
-        note.
+    adjust : {"none", "mvt", "holm", "sidak", "bonferroni", "fdr", "tukey"}
+        Adjustment within each group of `by`. "mvt" uses the joint t distribution of any contrasts. "tukey" is for
+        all pairs only and is replaced by "sidak", with a note.
     level : float in (0, 1), optional
         Confidence level; default: that of `em`.
+    rng : int, numpy.random.Generator or None
+        For "mvt" of contrasts that span more than two dimensions.
 
     Returns
     -------
@@ -371,7 +440,9 @@ def contrast(
                 contrast  estimate
     0  C against A and B       4.0
     """
-    _check_adjust(adjust, em, level)
+    check_em(em, level)
+    check_choice(adjust, "adjust", ADJUSTMENTS)
+    generator = resolve_rng(rng)
     level = em.level if level is None else float(level)
     table = _coefficient_table(em, coefficients)
     K = np.asarray(table, dtype=float)
@@ -380,7 +451,9 @@ def contrast(
         keys.extend([key] * len(K))
         # a zero coefficient must not spread the NaN of a mean without data
         blocks.append(K @ np.where(np.any(K, axis=0, keepdims=True).T, em.L[rows], 0.0))
-    tested = _test(em, np.vstack(blocks), [len(K)] * len(blocks), adjust, None, level)
+    tested = evaluate_contrasts(
+        em, np.vstack(blocks), [len(K)] * len(blocks), method=adjust, n_means=None, level=level, rng=generator
+    )
 
     import pandas as pd
 
@@ -392,73 +465,11 @@ def contrast(
         table=frame,
         coefficients=table,
         emmeans=em,
-        adjust=tested.adjusted.method,
-        interval_adjust=tested.adjusted.interval_method,
+        adjust=tested.method,
+        interval_adjust=tested.interval_method,
         level=level,
         notes=(*em.notes, *sums, *tested.notes(frame)),
     )
-
-
-# ---------------------------------------------------------------------- tests of linear functions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Tested:
-    """Statistics of the contrasts of all groups, adjusted group by group."""
-
-    columns: dict[str, FloatArray]
-    adjusted: Adjusted
-
-    def notes(self, frame: pd.DataFrame) -> tuple[str, ...]:
-        missing = frame["estimate"].isna().to_numpy()
-        exact = ~missing & frame["p_value"].isna().to_numpy()
-        found = []
-        if missing.any():
-            found.append(f"{missing.sum()} of {len(frame)} differences are not estimable from these data (NaN).")
-        if exact.any():
-            found.append(
-                f"{exact.sum()} of {len(frame)} differences have no standard error or no degrees of freedom, "
-                "so they have no test (NaN)."
-            )
-        return (*found, *self.adjusted.notes)
-
-
-def _test(
-    em: EmmeansResult, L: FloatArray, sizes: Sequence[int], method: str, n_means: int | None, level: float
-) -> _Tested:
-    estimate, se, df = em.evaluate(L)
-    # a variance at rounding level relative to its terms is zero: rows that cancel exactly have no test
-    scale = np.sqrt(np.einsum("ij,j->i", np.nan_to_num(L) ** 2, np.abs(np.diag(em.V))))
-    testable = (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
-    t_ratio = np.full(len(L), np.nan)
-    t_ratio[testable] = estimate[testable] / se[testable]
-    parts, start = [], 0
-    for size in sizes:
-        rows = slice(start, start + size)
-        parts.append(adjust(t_ratio[rows], df[rows], method=method, n_means=n_means, level=level))
-        start += size
-    half = np.concatenate([part.critical for part in parts]) * se
-    half[~testable] = np.nan
-    statistics = (
-        estimate,
-        se,
-        df,
-        t_ratio,
-        np.concatenate([part.pvalue for part in parts]),
-        estimate - half,
-        estimate + half,
-    )
-    return _Tested(columns=dict(zip(_STATISTICS, statistics, strict=True)), adjusted=parts[0])
-
-
-def _check_adjust(method: str, em: Any, level: float | None) -> None:
-    if not isinstance(em, EmmeansResult):
-        raise ArgumentError(
-            f"em must be the result of emmeans(), got {type(em).__name__}. Call emmeans(fit, 'algorithm') first."
-        )
-    check_choice(method, "adjust", ADJUSTMENTS)
-    if level is not None:
-        check_fraction(level, "level")
 
 
 def _coefficient_table(em: EmmeansResult, given: Any) -> pd.DataFrame:

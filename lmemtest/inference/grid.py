@@ -34,8 +34,13 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 WEIGHTS = ("equal", "proportional", "cells")
-DDF_METHODS = ("satterthwaite", "residual", "asymptotic")
-DDF_NAMES = {"satterthwaite": "Satterthwaite", "residual": "residual", "asymptotic": "infinite"}
+DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
+DDF_NAMES = {
+    "satterthwaite": "Satterthwaite",
+    "kenward-roger": "Kenward-Roger",
+    "residual": "residual",
+    "asymptotic": "infinite",
+}
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
@@ -54,7 +59,7 @@ class EstimateGrid:
     b : (p,) float
         Fixed effects, 0 for columns that were dropped as aliased.
     V : (p, p) float
-        Covariance of `b`, 0 in dropped rows and columns.
+        Covariance of `b`, 0 in dropped rows and columns; adjusted by Kenward and Roger if asked for.
     df_function : callable
         Maps an (r, p) matrix of linear functions to their r degrees of freedom.
     estimable_function : callable
@@ -218,8 +223,9 @@ def emmeans(
     weights : {"equal", "proportional", "cells"}
         How the factors that are in neither `specs` nor `by` are averaged: every combination the same; by its
         number of rows; or by its number of rows together with the specs and by levels of each mean.
-    ddf : {"satterthwaite", "residual", "asymptotic"}
-        Degrees of freedom of the intervals and of every test made from the result.
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+        Degrees of freedom of the intervals and of every test made from the result. Kenward-Roger also adjusts the
+        standard errors, and refits a maximum-likelihood fit by REML, with a note.
     level : float in (0, 1), default 0.95
         Confidence level.
 
@@ -264,11 +270,12 @@ def emmeans(
     values = grid_values(fit, at or {})
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
     check_specs(fit, spec_names, by_names, at or {})
+    fit, changes = fit_for_ddf(fit, ddf)
 
     grid = ReferenceGrid.build(fit, values, by_names + spec_names)
     L = grid.average(weights)
     frame = grid.target_frame()[[*spec_names, *by_names]]
-    b, V = _coefficients(fit)
+    b, V = _coefficients(fit, ddf)
     core = EstimateGrid(
         L=L,
         frame=frame,
@@ -304,6 +311,7 @@ def emmeans(
         averaged_over=grid.nuisance_factors,
         covariates=covariates,
         notes=(
+            *changes,
             *_averaging_notes(grid, weights),
             *_covariate_notes(covariates, at or {}),
             *_interaction_notes(fit, grid, spec_names + by_names),
@@ -313,13 +321,22 @@ def emmeans(
     )
 
 
-def _coefficients(fit: Any) -> tuple[FloatArray, FloatArray]:
+def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
+    """The fit that a rule for the degrees of freedom is defined for, and a note if that is another one."""
+    if ddf != "kenward-roger" or fit.reml:
+        return fit, ()
+    note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
+    return fit.refit(reml=True), (note,)
+
+
+def _coefficients(fit: Any, ddf: str) -> tuple[FloatArray, FloatArray]:
     """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
     names = list(fit.params.index)
     known = fit.cov_params()
     where = np.array([names.index(name) for name in known.index], dtype=np.intp)
     V = np.zeros((len(names), len(names)))
-    V[np.ix_(where, where)] = known.to_numpy(dtype=float)
+    values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else known.to_numpy(dtype=float)
+    V[np.ix_(where, where)] = values
     return np.nan_to_num(fit.params.to_numpy(dtype=float), nan=0.0), V
 
 

@@ -12,40 +12,36 @@ computed directly and keeps its relative accuracy at p = 1e-12, where 1 minus th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
+from lmemtest.inference.studentize import TailTable, log_upper_tail, solve_tail, tabulate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from lmemtest.inference.simultaneous import LargestT
+
     FloatArray = NDArray[np.float64]
 
-ADJUSTMENTS = ("tukey", "holm", "sidak", "bonferroni", "fdr", "none")
+ADJUSTMENTS = ("tukey", "mvt", "holm", "sidak", "bonferroni", "fdr", "none")
+JOINT_ADJUSTMENTS = ("mvt", "dunnett")  # single-step tests from the joint t distribution of the family
 ADJUSTMENT_NAMES = {
     "tukey": "Tukey",
+    "mvt": "multivariate t",
+    "dunnett": "Dunnett",
     "holm": "Holm",
     "sidak": "Sidak",
     "bonferroni": "Bonferroni",
     "fdr": "Benjamini-Hochberg",
     "none": "no",
 }  # as they read before "adjustment"
-
-_RANGE_END = 56.0  # S_k(w) < k^2 exp(-w^2 / 4) is below the smallest double from w = 55 on
-# panels for log S_k: narrow where it bends, wide where it is nearly -w^2 / 4
-_PANEL_EDGES = np.concatenate([np.linspace(0.0, 12.0, 17), np.linspace(16.0, _RANGE_END, 11)])
-_DEGREE = 17
-_NODES_SMALL_DF, _NODES = 96, 40  # Gauss-Legendre nodes on each side of the mode, for df below 10 and from 10
-_CROWDING = 2  # nodes are crowded at the mode, where S_k bends sharply if k is large and df is small
-_DROP = 40.0  # the outer integral ends where its integrand is exp(-40) = 4e-18 of the maximum
-_DF_IS_INFINITE = 1e11  # the distribution differs from the limit by a multiple of 1 / df
 
 
 def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> FloatArray:
@@ -186,6 +182,7 @@ def adjust(
     method: str = "tukey",
     n_means: int | None = None,
     level: float = 0.95,
+    joint: LargestT | None = None,
 ) -> Adjusted:
     """Adjust the two-sided p-values and the intervals of one family of t ratios.
 
@@ -195,13 +192,16 @@ def adjust(
         Estimate over standard error; NaN rows have no p-value but count as tests, since they were asked for.
     df : array_like of float, > 0
         Degrees of freedom per row (or one for all), ``inf`` for normal tests.
-    method : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
-        "tukey" refers sqrt(2) |t| to the studentized range of `n_means` means; "fdr" is Benjamini-Hochberg.
+    method : {"tukey", "mvt", "holm", "sidak", "bonferroni", "fdr", "none", "dunnett"}
+        "tukey" refers sqrt(2) |t| to the studentized range of `n_means` means; "mvt" and "dunnett" refer |t| to
+        `joint`; "fdr" is Benjamini-Hochberg.
     n_means : int, optional
         Number of means whose pairwise differences are the family. Without it "tukey" does not fit the family
         and is replaced by "sidak", with a note.
     level : float in (0, 1), default 0.95
         Simultaneous confidence level.
+    joint : LargestT, optional
+        Distribution of the largest |t| of the family, from `simultaneous.largest_t`; needed by "mvt" and "dunnett".
 
     Returns
     -------
@@ -222,10 +222,12 @@ def adjust(
     >>> adjust([2.5, 1.0, 3.1], 20, method="holm").pvalue.round(4)
     array([0.0425, 0.3293, 0.0169])
     """
-    check_choice(method, "adjust", ADJUSTMENTS)
+    check_choice(method, "adjust", (*ADJUSTMENTS, "dunnett"))
     check_fraction(level, "level")
     t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
     m = t.size
+    if method in JOINT_ADJUSTMENTS:
+        return _adjust_jointly(t, nu, method, level, joint)
     notes: list[str] = []
     if method == "tukey" and n_means is None:
         method = "sidak"
@@ -243,7 +245,7 @@ def adjust(
     if method == "tukey":
         pvalue = ptukey(np.sqrt(2.0) * np.abs(t), n_means or 2, nu, upper=True)
     else:
-        pvalue = _adjust_raw(two_sided_p(t, nu), method, m)
+        pvalue = adjust_raw(two_sided_p(t, nu), method, m)
     return Adjusted(
         pvalue=pvalue,
         critical=critical_values(nu, method=interval_method, n_means=n_means, n_tests=m, level=level),
@@ -251,6 +253,21 @@ def adjust(
         interval_method=interval_method,
         n_tests=m,
         notes=tuple(notes),
+    )
+
+
+def _adjust_jointly(t: FloatArray, df: FloatArray, method: str, level: float, joint: LargestT | None) -> Adjusted:
+    if joint is None:
+        raise ArgumentError(
+            f"adjust={method!r} needs the joint distribution of the family: pass joint=largest_t(correlation)."
+        )
+    return Adjusted(
+        pvalue=joint.sf(np.abs(t), df),
+        critical=joint.isf(1.0 - level, df),
+        method=method,
+        interval_method=method,
+        n_tests=t.size,
+        notes=(joint.note(np.abs(t), df),),
     )
 
 
@@ -337,8 +354,26 @@ def critical_values(
     return t_quantile(per_test / 2.0, nu)
 
 
-def _adjust_raw(pvalue: FloatArray, method: str, m: int) -> FloatArray:
-    """Adjust unadjusted p-values of `m` tests; NaN stays NaN."""
+def adjust_raw(pvalue: FloatArray, method: str, m: int) -> FloatArray:
+    """Adjust the p-values of single tests.
+
+    Parameters
+    ----------
+    pvalue : (n,) float
+        Unadjusted; NaN stays NaN.
+    method : {"none", "bonferroni", "sidak", "holm", "fdr"}
+    m : int
+        Number of tests in the family.
+
+    Returns
+    -------
+    (n,) float
+
+    Examples
+    --------
+    >>> adjust_raw(np.array([0.01, 0.04]), "holm", 2)
+    array([0.02, 0.04])
+    """
     if method == "none":
         return pvalue
     if method == "bonferroni":
@@ -370,107 +405,15 @@ def _check_k_and_df(k: FloatArray, df: FloatArray) -> None:
 def _log_upper_tail(q: FloatArray, k: FloatArray, df: FloatArray) -> FloatArray:
     """Log P(Q > q) elementwise for one-dimensional arguments of equal length."""
     out = np.full(q.shape, np.nan)
-    known = ~(np.isnan(q) | np.isnan(k) | np.isnan(df))
-    out[known & (q <= 0)] = 0.0
-    out[known & np.isposinf(q)] = -np.inf
-    solve = known & (q > 0) & np.isfinite(q)
-    for means in np.unique(k[solve]):
-        log_s, elasticity = _range_tables(float(means))
-        limit = solve & (k == means) & (df >= _DF_IS_INFINITE)
-        out[limit] = log_s(q[limit])
-        for low, high, nodes in ((0.0, 10.0, _NODES_SMALL_DF), (10.0, _DF_IS_INFINITE, _NODES)):
-            part = solve & (k == means) & (df >= low) & (df < high)
-            if part.any():
-                out[part] = _integrate_over_scale(q[part], df[part], log_s, elasticity, nodes)
-    return np.minimum(out, 0.0)
-
-
-def _integrate_over_scale(
-    q: FloatArray, df: FloatArray, log_s: Callable[..., Any], elasticity: Callable[..., Any], n_nodes: int
-) -> FloatArray:
-    """Log of the integral of exp(a(u)), u = log s, a = df (u - expm1(2u) / 2) + log S_k(q e^u) + constant.
-
-    a is concave, and the slope of log S_k(q e^u) steepens at least as fast as e^u. So the drop from the mode
-    is at least df (L - 1 + e^-L) on the left and df (e^R - 1 - R) on the right whatever q and k are, and the
-    ends of the integral follow from df alone.
-    """
-    mode = _mode_of_log_scale(q, df, elasticity)
-    left, right = _drop_lengths(_DROP / df)
-    x, weight = _legendre(n_nodes)
-    unit = (x + 1.0) / 2.0
-    near, scale = unit**_CROWDING, _CROWDING * unit ** (_CROWDING - 1) * weight / 2.0
-    u = np.concatenate([mode[:, None] - left[:, None] * near, mode[:, None] + right[:, None] * near], axis=1)
-    w = np.concatenate([left[:, None] * scale, right[:, None] * scale], axis=1)
-    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + log_s(q[:, None] * np.exp(u))
-    top = exponent.max(axis=1)
-    safe = np.where(np.isfinite(top), top, 0.0)
-    total = np.sum(w * np.exp(exponent - safe[:, None]), axis=1)
-    with np.errstate(divide="ignore"):  # an underflowed tail is log 0
-        return np.log(total) + safe + _log_normaliser(df)
-
-
-def _mode_of_log_scale(q: FloatArray, df: FloatArray, elasticity: Callable[..., Any]) -> FloatArray:
-    """Root in u of df (1 - e^(2u)) = -d log S(q e^u) / du, by bisection; s <= 1 and q s within the table."""
-    high = np.minimum(0.0, np.log(_RANGE_END / q))
-    low = np.minimum(high, np.minimum(-1.0, np.log(1e-3 / q)))
-    for _ in range(34):
-        mid = (low + high) / 2.0
-        rising = -df * np.expm1(2.0 * mid) > elasticity(q * np.exp(mid))
-        low = np.where(rising, mid, low)
-        high = np.where(rising, high, mid)
-    return (low + high) / 2.0
-
-
-def _drop_lengths(c: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Solve L - 1 + e^-L = c and e^R - 1 - R = c by Newton steps from above, where both are convex."""
-    left = np.sqrt(2.0 * c) + c
-    right = np.minimum(np.sqrt(2.0 * c), np.log1p(2.0 * c) + 1.0)
-    for _ in range(8):
-        left = left - (left + np.expm1(-left) - c) / -np.expm1(-left)
-        right = right - (np.expm1(right) - right - c) / np.expm1(right)
-    return left, right
-
-
-def _log_normaliser(df: FloatArray) -> FloatArray:
-    """Log of 2 (df/2)^(df/2) e^(-df/2) / Gamma(df/2), without cancellation at large df."""
-    x = df / 2.0
-    large = x >= 15.0
-    y = np.where(large, x, 15.0)
-    stirling = 1.0 / (12.0 * y) - 1.0 / (360.0 * y**3) + 1.0 / (1260.0 * y**5) - 1.0 / (1680.0 * y**7)
-    z = np.where(large, 1.0, x)
-    direct = np.log(2.0) + z * np.log(z) - z - special.gammaln(z)
-    return np.where(large, 0.5 * np.log(2.0 * y / np.pi) - stirling, direct)
-
-
-@lru_cache(maxsize=8)
-def _legendre(n: int) -> tuple[FloatArray, FloatArray]:
-    return np.polynomial.legendre.leggauss(n)
+    for means in np.unique(k[~np.isnan(k)]):
+        part = k == means
+        out[part] = log_upper_tail(q[part], df[part], _range_table(float(means)))
+    return out
 
 
 @lru_cache(maxsize=64)
-def _range_tables(k: float) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Log S_k(w) and its elasticity -d log S_k / d log w as piecewise Chebyshev interpolants on [0, 56]."""
-    starts, widths = _PANEL_EDGES[:-1], np.diff(_PANEL_EDGES)
-    nodes = np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
-    w = starts[:, None] + (nodes[None, :] + 1.0) / 2.0 * widths[:, None]
-    values = _log_range_survival(w.ravel(), k).reshape(w.shape)
-    basis = np.polynomial.chebyshev.chebvander(nodes, _DEGREE)
-    coefficients = np.linalg.solve(basis, values.T)
-    slopes = np.polynomial.chebyshev.chebder(coefficients) * (2.0 / widths)
-
-    def interpolate(table: FloatArray, at: FloatArray) -> FloatArray:
-        panel = np.clip(np.searchsorted(_PANEL_EDGES, at, side="right") - 1, 0, len(starts) - 1)
-        local = 2.0 * (at - starts[panel]) / widths[panel] - 1.0
-        return np.polynomial.chebyshev.chebval(local, table[:, panel], tensor=False)
-
-    def log_s(at: FloatArray) -> FloatArray:
-        return np.where(at < _RANGE_END, interpolate(coefficients, np.minimum(at, _RANGE_END)), -np.inf)
-
-    def elasticity(at: FloatArray) -> FloatArray:
-        inside = np.minimum(at, _RANGE_END)
-        return -inside * interpolate(slopes, inside)
-
-    return log_s, elasticity
+def _range_table(k: float) -> TailTable:
+    return tabulate(lambda w: _log_range_survival(w, k))
 
 
 def _log_range_survival(w: FloatArray, k: float) -> FloatArray:
@@ -492,31 +435,13 @@ def _log_range_survival(w: FloatArray, k: float) -> FloatArray:
 
 
 def _solve_quantile(p: FloatArray, k: FloatArray, df: FloatArray, upper: bool) -> FloatArray:
-    """Solve logit P(Q > q) = logit(tail) in x = log q inside the one-pair and Bonferroni bounds."""
+    """Quantiles inside the one-pair and Bonferroni bounds."""
     tail = p if upper else 1.0 - p
     target = special.logit(tail) if upper else -special.logit(p)
 
-    def excess(x: FloatArray) -> FloatArray:
-        log_sf = _log_upper_tail(np.exp(x), k, df)
-        with np.errstate(divide="ignore"):  # a full tail has logit inf
-            return log_sf - np.log(-np.expm1(log_sf)) - target
-
-    def log_range(one_sided: FloatArray) -> FloatArray:
+    def range_of(one_sided: FloatArray) -> FloatArray:
         t = t_quantile(np.maximum(one_sided, np.finfo(float).tiny), df)
-        return np.log(np.sqrt(2.0) * np.maximum(t, 1e-12))
+        return np.sqrt(2.0) * np.maximum(t, 1e-12)
 
-    low, high = log_range(tail / 2.0) - 1e-9, log_range(tail / (k * (k - 1.0))) + 1e-9
-    x_old, f_old = low, excess(low)
-    x, f = high, excess(high)
-    for _ in range(80):
-        low, high = np.where(f > 0, np.maximum(low, x), low), np.where(f > 0, high, np.minimum(high, x))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            step = -f * (x - x_old) / (f - f_old)
-        secant = np.isfinite(f) & np.isfinite(f_old) & (x + step >= low) & (x + step <= high)
-        step = np.where(secant, step, (low + high) / 2.0 - x)
-        step = np.where((f == 0) | (np.abs(x - x_old) <= 1e-11), 0.0, step)
-        if not step.any():
-            break
-        x_old, f_old, x = x, f, x + step
-        f = excess(x)
-    return np.exp(x)
+    low, high = range_of(tail / 2.0) * (1.0 - 1e-9), range_of(tail / (k * (k - 1.0))) * (1.0 + 1e-9)
+    return solve_tail(lambda q: _log_upper_tail(q, k, df), target, low, high)

@@ -12,7 +12,7 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
 from lmemtest.inference.grid import DDF_NAMES
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, critical_values
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
@@ -284,17 +284,10 @@ def _letters(levels: tuple[str, ...], groups: tuple[tuple[str, ...], ...]) -> di
 
 
 def _critical_difference(pairs: PairsResult, alpha: float) -> tuple[float, float]:
-    tested = pairs.table[pairs.table["p_value"].notna()]
-    if tested.empty:
+    half = pairs.half_widths(1.0 - alpha)
+    half = half[~np.isnan(half)]
+    if not len(half):
         return (float("nan"), float("nan"))
-    critical = critical_values(
-        tested["df"].to_numpy(dtype=float),
-        method=pairs.interval_adjust,
-        n_tests=len(pairs.table),
-        n_means=pairs.family_size,
-        level=1.0 - alpha,
-    )
-    half = critical * tested["se"].to_numpy(dtype=float)
     return (float(half.min()), float(half.max()))
 
 

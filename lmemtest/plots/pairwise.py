@@ -22,6 +22,7 @@ ADJUSTMENTS = {
     "sidak": "Šidák",
     "bonferroni": "Bonferroni",
     "fdr": "FDR",
+    "mvt": "multivariate t",
     "none": "unadjusted",
 }
 

@@ -34,7 +34,7 @@ def as_backend(frame: pd.DataFrame, backend: str) -> Any:
         text = [c for c in frame if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
         return frame.astype(dict.fromkeys(text, object))
     if backend == "pandas arrow":
-        return frame.convert_dtypes(dtype_backend="pyarrow")
+        return pa.Table.from_pandas(frame, preserve_index=False).to_pandas(types_mapper=pd.ArrowDtype)
     if backend == "polars":
         return pl.from_pandas(frame)
     if backend == "lazy":

@@ -352,3 +352,118 @@ def test_a_setting_is_not_a_budget(frame: pd.DataFrame) -> None:
     (finding,) = only(check(frame), "irregular_budgets")
     assert finding.message == "Every run has a score at one budget only, while 'epochs' takes 7 values."
     assert "name it as a metafeature" in finding.advice
+
+
+def one_seed(scales: dict[str, float], tools: str = "abc", seed: int = 0) -> pd.DataFrame:
+    """One score per benchmark and tool, at the given scales."""
+    rng = np.random.default_rng(seed)
+    rows = [(tool, task, 0, scale * rng.normal()) for task, scale in scales.items() for tool in tools]
+    return pd.DataFrame(rows, columns=["tool", "task", "seed", "loss"])
+
+
+PLAIN: dict[str, Any] = {"budget": None, "metafeatures": []}
+
+
+def test_without_repetitions_scales_are_those_of_the_differences() -> None:
+    table = one_seed({"t1": 1, "t2": 1, "t3": 100, "t4": 1})
+    found = check(table, **PLAIN)
+    (finding,) = only(found, "score_scale")
+    sd = table.groupby("task")["loss"].std()
+    ratio = sd["t3"] / sd.drop("t3").min()
+    assert (finding.severity, finding.benchmark) == ("warning", "t3")
+    assert finding.message.startswith(f"Scores of different algorithms lie {ratio:.0f}")
+    assert "no run was repeated" in finding.message
+    assert "without the benchmarks with the largest differences" in finding.advice
+    assert np.isnan(found.scale_ratio)  # which is of the scatter between seeds
+    assert only(check(table.drop(columns="seed"), **PLAIN, seed=None), "score_scale")
+    assert only(check(table.assign(epochs=1), metafeatures=[]), "score_scale")
+
+
+def test_differences_that_vary_by_chance_are_no_scales() -> None:
+    tables = [one_seed({f"t{i}": 1 for i in range(10)}, seed=seed) for seed in range(200)]
+    alarms = sum(not check(table, **PLAIN).ok for table in tables)
+    assert 1 <= alarms <= 20  # 5 % of 200; the largest SD is more than 3 times the smallest in nearly all of them
+
+
+def test_an_algorithm_with_seeds_of_its_own_lacks_none(frame: pd.DataFrame) -> None:
+    frame.loc[frame["tool"] == "TPE", "seed"] += 100
+    found = check(frame)
+    findings = only(found, "unpaired_seeds")
+    assert [f.benchmark for f in findings] == ["t1", "t2", "t3", "t4"]
+    assert found.ok
+    assert findings[0].message == "'TPE' on 't1' runs on seeds that no other algorithm uses."
+    assert "not paired" in findings[0].advice
+    assert findings[0].count == 30  # runs on t1
+    assert (found.cells["missing"] == 0).all()
+    assert found.overview.endswith("; complete and balanced.")
+    fewer = check(frame[(frame["tool"] != "RS") | (frame["seed"] != 3) | (frame["task"] != "t1")])
+    warning = fewer.problems[0]
+    assert (warning.benchmark, warning.count) == ("t1", 2)
+    assert "not run by every algorithm that shares seeds (such as seed 3; 'RS' lacks most)" in warning.message
+    assert fewer.cells["missing"].tolist() == [0, 6, 0] + [0] * 9
+
+
+def test_groups_of_algorithms_without_common_seeds(frame: pd.DataFrame) -> None:
+    frame = pd.concat([frame, frame[frame["tool"] == "TPE"].assign(tool="X", loss=lambda f: f["loss"] + 0.001)])
+    frame.loc[frame["tool"].isin(["TPE", "X"]), "seed"] += 100
+    found = check(frame, benchmark=None, metafeatures=["prior", "task"])
+    assert found.ok
+    (finding,) = only(found, "unpaired_seeds")
+    assert finding.message == "The algorithms form 2 groups without a common seed: HB, RS; TPE, X."
+
+
+def test_missing_scores_are_not_complete(frame: pd.DataFrame) -> None:
+    frame.loc[3, "loss"] = np.nan
+    assert check(frame).overview.endswith("; balanced, but 1 score is missing or infinite.")
+    frame.loc[4, "loss"] = np.inf
+    assert check(frame).overview.endswith("; balanced, but 2 scores are missing or infinite.")
+    assert check(frame[1:]).overview.endswith("; not balanced.")
+
+
+def test_one_value_is_one_value() -> None:
+    table = one_seed({"t1": 0, "t2": 1})
+    (tied,) = (f for f in check(table, **PLAIN).findings if f.kind == "ties")
+    assert "(1 different value in 3 scores)" in tied.message
+    table.loc[0, "loss"] = np.nan
+    assert check(table, **PLAIN).findings[0].message.startswith("1 of 1 score of 'a' on 't1' is missing")
+
+
+def test_budgets_that_no_two_runs_share_are_not_balanced(frame: pd.DataFrame) -> None:
+    frame["epochs"] += np.random.default_rng(0).random(len(frame)) / 10
+    found = check(frame)
+    assert found.overview.endswith("360 budgets; not balanced: runs have few budgets in common.")
+    assert found.ok  # but all algorithms used the same range
+
+
+@pytest.mark.parametrize("kind", ["number", "date", "category"])
+def test_ranges_of_budgets_that_differ_between_algorithms(frame: pd.DataFrame, kind: str) -> None:
+    frame["epochs"] = frame["epochs"].astype(float) + np.random.default_rng(0).random(len(frame)) / 10
+    frame.loc[(frame["tool"] == "RS") & (frame["task"] == "t2"), "epochs"] *= 100
+    if kind == "date":
+        frame["epochs"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["epochs"], "D")
+    if kind == "category":
+        frame["epochs"] = pd.Categorical(frame["epochs"], ordered=True)
+    found = check(frame)
+    finding = next(f for f in found.findings if f.kind == "irregular_budgets")
+    assert [f.kind for f in found.problems] == ["irregular_budgets"]
+    assert (finding.severity, finding.benchmark, finding.count) == ("warning", "t2", 90)
+    assert finding.message.startswith("Scores on 't2' were taken at different ranges of 'epochs' ('HB' at ")
+    assert "so a comparison of all rows mixes budgets" in finding.message
+    assert finding.advice.startswith(
+        "Compare at common budgets: for each run and budget, take the last score up to it."
+    )
+    if kind == "number":
+        assert "'RS' at 100.7 to " in finding.message or "'RS' at 10" in finding.message
+
+
+def test_a_single_budget_per_run_that_depends_on_the_algorithm() -> None:
+    table = pd.concat([one_seed({"t1": 1}, seed=i).assign(seed=i, epochs=np.arange(3) * 40 + i) for i in range(40)])
+    found = check(table, metafeatures=[])
+    assert found.overview == (
+        "120 rows: 3 algorithms, 1 benchmark, 40 seeds, 120 budgets; not balanced: runs have few budgets in common."
+    )
+    (finding,) = found.problems
+    assert finding.message == (
+        "Scores on 't1' were taken at different ranges of 'epochs' ('a' at 0 to 39, 'c' at 80 to 119), so a "
+        "comparison of all rows mixes budgets: more budget may pass for a better algorithm."
+    )

@@ -138,6 +138,53 @@ def test_levels_called_none_are_levels_and_scores_called_none_are_missing(tmp_pa
         read_runs(path, **ROLES, metafeatures=["prior"])
 
 
+@pytest.mark.parametrize(
+    ("names", "levels"),
+    [
+        (["01", "1", "2"], ("01", "1", "2")),
+        (["1e3", "1000"], ("1000", "1e3")),
+        (["08", "8"], ("08", "8")),
+        (["1", "1.0"], ("1", "1.0")),
+        (["0.0", "-0.0"], ("-0.0", "0.0")),
+        (["0.10", "0.5"], ("0.10", "0.5")),
+        (["+1", "2"], ("+1", "2")),
+        (["1_0", "2"], ("1_0", "2")),
+        (["nan", "inf"], ("inf", "nan")),
+        (["9007199254740993", "0.5"], ("0.5", "9007199254740993")),
+        (["99999999999999999999", "1"], ("1", "99999999999999999999")),
+        (["10", "9", "-2"], (-2, 9, 10)),
+        (["9007199254740993", "9007199254740992"], (9007199254740992, 9007199254740993)),
+        (["0.5", "1", "2"], (0.5, 1.0, 2.0)),
+        (["True", "False"], (False, True)),
+    ],
+)
+@pytest.mark.parametrize("role", ["algorithm", "benchmark", "seed", "metafeatures"])
+def test_names_in_a_csv_stay_apart(tmp_path: Path, role: str, names: list[str], levels: tuple[Any, ...]) -> None:
+    path = tmp_path / "a.csv"
+    lines = [f"{tool},{name},{i}" for i, name in enumerate(names) for tool in ("HB", "RS")]
+    path.write_text("\n".join(["tool,name,loss", *lines]))
+    roles: dict[str, Any] = {"score": "loss", "direction": "minimize", "algorithm": "tool", role: "name"}
+    if role == "seed" and "nan" in names:  # only of a seed a missing number
+        with pytest.raises(DataError, match="has 2 missing values"):
+            read_runs(path, **roles)
+        return
+    runs = read_runs(path, **roles)
+    assert runs.levels("name") == levels
+    assert [type(level) for level in runs.levels("name")] == [type(level) for level in levels]
+
+
+def test_numbers_that_are_no_names_are_read_as_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = [f"{tool},{seed},1e{budget},{seed}" for tool in ("a", "b") for seed in range(50) for budget in (0, 1)]
+    path.write_text("\n".join(["tool,seed,epochs,loss", *lines]))
+    runs = read_runs(path, **ROLES, budget="epochs")
+    assert runs.levels("seed") == tuple(range(50))
+    assert runs.levels("epochs") == (1.0, 10.0)
+    path.write_text("tool,seed,loss\na,0,1\nb,NA,2\n")
+    with pytest.raises(DataError, match="The column 'seed' has 1 missing value"):
+        read_runs(path, **ROLES)
+
+
 def test_a_broken_json_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     lines = [json.dumps({"tool": t, "seed": 0, "loss": 0.1}) for t in ("HB", "RS", "TPE")]

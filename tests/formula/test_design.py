@@ -121,8 +121,7 @@ UNUSABLE = [
     (
         "algorithm",
         ["a", 1],
-        "'algorithm' mixes values that cannot be ordered (int, str); make it one type, for example with "
-        ".astype(str).",
+        "'algorithm' mixes values that cannot be ordered (int, str); make it one type, for example with .astype(str).",
     ),
     ("algorithm", [[1], [2]], "'algorithm' holds values that cannot be levels; make it text or numbers."),
     (

@@ -67,13 +67,11 @@ REFUSED = [
     ),
     (
         "value ~ (1|a«+»b)",
-        "'+' cannot join groups; write one term per group, (1 | a) + (1 | b), or join columns with ':' "
-        "or '/'.",
+        "'+' cannot join groups; write one term per group, (1 | a) + (1 | b), or join columns with ':' or '/'.",
     ),
     (
         "value ~ (1|«log»(budget))",
-        "'log(...)' cannot be a group; groups are columns, and every column (numbers too) is taken as a "
-        "factor there.",
+        "'log(...)' cannot be a group; groups are columns, and every column (numbers too) is taken as a factor there.",
     ),
     ("value ~ (1|«1»)", "a grouping column is expected here, for example (1 | benchmark)."),
     (
@@ -96,8 +94,7 @@ REFUSED = [
     ),
     (
         "value ~ «budget^2»",
-        "a power of one term is that term again; write the square of a column as I(budget**2) or "
-        "poly(budget, 2).",
+        "a power of one term is that term again; write the square of a column as I(budget**2) or poly(budget, 2).",
     ),
     (
         "value ~ (a + b)^«budget»",
@@ -119,8 +116,7 @@ REFUSED = [
     ("«value ~ " + "*".join("abcdefghijklm") + "»", "the formula stands for more than 5000 terms."),
     (
         "value ~ algorithm «budget»",
-        "an operator is missing before 'budget'; join terms with '+', or put a name that contains spaces in "
-        "backticks.",
+        "an operator is missing before 'budget'; join terms with '+', or put a name that contains spaces in backticks.",
     ),
     ("value ~ «'algorithm'»", "a text cannot be a term; column names take no quotes or stand in backticks."),
     (
@@ -136,8 +132,7 @@ REFUSED = [
     ),
     (
         "value ~ «@»x",
-        "'@' has no meaning in a formula; put a column whose name contains it in backticks, "
-        "like `my@column`.",
+        "'@' has no meaning in a formula; put a column whose name contains it in backticks, like `my@column`.",
     ),
     ("value ~ " + "(" * 50 + "«(»" + "a", "brackets are nested deeper than 50; simplify the formula."),
     (

@@ -208,9 +208,7 @@ def test_nothing_of_names_or_contents_is_compiled_or_run():
     sys.addaudithook(hook)
     try:
         q = f"`{hostile}`"
-        build_design(
-            parse_formula(f"y ~ {q}*f + C(f, contr.sum) + scale({q}) + ({q} | f)"), cells, np.ones(3)
-        )
+        build_design(parse_formula(f"y ~ {q}*f + C(f, contr.sum) + scale({q}) + ({q} | f)"), cells, np.ones(3))
     finally:
         listening = False  # a hook cannot be removed
     assert seen == []

@@ -9,13 +9,7 @@ import pytest
 from lmemtest.formula import build_design, parse_formula
 
 CELLS = pd.DataFrame(
-    [
-        (f, g, h, x, z)
-        for f in "abc"
-        for g in "uvwz"
-        for h in "mn"
-        for x, z in ((0.5, 1.0), (2.0, -1.0), (4.5, 0.25))
-    ],
+    [(f, g, h, x, z) for f in "abc" for g in "uvwz" for h in "mn" for x, z in ((0.5, 1.0), (2.0, -1.0), (4.5, 0.25))],
     columns=["f", "g", "h", "x", "z"],
 )
 I = "Intercept"  # noqa: E741

@@ -111,9 +111,7 @@ def test_cells_with_counts_equal_repeated_rows(counts, seed, offset):
     on_cells = build_design(parsed, cells, np.array(counts))
     on_rows = build_design(parsed, cells.iloc[repeat], np.ones(len(repeat)))
     np.testing.assert_allclose(on_cells.X[repeat], on_rows.X, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(
-        on_cells.random[0].basis[repeat], on_rows.random[0].basis, rtol=1e-9, atol=1e-12
-    )
+    np.testing.assert_allclose(on_cells.random[0].basis[repeat], on_rows.random[0].basis, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("term", STATEFUL)
@@ -142,11 +140,7 @@ def test_splines_sum_to_one_with_their_first_column():
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(-50, 50), st.integers(1, 6)), min_size=1, max_size=12, unique_by=lambda p: p[0]
-    )
-)
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 6)), min_size=1, max_size=12, unique_by=lambda p: p[0]))
 def test_weighted_quantiles_are_those_of_the_rows(pairs):
     values = np.array([float(v) for v, _ in pairs])
     counts = np.array([float(c) for _, c in pairs])

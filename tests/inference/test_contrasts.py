@@ -151,7 +151,7 @@ def test_arguments_are_checked(em):
     with pytest.raises(ArgumentError, match="em must be the result of emmeans"):
         pairs("algorithm")
     with pytest.raises(ArgumentError, match="adjust must be 'tukey' or"):
-        pairs(em, adjust="mvt")
+        pairs(em, adjust="dunnett")
     with pytest.raises(ArgumentError, match="level must be a number between 0 and 1"):
         pairs(em, level=1.0)
 

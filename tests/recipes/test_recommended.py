@@ -38,9 +38,13 @@ def test_runs_are_clusters_where_there_are_budgets():
     assert any("same 3 budgets" in note for note in got.notes)
 
 
-def test_metafeatures_make_instances():
+def test_metafeatures_make_instances_within_benchmarks():
     got = recommend(runs_of(table(budgets=1, priors=2), metafeatures=["prior"]))
-    assert "(1 | task:prior:algorithm)" in got.formula
+    assert got.formula == (
+        "loss ~ algorithm + (1 | task) + (1 | task:algorithm) + (1 | task:prior) + (1 | task:prior:algorithm) "
+        "+ (1 | task:prior:seed)"
+    )
+    assert any("Benchmarks count as the sample" in note for note in got.notes)
 
 
 def test_a_term_of_single_rows_is_left_to_the_residual():
@@ -58,13 +62,13 @@ def test_a_term_with_the_groups_of_another_is_left_out():
 def test_one_benchmark_is_said_to_be_one_benchmark():
     got = recommend(runs_of(table(benchmarks=1, budgets=1)))
     assert got.formula == "loss ~ algorithm + (1 | task:seed)"
-    assert "says nothing about others" in got.notes[0]
+    assert "says nothing about other benchmarks" in got.notes[0]
 
 
 def test_metafeatures_of_one_benchmark_are_fixed_not_a_sample():
     got = recommend(runs_of(table(benchmarks=1, budgets=1, priors=2), metafeatures=["prior"]))
     assert got.formula == "loss ~ algorithm + C(prior) + algorithm:C(prior) + (1 | task:prior:seed)"
-    assert "says nothing about others" in got.notes[0]
+    assert "says nothing about other benchmarks" in got.notes[0]
 
 
 def test_numbers_as_names_of_algorithms_are_no_slope():

@@ -69,3 +69,24 @@ def test_confidence_intervals_of_a_difference_cover_it():
         pair = lt.pairs(lt.emmeans(fit, "algorithm"), adjust="none").to_frame().iloc[0]
         covered += pair["ci_low"] <= 0 <= pair["ci_high"]
     assert binomtest(covered, 1000, 0.95).pvalue > 0.001
+
+
+def test_instances_of_a_benchmark_are_not_more_benchmarks():
+    rng = np.random.default_rng(8)
+    rejected = {"recommended": 0, "instances": 0}
+    for _ in range(300):
+        table = null_table(rng, benchmarks=10, algorithms=2, seeds=10)
+        advantage = pd.Series(rng.normal(size=20)).reindex(table["benchmark"] * 2 + (table["algorithm"] == "a1"))
+        table["loss"] += advantage.to_numpy()
+        table["prior"] = np.where(table["seed"] % 2, "good", "bad")
+        roles = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
+        runs = lt.Runs(table, **roles, seed="seed", metafeatures=["prior"])
+        models = {
+            "recommended": lt.recommend(runs).formula,
+            "instances": "loss ~ algorithm + (1|benchmark:prior) + (1|benchmark:prior:algorithm)",
+        }
+        for name, formula in models.items():
+            fit = lt.fit_lmm(formula, runs, restarts=0)
+            rejected[name] += bool(lt.pairs(lt.emmeans(fit, "algorithm")).to_frame()["p_value"].iloc[0] < 0.05)
+    assert binomtest(rejected["recommended"], 300, 0.05).pvalue > 0.001
+    assert binomtest(rejected["instances"], 300, 0.05, alternative="greater").pvalue < 0.001

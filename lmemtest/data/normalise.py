@@ -1,0 +1,158 @@
+"""Scores made comparable across benchmarks and budgets: regret, rank, z-score, min-max, logarithm.
+
+Everything is an expression over groups that the table's own engine evaluates, so lazy tables stay lazy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from lmemtest._validate import check_choice, listed, suggest
+from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+
+__all__ = ["METHODS", "normalised"]
+
+METHODS = ("regret", "rank", "zscore", "log", "minmax")
+_ROLES = ("benchmark", "budget", "algorithm", "seed")
+_LOWER_IS_BETTER = ("regret", "rank")  # the others keep the direction
+_CONSTANT = {"regret": "a regret of 0", "rank": "the mean rank", "zscore": "0", "minmax": "0.5"}
+
+
+def normalised(runs: Runs, method: str, per: str | Sequence[str], name: str | None) -> Runs:
+    """`Runs.normalize`: the definitions are there.
+
+    Parameters
+    ----------
+    runs : Runs
+    method : {"regret", "rank", "zscore", "log", "minmax"}
+    per : str or sequence of str
+    name : str or None
+
+    Returns
+    -------
+    Runs
+    """
+    check_choice(method, "method", METHODS)
+    column = _new_column(runs, method, name)
+    groups = () if method == "log" else _group_columns(runs, per)
+    _check_scores(runs, method, groups)
+    x = nw.col(runs.score).cast(nw.Float64)
+    if method == "rank" and runs.frame.implementation.is_pyarrow():  # it has no ranks within groups
+        frame = runs.frame.with_columns(_ranks_by_pandas(runs, groups, column))
+    else:
+        frame = runs.frame.with_columns(_expression(x, method, runs.direction, groups, runs.score).alias(column))
+    roles = runs.roles()
+    roles["score"] = column
+    if method in _LOWER_IS_BETTER:
+        roles["direction"] = "minimize"
+    return type(runs)(frame, **roles)
+
+
+def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...], score: str) -> nw.Expr:
+    if method == "log":
+        return x.log()
+    if method == "regret":
+        return x - x.min().over(*groups) if direction == "minimize" else x.max().over(*groups) - x
+    if method == "rank":
+        first = (x if direction == "minimize" else -x).rank("min").over(*groups).cast(nw.Float64)
+        # not every engine has mean ranks of ties: they start at the lowest and are as many as the equal scores
+        return first + (x.count().over(*groups, score).cast(nw.Float64) - 1.0) / 2.0
+    low, high = x.min().over(*groups), x.max().over(*groups)
+    constant = low == high
+    if method == "zscore":
+        return nw.when(constant).then(nw.lit(0.0)).otherwise((x - x.mean().over(*groups)) / x.std().over(*groups))
+    return nw.when(constant).then(nw.lit(0.5)).otherwise((x - low) / (high - low))
+
+
+def _ranks_by_pandas(runs: Runs, groups: tuple[str, ...], column: str) -> Any:
+    table = runs.frame.select(*groups, runs.score).to_pandas()
+    ranks = table.groupby(list(groups), observed=True)[runs.score].rank(ascending=runs.direction == "minimize")
+    return nw.new_series(column, ranks.to_numpy(dtype=float), nw.Float64(), backend=runs.frame.implementation)
+
+
+def _new_column(runs: Runs, method: str, name: str | None) -> str:
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ArgumentError(f"name must be the name of a new column, got {name!r}.")
+    column = name or f"{runs.score}_{method}"
+    if column in runs.columns:
+        raise ArgumentError(
+            f"The table has a column {column!r} already, and nothing is overwritten. Give another name=."
+        )
+    return column
+
+
+def _group_columns(runs: Runs, per: str | Sequence[str]) -> tuple[str, ...]:
+    """Columns of the groups; roles come before columns of the same name."""
+    given = (per,) if isinstance(per, str) else tuple(per)
+    columns = []
+    for item in given:
+        role = getattr(runs, item) if item in _ROLES else None
+        if role is not None:
+            columns.append(role)
+        elif item in runs.columns:
+            columns.append(item)
+        elif item not in ("benchmark", "budget"):
+            options = (*_ROLES, *runs.columns)
+            raise UnknownColumnError(
+                f"per names {item!r}, which is neither a role ({', '.join(_ROLES)}) nor a column. "
+                f"Columns: {listed(runs.columns)}.{suggest(str(item), options)}"
+            )
+    if not columns:
+        raise ArgumentError(
+            "normalize needs groups within which scores compare, but the runs have none of "
+            f"{', '.join(map(repr, given)) or 'the roles'}. Give the column of the tasks, Runs(..., benchmark=...)."
+        )
+    if runs.score in columns:
+        raise ArgumentError(f"per must not name the score, got {runs.score!r}.")
+    return tuple(dict.fromkeys(columns))
+
+
+def _check_scores(runs: Runs, method: str, groups: tuple[str, ...]) -> None:
+    """Refuse scores that the method has no value for, and warn of groups without differences; one query."""
+    x = nw.col(runs.score).cast(nw.Float64)
+    missing = x.is_null() | x.is_nan().fill_null(True)
+    wrong = missing if method == "rank" else missing | ~x.is_finite().fill_null(False)
+    safe = nw.when(~wrong).then(x)
+    parts = [wrong.cast(nw.Int64).alias("wrong"), safe.alias("score")]
+    table = runs.frame.select(*(nw.col(group) for group in groups), *parts)
+    sums = (
+        nw.col("wrong").sum().alias("wrong"),
+        nw.col("score").min().alias("low"),
+        nw.col("score").max().alias("high"),
+    )
+    done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
+    frame = (done.collect() if isinstance(done, nw.LazyFrame) else done).select("wrong", "low", "high")
+    count = sum(int(row[0]) for row in frame.rows())
+    if count:
+        kinds = "missing" if method == "rank" else "missing or infinite"
+        raise DataError(
+            f"{count:,} scores in {runs.score!r} are {kinds}, so {method!r} has no value for them. Score failed runs "
+            "as the worst value, or drop them with runs.drop_missing() if their failing has nothing to do with the "
+            "algorithm."
+        )
+    if method == "log":
+        _check_positive(runs, float(frame.rows()[0][1]))
+        return
+    constant = sum(row[1] == row[2] for row in frame.rows())
+    if constant:
+        warnings.warn(
+            f"All scores are equal in {constant:,} of {len(frame):,} groups of {', '.join(groups)}: they get "
+            f"{_CONSTANT[method]} and say nothing about the algorithms.",
+            DataWarning,
+            stacklevel=4,
+        )
+
+
+def _check_positive(runs: Runs, lowest: float) -> None:
+    if lowest <= 0:
+        raise DataError(
+            f"The logarithm needs positive scores, but the lowest of {runs.score!r} is {lowest:g}. Use 'rank' or "
+            "'minmax', or model a score that is positive, such as an error rate instead of an accuracy."
+        )

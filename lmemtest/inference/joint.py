@@ -1,0 +1,390 @@
+"""F-tests of several degrees of freedom: the terms of a model, and the factors of its marginal means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import special
+
+from lmemtest._validate import check_choice
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, fit_for_ddf
+from lmemtest.inference.reference import ReferenceGrid, check_specs, format_level, grid_values, name_tuple
+from lmemtest.inference.type_three import identified_part, term_columns, type_three
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+
+    FloatArray = NDArray[np.float64]
+    _Row = tuple[dict[Any, Any], str, FloatArray]  # levels of `by`, term, linear functions
+
+# Relative variance below which a combination of rows is rounding (lmerTest: 1.5e-8).
+_RANK = 1e-10
+_STATISTICS = ("df_num", "df_den", "f_ratio", "p_value", "f_scale")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FTest:
+    """F-test that all rows of ``L b`` are zero.
+
+    Attributes
+    ----------
+    f_ratio : float
+        Wald statistic over `df_num`, times `f_scale`.
+    df_num : int
+        Independent rows of L.
+    df_den : float
+        Denominator degrees of freedom; NaN where Kenward and Roger's approximation does not exist.
+    p_value : float
+        Probability of an F at least as large under the hypothesis.
+    f_scale : float
+        Kenward and Roger's scale factor; 1 for the other methods.
+    ddf : str
+        Rule for the denominator degrees of freedom.
+    """
+
+    f_ratio: float
+    df_num: int
+    df_den: float
+    p_value: float
+    f_scale: float
+    ddf: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FTestsResult:
+    """F-tests of the terms of a model.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    hypotheses : {"type III", "marginal means"}
+        What is tested: type III hypotheses of the fixed terms (`anova`), or that marginal means do not differ or
+        interact (`joint_tests`).
+    by : tuple of str
+        Factors whose levels are tested apart.
+    ddf : str
+        Rule for the denominator degrees of freedom.
+    response : str
+        The response as the model sees it.
+    n_obs : int
+        Rows behind the fit.
+    notes : tuple of str
+        What was changed, and what has no test.
+    """
+
+    table: pd.DataFrame
+    hypotheses: Literal["type III", "marginal means"]
+    by: tuple[str, ...]
+    ddf: str
+    response: str
+    n_obs: int
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale."""
+        return self.table.copy()
+
+    def result_table(self) -> ResultTable:
+        """The tests as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        title = f"F-tests of the fixed terms ({self.hypotheses} hypotheses){by}"
+        facts = f"Response {self.response}, n = {self.n_obs} rows; {DDF_NAMES[self.ddf]} degrees of freedom."
+        return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
+
+    def summary(self) -> str:
+        """The tests as text."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
+def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite") -> FTest:
+    """Test that several linear functions of the fixed effects are all zero.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model; for Kenward-Roger by REML.
+    L : (rows, p) float
+        Over all columns of the design; rows that depend on others count once.
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+        Denominator degrees of freedom.
+
+    Returns
+    -------
+    FTest
+        NaN with `df_num` 0 where no row has a variance.
+
+    Raises
+    ------
+    ArgumentError
+        If a row is not estimable, or the fit is by maximum likelihood and `ddf` is "kenward-roger".
+
+    Notes
+    -----
+    Satterthwaite: df = 2 E / (E - q), E = sum of v / (v - 2) over the degrees of freedom v of the q principal
+    contrasts, 2 if one of them is 2 or less. Kenward-Roger: the Wald statistic with the adjusted covariance, scaled so
+    that its approximate mean and variance are those of F.
+
+    References
+    ----------
+    Fai & Cornelius (1996), doi:10.1080/00949659608811740; Kenward & Roger (1997), doi:10.2307/2533558
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
+    >>> fit = lt.fit_lmm("score ~ algorithm + (1|task)", runs)
+    >>> test = f_test(fit, np.eye(3)[1:], ddf="kenward-roger")
+    >>> test.df_num, round(test.df_den, 6), round(test.f_ratio, 3)
+    (2, 6.0, 48.0)
+    """
+    check_choice(ddf, "ddf", DDF_METHODS)
+    L = np.atleast_2d(np.asarray(L, dtype=float))
+    if not np.all(fit.estimable(L)):
+        raise ArgumentError("L must hold estimable functions only; fit.estimable(L) tells which rows are not.")
+    if ddf == "kenward-roger" and not fit.reml:
+        raise ArgumentError("ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True).")
+    contrasts, variances = _principal(L, fit.cov(L))
+    q = len(contrasts)
+    if not q:
+        nan = float("nan")
+        return FTest(f_ratio=nan, df_num=0, df_den=nan, p_value=nan, f_scale=nan, ddf=ddf)
+    if ddf == "kenward-roger":
+        kept = fit.problem.kept
+        found = fit.kenward_roger.f_test(contrasts[:, kept], fit.params.to_numpy()[kept])
+        statistic, df_den, scale = found.statistic, found.df_den, found.scale
+    else:
+        statistic = float(np.sum(fit.estimate(contrasts) ** 2 / variances) / q)
+        df_den, scale = combined_df(fit.df(contrasts, ddf)), 1.0
+    p = special.chdtrc(q, q * statistic) if np.isinf(df_den) else special.fdtrc(q, df_den, statistic)
+    return FTest(f_ratio=statistic, df_num=q, df_den=df_den, p_value=float(p), f_scale=scale, ddf=ddf)
+
+
+def combined_df(df: FloatArray) -> float:
+    """Denominator degrees of freedom of a sum of squares from those of its independent terms.
+
+    Parameters
+    ----------
+    df : (q,) float
+        Positive.
+
+    Examples
+    --------
+    >>> combined_df(np.array([6.0, 6.0])), round(combined_df(np.array([4.0, 10.0])), 3)
+    (6.0, 5.2)
+    """
+    if np.isinf(df).all() or np.allclose(df, df[0], rtol=1e-8, atol=0.0):
+        return float(df[0])
+    if (df <= 2.0).any():
+        return 2.0
+    excess = float(np.sum(2.0 / (df - 2.0)))  # E - q, from v / (v - 2) = 1 + 2 / (v - 2)
+    return 2.0 * (len(df) + excess) / excess
+
+
+def anova(fit: Any, *, ddf: str = "satterthwaite") -> FTestsResult:
+    """Test every fixed term of a model: type III F-tests.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model.
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+        Denominator degrees of freedom. Kenward-Roger refits a maximum-likelihood fit by REML, with a note.
+
+    Returns
+    -------
+    FTestsResult
+        ``to_frame()`` has term, df_num, df_den, f_ratio, p_value, f_scale.
+
+    Notes
+    -----
+    The hypothesis of a term is stated through estimable functions, so it does not depend on the coding of the factors.
+    A term inside an interaction with a factor is tested on average over that factor's levels, each level counting the
+    same; inside an interaction with a number it is tested where that number is 0, so centre it if 0 is no place of
+    interest, or use `joint_tests`.
+
+    References
+    ----------
+    Goodnight (1980), doi:10.1080/03610928008827859; Kuznetsova, Brockhoff & Christensen (2017),
+    doi:10.18637/jss.v082.i13
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
+    >>> fit = lt.fit_lmm("score ~ algorithm + (1|task)", runs)
+    >>> fit.anova(ddf="kenward-roger").to_frame().round(4)[["term", "df_num", "df_den", "f_ratio", "p_value"]]
+            term  df_num  df_den  f_ratio  p_value
+    0  algorithm       2     6.0     48.0   0.0002
+    """
+    check_choice(ddf, "ddf", DDF_METHODS)
+    fit, changes = fit_for_ddf(fit, ddf)
+    rows: list[_Row] = [({}, term, L) for term, L in type_three(fit.design, fit.cells.frame).items()]
+    return _tests(fit, rows, "type III", (), ddf, changes)
+
+
+def joint_tests(
+    fit: Any,
+    *,
+    by: str | Sequence[str] | None = None,
+    ddf: str = "satterthwaite",
+) -> FTestsResult:
+    """Test every factor, and every interaction of factors, through marginal means.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model.
+    by : str or sequence of str, optional
+        Factors whose levels are tested apart: "does the algorithm matter under each prior?"
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+        Denominator degrees of freedom. Kenward-Roger refits a maximum-likelihood fit by REML, with a note.
+
+    Returns
+    -------
+    FTestsResult
+        ``to_frame()`` has the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale.
+
+    Raises
+    ------
+    UnknownColumnError, ArgumentError
+        If `by` is not a factor of the fixed part.
+
+    Notes
+    -----
+    The hypothesis of a term is that the (interaction) contrasts of its marginal means are zero; the other factors are
+    averaged with equal weights, numeric columns held around their mean (at two values, the mean plus and minus 1, or
+    less where that would leave the range of the data, so that their slopes are tested as well). This agrees with
+    `anova` where all combinations occur and no number interacts. Combinations without data leave fewer degrees of
+    freedom, with a note.
+
+    References
+    ----------
+    Searle, Speed & Milliken (1980), doi:10.1080/00031305.1980.10483031
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "prior": list("ggbb") * 4,
+    ...                      "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
+    >>> fit = lt.fit_lmm("score ~ algorithm * prior + (1|task)", runs)
+    >>> joint_tests(fit, by="prior").to_frame().round(3)[["prior", "term", "df_num", "df_den", "f_ratio"]]
+      prior       term  df_num  df_den  f_ratio
+    0     b  algorithm       1     9.0    2.382
+    1     g  algorithm       1     9.0    6.618
+    """
+    check_choice(ddf, "ddf", DDF_METHODS)
+    by_names = name_tuple(by, "by")
+    check_specs(fit, (), by_names, {})
+    fit, changes = fit_for_ddf(fit, ddf)
+    values = grid_values(fit, _around_means(fit))
+    names = [name for name in values if name not in by_names and len(values[name]) > 1]
+    if not names:
+        raise ArgumentError("joint_tests needs a factor or a number in the fixed part that is not in by=; got none.")
+    together = [set(columns) for columns in term_columns(fit.design)]
+    rows: list[_Row] = []
+    reduced = []
+    for size in range(1, len(names) + 1):
+        for group in combinations(names, size):
+            if not any(set(group) <= columns for columns in together):
+                continue
+            grid = ReferenceGrid.build(fit, values, by_names + group)
+            L = grid.average("equal")
+            K = _interaction_contrasts([len(values[name]) for name in group])
+            keys = grid.target_frame()[list(by_names)].to_dict("records")
+            for start in range(0, len(L), K.shape[1]):
+                wanted = K @ L[start : start + K.shape[1]]
+                found = identified_part(wanted, fit.design.X)
+                label = ":".join(group)
+                rows.append((keys[start], label, found))
+                if len(found) < np.linalg.matrix_rank(wanted):
+                    reduced.append(label + "".join(f" at {n} = {format_level(v)}" for n, v in keys[start].items()))
+    notes = list(changes)
+    if reduced:
+        notes.append(f"Combinations without data leave fewer degrees of freedom for {'; '.join(reduced)}.")
+    return _tests(fit, rows, "marginal means", by_names, ddf, tuple(notes))
+
+
+def _tests(
+    fit: Any,
+    rows: Sequence[_Row],
+    hypotheses: Literal["type III", "marginal means"],
+    by: tuple[str, ...],
+    ddf: str,
+    notes: tuple[str, ...],
+) -> FTestsResult:
+    import pandas as pd
+
+    records, untested, undefined = [], [], []
+    for key, term, L in rows:
+        test = f_test(fit, L, ddf=ddf) if len(L) else None
+        if test is None or not test.df_num:
+            untested.append(term)
+            continue
+        if np.isnan(test.df_den):
+            undefined.append(term)
+        records.append({**key, "term": term, **{name: getattr(test, name) for name in _STATISTICS}})
+    more = []
+    if untested:
+        more.append(f"The data identify no hypothesis of its own for {', '.join(dict.fromkeys(untested))}.")
+    if undefined:
+        more.append(
+            f"Kenward and Roger's approximation does not exist for {', '.join(dict.fromkeys(undefined))}: the "
+            "variances are estimated from too little. Use ddf='satterthwaite' or a bootstrap."
+        )
+    parsed = fit.design.parsed
+    response = f"{parsed.response_function}({parsed.response})" if parsed.response_function else str(parsed.response)
+    table = pd.DataFrame(records, columns=[*by, "term", *_STATISTICS])
+    return FTestsResult(
+        table=table,
+        hypotheses=hypotheses,
+        by=by,
+        ddf=ddf,
+        response=response,
+        n_obs=int(fit.nobs),
+        notes=(*notes, *more),
+    )
+
+
+def _principal(L: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Uncorrelated combinations of the rows of L, and their variances."""
+    values, vectors = np.linalg.eigh(V)
+    kept = values > _RANK * max(values[-1], 0.0)
+    return vectors[:, kept].T @ L, values[kept]
+
+
+def _interaction_contrasts(sizes: Sequence[int]) -> FloatArray:
+    """Differences of consecutive levels of the first factor, of those along the second, and so on."""
+    K: FloatArray = np.ones((1, 1))
+    for size in sizes:
+        K = np.asarray(np.kron(K, np.diff(np.eye(size), axis=0)), dtype=np.float64)
+    return K
+
+
+def _around_means(fit: Any) -> dict[str, tuple[float, ...]]:
+    """Two values of every numeric column of the fixed part, its mean between them."""
+    at: dict[str, tuple[float, ...]] = {}
+    for name, mean in fit.design.numeric.items():
+        column = np.asarray(fit.cells.frame[name], dtype=float)
+        step = min(1.0, float(mean - column.min()), float(column.max() - mean))
+        at[name] = (mean - step, mean + step) if step > 0 else (mean,)
+    return at

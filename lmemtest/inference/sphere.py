@@ -1,0 +1,270 @@
+r"""The largest of jointly t distributed statistics, integrated over directions.
+
+Notation: ``T_i = a_i'g / s`` with g standard normal in r dimensions, ``a_i`` the rows of A with unit length
+(``A A'`` is the correlation, of rank r, singular or not) and ``s^2 = chi2(df) / df``. Write g = |g| u with u uniform
+on the sphere, and ``m(u) = max_i |a_i'u|``. |g| is independent of u, and (|g| / s)^2 / r has an F distribution, so
+
+    P(max |T_i| > c) = E_u  P(F_{r,df} > c^2 / (r m(u)^2)).
+
+The distribution of m(u) holds all there is to know about A, for every c and every df at once. One-sided, m(u) =
+max a_i'u, which may be negative.
+
+In two dimensions m(u) is the cosine of an angle, and E_u is Gauss-Legendre quadrature between its kinks. In more, u
+follows a randomly shifted lattice (Richtmyer), drawn from a mixture of the uniform distribution and of distributions
+with density proportional to |a_i'u|^k about each a_i, so that the relative error does not grow in the tail. The
+powers of the mixture and some more have known means and serve as control variates (Owen & Zhou 2000).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_MIXTURE = (0, 8, 32)  # powers that are sampled: bulk, p near 0.01, p near 1e-8
+_CONTROLS = (4, 8, 16, 32, 64)  # powers with known means; they cut the error by 3 to 10
+_REPLICATES = 8
+_PANELS, _DEGREE = 20, 5  # m(u) is summarised on this grid; changes probabilities by less than 1e-6 of their value
+_ARC_NODES = 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RadialTail:
+    """Distribution of m(u) as nodes with weights, one row of weights per independent replicate.
+
+    Attributes
+    ----------
+    rank : int
+        Dimension r of the sphere.
+    nodes : (K,) float in [-1, 1]
+        Values of m(u).
+    weights : (B, K) float
+        Weights, with sum 1 in each row; B = 1 if exact.
+    n_points : int
+        Directions that were sampled; 0 if exact.
+    """
+
+    rank: int
+    nodes: FloatArray
+    weights: FloatArray
+    n_points: int = 0
+
+    def tail(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """P(largest > c) and its standard error.
+
+        Parameters
+        ----------
+        c, df : (n,) float
+            ``df`` may be infinite.
+
+        Returns
+        -------
+        probability, error : (n,) float
+        """
+        above = np.where(c > 0, 1.0, -1.0)  # below zero the complement is summed, where m(u) is negative
+        used = self.nodes * above[:, None] > 0
+        with np.errstate(divide="ignore"):
+            x = np.where(used, (c[:, None] / self.nodes) ** 2, np.inf)
+        per_replicate = np.where(used, _radius_tail(x, self.rank, df[:, None]), 0.0) @ self.weights.T
+        value = np.where(above > 0, per_replicate.T, 1.0 - per_replicate.T)
+        count = len(self.weights)
+        error = value.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(len(c))
+        return value.mean(axis=0), error
+
+
+def _radius_tail(x: FloatArray, rank: int, df: FloatArray) -> FloatArray:
+    """P((|g| / s)^2 > x)."""
+    finite = np.isfinite(df)
+    if finite.all():
+        return special.fdtrc(float(rank), df, x / rank)
+    normal = special.gammaincc(rank / 2.0, x / 2.0)
+    return np.where(finite, special.fdtrc(float(rank), np.where(finite, df, 1.0), x / rank), normal)
+
+
+def line_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
+    """The exact distribution of m(u) for a family of one dimension.
+
+    Parameters
+    ----------
+    factor : (m, 1) float
+        Entries 1 and -1.
+    two_sided : bool
+
+    Returns
+    -------
+    RadialTail
+    """
+    both = factor @ np.array([[1.0, -1.0]])
+    largest = (np.abs(both) if two_sided else both).max(axis=0)
+    return RadialTail(rank=1, nodes=largest, weights=np.full((1, 2), 0.5))
+
+
+def circle_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
+    """The exact distribution of m(u) for a family of two dimensions.
+
+    Parameters
+    ----------
+    factor : (m, 2) float
+        Rows of unit length.
+    two_sided : bool
+
+    Returns
+    -------
+    RadialTail
+    """
+    period = np.pi if two_sided else 2.0 * np.pi
+    angle = np.unique(np.round(np.arctan2(factor[:, 1], factor[:, 0]) % period, 14))
+    gap = np.diff(angle, append=angle[0] + period)
+    # each arc reaches from a row of A to the middle between it and the next, on both sides
+    reach = np.concatenate([gap, gap]) / 2.0
+    # where the cosine crosses zero the tail vanishes with all its derivatives, but is not analytic: an end of a panel
+    far = reach[reach > np.pi / 2.0]
+    start = np.concatenate([np.zeros(len(reach)), np.full(len(far), np.pi / 2.0)])
+    length = np.concatenate([np.minimum(reach, np.pi / 2.0), far - np.pi / 2.0])
+    node, weight = np.polynomial.legendre.leggauss(_ARC_NODES)
+    at = start[:, None] + length[:, None] * (node + 1.0) / 2.0
+    weights = length[:, None] * weight / 2.0 / period
+    return RadialTail(rank=2, nodes=np.cos(at).ravel(), weights=weights.reshape(1, -1))
+
+
+def sphere_tail(factor: FloatArray, *, two_sided: bool, rng: np.random.Generator) -> RadialTail:
+    """The distribution of m(u) in any dimension by randomised quasi-Monte-Carlo.
+
+    Parameters
+    ----------
+    factor : (m, r) float
+        Rows of unit length.
+    two_sided : bool
+    rng : numpy.random.Generator
+        Shifts the lattice.
+
+    Returns
+    -------
+    RadialTail
+        With 8 independent replicates of 3 x 4096 directions (3 x 2048 for more than 64 rows).
+
+    References
+    ----------
+    Owen & Zhou (2000), J. Am. Stat. Assoc. 95, 135-143, doi:10.1080/01621459.2000.10473909;
+    Genz & Bretz (2009), Computation of Multivariate Normal and t Probabilities, doi:10.1007/978-3-642-01689-9
+    """
+    n_points = 4096 if len(factor) <= 64 else 2048
+    samples = [_replicate(factor, n_points, two_sided, rng) for _ in range(_REPLICATES)]
+    lowest = min(float(m.min()) for m, _ in samples)
+    edges = _panel_edges(lowest)
+    nodes = (edges[:-1, None] + np.diff(edges)[:, None] * _unit_nodes()).ravel()
+    weights = np.stack([_on_panels(m, w, edges) for m, w in samples])
+    return RadialTail(
+        rank=factor.shape[1], nodes=nodes, weights=weights, n_points=n_points * len(_MIXTURE) * _REPLICATES
+    )
+
+
+# ---------------------------------------------------------------------- directions
+
+
+def _replicate(
+    factor: FloatArray, n_points: int, two_sided: bool, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Values of m(u) and their weights from one shift of the lattice."""
+    largest, heights = [], []
+    for power in _MIXTURE:
+        u = _directions(factor, power, _shifted_lattice(n_points, factor.shape[1] + 2, rng))
+        along = u @ factor.T
+        if two_sided:
+            np.abs(along, out=along)
+        largest.append(along.max(axis=1))
+        if not two_sided:
+            np.maximum(along, 0.0, out=along)
+        heights.append(_power_densities(along, factor.shape[1], two_sided))
+    densities = np.concatenate(heights)
+    sampled = densities[:, [0, *(1 + _CONTROLS.index(power) for power in _MIXTURE[1:])]]
+    weight = 1.0 / sampled.sum(axis=1) / n_points
+    weighted = densities * weight[:, None]
+    # every density has mean 1 under the uniform distribution: move the weights as little as makes it so here
+    shift = np.linalg.lstsq(weighted.T @ densities, 1.0 - weighted.sum(axis=0), rcond=1e-9)[0]
+    return np.concatenate(largest), weight * (1.0 + densities @ shift)
+
+
+def _directions(factor: FloatArray, power: int, points: FloatArray) -> FloatArray:
+    """Unit vectors with density proportional to mean_i |a_i'u|^power, on the side of a_i."""
+    m, rank = factor.shape
+    g = special.ndtri(points[:, :rank])
+    if power:
+        # the squared component along a_i has a chi-squared distribution of power + 1 instead of 1 df
+        row = factor[np.minimum((points[:, rank] * m).astype(np.intp), m - 1)]
+        length = np.sqrt(2.0 * special.gammaincinv((power + 1) / 2.0, points[:, rank + 1]))
+        g += (length - np.einsum("ij,ij->i", g, row))[:, None] * row
+    g /= np.linalg.norm(g, axis=1, keepdims=True)
+    return g
+
+
+def _power_densities(along: FloatArray, rank: int, two_sided: bool) -> FloatArray:
+    """Columns 1 and mean_i |a_i'u|^k / E|a_i'u|^k over the control powers k; overwrites `along`."""
+    columns, power = [np.ones(len(along))], 1
+    for wanted in _CONTROLS:
+        while power < wanted:
+            np.multiply(along, along, out=along)
+            power *= 2
+        columns.append(along.mean(axis=1) / _mean_power(wanted, rank, two_sided))
+    return np.stack(columns, axis=1)
+
+
+def _mean_power(power: int, rank: int, two_sided: bool) -> float:
+    """E|u_1|^power for u uniform on the sphere, and half of it for the positive part."""
+    log_mean = (
+        special.gammaln(rank / 2.0)
+        + special.gammaln((power + 1) / 2.0)
+        - special.gammaln(0.5)
+        - special.gammaln((rank + power) / 2.0)
+    )
+    return float(np.exp(log_mean)) * (1.0 if two_sided else 0.5)
+
+
+def _shifted_lattice(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """Richtmyer's lattice, the multiples of square roots of primes, shifted and folded to be periodic."""
+    x = (np.arange(1, n + 1)[:, None] * np.sqrt(_primes(d)) + rng.random(d)) % 1.0
+    folded = 1.0 - np.abs(2.0 * x - 1.0)
+    return np.clip(folded, 1e-15, 1.0 - 1e-15)
+
+
+def _primes(count: int) -> FloatArray:
+    limit = max(30, int(count * (np.log(count + 2) + 2 * np.log(np.log(count + 3)))) + 10)
+    sieve = np.ones(limit, dtype=bool)
+    sieve[:2] = False
+    for i in range(2, int(limit**0.5) + 1):
+        sieve[i * i :: i] &= ~sieve[i]
+    return np.flatnonzero(sieve)[:count].astype(float)
+
+
+# ---------------------------------------------------------------------- the distribution of m(u) on a grid
+
+
+def _panel_edges(lowest: float) -> FloatArray:
+    """Equal panels over the range of m(u), with an edge at zero if it is inside."""
+    if lowest >= 0:
+        return np.linspace(lowest, 1.0, _PANELS + 1)
+    return np.concatenate([np.linspace(lowest, 0.0, _PANELS + 1), np.linspace(0.0, 1.0, _PANELS + 1)[1:]])
+
+
+def _unit_nodes() -> FloatArray:
+    return (1.0 + np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))) / 2.0
+
+
+def _on_panels(m: FloatArray, weight: FloatArray, edges: FloatArray) -> FloatArray:
+    """Weights at the nodes that give every polynomial of the degree its weighted sum over the samples."""
+    panel = np.clip(np.searchsorted(edges, m, side="right") - 1, 0, len(edges) - 2)
+    local = (m - edges[panel]) / (edges[panel + 1] - edges[panel])
+    nodes = _unit_nodes()
+    shares = []
+    for i, node in enumerate(nodes):
+        others = np.delete(nodes, i)
+        lagrange = np.prod((local[:, None] - others) / (node - others), axis=1)
+        shares.append(np.bincount(panel, weights=weight * lagrange, minlength=len(edges) - 1).astype(float))
+    return np.asarray(np.stack(shares, axis=1).ravel(), dtype=float)
