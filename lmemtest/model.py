@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest._table import ResultTable
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_choice, resolve_rng
+from lmemtest._validate import as_frame, check_choice, check_columns, check_positive_int, resolve_rng
 from lmemtest.data.cells import Cells, compress
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import Term
@@ -62,6 +62,8 @@ class LmmFit:
         The `Runs` or dataframe that was given.
     weights : str or None
         Column of precision weights.
+    dispersion : str or None
+        Column whose levels have residual variances of their own.
     optim : Optimum
         Where the search stopped, and its certificate.
     notes : tuple of str
@@ -74,6 +76,7 @@ class LmmFit:
     cells: Cells
     data: Any
     weights: str | None
+    dispersion: str | None
     problem: Problem
     optim: Optimum
     notes: tuple[str, ...]
@@ -92,8 +95,8 @@ class LmmFit:
 
     @property
     def n_params(self) -> int:
-        """Fixed effects, covariance parameters and the residual variance."""
-        return self.rank + self.problem.n_theta + 1
+        """Fixed effects, covariance parameters and residual variances."""
+        return self.rank + self.problem.n_theta + self.problem.n_strata
 
     @property
     def llf(self) -> float:
@@ -112,8 +115,15 @@ class LmmFit:
 
     @property
     def scale(self) -> float:
-        """Residual variance of a row of weight one."""
+        """Residual variance of a row of weight one; of the first group where ``dispersion`` is given."""
         return self.optim.criterion.sigma2 * self.problem.y_scale**2
+
+    @cached_property
+    def residual_variances(self) -> pd.Series:
+        """Residual variance by level of the dispersion column (one entry, "all", without it)."""
+        values = self.problem.residual_variances(self.optim.theta, self.optim.criterion)
+        levels = ["all"] if self.dispersion is None else list(_strata(self.cells, self.dispersion)[1])
+        return pd.Series(values, index=levels, name="variance")
 
     @property
     def converged(self) -> bool:
@@ -123,7 +133,7 @@ class LmmFit:
     @cached_property
     def theta(self) -> Array:
         """``(n_theta,)`` lower triangles of the relative Cholesky factors, term by term, column by column."""
-        return self.problem.to_user(self.optim.theta)
+        return self.problem.to_user(self.problem.split(self.optim.theta)[0])
 
     @cached_property
     def is_singular(self) -> bool:
@@ -133,7 +143,7 @@ class LmmFit:
     @cached_property
     def _singular_terms(self) -> tuple[str, ...]:
         labels = []
-        for term, L in zip(self.design.random, th.unpack(self.optim.theta, self.problem.sizes), strict=True):
+        for term, L in zip(self.design.random, self.problem.unpack(self.optim.theta), strict=True):
             smallest = np.linalg.svd(L, compute_uv=False)[-1]
             if smallest < _SINGULAR:
                 labels.append(term.label)
@@ -165,6 +175,14 @@ class LmmFit:
         """Covariance of the identified fixed effects."""
         names = [self.design.x_names[j] for j in self.problem.kept]
         return pd.DataFrame(self._fixed[1], index=names, columns=names)
+
+    @cached_property
+    def _row_weights(self) -> Array:
+        """Precision of each cell's rows relative to ``scale``."""
+        if self.dispersion is None:
+            return self.cells.weight
+        codes, _ = _strata(self.cells, self.dispersion)
+        return self.cells.weight * (self.scale / self.residual_variances.to_numpy())[codes]
 
     @cached_property
     def _aliasing(self) -> Array:
@@ -223,6 +241,11 @@ class LmmFit:
     @cached_property
     def kenward_roger(self) -> KenwardRoger:
         """Kenward and Roger's adjusted covariance and degrees of freedom; of the REML refit of an ML fit."""
+        if self.dispersion is not None:
+            raise ArgumentError(
+                "ddf='kenward-roger' is for one residual variance, and this fit has one per level of "
+                f"'{self.dispersion}'. Use ddf='satterthwaite'."
+            )
         fit = self if self.reml else self.refit(reml=True)
         with one_blas_thread():
             return kenward_roger(fit.problem, fit.optim)
@@ -294,7 +317,9 @@ class LmmFit:
                     product = sd[i] * sd[j]
                     corr = S[i, j] / product if product > 0 else np.nan
                     rows.append((term.group, term.names[j], term.names[i], S[i, j], np.nan, corr))
-        rows.append(("Residual", "", "", self.scale, float(np.sqrt(self.scale)), np.nan))
+        for level, variance in self.residual_variances.items():
+            name = "" if self.dispersion is None else str(level)
+            rows.append(("Residual", name, "", variance, float(np.sqrt(variance)), np.nan))
         return pd.DataFrame(rows, columns=["group", "name1", "name2", "variance", "sd", "corr"])
 
     @cached_property
@@ -388,7 +413,7 @@ class LmmFit:
             factors=th.unpack(self.theta, self.problem.sizes),
             sigma2=self.scale,
             n=self.cells.n,
-            weight=self.cells.weight,
+            weight=self._row_weights,
         )
         return dataclasses.replace(self.cells, mean=mean, ss=ss)
 
@@ -411,6 +436,12 @@ class LmmFit:
         LmmFit
             A new fit; this one is unchanged.
         """
+        start = self.theta if theta_start is None else np.asarray(theta_start, dtype=float)
+        if start.shape != (self.problem.n_theta,):
+            raise ArgumentError(
+                f"theta_start must have {self.problem.n_theta} elements, the covariance parameters of "
+                f"'{self.formula}' in the order of `fit.theta`; got the shape {start.shape}."
+            )
         same = cells is None or cells.frame is self.cells.frame
         return _fit(
             self.formula,
@@ -418,8 +449,9 @@ class LmmFit:
             self.cells if cells is None else cells,
             data=self.data,
             weights=self.weights,
+            dispersion=self.dispersion,
             reml=self.reml if reml is None else reml,
-            start=self.theta if theta_start is None else np.asarray(theta_start, dtype=float),
+            start=start,
             restarts=0 if cells is not None else None,
         )
 
@@ -498,6 +530,7 @@ def fit_lmm(
     *,
     reml: bool = True,
     weights: str | None = None,
+    dispersion: str | None = None,
     restarts: int | None = None,
 ) -> LmmFit:
     """Fit a linear mixed model.
@@ -513,6 +546,9 @@ def fit_lmm(
         Restricted maximum likelihood (default) or maximum likelihood.
     weights : str, optional
         Column of positive precision weights: a row's residual variance is ``scale / weight``.
+    dispersion : str, optional
+        Column whose levels have residual variances of their own, for instance the benchmark: scores of benchmarks
+        on different scales then count by their precision. The ratios are estimated by the same likelihood.
     restarts : int, optional
         Further starting points of the search. By default two where they cost milliseconds.
 
@@ -553,17 +589,44 @@ def fit_lmm(
     >>> fit.params.round(4).to_dict()
     {'Intercept': 2.9, 'a[T.q]': 1.3}
     """
+    if restarts is not None:
+        check_positive_int(restarts, "restarts", minimum=0)
     parsed = parse_formula(formula)
-    parsed.check_columns(as_frame(data).collect_schema().names())
+    names = as_frame(data).collect_schema().names()
+    parsed.check_columns(names)
+    by = list(parsed.columns)
+    if dispersion is not None:
+        check_columns(dispersion, names, argument="dispersion")
+        by = list(dict.fromkeys([*by, dispersion]))
     cells = compress(
         data,
-        by=parsed.columns,
+        by=by,
         score=parsed.response,
         transform=parsed.response_transform,
         weights=weights,
     )
     design = build_design(parsed, cells.frame, cells.n)
-    return _fit(formula, design, cells, data=data, weights=weights, reml=bool(reml), start=None, restarts=restarts)
+    return _fit(
+        formula,
+        design,
+        cells,
+        data=data,
+        weights=weights,
+        dispersion=dispersion,
+        reml=bool(reml),
+        start=None,
+        restarts=restarts,
+    )
+
+
+def _strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
+    """Level of the dispersion column per cell, and the levels in their order."""
+    column = cells.frame[dispersion]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.remove_unused_categories()
+        return column.cat.codes.to_numpy(dtype=np.intp), column.cat.categories
+    codes, levels = pd.factorize(column, sort=True)
+    return codes.astype(np.intp), pd.Index(levels)
 
 
 def _terms(design: Design) -> list[Term]:
@@ -577,6 +640,7 @@ def _fit(
     *,
     data: Any,
     weights: str | None,
+    dispersion: str | None,
     reml: bool,
     start: Array | None,
     restarts: int | None,
@@ -585,9 +649,17 @@ def _fit(
     try:
         with one_blas_thread():
             problem = build_problem(
-                _terms(design), design.X, cells.mean, n=cells.n, weight=cells.weight, ss=cells.ss, reml=reml
+                _terms(design),
+                design.X,
+                cells.mean,
+                n=cells.n,
+                weight=cells.weight,
+                ss=cells.ss,
+                reml=reml,
+                stratum=None if dispersion is None else _strata(cells, dispersion)[0],
             )
-            optim = optimise(problem, start=None if start is None else problem.to_white(start), restarts=restarts)
+            white = None if start is None else problem.point(problem.to_white(start))
+            optim = optimise(problem, start=white, restarts=restarts)
     except np.linalg.LinAlgError as error:
         raise EstimationError(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
@@ -606,6 +678,7 @@ def _fit(
         cells=cells,
         data=data,
         weights=weights,
+        dispersion=dispersion,
         problem=problem,
         optim=optim,
         notes=(),

@@ -8,7 +8,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.errors import DataError, DesignError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 
 @pytest.fixture(scope="session")
@@ -196,6 +196,7 @@ def test_the_certificate_says_what_is_known(reference_input):
         ("y ~ 1 + (1|g)", {"y": "g"}, DesignError, "no residual variance is left"),
         ("y ~ C(row)", {}, DesignError, "30 rows and the fixed part 30 independent columns"),
         ("y ~ a + (1|g)", {"y": 1e200}, DesignError, "cannot be computed to full precision"),
+        ("y ~ a + (1|g)", {"y": "far"}, DesignError, "too little to be told from rounding error"),
         ("y ~ b + (1|g)", {}, UnknownColumnError, r"formula uses 'b' \(position 5\)"),
         ("a ~ y + (1|g)", {}, DataError, "must be a numeric column, but 'a' has type"),
     ],
@@ -203,6 +204,7 @@ def test_the_certificate_says_what_is_known(reference_input):
 def test_bad_input_is_explained(formula, change, error, text):
     g, a = np.repeat(np.arange(6), 5), np.tile(list("pqrst"), 6)
     table = pd.DataFrame({"g": g, "a": a, "row": np.arange(30), "y": np.random.default_rng(0).normal(size=30) + g})
+    table["far"] = table["y"] + 1e12
     for column, value in change.items():
         table[column] = table[value] * 1.0 if isinstance(value, str) else value
     with pytest.raises(error, match=text):
@@ -213,3 +215,25 @@ def test_missing_scores_are_refused_with_advice(crossed):
     crossed.loc[3, "y"] = np.nan
     with pytest.raises(DataError, match="A failed run is not a missing run"):
         lt.fit_lmm(FORMULA, crossed)
+
+
+def test_a_random_term_with_an_empty_cell_is_fitted_as_lme4_does(reference_input):
+    table = reference_input("rank_deficient")
+    full = lt.fit_lmm("y ~ x + (0+a|g)", table)
+    some = table[~((table["a"] == "a2") & (table["b"] == table["b"].iloc[0]))]
+    empty = lt.fit_lmm("y ~ x + (0+a:b|g)", some)
+    k = len(empty.design.random[0].names)
+    assert empty.problem.n_theta == k * (k + 1) // 2  # lme4 counts the parameters of the empty cell too
+    assert np.isfinite(empty.llf)
+    assert full.converged
+
+
+@pytest.mark.parametrize("restarts", [-1, 1.5, "many"])
+def test_restarts_must_be_a_count(crossed, restarts):
+    with pytest.raises(ArgumentError, match="restarts"):
+        lt.fit_lmm(FORMULA, crossed, restarts=restarts)
+
+
+def test_a_start_of_the_wrong_length_is_explained(crossed):
+    with pytest.raises(ArgumentError, match="theta_start must have 3 elements"):
+        lt.fit_lmm(FORMULA, crossed).refit(theta_start=[1.0])

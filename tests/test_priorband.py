@@ -48,3 +48,13 @@ def test_the_false_optimum_with_a_zero_diagonal_is_escaped(priorband):
 
 def test_cells_not_rows_are_fitted(priorband):
     assert len(lt.fit_lmm("value ~ algorithm * benchmark", priorband).cells.n) == 36
+
+
+def test_residual_variances_per_benchmark_change_the_answer_as_the_docs_say(priorband):
+    table = priorband[priorband["used_fidelity"] == 10]
+    formula = "value ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
+    one = lt.fit_lmm(formula, table, reml=False)
+    own = lt.fit_lmm(formula, table, reml=False, dispersion="benchmark")
+    assert (one.params["algorithm[T.RS]"], one.bse["algorithm[T.RS]"]) == approx((0.0809, 0.0472), abs=1e-4)
+    assert (own.params["algorithm[T.RS]"], own.bse["algorithm[T.RS]"]) == approx((0.0183, 0.0029), abs=1e-4)
+    assert own.llf == approx(5396.857, abs=1e-2)

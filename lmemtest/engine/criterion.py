@@ -18,7 +18,7 @@ import scipy.linalg as sla
 
 from lmemtest.engine.blocks import System
 from lmemtest.engine.cross import Array
-from lmemtest.engine.sweep import Sweep, gradient, sweep
+from lmemtest.engine.sweep import Adjoint, Sweep, gradient, sweep
 from lmemtest.engine.triangular import solve_lower, solve_spd
 
 
@@ -26,6 +26,7 @@ from lmemtest.engine.triangular import solve_lower, solve_spd
 class Criterion:
     """The criterion at one theta; ``solution`` holds what its gradient and the estimates need."""
 
+    system: System  # at the residual variances of this point
     value: float
     b: Array  # (p,)
     r2: float
@@ -54,15 +55,15 @@ def evaluate(system: System, factors: tuple[Array, ...], *, reml: bool) -> Crite
     value = done.logdet + m * (1.0 + np.log(2.0 * np.pi * r2 / m)) - system.sum_log_w
     if reml:
         value += 2.0 * float(np.log(RX.diagonal()).sum())
-    return Criterion(value=float(value), b=b, r2=r2, sigma2=r2 / m, RX=RX, sweep=done)
+    return Criterion(system=system, value=float(value), b=b, r2=r2, sigma2=r2 / m, RX=RX, sweep=done)
 
 
-def sigma_gradients(system: System, at: Criterion, *, reml: bool) -> list[Array]:
-    """Gradient of the criterion in each block's ``Sigma``, symmetric ``(K, K)``."""
-    p, n = system.p, system.n_rows
+def adjoint(at: Criterion, *, reml: bool, inputs: bool = False) -> Adjoint:
+    """Gradient of the criterion in each block's ``Sigma`` and, with ``inputs``, in the cross-products."""
+    p, n = at.system.p, at.system.n_rows
     v = np.append(-at.b, 1.0)
     m = n - p if reml else n
     F_bar = (m / at.r2) * np.outer(v, v)
     if reml and p:
         F_bar[:p, :p] += solve_spd(at.RX, np.eye(p))
-    return gradient(system, at.sweep, F_bar)
+    return gradient(at.system, at.sweep, F_bar, inputs=inputs)

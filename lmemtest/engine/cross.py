@@ -82,6 +82,14 @@ class DenseCross:
         summed = indicator @ child.values.reshape(len(parent), -1)
         return DenseCross(self.values + summed.reshape(q, K, m))
 
+    def scaled(self, factor: float) -> DenseCross:
+        """All values times a number."""
+        return DenseCross(factor * self.values)
+
+    def inner(self, other: Any) -> float:
+        """Sum of the products of all values."""
+        return float(np.vdot(self.values, other.values))
+
     def __add__(self, other: Any) -> DenseCross:
         return DenseCross(self.values + other.values)
 
@@ -229,6 +237,14 @@ class SparseCross:
         nnz = len(self.values)
         sums = [np.bincount(entries, weights=c, minlength=nnz) for c in child.values.T]
         return SparseCross(self.pattern, self.values + np.stack(sums, axis=1))
+
+    def scaled(self, factor: float) -> SparseCross:
+        """All values times a number."""
+        return SparseCross(self.pattern, factor * self.values)
+
+    def inner(self, other: Any) -> float:
+        """Sum of the products of all values."""
+        return float(np.vdot(self.values, other.values))
 
     def __add__(self, other: Any) -> SparseCross:
         return SparseCross(self.pattern, self.values + other.values)

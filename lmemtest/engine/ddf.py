@@ -31,9 +31,9 @@ class Curvature:
     Attributes
     ----------
     hessian
-        ``(n_theta, n_theta)`` Hessian of the criterion in the whitened theta.
+        ``(n_free, n_free)`` Hessian of the criterion in the search's parameters.
     d_cov
-        ``(n_theta, p, p)`` derivatives of the covariance of the kept fixed effects (user's scale).
+        ``(n_free, p, p)`` derivatives of the covariance of the kept fixed effects (user's scale).
     cov
         ``(p, p)`` that covariance.
     residual_df
@@ -72,7 +72,7 @@ def covariance(problem: Problem, theta: Array) -> tuple[Array, Array]:
     """Covariance of the kept fixed effects at a whitened theta, and the gradient of the criterion there."""
     at = problem.evaluate(theta)
     _, U = problem.fixed_effects(at)
-    return at.sigma2 * problem.y_scale**2 * (U @ U.T), problem.gradient(theta, at)
+    return at.sigma2 * problem.y_scale**2 * (U @ U.T), problem.derivatives(theta, at)[1]
 
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:
@@ -85,7 +85,7 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
     n = len(theta)
     if not n:
         return Curvature(hessian=np.empty((0, 0)), d_cov=np.empty((0, p, p)), cov=cov, residual_df=m)
-    information = average_information(problem, theta, at, problem.sigma_gradients(at))
+    information = average_information(problem, theta, at, *problem.derivatives(theta, at))
     scale = np.abs(np.diagonal(information))
     hessian, d_cov = np.empty((n, n)), np.empty((n, p, p))
     for i, size in enumerate(np.maximum(scale, 1e-6 * scale.max())):

@@ -10,17 +10,20 @@ the boundary, and the profiling of ``s2``, ``- dr2_i dr2_j / (m s2^2)``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmemtest.engine.blocks import System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
-from lmemtest.engine.problem import Problem
 from lmemtest.engine.sweep import Sweep, conditional_modes, tail_times
 from lmemtest.engine.theta import upper_indices
 from lmemtest.engine.triangular import solve_lower, solve_spd
+
+if TYPE_CHECKING:
+    from lmemtest.engine.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,11 @@ class Products:
     chain: list[Array]  # (q, K, c) per chain block
     remainder: Array  # (m, c): tail, X, y
     gram: Array  # (c, c)
+    coefficients: Sequence[Array] = ()  # (q, K, c) per block, where W is made of random effects only
 
 
-def multiply(system: System, coefficients: Sequence[Array]) -> Products:
-    """Cross-products of ``W = sum_b Z_b c_b``.
+def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None = None) -> Products:
+    """Cross-products of ``W = sum_b Z_b c_b + [X y] f``.
 
     Parameters
     ----------
@@ -41,24 +45,28 @@ def multiply(system: System, coefficients: Sequence[Array]) -> Products:
         Cross-products of the model.
     coefficients
         ``(q, K, c)`` per block of ``system.blocks``.
+    fixed
+        ``(p + 1, c)`` coefficients ``f`` of ``[X y]``; zero where None.
     """
     n_chain = len(system.chain)
     chain = [np.zeros_like(c) for c in coefficients[:n_chain]]
-    width = coefficients[0].shape[2]
-    in_tail = np.zeros((len(system.B), width))
+    width = coefficients[0].shape[2] if fixed is None else fixed.shape[1]
+    in_remainder = np.zeros((len(system.B), width))
     if system.tail:
-        in_tail[: system.t] = np.concatenate([c.reshape(-1, width) for c in coefficients[n_chain:]])
-    remainder = system.B @ in_tail
+        in_remainder[: system.t] = np.concatenate([c.reshape(-1, width) for c in coefficients[n_chain:]])
+    if fixed is not None:
+        in_remainder[system.t :] = fixed
+    remainder = system.B @ in_remainder
     for i, stage in enumerate(system.chain):
         c = coefficients[i]
-        chain[i] += stage.A @ c + stage.V.dot(in_tail)
+        chain[i] += stage.A @ c + stage.V.dot(in_remainder)
         remainder += stage.V.transpose_dot(c)
         for j, e in stage.E.items():
             chain[i] += e @ coefficients[j][stage.parent[j]]
             children = e.transpose(0, 2, 1) @ c
             summed = stage.indicator[j] @ children.reshape(len(children), -1)
             chain[j] += summed.reshape(chain[j].shape)
-    gram = in_tail.T @ remainder
+    gram = in_remainder.T @ remainder
     for c, product in zip(coefficients[:n_chain], chain, strict=True):
         gram += c.reshape(-1, width).T @ product.reshape(-1, width)
     return Products(chain=chain, remainder=remainder, gram=gram)
@@ -93,18 +101,16 @@ def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -
     return gram
 
 
-def scores(system: System, at: Criterion) -> list[Array]:
-    """``Z'P y`` per block of ``system.blocks``, ``(q, K)`` each."""
+def scores(at: Criterion) -> list[Array]:
+    """``Z'P y`` per block of the system, ``(q, K)`` each."""
+    system = at.system
     v = np.append(-at.b, 1.0)
     modes = conditional_modes(system, at.sweep, v)
-    fitted = multiply(system, [u[:, :, None] for u in modes])
-    t = system.t
-    r = np.concatenate([np.zeros(t), v])
-    out = [s.V.dot(r[:, None])[:, :, 0] - f[:, :, 0] for s, f in zip(system.chain, fitted.chain, strict=True)]
-    tail = (system.B @ r)[:t] - fitted.remainder[:t, 0]
+    residual = multiply(system, [-u[:, :, None] for u in modes], v[:, None])
+    out = [c[:, :, 0] for c in residual.chain]
     start = 0
     for block in system.tail:
-        out.append(tail[start : start + block.size].reshape(block.q, block.K))
+        out.append(residual.remainder[start : start + block.size, 0].reshape(block.q, block.K))
         start += block.size
     return out
 
@@ -131,29 +137,24 @@ def directions(problem: Problem, theta: Array) -> list[tuple[int, int, Array, Ar
     return out
 
 
-def average_information(problem: Problem, theta: Array, at: Criterion, gradients: Sequence[Array]) -> Array:
-    """Approximate Hessian of the criterion in the whitened theta, ``(n_theta, n_theta)``.
+def average_information(problem: Problem, x: Array, at: Criterion, gradients: Sequence[Array], g: Array) -> Array:
+    """Approximate Hessian of the criterion in the search's parameters, ``(n_free, n_free)``.
 
     Parameters
     ----------
-    problem, theta, at
-        A problem and its criterion at ``theta``.
-    gradients
-        Gradient in each term's ``Sigma`` at ``theta``.
+    problem, x, at
+        A problem and its criterion at ``x``: whitened theta, then log precision ratios of the strata.
+    gradients, g
+        Gradient in each term's ``Sigma`` and in ``x``, at ``x``.
     """
-    system = problem.system
-    z = scores(system, at)
-    steps = directions(problem, theta)
-    n = len(steps)
-    coefficients = [np.zeros((b.q, b.K, n)) for b in system.blocks]
-    d_r2 = np.empty(n)
-    for i, (b, start, dL, L) in enumerate(steps):
-        own = z[b][:, start : start + len(L)]
-        half = own @ dL
-        coefficients[b][:, start : start + len(L), i] = own @ L @ dL.T + half @ L.T
-        d_r2[i] = -2.0 * float(np.sum(half * (own @ L)))
-    W = projected_gram(system, at.sweep, at.RX, multiply(system, coefficients))
-    m = system.n_rows - (system.p if problem.reml else 0)
+    theta, delta = problem.split(x)
+    products, d_r2 = _theta_directions(problem, theta, at)
+    if problem.strata is not None:
+        of_strata, d_r2_strata = problem.strata.directions(delta, at)
+        products = joined([products, *of_strata], at.system)
+        d_r2 = np.append(d_r2, d_r2_strata)
+    W = projected_gram(at.system, at.sweep, at.RX, products)
+    m = at.system.n_rows - (at.system.p if problem.reml else 0)
     H = W / at.sigma2 - np.outer(d_r2, d_r2) / (m * at.sigma2**2)
     start = 0
     for k, G in zip(problem.sizes, gradients, strict=True):
@@ -162,4 +163,40 @@ def average_information(problem: Problem, theta: Array, at: Criterion, gradients
         stop = start + len(rows)
         H[start:stop, start:stop] += 2.0 * G[np.ix_(cols, cols)] * same_column
         start = stop
+    H.flat[start * (len(x) + 1) :: len(x) + 1] -= g[start:]  # d2V = -dV for a log precision
     return 0.5 * (H + H.T)
+
+
+def _theta_directions(problem: Problem, theta: Array, at: Criterion) -> tuple[Products, Array]:
+    """Cross-products of ``w_i = Z dSigma_i Z'P y`` per element of theta, and ``d r2 / d theta_i``."""
+    z = scores(at)
+    steps = directions(problem, theta)
+    n = len(steps)
+    coefficients = [np.zeros((b.q, b.K, n)) for b in at.system.blocks]
+    d_r2 = np.empty(n)
+    for i, (b, start, dL, L) in enumerate(steps):
+        own = z[b][:, start : start + len(L)]
+        half = own @ dL
+        coefficients[b][:, start : start + len(L), i] = own @ L @ dL.T + half @ L.T
+        d_r2[i] = -2.0 * float(np.sum(half * (own @ L)))
+    found = multiply(at.system, coefficients, np.zeros((at.system.p + 1, n)))
+    return replace(found, coefficients=coefficients), d_r2
+
+
+def joined(parts: Sequence[Products], system: System) -> Products:
+    """Columns of several products side by side; the first are combinations of random effects, the rest orthogonal."""
+    first, rest = parts[0], parts[1:]
+    chain = [np.concatenate(c, axis=2) for c in zip(*(p.chain for p in parts), strict=True)]
+    remainder = np.hstack([p.remainder for p in parts])
+    n, width = first.gram.shape[0], remainder.shape[1]
+    gram = np.zeros((width, width))
+    gram[:n, :n] = first.gram
+    gram[n:, n:] = np.diag([p.gram[0, 0] for p in rest])
+    n_chain = len(system.chain)
+    for c, product in zip(first.coefficients[:n_chain], chain, strict=True):
+        gram[:n, n:] += c.reshape(-1, n).T @ product[:, :, n:].reshape(-1, width - n)
+    if system.tail:
+        in_tail = np.concatenate([c.reshape(-1, n) for c in first.coefficients[n_chain:]])
+        gram[:n, n:] += in_tail.T @ remainder[: system.t, n:]
+    gram[n:, :n] = gram[:n, n:].T
+    return Products(chain=chain, remainder=remainder, gram=gram)

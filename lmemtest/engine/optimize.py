@@ -48,7 +48,7 @@ class Optimum:
     Attributes
     ----------
     theta
-        ``(n_theta,)`` whitened theta with non-negative diagonals.
+        ``(n_free,)`` whitened theta with non-negative diagonals, then log precision ratios of the strata.
     criterion
         The criterion there (internal scale).
     converged
@@ -107,10 +107,8 @@ class _Counter:
 
     def point(self, theta: Array, at: Criterion) -> _Point:
         """Gradient and curvature where the criterion is already known."""
-        gradients = self.problem.sigma_gradients(at)
-        factors = th.unpack(theta, self.problem.sizes)
-        g = th.pack([2.0 * G @ L for G, L in zip(gradients, factors, strict=True)])
-        H = average_information(self.problem, theta, at, gradients)
+        gradients, g = self.problem.derivatives(theta, at)
+        H = average_information(self.problem, theta, at, gradients, g)
         return _Point(theta=theta, at=at, gradients=gradients, g=g, H=H)
 
 
@@ -118,7 +116,7 @@ def trust_region_step(g: Array, H: Array, radius: float) -> tuple[Array, float]:
     """Minimiser of ``g's + s'Hs/2`` with ``|s| <= radius``, and the decrease it promises (More & Sorensen 1983)."""
     values, vectors = np.linalg.eigh(H)
     gt = vectors.T @ g
-    floor = 1e-12 * max(1.0, abs(values[-1]))
+    floor = 1e-12 * max(1.0, float(np.abs(values).max()))
     shift = 0.0
     if values[0] <= floor or np.linalg.norm(gt / values) > radius:
         low = max(0.0, -values[0]) + floor
@@ -195,7 +193,7 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
 
 def _escape(counter: _Counter, here: _Point) -> tuple[Array, Criterion] | None:
     """A lower point off the boundary, where the gradient in some ``Sigma`` points into the cone."""
-    factors = th.unpack(here.theta, counter.problem.sizes)
+    factors = counter.problem.unpack(here.theta)
     for i, slope, direction in _boundary_slopes(factors, here.gradients):
         if slope >= 0:
             continue
@@ -203,7 +201,7 @@ def _escape(counter: _Counter, here: _Point) -> tuple[Array, Criterion] | None:
         for size in (1e-3, 1e-2, 1e-1, 1.0):  # standard deviations in units of the residual's
             moved = list(factors)
             moved[i] = th.lower_root(np.column_stack([factors[i], size * direction]))
-            theta = th.pack(moved)
+            theta = counter.problem.moved(here.theta, moved)
             at = counter.value(theta)
             if at is not None and (best is None or at.value < best[0]):
                 best = (at.value, theta, at)
@@ -226,7 +224,7 @@ def _boundary_slopes(factors: Sequence[Array], gradients: Sequence[Array]) -> li
 
 def _snap(counter: _Counter, here: _Point) -> _Point:
     """Set standard deviations that are zero for all purposes to zero."""
-    factors = th.unpack(here.theta, counter.problem.sizes)
+    factors = counter.problem.unpack(here.theta)
     snapped, changed = [], False
     for L in factors:
         values, vectors = np.linalg.eigh(L @ L.T)
@@ -238,7 +236,7 @@ def _snap(counter: _Counter, here: _Point) -> _Point:
         snapped.append(L)
     if not changed:
         return here
-    theta = th.pack(snapped)
+    theta = counter.problem.moved(here.theta, snapped)
     at = counter.value(theta)
     if at is None or at.value > here.at.value + _SNAP_LOSS:
         return here
@@ -260,7 +258,7 @@ def _search(counter: _Counter, start: Array, max_steps: int, tolerance: float) -
 
 def default_start(problem: Problem, size: float = 1.0) -> Array:
     """Identity factors times ``size``."""
-    return th.pack([size * np.eye(k) for k in problem.sizes])
+    return problem.point(th.pack([size * np.eye(k) for k in problem.sizes]))
 
 
 def evaluation_cost(problem: Problem) -> float:
@@ -300,7 +298,7 @@ def optimise(
         If the criterion can be evaluated at no starting point.
     """
     counter = _Counter(problem)
-    if not problem.n_theta:
+    if not problem.n_free:
         return _closed_form(counter)
     cheap = evaluation_cost(problem) < _CHEAP_FLOPS
     tolerance = _DECREMENT if cheap else _DECREMENT_EXPENSIVE
@@ -346,7 +344,7 @@ def _closed_form(counter: _Counter) -> Optimum:
 
 def _certified(counter: _Counter, best: _Point, decrement: float, *, restarts: int, agreeing: int) -> Optimum:
     best = _snap(counter, best)
-    factors = [th.lower_root(L) for L in th.unpack(best.theta, counter.problem.sizes)]
+    factors = [th.lower_root(L) for L in counter.problem.unpack(best.theta)]
     slopes = [s for _, s, _ in _boundary_slopes(factors, best.gradients)]
     scale = max([1.0, *(float(np.abs(G).max()) for G in best.gradients)])
     slope = min(slopes) / scale if slopes else float("nan")
@@ -359,7 +357,7 @@ def _certified(counter: _Counter, best: _Point, decrement: float, *, restarts: i
     else:
         message = f"stopped before the gradient vanished (another step promises {decrement / 2:.2g})"
     return Optimum(
-        theta=th.pack(factors),
+        theta=counter.problem.moved(best.theta, factors),
         criterion=best.at,
         converged=converged,
         evaluations=counter.evaluations,

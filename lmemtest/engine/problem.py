@@ -15,8 +15,9 @@ import scipy.linalg as sla
 
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import System, Term, build_system
-from lmemtest.engine.criterion import Criterion, evaluate, sigma_gradients
+from lmemtest.engine.criterion import Criterion, adjoint, evaluate
 from lmemtest.engine.cross import Array, Index
+from lmemtest.engine.strata import Strata
 from lmemtest.engine.triangular import solve_lower
 from lmemtest.errors import DesignError
 
@@ -37,9 +38,25 @@ class Problem:
     offset: Array  # (rank,) least-squares coefficients that were taken out of y
     y_scale: float
 
+    strata: Strata | None = None  # residual variances by stratum
+
     @property
     def n_theta(self) -> int:
+        """Covariance parameters of the random effects."""
         return sum(k * (k + 1) // 2 for k in self.sizes)
+
+    @property
+    def n_free(self) -> int:
+        """Parameters of the search: theta, then log precision ratios."""
+        return self.n_theta + (self.strata.n_delta if self.strata is not None else 0)
+
+    def split(self, x: Array) -> tuple[Array, Array]:
+        """Theta and log precision ratios of a point of the search."""
+        return x[: self.n_theta], x[self.n_theta :]
+
+    def point(self, theta: Array) -> Array:
+        """The point of the search at ``theta`` with the residual variances of the start."""
+        return np.append(theta, np.zeros(self.n_free - self.n_theta))
 
     @property
     def deviance_shift(self) -> float:
@@ -50,29 +67,46 @@ class Problem:
             shift += 2.0 * np.log(np.abs(self.RX.diagonal())).sum()
         return float(shift)
 
-    def factors(self, theta: Array) -> tuple[Array, ...]:
-        """Block factors at a whitened theta."""
-        return th.block_factors(th.unpack(theta, self.sizes), self.system.blocks)
+    def unpack(self, x: Array) -> list[Array]:
+        """Factor of each term at a point of the search."""
+        return th.unpack(self.split(x)[0], self.sizes)
 
-    def evaluate(self, theta: Array) -> Criterion:
-        """Criterion at a whitened theta, on the internal scale."""
-        return evaluate(self.system, self.factors(theta), reml=self.reml)
+    def moved(self, x: Array, factors: Sequence[Array]) -> Array:
+        """The point with other factors and the same residual variances."""
+        return np.append(th.pack(factors), self.split(x)[1])
 
-    def sigma_gradients(self, at: Criterion) -> list[Array]:
-        """Gradient in each term's whitened ``Sigma``."""
-        blocks = sigma_gradients(self.system, at, reml=self.reml)
-        return th.term_blocks(blocks, self.system.blocks, self.sizes)
+    def evaluate(self, x: Array) -> Criterion:
+        """Criterion at a point of the search, on the internal scale."""
+        system = self.system if self.strata is None else self.strata.combined(self.split(x)[1])
+        return evaluate(system, th.block_factors(self.unpack(x), system.blocks), reml=self.reml)
 
-    def gradient(self, theta: Array, at: Criterion) -> Array:
-        """Gradient in the whitened theta: ``2 G L`` for every term."""
-        factors = th.unpack(theta, self.sizes)
-        return th.pack([2.0 * G @ L for G, L in zip(self.sigma_gradients(at), factors, strict=True)])
+    def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
+        """Gradient in each term's whitened ``Sigma``, and in ``x``: ``2 G L`` for every term, then the strata's."""
+        bar = adjoint(at, reml=self.reml, inputs=self.strata is not None)
+        gradients = th.term_blocks(bar.sigma, at.system.blocks, self.sizes)
+        g = th.pack([2.0 * G @ L for G, L in zip(gradients, self.unpack(x), strict=True)])
+        if self.strata is not None:
+            m = at.system.n_rows - (at.system.p if self.reml else 0)
+            g = np.append(g, self.strata.gradient(self.split(x)[1], bar, m / at.r2))
+        return gradients, g
 
     def fixed_effects(self, at: Criterion) -> tuple[Array, Array]:
         """Estimates of the kept columns on the user's scale, and ``U`` with covariance ``sigma2 U U'``."""
         b = sla.solve_triangular(self.RX, at.b) * self.y_scale + self.offset
         root = solve_lower(at.RX, np.eye(len(b))).T  # F_XX^-1 = root root'
         return b, sla.solve_triangular(self.RX, root)
+
+    @property
+    def n_strata(self) -> int:
+        """Residual variances."""
+        return 1 if self.strata is None else len(self.strata.systems)
+
+    def residual_variances(self, x: Array, at: Criterion) -> Array:
+        """Residual variance of each stratum on the user's scale, ``(n_strata,)``."""
+        unit = at.sigma2 * self.y_scale**2
+        if self.strata is None:
+            return np.array([unit])
+        return unit / (self.strata.precision * np.exp(np.append(0.0, self.split(x)[1])))
 
     def to_white(self, theta: Array) -> Array:
         """Whitened theta of a theta on the user's scale."""
@@ -111,6 +145,16 @@ def _check_size(y: Array) -> None:
         )
 
 
+def _check_offset(y: Array, spread: float, total_weight: float) -> None:
+    """Doubles have 16 digits: where the common level eats more than 10, too few are left for the differences."""
+    level = float(np.abs(y).max())
+    if 0 < np.sqrt(spread / total_weight) < 1e-10 * level:
+        raise DesignError(
+            f"the scores are about {level:.3g} and scatter by {np.sqrt(spread / total_weight):.3g} only, too little to "
+            "be told from rounding error. Subtract a constant from the score."
+        )
+
+
 def build_problem(
     terms: Sequence[Term],
     X: Array,
@@ -120,6 +164,7 @@ def build_problem(
     weight: Array,
     ss: Array,
     reml: bool,
+    stratum: Index | None = None,
 ) -> Problem:
     """Prepare a model for the search.
 
@@ -133,6 +178,8 @@ def build_problem(
         ``(n_cells,)`` rows, precision weight of each row, and sum of squares about the mean, per cell.
     reml
         Restricted maximum likelihood instead of maximum likelihood.
+    stratum
+        ``(n_cells,)`` codes 0, 1, ... of groups with residual variances of their own.
 
     Raises
     ------
@@ -140,6 +187,9 @@ def build_problem(
         If there are no more rows than fixed effects, or nothing is left to explain.
     """
     _check_size(y)
+    if stratum is not None:
+        precision = _first_precisions(X, y, n, weight, ss, stratum)
+        weight = weight * precision[stratum]
     omega = n * weight
     n_rows = int(n.sum())
     kept = independent_columns(X, omega)
@@ -156,25 +206,36 @@ def build_problem(
     rest = y - Xk @ offset
     ss_within = float(weight @ ss)
     total = float(omega @ rest**2) + ss_within
-    if not total > 1e-20 * float(omega @ y**2 + ss_within):
+    spread = float(omega @ (y - np.average(y, weights=omega)) ** 2) + ss_within
+    if not total > max(1e-20 * spread, 1e-27 * float(omega @ y**2)):
         raise DesignError(
             "the fixed part explains the score exactly (its residuals are zero), so there is no variation to model. "
             "Check for a constant score, or for a column that is a copy of the score."
         )
+    _check_offset(y, spread, float(omega.sum()))
     y_scale = float(np.sqrt(total / n_rows))
     white = [th.whiten(term, omega) for term in terms]
     Xq = Q / root * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
-    system = build_system(
-        [w for w, _ in white],
-        Xq,
-        rest / y_scale,
-        omega,
-        n_rows=n_rows,
-        ss_within=ss_within / y_scale**2,
-        sum_log_w=float(n @ np.log(weight)),
-    )
+
+    def system_of(part: Array) -> System:
+        """Cross-products of the cells in ``part``, a 0/1 mask."""
+        return build_system(
+            [w for w, _ in white],
+            Xq,
+            rest / y_scale,
+            omega * part,
+            n_rows=n_rows,
+            ss_within=float((weight * part) @ ss) / y_scale**2,
+            sum_log_w=float(n @ np.log(weight)),
+        )
+
+    strata = None
+    if stratum is not None:
+        masks = [(stratum == g).astype(float) for g in range(stratum.max() + 1)]
+        rows = np.bincount(stratum, n).astype(np.float64)
+        strata = Strata(systems=tuple(map(system_of, masks)), n_rows=rows, precision=precision)
     return Problem(
-        system=system,
+        system=system_of(np.ones(len(y))),
         reml=reml,
         sizes=tuple(t.k for t in terms),
         R=tuple(R for _, R in white),
@@ -182,4 +243,20 @@ def build_problem(
         RX=RX / np.sqrt(n_rows),
         offset=offset,
         y_scale=y_scale,
+        strata=strata,
     )
+
+
+def _first_precisions(X: Array, y: Array, n: Array, weight: Array, ss: Array, stratum: Index) -> Array:
+    """Precisions of the strata, the first one's being 1, from least-squares residuals: where the search begins."""
+    kept = independent_columns(X, n * weight)
+    root = np.sqrt(n * weight)
+    b = np.linalg.lstsq(X[:, kept] * root[:, None], y * root, rcond=None)[0]
+    squares = np.bincount(stratum, weight * (n * (y - X[:, kept] @ b) ** 2 + ss))
+    variance = squares / np.bincount(stratum, n)
+    if not variance.min() > 1e-20 * variance.max():
+        raise DesignError(
+            "a group of the dispersion factor has no residual variation (constant scores), so its residual variance "
+            "cannot be estimated. Leave its rows out."
+        )
+    return variance[0] / variance

@@ -55,17 +55,19 @@ def _tail_columns(system: System, first: Index) -> Index:
 
 
 def moment_start(problem: Problem) -> Array:
-    """Whitened theta with diagonal factors from moments."""
+    """The point of the search with diagonal factors from moments."""
     system = problem.system
+    if not problem.n_theta:
+        return problem.point(np.empty(0))
     squares, traces, moments = _frobenius(system)
     total = float(system.B[-1, -1]) + system.ss_within
     lhs = np.block([[squares, traces[:, None]], [traces[None, :], np.array([[float(system.n_rows)]])]])
     rhs = np.append(moments, total)
-    scale = 1.0 / np.sqrt(lhs.diagonal())
+    scale = 1.0 / np.sqrt(np.where(lhs.diagonal() > 0, lhs.diagonal(), 1.0))  # a column of an empty cell is zero
     solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
     residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
     roots = np.sqrt(np.clip(solution[:-1] / residual, _LOWEST, _HIGHEST))
-    return th.pack(_diagonal_factors(problem, roots))
+    return problem.point(th.pack(_diagonal_factors(problem, roots)))
 
 
 def _diagonal_factors(problem: Problem, roots: Array) -> Sequence[Array]:

@@ -158,8 +158,23 @@ def _finish(
     return Sweep(F=F, logdet=logdet, steps=steps, factors=factors, tail_A=tail_A, tail_V=tail_V, tail_C=C)
 
 
-def gradient(system: System, done: Sweep, F_bar: Array) -> list[Array]:
-    """Gradient of ``log|V| + f(F)`` in each ``Sigma`` of ``system.blocks``.
+@dataclass(frozen=True)
+class Adjoint:
+    """Gradient of ``log|V| + f(F)`` in each ``Sigma``, and in the cross-products themselves.
+
+    ``A``, ``E``, ``V`` follow the chain (empty where they were not asked for), ``B`` is the remainder's. Off-diagonal
+    parts count once: ``d f = sum tr(A dA) + 2 tr(E dE') + 2 tr(V dV') + tr(B dB)``.
+    """
+
+    sigma: list[Array]  # (K, K) per block, symmetric: d f = tr(sigma dSigma)
+    A: dict[int, Array]
+    E: dict[tuple[int, int], Array]
+    V: dict[int, Cross]
+    B: Array
+
+
+def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False) -> Adjoint:
+    """Differentiate ``log|V| + f(F)``.
 
     Parameters
     ----------
@@ -167,13 +182,10 @@ def gradient(system: System, done: Sweep, F_bar: Array) -> list[Array]:
         A system and its sweep.
     F_bar
         ``(p + 1, p + 1)`` symmetric gradient of ``f`` in ``F``.
-
-    Returns
-    -------
-    list of ndarray
-        Symmetric ``(K, K)`` matrices ``G`` with ``d criterion = tr(G dSigma)``.
+    inputs
+        Also the gradient in the cross-products of the system.
     """
-    tail_grads, B_bar = _back_through_tail(system, done, F_bar)
+    tail_grads, B_bar = _back_through_tail(system, done, F_bar, inputs=inputs)
     chain_grads: list[Array] = [np.empty(0)] * len(done.steps)
     A_bar: dict[int, Array] = {}
     E_bar: dict[tuple[int, int], Array] = {}
@@ -200,12 +212,12 @@ def gradient(system: System, done: Sweep, F_bar: Array) -> list[Array]:
             H = H + YE[k] @ _t(e)
         H = 0.5 * (H + _t(H))
         chain_grads[i] = _sigma_gradient(step.A, step.Q, H)
-        if i:  # earlier stages need the gradient in this stage's cross-products
+        if i or inputs:  # earlier stages need the gradient in this stage's cross-products
             A_bar[i] = step.Q + step.Q @ H @ step.Q
             V_bar[i] = YV.times(-step.Q)
             for k, Y in YE.items():
                 E_bar[i, k] = -step.Q @ Y
-    return [*chain_grads, *tail_grads]
+    return Adjoint(sigma=[*chain_grads, *tail_grads], A=A_bar, E=E_bar, V=V_bar, B=B_bar)
 
 
 def _sigma_gradient(A: Array, Q: Array, H: Array) -> Array:
@@ -217,8 +229,8 @@ def _sigma_gradient(A: Array, Q: Array, H: Array) -> Array:
     return 0.5 * (G + G.T)
 
 
-def _back_through_tail(system: System, done: Sweep, F_bar: Array) -> tuple[list[Array], Array]:
-    """Gradients in the tail's Sigmas, and the gradient in the remainder ``B``."""
+def _back_through_tail(system: System, done: Sweep, F_bar: Array, *, inputs: bool) -> tuple[list[Array], Array]:
+    """Gradients in the tail's Sigmas, and (where it is needed) the gradient in the remainder ``B``."""
     t = system.t
     if not t:
         return [], F_bar
@@ -236,7 +248,7 @@ def _back_through_tail(system: System, done: Sweep, F_bar: Array) -> tuple[list[
         explained = np.einsum("lac,cd,lbd->ab", u, F_bar, u, optimize=True)
         grads.append(_unexplained(system, done, L_tail, M_inverse, block, L, rows) - explained)
         start += block.size
-    if not done.steps:
+    if not (done.steps or inputs):
         return grads, F_bar
     B_bar = np.empty_like(system.B)
     low_rank = QV @ F_bar

@@ -317,6 +317,8 @@ def _mixture(nesting: Nesting, df: int) -> tuple[tuple[tuple[float, int], ...] |
         return None, "covariances between existing terms are added, which are not on a boundary"
     if len(grown) > 1 or grown[0][0] - grown[0][1] > 1:
         return None, "several variances are on their boundary at once"
+    if nesting.dispersion:
+        return None, "residual variances are added as well"
     return ((0.5, df - 1), (0.5, df)), ""
 
 
@@ -326,6 +328,8 @@ def _why_not_exact(null: Any, alternative: Any, nesting: Nesting) -> str:
         return "it is for one scalar variance that is the only random term of the alternative"
     if nesting.fixed_df or not nesting.same_fixed_columns:
         return "it needs the same fixed part in both models"
+    if alternative.dispersion is not None:
+        return "it needs one residual variance"
     if len(terms[0].levels) > _MOST_LEVELS:
         return f"{terms[0].group} has {len(terms[0].levels)} levels, more than {_MOST_LEVELS}"
     return ""

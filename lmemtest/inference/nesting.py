@@ -41,6 +41,8 @@ class Nesting:
     added : tuple of (int, int)
         Columns that each random term of the alternative has, and how many of them the null has in one term
         (0: a new term; -1: the null has them in several terms, without their covariance).
+    dispersion : bool
+        The alternative adds residual variances.
     """
 
     fixed_df: int
@@ -48,6 +50,7 @@ class Nesting:
     home: tuple[int, ...]
     maps: tuple[FloatArray, ...]
     added: tuple[tuple[int, int], ...]
+    dispersion: bool
 
     def grown(self) -> tuple[tuple[int, int], ...]:
         """The random terms that the alternative adds or extends."""
@@ -136,6 +139,8 @@ def _moments(fit: Any) -> tuple[float, float]:
 def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
     """The reason why not, or what the alternative adds."""
     frame = _joint_frame(null, alternative)
+    if null.dispersion is not None and null.dispersion != alternative.dispersion:
+        return f"the alternative has no residual variances by {null.dispersion!r}", None
     X0, X = _fixed_rows(null, alternative, frame)
     if not _spans(X, X0):
         return "the fixed part of the alternative does not contain that of the null", None
@@ -152,6 +157,7 @@ def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
         home=tuple(home),
         maps=tuple(maps),
         added=tuple(_added(j, len(t.names), home, maps) for j, t in enumerate(alternative.design.random)),
+        dispersion=null.dispersion != alternative.dispersion,
     )
 
 

@@ -105,7 +105,7 @@ def test_gradient_equals_finite_differences_at_the_boundary_too(monkeypatch, spa
         (made.evaluate(theta + step * e).value - made.evaluate(theta - step * e).value) / (2 * step)
         for e in np.eye(made.n_theta)
     ]
-    assert made.gradient(theta, made.evaluate(theta)) == approx(np.array(numeric), rel=1e-6, abs=1e-5)
+    assert made.derivatives(theta, made.evaluate(theta))[1] == approx(np.array(numeric), rel=1e-6, abs=1e-5)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -113,10 +113,10 @@ def test_average_information_does_not_depend_on_the_storage(monkeypatch, sparse)
     _, dense = problem(monkeypatch, sparse=False, reml=True)
     theta = theta_of(dense)
     at = dense.evaluate(theta)
-    want = average_information(dense, theta, at, dense.sigma_gradients(at))
+    want = average_information(dense, theta, at, *dense.derivatives(theta, at))
     _, made = problem(monkeypatch, sparse, reml=True)
     at = made.evaluate(theta)
-    got = average_information(made, theta, at, made.sigma_gradients(at))
+    got = average_information(made, theta, at, *made.derivatives(theta, at))
     assert got == approx(want, rel=1e-9, abs=1e-8)
 
 
@@ -133,12 +133,12 @@ def test_average_information_is_close_to_the_hessian_at_the_truth():
     )
     theta = np.array([1.0, 0.0, 1.0, 1.0])
     at = made.evaluate(theta)
-    information = average_information(made, theta, at, made.sigma_gradients(at))
+    information = average_information(made, theta, at, *made.derivatives(theta, at))
     step = 1e-4
     hessian = np.array(
         [
-            made.gradient(theta + step * e, made.evaluate(theta + step * e))
-            - made.gradient(theta - step * e, made.evaluate(theta - step * e))
+            made.derivatives(theta + step * e, made.evaluate(theta + step * e))[1]
+            - made.derivatives(theta - step * e, made.evaluate(theta - step * e))[1]
             for e in np.eye(4)
         ]
     ) / (2 * step)
@@ -172,7 +172,7 @@ def test_a_factor_with_100_000_levels_needs_no_square_matrix():
         reml=True,
     )
     theta = np.array([1.0, 0.5, 0.2])
-    made.gradient(theta, made.evaluate(theta))
+    made.derivatives(theta, made.evaluate(theta))[1]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1e9  # the square matrix would be 8e10 bytes

@@ -1,0 +1,116 @@
+"""One residual variance per group, against nlme's varIdent (tests/reference/dispersion.R)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.engine.blocks import Term
+from lmemtest.engine.problem import build_problem
+from lmemtest.errors import ArgumentError, DesignError, NestingError, UnknownColumnError
+
+CASES = [pytest.param(i, m, id=f"{i}-{m}") for i in range(6) for m in ("ML", "REML")]
+
+
+@pytest.mark.parametrize(("i", "method"), CASES)
+def test_fits_agree_with_nlme(reference, reference_input, i, method):
+    want = reference("dispersion")["fits"][i]
+    fit = lt.fit_lmm(
+        want["formula"], reference_input(want["data"]), reml=method == "REML", dispersion=want["dispersion"]
+    )
+    theirs = want[method]
+    assert fit.converged
+    assert fit.n_params == theirs["n_params"]
+    assert fit.llf == approx(theirs["llf"], abs=1e-4)
+    assert fit.llf > theirs["llf"] - 1e-6
+    assert fit.residual_variances.to_numpy() == approx(np.array(theirs["residual_variances"]), rel=1e-4)
+    assert fit.params.to_numpy() == approx(
+        np.array([row["estimate"] for row in theirs["fixef"]]), abs=1e-4 * fit.bse.max()
+    )
+    # for ML nlme scales standard errors by the residual degrees of freedom; we do not
+    inflate = np.sqrt(fit.nobs / (fit.nobs - fit.rank)) if method == "ML" else 1.0
+    assert fit.bse.to_numpy() * inflate == approx(np.array([row["se"] for row in theirs["fixef"]]), rel=1e-4)
+
+
+def small_problem(reml: bool):
+    rng = np.random.default_rng(0)
+    n_cells = 300
+    run = np.append(np.arange(60), rng.integers(0, 60, n_cells - 60))
+    seed, algorithm, stratum = run // 3, rng.integers(0, 7, n_cells), rng.integers(0, 3, n_cells)
+    one, x = np.ones((n_cells, 1)), rng.normal(size=n_cells)
+    slope = np.column_stack([one, x])
+    terms = [Term(one, run, 60), Term(slope, seed, 20), Term(slope, algorithm, 7)]
+    y = rng.normal(size=n_cells) * np.array([1, 0.3, 3])[stratum] + rng.normal(size=60)[run]
+    n = rng.integers(1, 4, n_cells).astype(float)
+    ss = rng.uniform(0, 1, n_cells) * (n > 1)
+    return build_problem(terms, slope, y, n=n, weight=np.ones(n_cells), ss=ss, reml=reml, stratum=stratum)
+
+
+@pytest.mark.parametrize("reml", [False, True])
+def test_gradient_in_the_log_precisions_equals_finite_differences(reml):
+    problem = small_problem(reml)
+    x = np.append(np.random.default_rng(1).normal(size=problem.n_theta) * 0.6, [0.3, -0.5])
+    _, g = problem.derivatives(x, problem.evaluate(x))
+    step = 1e-5
+    numeric = [
+        (problem.evaluate(x + step * e).value - problem.evaluate(x - step * e).value) / (2 * step)
+        for e in np.eye(len(x))
+    ]
+    assert g == approx(np.array(numeric), rel=1e-6, abs=1e-5)
+
+
+def test_equal_groups_get_nearly_equal_variances_and_cost_parameters(reference_input):
+    table = reference_input("sleepstudy")
+    table["half"] = np.where(np.arange(len(table)) % 2, "odd", "even")
+    one = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", table, reml=False)
+    two = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", table, reml=False, dispersion="half")
+    assert two.n_params == one.n_params + 1
+    assert one.llf < two.llf < one.llf + 5
+    assert list(two.residual_variances.index) == ["even", "odd"]
+    assert two.varcorr.tail(2)["name1"].tolist() == ["even", "odd"]
+
+
+def test_the_unit_of_one_group_does_not_decide_the_comparison(reference_input):
+    table = reference_input("bench")
+    scale = np.where(table["benchmark"] == table["benchmark"].iloc[0], 1000.0, 1.0)
+    table["y"] = (table["y"] - table.groupby("benchmark")["y"].transform("mean")) * scale
+    plain = lt.fit_lmm("y ~ algorithm", table)
+    weighted = lt.fit_lmm("y ~ algorithm", table, dispersion="benchmark")
+    assert weighted.bse.iloc[1] < plain.bse.iloc[1] / 100
+
+
+def test_simulated_tables_keep_the_residual_variances(reference_input):
+    fit = lt.fit_lmm("y ~ algorithm + (1|benchmark)", reference_input("bench"), dispersion="benchmark")
+    rng = np.random.default_rng(2)
+    refits = [fit.refit(cells=fit.simulate(rng=rng)).residual_variances for _ in range(100)]
+    assert np.mean(refits, axis=0) == approx(fit.residual_variances.to_numpy(), rel=0.25)
+
+
+def test_errors_of_the_dispersion_column(reference_input):
+    table = reference_input("bench")
+    with pytest.raises(UnknownColumnError, match="dispersion names the column 'benchmrak'"):
+        lt.fit_lmm("y ~ algorithm", table, dispersion="benchmrak")
+    constant = table["benchmark"] == table["benchmark"].iloc[0]
+    table.loc[constant, "y"] = 1.0
+    with pytest.raises(DesignError, match="no residual variation"):
+        lt.fit_lmm("y ~ benchmark", table, dispersion="benchmark")
+
+
+def test_glrt_of_equal_residual_variances(reference, reference_input):
+    table = reference_input("bench")
+    null = lt.fit_lmm("y ~ algorithm + (1|benchmark)", table)
+    alternative = lt.fit_lmm("y ~ algorithm + (1|benchmark)", table, dispersion="benchmark")
+    test = lt.glrt(null, alternative)
+    want = reference("dispersion")["fits"][0]
+    assert (test.df, test.reference) == (5, "chi2")
+    assert test.llf_alternative in (approx(want["ML"]["llf"], abs=1e-4), approx(want["REML"]["llf"], abs=1e-4))
+    with pytest.raises(NestingError, match="no residual variances by 'benchmark'"):
+        lt.glrt(alternative, lt.fit_lmm("y ~ algorithm + (1|benchmark) + (1|seed)", table))
+
+
+def test_kenward_roger_is_refused_where_it_is_not_defined(reference_input):
+    fit = lt.fit_lmm("y ~ algorithm + (1|benchmark)", reference_input("bench"), dispersion="benchmark")
+    with pytest.raises(ArgumentError, match="is for one residual variance"):
+        lt.emmeans(fit, "algorithm", ddf="kenward-roger")
