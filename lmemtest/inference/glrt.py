@@ -12,13 +12,15 @@ from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.inference.exact_null import exact_null
 from lmemtest.inference.nesting import Nesting, check_nesting
+from lmemtest.inference.reference import check_fit
+from lmemtest.inference.simulated_null import SAME_OPTIMUM, NullDraws, draw_null
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest._table import ResultTable
 
-REFERENCES = ("auto", "chi2", "mixture", "exact")
+REFERENCES = ("auto", "chi2", "mixture", "exact", "bootstrap")
 
 _MOST_LEVELS = 1500  # eigenvalues of a matrix of this size take a second; the mixture is accurate long before
 _FEWEST_DRAWS = 1000
@@ -39,10 +41,11 @@ class GlrtResult:
         Probability of a statistic at least as large under the null model.
     pvalue_error : float
         Monte-Carlo standard error of `pvalue`; 0 if nothing was simulated.
-    reference : {"chi2", "mixture", "exact"}
-        Null distribution: chi-squared, a mixture of chi-squared, or the exact one for a single variance.
+    reference : {"chi2", "mixture", "exact", "bootstrap"}
+        Null distribution: chi-squared, a mixture of chi-squared, the exact one for a single variance, or draws from
+        the fitted null model.
     components : tuple of (float, int)
-        Weights and degrees of freedom of the chi-squared mixture; empty for "exact".
+        Weights and degrees of freedom of the chi-squared mixture; empty for "exact" and "bootstrap".
     llf_null, llf_alternative : float
         Log-likelihoods that were compared, restricted ones if `method` is "REML".
     method : {"ML", "REML"}
@@ -99,8 +102,28 @@ class GlrtResult:
         if self.reference == "exact":
             error = f" (Monte-Carlo error {self.pvalue_error:.2g})" if self.pvalue_error else ""
             return f"Reference: exact finite-sample null distribution for one variance{error}."
+        if self.reference == "bootstrap":
+            return f"Reference: parametric bootstrap (Monte-Carlo error {self.pvalue_error:.2g}); {self.method}."
         parts = " + ".join(f"{w:g} chi2({df})" if w != 1 else f"chi2({df})" for w, df in self.components)
         return f"Reference: {parts}; {self.method} log-likelihoods."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class BootstrapGlrtResult(GlrtResult):
+    """Likelihood-ratio test against the parametric bootstrap.
+
+    Attributes
+    ----------
+    draws : (n_boot,) float, >= 0
+        The statistic of every table drawn from the null, zeros included; NaN where a model could not be fitted,
+        which counts as a larger statistic in `pvalue`.
+    failed, unconverged : int
+        Draws without a statistic, and draws in which a search did not complete its certificate (kept).
+    """
+
+    draws: np.ndarray
+    failed: int
+    unconverged: int
 
 
 def glrt(
@@ -109,7 +132,10 @@ def glrt(
     reference: str = "auto",
     *,
     n_sim: int = 10_000,
+    n_boot: int = 999,
     rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
 ) -> GlrtResult:
     """Test a smaller model against a larger one that contains it.
 
@@ -117,18 +143,26 @@ def glrt(
     ----------
     null, alternative : LmmFit
         The smaller and the larger model, in this order, fitted to the same rows.
-    reference : {"auto", "chi2", "mixture", "exact"}
-        Null distribution of the statistic. "auto" takes "exact" when a single scalar variance is all the
-        random part of the alternative, "mixture" when one variance is added (with or without covariances to
-        the r columns of its term), and "chi2" otherwise.
+    reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
+        Null distribution of the statistic. "bootstrap" fits both models to tables drawn from the null, which is
+        right for any pair of models and any number of groups. "auto" takes "exact" when a single scalar variance
+        is all the random part of the alternative, "mixture" when one variance is added (with or without
+        covariances to the r columns of its term), and "chi2" otherwise.
     n_sim : int, >= 1000
         Simulations for "exact" in unbalanced data; balanced data need none.
+    n_boot : int
+        Draws for "bootstrap"; 999 give a p-value of 0.05 a Monte-Carlo error of 0.007.
     rng : int, numpy.random.Generator or None
-        Source of these simulations.
+        Source of these simulations; the same whatever `n_jobs` is.
+    n_jobs : int
+        Processes for "bootstrap"; -1 for one per processor.
+    progress : bool, optional
+        Progress bar on standard error; by default on a terminal, after two seconds.
 
     Returns
     -------
     GlrtResult
+        A `BootstrapGlrtResult`, which keeps the draws, for "bootstrap".
 
     Raises
     ------
@@ -145,7 +179,8 @@ def glrt(
     refitted, with a note), models with the same fixed columns by REML if both are REML fits. On the
     boundary, one new variance gives 1/2 chi2(q) + 1/2 chi2(q + 1) and a column added to a term with r
     columns 1/2 chi2(q + r) + 1/2 chi2(q + r + 1), q the number of fixed effects tested (Self & Liang 1987;
-    Stram & Lee 1994).
+    Stram & Lee 1994). The p-value of the bootstrap is (1 + #{T* >= T}) / (n_boot + 1) (Davison & Hinkley 1997,
+    section 4.2); draws at zero count, and draws that failed count as larger.
 
     References
     ----------
@@ -163,13 +198,38 @@ def glrt(
     (1, 'exact', 'REML', True)
     """
     check_choice(reference, "reference", REFERENCES)
+    check_fit(null, "null")
+    check_fit(alternative, "alternative")
     n_sim = check_positive_int(n_sim, "n_sim", minimum=_FEWEST_DRAWS)
+    n_boot = check_positive_int(n_boot, "n_boot")
     nesting = check_nesting(null, alternative)
     null, alternative, notes = _same_likelihood(null, alternative, nesting)
     alternative = _not_below(null, alternative, nesting)
     statistic = max(0.0, 2.0 * (float(alternative.llf) - float(null.llf)))
     df = int(alternative.n_params - null.n_params)
 
+    facts: dict[str, Any] = {
+        "statistic": statistic,
+        "df": df,
+        "llf_null": float(null.llf),
+        "llf_alternative": float(alternative.llf),
+        "method": "REML" if null.reml else "ML",
+        "null": str(null.formula),
+        "alternative": str(alternative.formula),
+        "n_obs": int(null.nobs),
+    }
+    if reference == "bootstrap":
+        draws = draw_null(
+            null,
+            alternative,
+            nesting,
+            start_from_null=start_from_null,
+            n_boot=n_boot,
+            rng=rng,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        return _bootstrap_result(facts, draws, [*notes, *_unfinished(null, alternative)])
     chosen, components, why = _choose(reference, null, alternative, nesting, df)
     error = 0.0
     if chosen == "exact":
@@ -177,19 +237,34 @@ def glrt(
     else:
         pvalue = float(sum(w * _chi2_tail(statistic, d) for w, d in components))
     return GlrtResult(
-        statistic=statistic,
-        df=df,
+        **facts,
         pvalue=pvalue,
         pvalue_error=error,
         reference=chosen,
         components=components,
-        llf_null=float(null.llf),
-        llf_alternative=float(alternative.llf),
-        method="REML" if null.reml else "ML",
-        null=str(null.formula),
-        alternative=str(alternative.formula),
-        n_obs=int(null.nobs),
         notes=(*notes, *why, *_cautions(null, alternative, nesting)),
+    )
+
+
+def _bootstrap_result(facts: dict[str, Any], draws: NullDraws, notes: list[str]) -> BootstrapGlrtResult:
+    n_boot = len(draws.statistics)
+    pvalue = draws.pvalue(facts["statistic"])
+    zeros = int(np.count_nonzero(draws.statistics <= SAME_OPTIMUM))
+    text = f"{n_boot:,} tables were drawn from the null and both models fitted to each; {zeros:,} statistics are 0."
+    if draws.failed:
+        text += f" {draws.failed:,} could not be fitted and count as larger than the observed one ({draws.reasons[0]})."
+    if draws.unconverged:
+        text += f" In {draws.unconverged:,} a search did not complete its certificate; they are kept."
+    return BootstrapGlrtResult(
+        **facts,
+        pvalue=pvalue,
+        pvalue_error=float(np.sqrt(pvalue * (1.0 - pvalue) / n_boot)),
+        reference="bootstrap",
+        components=(),
+        notes=(*notes, text),
+        draws=draws.statistics,
+        failed=draws.failed,
+        unconverged=draws.unconverged,
     )
 
 
@@ -304,7 +379,7 @@ def _choose(
 def _conservative(df: int) -> str:
     return (
         f"The null puts variances on their boundary, where chi2({df}) is conservative: the p-value is too "
-        "large. A parametric bootstrap gives the right reference."
+        "large. A parametric bootstrap gives the right reference: reference='bootstrap'."
     )
 
 
@@ -366,9 +441,13 @@ def _cautions(null: Any, alternative: Any, nesting: Nesting) -> list[str]:
         notes.append(
             "Likelihood-ratio tests of fixed effects reject too often when there are few groups (here "
             f"{len(smallest.levels)} levels of {smallest.group}). Tests with Satterthwaite degrees of "
-            "freedom, as in emmeans() and pairs(), do not need many groups."
+            "freedom, as in emmeans() and pairs(), do not need many groups, nor does reference='bootstrap'."
         )
+    return [*notes, *_unfinished(null, alternative)]
+
+
+def _unfinished(null: Any, alternative: Any) -> list[str]:
     unfinished = [name for name, fit in (("null", null), ("alternative", alternative)) if not fit.converged]
-    if unfinished:
-        notes.append(f"The optimiser's certificate of the {' and '.join(unfinished)} model is not complete.")
-    return notes
+    if not unfinished:
+        return []
+    return [f"The optimiser's certificate of the {' and '.join(unfinished)} model is not complete."]

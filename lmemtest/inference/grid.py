@@ -17,6 +17,7 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.inference.reference import (
     ReferenceGrid,
+    check_fit,
     check_specs,
     format_level,
     grid_values,
@@ -264,6 +265,7 @@ def emmeans(
     0         A   3.625  1.188
     1         B   4.625  1.188
     """
+    check_fit(fit, "fit")
     check_choice(weights, "weights", WEIGHTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     level = check_fraction(level, "level")

@@ -160,6 +160,12 @@ def name_tuple(given: str | Sequence[str] | None, argument: str) -> tuple[str, .
     return names
 
 
+def check_fit(fit: Any, name: str) -> None:
+    """Refuse what is not a fitted model, with the way to get one."""
+    if not (hasattr(fit, "design") and hasattr(fit, "llf")):
+        raise ArgumentError(f"{name} must be a fitted model, got {type(fit).__name__}. Fit one with fit_lmm(...).")
+
+
 def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:
     for argument, names in (("specs", specs), ("by", by)):
         for name in names:

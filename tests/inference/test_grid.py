@@ -6,6 +6,7 @@ import pytest
 
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.inference.glrt import glrt
 from lmemtest.inference.grid import emmeans
 from lmemtest.model import fit_lmm
 
@@ -182,3 +183,9 @@ def test_results_do_not_change_with_the_frame_that_was_handed_out(crossed):
     handed_out = em.to_frame()
     handed_out.loc[:, "emmean"] = 0.0
     assert not np.any(em.to_frame()["emmean"] == 0.0)
+
+
+@pytest.mark.parametrize("call", [lambda: emmeans("fit", "a"), lambda: glrt("null", "alternative")])
+def test_what_is_not_a_fit_is_named(call):
+    with pytest.raises(ArgumentError, match="must be a fitted model, got str"):
+        call()

@@ -6,8 +6,10 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import lmemtest as lt
+from lmemtest.errors import ArgumentError
 from lmemtest.recipes.recommended import recommend
 
 
@@ -100,3 +102,8 @@ def test_every_recommended_model_can_be_fitted():
         )
         fit = lt.fit_lmm(recommend(runs).formula, runs)
         assert fit.converged
+
+
+def test_what_is_not_runs_is_named():
+    with pytest.raises(ArgumentError, match="runs must be Runs, got DataFrame"):
+        recommend(table())

@@ -1,0 +1,313 @@
+"""Permutation test of a comparison of algorithms: what the statistic would be if labels were chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._replicates import Failure, replicate
+from lmemtest._validate import check_positive_int
+from lmemtest.errors import ArgumentError, EstimationError
+from lmemtest.inference.relabelling import (
+    UNITS,
+    RelabelledFit,
+    Relabelling,
+    differences,
+    find_relabelling,
+    fit_for_comparison,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+    from lmemtest.model import LmmFit
+
+    FloatArray = NDArray[np.float64]
+
+MAX_T = "max_t"
+
+_SAME = 1e-9  # relative: relabellings that only rename give the same statistic up to rounding
+_FEW_ARRANGEMENTS = 3.0  # log10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PermutationResult:
+    """Permutation test of a comparison of algorithms.
+
+    Attributes
+    ----------
+    statistic : float
+        Of the table as it is.
+    statistic_name : str
+        What it is; large values speak against the null.
+    pvalue : float
+        ``(1 + #{T* >= T}) / (n_permutations + 1)``; a draw that failed counts as larger.
+    pvalue_error : float
+        Monte-Carlo standard error of `pvalue`.
+    draws : (n_permutations,) float
+        The statistic of every relabelled table; NaN where the model could not be fitted.
+    failed, unconverged : int
+        Draws without a statistic, and draws in which the search did not complete its certificate (kept).
+    unit : {"benchmark", "run"}
+        What was exchanged.
+    exchangeable : str
+        The same in words.
+    hypothesis : str
+        The null hypothesis that this tests.
+    n_strata : int
+        Groups within which labels were exchanged.
+    formula : str
+        The model.
+    notes : tuple of str
+        What else a reader must know.
+    """
+
+    statistic: float
+    statistic_name: str
+    pvalue: float
+    pvalue_error: float
+    draws: FloatArray
+    failed: int
+    unconverged: int
+    unit: str
+    exchangeable: str
+    hypothesis: str
+    n_strata: int
+    formula: str
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row: statistic, pvalue, pvalue_error, unit, n_strata, n_permutations, failed, unconverged, formula."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {
+                    "statistic": self.statistic,
+                    "pvalue": self.pvalue,
+                    "pvalue_error": self.pvalue_error,
+                    "unit": self.unit,
+                    "n_strata": self.n_strata,
+                    "n_permutations": len(self.draws),
+                    "failed": self.failed,
+                    "unconverged": self.unconverged,
+                    "formula": self.formula,
+                }
+            ]
+        )
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        facts = (
+            f"Model: {self.formula}; statistic: {self.statistic_name}.",
+            f"Exchanged: {self.exchangeable}.",
+            f"Null hypothesis: {self.hypothesis}.",
+        )
+        frame = self.to_frame().drop(columns="formula")
+        return ResultTable(title="Permutation test", frame=frame, notes=facts + self.notes)
+
+    def summary(self) -> str:
+        """The test as text, with what was exchanged and what that tests."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LargestT:
+    """Largest ``|t|`` over all pairs of algorithms."""
+
+    algorithm: str
+    L: FloatArray | None  # of a design that does not change; None: read off each fit
+
+    def __call__(self, fit: Any) -> float:
+        L = differences(fit, self.algorithm) if self.L is None else self.L
+        estimate, variance = fit.estimate(L), fit.cov(L).diagonal()
+        known = np.isfinite(estimate) & (variance > 0)
+        if not known.any():
+            raise EstimationError("no difference between two algorithms is estimable")
+        return float(np.abs(estimate[known] / np.sqrt(variance[known])).max())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draw:
+    table: RelabelledFit
+    statistic: Callable[[Any], Any]
+
+    def __call__(self, rng: np.random.Generator) -> tuple[float, bool]:
+        fit = self.table.refit(self.table.exchange.draw(rng))
+        return _number(self.statistic(fit)), bool(fit.converged)
+
+
+def permutation_test(
+    runs: Runs,
+    model: str | LmmFit,
+    statistic: str | Callable[[Any], float] = MAX_T,
+    *,
+    unit: str = "benchmark",
+    n_permutations: int = 999,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+) -> PermutationResult:
+    """Test a comparison of algorithms by exchanging their labels.
+
+    Parameters
+    ----------
+    runs : Runs
+        The table.
+    model : str or LmmFit
+        Formula with the algorithm in its fixed part, or a fit of one.
+    statistic : "max_t" or callable
+        The largest ``|t|`` over all pairs of algorithms, or a function of the fit whose large values speak against
+        the null.
+    unit : {"benchmark", "run"}
+        What is exchanged. "benchmark": the names of the algorithms on a whole instance (a benchmark, with its
+        metafeatures). "run": the names of single runs, among those with the same seed on the same instance; where
+        algorithms have seeds of their own, among all runs on the instance.
+    n_permutations : int
+        Relabelled tables, drawn at random.
+    rng : int, numpy.random.Generator or None
+        Source of the relabellings; the same whatever `n_jobs` is.
+    n_jobs : int
+        Processes; -1 for one per processor.
+    progress : bool, optional
+        Progress bar on standard error; by default on a terminal, after two seconds.
+
+    Returns
+    -------
+    PermutationResult
+
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown, the table lacks a role, or the model does not compare the algorithms.
+    DataError
+        If no labels can be exchanged.
+
+    Notes
+    -----
+    The p-value holds whatever the distribution of the scores; the model only chooses what the statistic is sensitive
+    to. The unit chooses the hypothesis. By "benchmark": over benchmarks like these no algorithm is better
+    (advantages on single benchmarks are allowed, as often in one direction as in the other). By "run": on these
+    benchmarks the algorithms do not differ at all; a rejection may come from one benchmark and says nothing about
+    others.
+
+    References
+    ----------
+    Phipson & Smyth (2010). Permutation p-values should never be zero. doi:10.2202/1544-6115.1585; Winkler et al.
+    (2015). Multi-level block permutation. doi:10.1016/j.neuroimage.2015.05.092
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.inference.permutation import permutation_test
+    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 9], "tool": ["A", "B"] * 8,
+    ...          "task": list("aabbccddeeffgghh")}
+    >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> test = permutation_test(runs, "loss ~ tool + (1 | task)", n_permutations=199, rng=1)
+    >>> test.n_strata, test.pvalue < 0.1
+    (8, True)
+    """
+    n_permutations = check_positive_int(n_permutations, "n_permutations")
+    if statistic != MAX_T and not callable(statistic):
+        raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
+    fit = fit_for_comparison(runs, model)
+    exchange = find_relabelling(runs, unit, fit.design.parsed.columns, score=fit.design.parsed.response)
+    if callable(statistic):
+        function, name = statistic, getattr(statistic, "__name__", "statistic")
+    else:
+        L = None if exchange.start is None else differences(fit, runs.algorithm)
+        function, name = LargestT(runs.algorithm, L), "largest |t| over all pairs of algorithms"
+    observed = _number(function(fit))
+    if not np.isfinite(observed):
+        raise ArgumentError(f"statistic must be a finite number for the table as it is, got {observed}.")
+
+    task = _Draw(RelabelledFit.of(fit, exchange), function)
+    results = replicate(task, n_permutations, rng=rng, n_jobs=n_jobs, progress=progress, label="Permutations")
+    failures = [r.reason for r in results if isinstance(r, Failure)]
+    if len(failures) == n_permutations:
+        raise EstimationError(f"no relabelled table could be fitted. {failures[0]}")
+    draws = np.array([np.nan if isinstance(r, Failure) else r[0] for r in results])
+    exceed = np.isnan(draws) | (draws >= observed - _SAME * abs(observed))
+    pvalue = float((1 + np.count_nonzero(exceed)) / (n_permutations + 1))
+    return PermutationResult(
+        statistic=observed,
+        statistic_name=name,
+        pvalue=pvalue,
+        pvalue_error=float(np.sqrt(pvalue * (1.0 - pvalue) / n_permutations)),
+        draws=draws,
+        failed=int(np.isnan(draws).sum()),
+        unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
+        unit=unit,
+        exchangeable=exchanged_in_words(runs, exchange),
+        hypothesis=hypothesis_in_words(unit),
+        n_strata=exchange.n_strata,
+        formula=fit.formula,
+        notes=tuple(_notes(exchange, draws, failures, results)),
+    )
+
+
+def exchanged_in_words(runs: Runs, exchange: Relabelling) -> str:
+    """What changed places, for a reader of the result."""
+    instance = " x ".join(runs.instance)
+    n = f"{exchange.n_strata:,}"
+    if exchange.unit == "benchmark":
+        return f"the names of the algorithms, all their runs together, within each of {n} instances ({instance})"
+    on = f" on the same instance ({instance})" if instance else ""
+    if exchange.paired:
+        return f"the names of the runs with the same {runs.seed}{on}, in {n} such groups"
+    return f"the names of whole runs{on}, in {n} such groups; algorithms have seeds of their own"
+
+
+def hypothesis_in_words(unit: str) -> str:
+    """The null hypothesis that an exchange of labels tests."""
+    return {
+        "benchmark": "over benchmarks like these no algorithm is better; on a single benchmark one may be, as likely "
+        "as the other",
+        "run": "on these benchmarks the algorithms do not differ; benchmarks that were not run are not the subject",
+    }[unit]
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"statistic must return one number, got {type(value).__name__}.") from None
+
+
+def _notes(exchange: Relabelling, draws: FloatArray, failures: list[str], results: list[Any]) -> list[str]:
+    notes = []
+    size = exchange.log10_arrangements()
+    if size < _FEW_ARRANGEMENTS:
+        notes.append(
+            f"There are only {round(10.0**size):,} distinct relabellings, so the p-value cannot be smaller than "
+            f"{10.0**-size:.2g} apart from the resolution of the draws."
+        )
+    if exchange.fixed_items:
+        notes.append(
+            f"{exchange.fixed_items:,} groups of runs have no partner to exchange labels with and keep theirs."
+        )
+    lost = int(np.isnan(draws).sum())
+    if lost:
+        why = failures[0] if failures else "the statistic is not a number"
+        notes.append(f"{lost:,} of {len(draws):,} draws have no statistic ({why}); they count as larger.")
+    unconverged = sum(not isinstance(r, Failure) and not r[1] for r in results)
+    if unconverged:
+        notes.append(f"In {unconverged:,} draws the search did not complete its certificate; they are kept.")
+    return notes
+
+
+__all__ = ["UNITS", "PermutationResult", "permutation_test"]

@@ -1,0 +1,379 @@
+"""Parametric bootstrap of any function of a fit.
+
+Tables are drawn from the fitted model, the model is fitted to each and the function evaluated. This needs no formula
+for the standard error of the function, and no assumption about the shape of its distribution beyond the model's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from lmemtest._replicates import Failure, replicate
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
+from lmemtest.inference.simulated_null import Simulator
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+
+    FloatArray = NDArray[np.float64]
+
+INTERVALS = ("percentile", "basic", "bca")
+Statistic = Callable[[Any], Any]
+
+_FEWEST_UNITS = 4  # a skewness from fewer values is noise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BootstrapResult:
+    """Bootstrap distribution of a statistic of a fit.
+
+    Attributes
+    ----------
+    names : tuple of str
+        One per element of the statistic.
+    estimate : (k,) float
+        The statistic of the fit.
+    draws : (n_boot, k) float
+        The statistic of every simulated table; NaN rows where it could not be computed.
+    ci_low, ci_high : (k,) float
+        Interval at `level`; NaN where it does not exist (see `notes`).
+    interval : {"percentile", "basic", "bca"}
+        How it was made.
+    level : float
+        Confidence level of each interval.
+    failed, unconverged : int
+        Draws without a statistic, and draws in which the search did not complete its certificate (kept).
+    formula : str
+        The model.
+    notes : tuple of str
+        What was drawn and what went wrong.
+    """
+
+    names: tuple[str, ...]
+    estimate: FloatArray
+    draws: FloatArray
+    ci_low: FloatArray
+    ci_high: FloatArray
+    interval: str
+    level: float
+    failed: int
+    unconverged: int
+    formula: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def se(self) -> FloatArray:
+        """Standard deviation of the draws, ``(k,)``."""
+        return np.asarray(_valid(self.draws).std(axis=0, ddof=1))
+
+    @property
+    def bias(self) -> FloatArray:
+        """Mean of the draws minus the estimate, ``(k,)``."""
+        return np.asarray(_valid(self.draws).mean(axis=0) - self.estimate)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per element: ``name``, ``estimate``, ``bias``, ``se``, ``ci_low``, ``ci_high``."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "name": list(self.names),
+                "estimate": self.estimate,
+                "bias": self.bias,
+                "se": self.se,
+                "ci_low": self.ci_low,
+                "ci_high": self.ci_high,
+            }
+        )
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        facts = (
+            f"{self.formula}; {100 * self.level:.4g} % {self.interval} intervals, one by one, "
+            f"from {len(self.draws):,} tables drawn from the fitted model.",
+        )
+        return ResultTable(title="Parametric bootstrap", frame=self.to_frame(), notes=facts + self.notes)
+
+    def summary(self) -> str:
+        """The intervals as text."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draw:
+    fit: Any
+    statistic: Statistic
+    simulator: Simulator
+
+    def __call__(self, rng: np.random.Generator) -> tuple[FloatArray, bool]:
+        again = self.fit.refit(cells=self.simulator.draw(rng))
+        values, _ = _evaluated(self.statistic, again)
+        return values, bool(again.converged)
+
+
+def bootstrap(
+    fit: Any,
+    statistic: Statistic,
+    n_boot: int = 999,
+    *,
+    interval: str = "percentile",
+    level: float = 0.95,
+    jackknife: str | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+) -> BootstrapResult:
+    """Bootstrap any function of a fit.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        The model from which tables are drawn.
+    statistic : callable
+        Takes a fit and returns a number, ``(k,)`` numbers, or a named `pandas.Series` of them, always of the same
+        length.
+    n_boot : int, >= 2
+        Tables.
+    interval : {"percentile", "basic", "bca"}
+        Quantiles of the draws; their reflection at the estimate; quantiles corrected for bias and skewness.
+    level : float in (0, 1)
+        Confidence level.
+    jackknife : str, optional
+        For "bca": the group of the random part whose levels are left out in turn to estimate the skewness. The
+        first one of the formula by default.
+    rng : int, numpy.random.Generator or None
+        Source of the tables; results are the same whatever `n_jobs` is.
+    n_jobs : int
+        Processes; -1 for one per processor.
+    progress : bool, optional
+        Progress bar on standard error; by default on a terminal, after two seconds.
+
+    Returns
+    -------
+    BootstrapResult
+        ``to_frame()`` has name, estimate, bias, se, ci_low, ci_high.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown, or the statistic is not numbers of one length.
+    EstimationError
+        If no table could be fitted.
+
+    Notes
+    -----
+    Random effects and residuals are drawn anew (random effects are not held at their estimates), so the answer is
+    about new levels of the groups. Draws whose fit fails are NaN, counted in ``failed`` and in a note, and left out
+    of the quantiles. Quantiles are order statistics at ``(n_boot + 1) p``. "bca" takes its acceleration
+    from a jackknife over the levels of one group. Where a variance is on its boundary no bootstrap interval has the
+    right coverage (Andrews 2000).
+
+    References
+    ----------
+    Davison & Hinkley (1997), Bootstrap Methods and their Application, doi:10.1017/CBO9780511802843; Efron (1987),
+    doi:10.1080/01621459.1987.10478410; Andrews (2000), doi:10.1111/1468-0262.00114
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.inference.resampling import bootstrap
+    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7], "tool": ["A", "B"] * 8,
+    ...          "task": list("wwwwxxxxyyyyzzzz")}
+    >>> fit = lt.fit_lmm("loss ~ tool + (1 | task)", table)
+    >>> share = bootstrap(fit, lambda f: f.covariances[0][0, 0] / (f.covariances[0][0, 0] + f.scale), 99, rng=1)
+    >>> share.draws.shape, bool(share.ci_low[0] < share.estimate[0] < share.ci_high[0])
+    ((99, 1), True)
+    """
+    n_boot = check_positive_int(n_boot, "n_boot", minimum=2)
+    check_choice(interval, "interval", INTERVALS)
+    level = check_fraction(level, "level")
+    if not callable(statistic):
+        raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.")
+    estimate, names = _evaluated(statistic, fit)
+    term = _jackknife_term(fit, jackknife) if interval == "bca" else None
+
+    task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
+    results = replicate(task, n_boot, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
+    draws, notes = _collected(results, len(estimate))
+    low, high = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
+    valid = _valid(draws)
+    if interval == "bca":
+        values, skipped = _leave_one_out(fit, statistic, term, len(estimate))
+        shares, more = _bca_shares(valid, estimate, values, (low, high))
+        notes += [*skipped, *more]
+    else:
+        shares = np.tile([[low], [high]], len(estimate))
+    ci = np.column_stack([_quantiles(valid[:, j], shares[:, j]) for j in range(len(estimate))])
+    if interval == "basic":
+        ci = 2.0 * estimate - ci[::-1]
+    return BootstrapResult(
+        names=names,
+        estimate=estimate,
+        draws=draws,
+        ci_low=ci[0],
+        ci_high=ci[1],
+        interval=interval,
+        level=level,
+        failed=len(draws) - len(valid),
+        unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
+        formula=str(fit.formula),
+        notes=tuple(notes),
+    )
+
+
+def _evaluated(statistic: Statistic, fit: Any) -> tuple[FloatArray, tuple[str, ...]]:
+    """The statistic as an array, and the names of its elements."""
+    value = statistic(fit)
+    index = getattr(value, "index", None)
+    try:
+        values = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"statistic must return a number, a sequence of numbers or a Series, got {type(value).__name__}."
+        ) from None
+    if values.ndim != 1 or not len(values):
+        raise ArgumentError(f"statistic must return one or more numbers in one dimension, got shape {values.shape}.")
+    if index is not None and not callable(index):
+        return values, tuple(map(str, index))
+    if len(values) == 1:
+        name = getattr(statistic, "__name__", "statistic")
+        return values, ("statistic" if name == "<lambda>" else name,)
+    return values, tuple(f"statistic[{i}]" for i in range(len(values)))
+
+
+def _collected(results: list[Any], width: int) -> tuple[FloatArray, list[str]]:
+    """Draws, ``(n_boot, width)``, and what to say of them."""
+    failures = [r.reason for r in results if isinstance(r, Failure)]
+    for r in results:
+        if not isinstance(r, Failure) and len(r[0]) != width:
+            raise ArgumentError(
+                f"statistic must always return the same number of values; it returned {width} for the fit and "
+                f"{len(r[0])} for a simulated table."
+            )
+    draws = np.array([np.full(width, np.nan) if isinstance(r, Failure) else r[0] for r in results])
+    valid = len(_valid(draws))
+    if valid < 2:
+        why = failures[0] if failures else "the statistic is not finite"
+        raise EstimationError(f"{valid} of {len(draws)} simulated tables gave a statistic, too few. {why}")
+    notes = []
+    if valid < len(draws):
+        why = f" ({failures[0]})" if failures else " (the statistic is not finite)"
+        notes.append(
+            f"{len(draws) - valid:,} of {len(draws):,} draws have no statistic and are left out of the interval{why}."
+        )
+    unconverged = sum(not isinstance(r, Failure) and not r[1] for r in results)
+    if unconverged:
+        notes.append(f"In {unconverged:,} draws the search did not complete its certificate; they are kept.")
+    return draws, notes
+
+
+def _valid(draws: FloatArray) -> FloatArray:
+    return draws[np.isfinite(draws).all(axis=1)]
+
+
+def _quantiles(draws: FloatArray, shares: FloatArray) -> FloatArray:
+    """Order statistics at ``(n + 1) share``, linear in between, the extreme draws beyond; NaN for NaN."""
+    out = np.full(len(shares), np.nan)
+    known = np.isfinite(shares)
+    out[known] = np.quantile(draws, shares[known], method="weibull")
+    return out
+
+
+# ---------------------------------------------------------------------- BCa
+
+
+def _jackknife_term(fit: Any, group: str | None) -> Any:
+    terms = {term.group: term for term in reversed(fit.design.random)}
+    known = ", ".join(reversed(terms)) or "none"
+    if not terms:
+        raise ArgumentError(
+            "interval='bca' leaves out the levels of a random effect in turn, and this model has none. Use "
+            "interval='percentile'."
+        )
+    if group is not None and group not in terms:
+        raise ArgumentError(f"jackknife='{group}' is not a group of this model. Groups: {known}.")
+    term = fit.design.random[0] if group is None else terms[group]
+    if len(term.levels) < _FEWEST_UNITS:
+        raise ArgumentError(
+            f"interval='bca' needs a group with at least {_FEWEST_UNITS} levels to estimate a skewness, and "
+            f"{term.group} has {len(term.levels)}. Groups: {known}; name one by jackknife=, or use 'percentile'."
+        )
+    return term
+
+
+def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tuple[FloatArray, list[str]]:
+    """The statistic without each level of a group in turn, ``(levels, width)``."""
+    import warnings
+
+    from lmemtest.errors import ConvergenceWarning
+
+    cells, values, failed = fit.cells, [], []
+    for code, level in enumerate(term.levels):
+        keep = term.codes != code
+        part = replace(
+            cells,
+            frame=cells.frame[keep].reset_index(drop=True),
+            n=cells.n[keep],
+            weight=cells.weight[keep],
+            mean=cells.mean[keep],
+            ss=cells.ss[keep],
+            n_rows=int(cells.n[keep].sum()),
+        )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                value, _ = _evaluated(statistic, fit.refit(cells=part))
+        except (LmemtestError, np.linalg.LinAlgError):
+            value = np.empty(0)
+        if len(value) == width and np.isfinite(value).all():
+            values.append(value)
+        else:
+            failed.append(level)
+    if len(values) < _FEWEST_UNITS:
+        raise EstimationError(
+            f"interval='bca': the statistic exists for {len(values)} of the {len(term.levels)} tables without one "
+            f"level of {term.group}, too few to estimate a skewness. Use interval='percentile'."
+        )
+    notes = [f"The skewness comes from leaving out the {len(values)} levels of {term.group} in turn."]
+    if failed:
+        notes.append(f"Without {', '.join(failed[:5])} the statistic does not exist; left out of the skewness.")
+    return np.array(values), notes
+
+
+def _bca_shares(
+    draws: FloatArray, estimate: FloatArray, jackknife: FloatArray, shares: tuple[float, float]
+) -> tuple[FloatArray, list[str]]:
+    """Shares of the draws at which the corrected interval ends, ``(2, k)`` (Efron 1987)."""
+    below = ((draws < estimate).sum(axis=0) + 0.5 * (draws == estimate).sum(axis=0)) / len(draws)
+    centred = jackknife.mean(axis=0) - jackknife
+    with np.errstate(invalid="ignore", divide="ignore"):
+        skewness = (centred**3).sum(axis=0) / (6.0 * (centred**2).sum(axis=0) ** 1.5)
+    acceleration = np.where(np.isfinite(skewness), skewness, 0.0)  # a statistic that no level moves
+    z0 = special.ndtri(below)
+    out = np.full((2, len(estimate)), np.nan)
+    known = np.isfinite(z0)
+    for i, share in enumerate(shares):
+        z = z0[known] + special.ndtri(share)
+        out[i, known] = special.ndtr(z0[known] + z / (1.0 - acceleration[known] * z))
+    if known.all():
+        return out, []
+    return out, [
+        "All draws lie on one side of the estimate, so its bias cannot be corrected: there is no bca interval."
+    ]

@@ -1,0 +1,439 @@
+"""How often a model finds a difference that is not there, on the user's own table.
+
+The names of the algorithms are exchanged at random, so that no algorithm is better; a model that keeps its level then
+rejects in 5 % of the tables. What exchanges decide what counts as chance: whole benchmarks (is an algorithm better on
+benchmarks like these?) or single runs (do the algorithms differ on these benchmarks at all?).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from lmemtest._replicates import Failure, replicate
+from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.errors import ArgumentError, EstimationError
+from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.multiplicity import ptukey
+from lmemtest.inference.permutation import exchanged_in_words
+from lmemtest.inference.relabelling import (
+    UNITS,
+    RelabelledFit,
+    differences,
+    find_relabelling,
+    fit_for_comparison,
+)
+from lmemtest.recipes.recommended import recommend
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+    from lmemtest.inference.relabelling import Index, Relabelling
+    from lmemtest.model import LmmFit
+
+YOURS, RECOMMENDED, NAIVE = "yours", "recommended", "naive"
+
+_LEVEL = 0.95  # of the interval of a rate: the simulation's own error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """Rejections of one model under one kind of exchange.
+
+    Attributes
+    ----------
+    model : {"naive", "yours", "recommended"}
+        Which model.
+    formula : str
+    unit : {"benchmark", "run"}
+        What was exchanged.
+    n : int
+        Relabelled tables.
+    rejected, failed, unconverged : int
+        Tables in which some pair differs "significantly"; in which the model could not be fitted (no rejection); in
+        which the search did not complete its certificate (kept).
+    alpha : float
+        Nominal level.
+    """
+
+    model: str
+    formula: str
+    unit: str
+    n: int
+    rejected: int
+    failed: int
+    unconverged: int
+    alpha: float
+
+    @property
+    def rate(self) -> float:
+        """Share of the tables that could be fitted in which the model rejects."""
+        return self.rejected / (self.n - self.failed)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's 95 % interval of the rate."""
+        return binomial_interval(self.rejected, self.n - self.failed)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the interval lies above, around or below the nominal level."""
+        low, high = self.interval
+        return "too often" if low > self.alpha else "too rarely" if high < self.alpha else "as promised"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CalibrationAudit:
+    """Realised false-positive rates of models on one table.
+
+    Attributes
+    ----------
+    rates : tuple of Rate
+        By unit, the user's or the naive model before the recommended one.
+    alpha : float
+        Nominal level.
+    exchanged : dict of str to str
+        What was exchanged for each unit, in words.
+    notes : tuple of str
+        What was left out and why.
+    """
+
+    rates: tuple[Rate, ...]
+    alpha: float
+    exchanged: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per unit and model: unit, model, rate, ci_low, ci_high, n, rejected, failed, unconverged, verdict,
+        formula."""
+        import pandas as pd
+
+        rows = [
+            {
+                "unit": r.unit,
+                "model": r.model,
+                "rate": r.rate,
+                "ci_low": r.interval[0],
+                "ci_high": r.interval[1],
+                "n": r.n,
+                "rejected": r.rejected,
+                "failed": r.failed,
+                "unconverged": r.unconverged,
+                "verdict": r.verdict,
+                "formula": r.formula,
+            }
+            for r in self.rates
+        ]
+        return pd.DataFrame(rows)
+
+    def sentences(self) -> tuple[str, ...]:
+        """One plain sentence per unit and model."""
+        return tuple(self._sentence(r) for r in self.rates)
+
+    def result_table(self) -> ResultTable:
+        """The rates as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        models = {r.model: r.formula for r in self.rates}
+        facts = [f"{name}: {formula}" for name, formula in models.items()]
+        facts += [f"unit {unit}: exchanged are {words}." for unit, words in self.exchanged.items()]
+        title = f"False positives at a nominal {_percent(self.alpha)} (family of all pairs, Tukey)"
+        frame = self.to_frame().drop(columns=["formula", "unconverged"])
+        return ResultTable(title=title, frame=frame, notes=(*facts, *self.notes), formats=_FORMATS)
+
+    def summary(self) -> str:
+        """The rates as a table, with a sentence for each."""
+        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+    def _sentence(self, r: Rate) -> str:
+        who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[r.model]
+        how = {
+            "benchmark": "the algorithms' names are swapped at random on each benchmark, so that none is better",
+            "run": "the algorithms' names are swapped at random between single runs, so that there is no difference",
+        }[r.unit]
+        low, high = r.interval
+        end = {
+            "too often": f"{r.rate / r.alpha:.1f} times the promised {_percent(r.alpha)}, so do not trust its p-values "
+            "here",
+            "as promised": f"which agrees with the promised {_percent(r.alpha)}",
+            "too rarely": f"less than the promised {_percent(r.alpha)}, so it is careful and may miss true differences",
+        }[r.verdict]
+        return (
+            f"When {how}, {who} still reports a significant difference in {_percent(r.rate)} of {r.n - r.failed:,} "
+            f"tables (95 % interval {_percent(low)} to {_percent(high)}), {end}."
+        )
+
+
+def binomial_interval(count: int, n: int, level: float = _LEVEL) -> tuple[float, float]:
+    """Clopper and Pearson's exact interval of a share.
+
+    Parameters
+    ----------
+    count, n : int
+        Successes and trials, ``n >= 1``.
+    level : float
+
+    Returns
+    -------
+    low, high : float
+
+    References
+    ----------
+    Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404
+
+    Examples
+    --------
+    >>> tuple(round(x, 4) for x in binomial_interval(0, 10))
+    (0.0, 0.3085)
+    """
+    tail = 0.5 * (1.0 - level)
+    low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
+    high = float(special.betaincinv(count + 1, n - count, 1.0 - tail)) if count < n else 1.0
+    return low, high
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rejects:
+    """Does a model find some pair of algorithms different at level alpha, as `pairs` would say?"""
+
+    table: RelabelledFit
+    L: Any
+    n_algorithms: int
+    algorithm: str
+    alpha: float
+
+    def __call__(self, taken: Index) -> tuple[bool, bool]:
+        fit = self.table.refit(taken)
+        L = differences(fit, self.algorithm) if self.L is None else self.L
+        variance = fit.cov(L).diagonal()
+        known = np.isfinite(variance) & (variance > 0)
+        if not known.any():
+            raise EstimationError("no difference between two algorithms is estimable")
+        t = np.abs(fit.estimate(L)[known]) / np.sqrt(variance[known])
+        p = ptukey(np.sqrt(2.0) * t, self.n_algorithms, fit.df(L[known], "satterthwaite"), upper=True)
+        return bool((np.asarray(p) < self.alpha).any()), bool(fit.converged)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draw:
+    """The verdicts of all models on one relabelled table."""
+
+    exchange: Relabelling
+    models: tuple[_Rejects, ...]
+
+    def __call__(self, rng: np.random.Generator) -> list[Any]:
+        taken = self.exchange.draw(rng)
+        return [_verdict(model, taken) for model in self.models]
+
+
+def _verdict(model: _Rejects, taken: Index) -> Any:
+    from lmemtest.errors import LmemtestError
+
+    try:
+        return model(taken)
+    except (LmemtestError, np.linalg.LinAlgError) as error:  # one model fails, the other still counts
+        return Failure(f"{type(error).__name__}: {error}")
+
+
+def audit(
+    runs: Runs,
+    model: str | LmmFit | None = None,
+    *,
+    n: int = 1000,
+    unit: str | Sequence[str] = UNITS,
+    alpha: float = 0.05,
+    placebo: Any = None,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+) -> CalibrationAudit:
+    """Measure how often a model finds a difference that is not there.
+
+    Parameters
+    ----------
+    runs : Runs
+        The table.
+    model : str or LmmFit, optional
+        Your model; by default the naive ``score ~ algorithm + (1|benchmark)``, which counts every row as an
+        independent observation. The recommended model (see `recommend`) is always beside it.
+    n : int
+        Relabelled tables per unit; 1,000 give a rate of 5 % an interval of 3.7 to 6.5 %.
+    unit : {"benchmark", "run"} or a sequence of them
+        What is exchanged: the algorithms' names on whole instances, or on single runs of the same seed (on any runs
+        of the instance where algorithms have seeds of their own).
+    alpha : float in (0, 1)
+        Nominal level: a table is rejected if some pair has a Tukey-adjusted p-value below it (Satterthwaite degrees
+        of freedom).
+    placebo : level of the algorithm column, optional
+        Use the runs of this algorithm alone, and name whole runs at random "placebo 1" and "placebo 2": an algorithm
+        against itself. Implies ``unit="run"``.
+    rng : int, numpy.random.Generator or None
+        Source of the relabellings; the same whatever `n_jobs` is.
+    n_jobs : int
+        Processes; -1 for one per processor.
+    progress : bool, optional
+        Progress bar on standard error; by default on a terminal, after two seconds.
+
+    Returns
+    -------
+    CalibrationAudit
+
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown, or the table has neither benchmarks nor seeds to exchange.
+    DataError
+        If no labels can be exchanged.
+
+    Notes
+    -----
+    The table is the user's own, so scales, outliers and heterogeneity are as they are. An exchange by "benchmark"
+    keeps the differences that algorithms have on single benchmarks and makes their direction random; one by "run"
+    removes them. A model can keep its level in one and fail in the other.
+
+    References
+    ----------
+    Barr, Levy, Scheepers & Tily (2013), doi:10.1016/j.jml.2012.11.001
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.recipes.calibration import audit
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4)
+    >>> result = audit(runs, n=20, unit="benchmark", rng=1)
+    >>> result.to_frame()[["unit", "model", "n"]]
+            unit        model   n
+    0  benchmark        naive  20
+    1  benchmark  recommended  20
+    """
+    n = check_positive_int(n, "n")
+    alpha = check_fraction(alpha, "alpha")
+    notes: list[str] = []
+    if placebo is not None:
+        runs, unit = _placebo(runs, placebo), "run"
+        notes.append(f"Placebo: all runs are of {placebo!r}; their names are made up.")
+    units, left_out = _units(runs, unit)
+    fits = _fits(runs, model)
+    columns = list(dict.fromkeys(name for _, fit in fits for name in fit.design.parsed.columns))
+    rates: list[Rate] = []
+    exchanged = {}
+    generator = resolve_rng(rng)
+    for one in units:
+        exchange = find_relabelling(runs, one, columns, score=fits[0][1].design.parsed.response)
+        exchanged[one] = exchanged_in_words(runs, exchange)
+        models = tuple(_rejects(runs, fit, exchange, alpha) for _, fit in fits)
+        label = f"Exchanges by {one}"
+        results = replicate(_Draw(exchange, models), n, rng=generator, n_jobs=n_jobs, progress=progress, label=label)
+        for i, (name, fit) in enumerate(fits):
+            rate, why = _rate([r[i] for r in results], name, fit.formula, one, alpha)
+            rates.append(rate)
+            notes += why
+    return CalibrationAudit(rates=tuple(rates), alpha=alpha, exchanged=exchanged, notes=(*notes, *left_out))
+
+
+def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float) -> _Rejects:
+    return _Rejects(
+        table=RelabelledFit.of(fit, exchange),
+        L=None if exchange.start is None else differences(fit, runs.algorithm),
+        n_algorithms=len(runs.algorithms),
+        algorithm=runs.algorithm,
+        alpha=alpha,
+    )
+
+
+def _rate(verdicts: list[Any], name: str, formula: str, unit: str, alpha: float) -> tuple[Rate, list[str]]:
+    failures = [v.reason for v in verdicts if isinstance(v, Failure)]
+    done = [v for v in verdicts if not isinstance(v, Failure)]
+    if not done:
+        raise EstimationError(f"the {name} model could be fitted to no relabelled table. {failures[0]}")
+    rate = Rate(
+        model=name,
+        formula=formula,
+        unit=unit,
+        n=len(verdicts),
+        rejected=sum(rejected for rejected, _ in done),
+        failed=len(failures),
+        unconverged=sum(not converged for _, converged in done),
+        alpha=alpha,
+    )
+    notes = []
+    if failures:
+        notes.append(f"The {name} model failed on {len(failures):,} tables, which are not in its rate ({failures[0]}).")
+    if rate.unconverged:
+        notes.append(
+            f"On {rate.unconverged:,} tables the search of the {name} model did not complete its certificate; they are "
+            "in its rate."
+        )
+    return rate, notes
+
+
+def _fits(runs: Runs, model: str | LmmFit | None) -> list[tuple[str, LmmFit]]:
+    if model is None:
+        group = f" + (1 | {quote_name(runs.benchmark)})" if runs.benchmark and _several(runs, runs.benchmark) else ""
+        naive = f"{quote_name(runs.score)} ~ {quote_name(runs.algorithm)}{group}"
+        first = (NAIVE, fit_for_comparison(runs, naive))
+    else:
+        first = (YOURS, fit_for_comparison(runs, model))
+    recommended = fit_for_comparison(runs, recommend(runs).formula, argument="the recommended model")
+    return [first, (RECOMMENDED, recommended)]
+
+
+def _several(runs: Runs, column: str) -> bool:
+    return len(runs.levels(column)) > 1
+
+
+def _units(runs: Runs, unit: str | Sequence[str]) -> tuple[list[str], list[str]]:
+    """Units that the table has roles for; one that was asked for by name must be among them."""
+    if isinstance(unit, str):
+        return [check_choice(unit, "unit", UNITS)], []
+    asked = [check_choice(one, "unit", UNITS) for one in dict.fromkeys(unit)]
+    if not asked:
+        raise ArgumentError(f"unit must name at least one of {', '.join(UNITS)}, got none.")
+    has = {"benchmark": bool(runs.instance), "run": runs.seed is not None}
+    known = [one for one in asked if has[one]]
+    if not known:
+        raise ArgumentError(
+            "audit exchanges the algorithms' names by benchmark or by run, and the table has neither a benchmark nor "
+            "a seed column. Name them in Runs(benchmark=, seed=)."
+        )
+    role = {"benchmark": "benchmark", "run": "seed"}
+    return known, [f"No exchange by {one}: the table has no {role[one]} column." for one in asked if not has[one]]
+
+
+def _placebo(runs: Runs, algorithm: Any) -> Runs:
+    """One algorithm's runs under two made-up names, whole runs together."""
+    from lmemtest.data.runs import Runs
+
+    if runs.seed is None:
+        raise ArgumentError("placebo= splits whole runs, and the table has no seed column. Name it in Runs(seed=).")
+    if algorithm not in runs.algorithms:
+        known = ", ".join(map(repr, runs.algorithms))
+        raise ArgumentError(f"placebo={algorithm!r} is not an algorithm of the table. Algorithms: {known}.")
+    frame = runs.to_frame()
+    frame = frame[frame[runs.algorithm] == algorithm].reset_index(drop=True)
+    where = list(runs.instance)
+    run = frame.groupby([*where, runs.seed], observed=True, sort=True).ngroup().to_numpy()
+    stratum = frame.groupby(where, observed=True, sort=True).ngroup().to_numpy() if where else np.zeros_like(run)
+    first = np.unique(run, return_index=True)[1]
+    rank = np.arange(len(first)) - np.searchsorted(stratum[first], stratum[first])  # runs are sorted by stratum
+    names = np.array(["placebo 1", "placebo 2"], dtype=object)
+    return Runs(frame.assign(**{runs.algorithm: names[(rank % 2)[run]]}), **runs.roles())
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.1f} %" if 0.0 < share < 1.0 and round(share, 2) != share else f"{100.0 * share:.0f} %"
+
+
+_FORMATS = {"rate": _percent, "ci_low": _percent, "ci_high": _percent}

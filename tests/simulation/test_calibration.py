@@ -1,0 +1,92 @@
+"""Realised error rates: the audit of the PriorBand table, and the size and coverage of the bootstrap."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+import lmemtest as lt
+from lmemtest.inference.resampling import bootstrap
+from lmemtest.recipes.calibration import audit
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def priorband(data_dir):
+    return pd.read_parquet(data_dir / "priorband.parquet")
+
+
+def runs_of(table, score="value", metafeatures=("prior",)):
+    return lt.Runs(
+        table,
+        score=score,
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=metafeatures,
+    )
+
+
+def two_algorithms(table, budget=None):
+    part = table[table["algorithm"].isin(["HB", "PB"])]
+    return part if budget is None else part[part["used_fidelity"] == budget]
+
+
+@pytest.mark.parametrize("score", ["normalized_regret", "value"])
+@pytest.mark.parametrize("budget", [None, 10.0])
+def test_rows_counted_as_independent_reject_ten_times_too_often(priorband, score, budget):
+    naive = audit(runs_of(two_algorithms(priorband, budget), score), n=150, unit="benchmark", rng=1).rates[0]
+    low, high = (0.75, 0.90) if budget is None else (0.40, 0.60)  # 82 and 48 to 53 % in 2,000 exchanges
+    assert binomtest(naive.rejected, naive.n, low, alternative="less").pvalue > 0.001
+    assert binomtest(naive.rejected, naive.n, high, alternative="greater").pvalue > 0.001
+
+
+def test_one_algorithm_against_itself_is_significant_in_a_third_of_the_splits(priorband):
+    """RS ignores the prior, so a run is a seed on a benchmark, with all its budgets and both priors."""
+    naive, recommended = audit(runs_of(priorband, metafeatures=()), n=200, placebo="RS", rng=1).rates
+    assert binomtest(naive.rejected, naive.n, 0.34).pvalue > 0.001
+    assert recommended.rejected / recommended.n < 0.05
+
+
+@pytest.mark.parametrize("budget", [None, 10.0])
+def test_the_recommended_model_keeps_its_level_on_comparable_scores(priorband, budget):
+    runs = runs_of(two_algorithms(priorband, budget), "normalized_regret")
+    recommended = audit(runs, n=2000, unit="benchmark", rng=1, n_jobs=2).rates[1]
+    assert recommended.failed == 0
+    assert 0.035 <= recommended.rate <= 0.065
+
+
+def null_blocks(rng, levels=5, treatments=3):
+    table = pd.DataFrame(list(itertools.product(range(levels), range(treatments))), columns=["block", "tool"])
+    y = rng.normal(size=levels)[table["block"]] + rng.normal(size=len(table))
+    return table.assign(tool=table["tool"].map(lambda i: f"t{i}"), y=y)
+
+
+def test_the_bootstrap_likelihood_ratio_keeps_its_level_with_five_blocks_where_chi2_does_not():
+    rng = np.random.default_rng(11)
+    plain = resampled = 0
+    for _ in range(200):
+        table = null_blocks(rng)
+        fits = [lt.fit_lmm(f"y ~ {f} + (1|block)", table, reml=False, restarts=0) for f in ("1", "tool")]
+        plain += lt.glrt(*fits).pvalue <= 0.05
+        resampled += lt.glrt(*fits, "bootstrap", n_boot=59, rng=rng).pvalue <= 0.05  # 60 * 0.05 is whole
+    assert binomtest(resampled, 200, 0.05).pvalue > 0.001
+    assert binomtest(plain, 200, 0.05, alternative="greater").pvalue < 0.01
+
+
+def test_percentile_intervals_of_a_difference_cover_it():
+    rng = np.random.default_rng(12)
+    covered = 0
+    for _ in range(200):
+        fit = lt.fit_lmm("y ~ tool + (1|block)", null_blocks(rng, levels=12), restarts=0)
+        got = bootstrap(fit, lambda f: f.params.iloc[1], 99, level=0.9, rng=rng)
+        covered += bool(got.ci_low[0] <= 0 <= got.ci_high[0])
+    # z rather than t: 22 degrees of freedom cost one point of 90
+    assert binomtest(covered, 200, 0.89).pvalue > 0.001
