@@ -201,6 +201,26 @@ _NUMERIC = ' class="lt-num"'
 _P_NAME = re.compile(r"(?:^|_)(?:p|pvalue|p_value|p_adjusted|p_adj)$")
 
 
+class Tabular:
+    """A result that shows itself as one table: text in a terminal, html in a notebook."""
+
+    __slots__ = ()
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """The result as text."""
+        return self.result_table().to_text()
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.result_table().to_html()
+
+
 def _format_column(column: pd.Series[Any], name: str, fmt: Format | None) -> tuple[list[str], bool]:
     from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
 

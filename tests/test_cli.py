@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -189,17 +188,15 @@ def test_help_is_the_manual(run) -> None:  # type: ignore[no-untyped-def]
         assert "\x1b" not in manual
 
 
-def test_python_m_is_the_same_and_help_is_quick() -> None:
+def test_python_m_is_the_same_and_help_loads_nothing_heavy() -> None:
     package = str(Path(lmemtest.__file__).parent.parent)
     program = f"import sys; sys.path.insert(0, {package!r}); from lmemtest.cli import main; sys.argv[1:] = ['--help']"
     code = (
         f"{program}\ntry:\n    main()\nexcept SystemExit:\n    pass\n"
         "print(sorted({'pandas', 'numpy', 'scipy', 'matplotlib', 'narwhals', 'jinja2'} & set(sys.modules)))"
     )
-    start = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    assert time.perf_counter() - start < 5.0  # 0.2 s on a quiet machine; a shared one may be slow
     env_free = subprocess.run(
         [sys.executable, "-c", f"import sys, runpy; sys.path.insert(0, {package!r}); sys.argv[1:] = ['--version']; "
          "runpy.run_module('lmemtest', run_name='__main__')"],

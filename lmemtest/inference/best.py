@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.families import check_em, is_testable, joint_of
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 DIRECTIONS = ("minimize", "maximize")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BestResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class BestResult(Tabular):
     """Every level compared with the best of the others, within each group of `by`.
 
     Attributes
@@ -95,12 +96,6 @@ class BestResult:
     def summary(self) -> str:
         """The levels as a table, and a sentence on who can be the best."""
         return "\n".join([self.result_table().to_text(), "", *self.sentences()])
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
     def _sentence(self, key: tuple[Any, ...], names: tuple[str, ...]) -> str:
         where = ", ".join(f"{name} = {format_level(value)}" for name, value in zip(self.by, key, strict=True))

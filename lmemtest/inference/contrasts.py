@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.inference.families import check_em, evaluate_contrasts
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 _SENTENCES_SHOWN = 15
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairsResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class PairsResult(Tabular):
     """All pairwise differences of marginal means, within each group of `by`.
 
     Attributes
@@ -178,12 +179,6 @@ class PairsResult:
         tail = [f"... and {more} more pairs; see sentences()."] if more > 0 else []
         return "\n".join([self.result_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
 
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
-
     def _facts(self) -> str:
         family = f"a family of {self.family_size} means" + (" in each group" if self.by else "")
         return (
@@ -193,8 +188,8 @@ class PairsResult:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ContrastsResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class ContrastsResult(Tabular):
     """Linear contrasts of marginal means, within each group of `by`.
 
     Attributes
@@ -236,16 +231,6 @@ class ContrastsResult:
         )
         title = f"Contrasts of {', '.join(self.emmeans.specs)}"
         return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
-
-    def summary(self) -> str:
-        """The contrasts as text."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 def difference_sentences(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, resolve_rng, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import difference_sentences
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 CONTROL_ADJUSTMENTS = ("dunnett", "holm", "sidak", "bonferroni", "fdr", "none")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ControlResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class ControlResult(Tabular):
     """Differences of marginal means from a control, within each group of `by`.
 
     Attributes
@@ -91,12 +92,6 @@ class ControlResult:
     def summary(self) -> str:
         """The differences as a table, with a sentence for each."""
         return "\n".join([self.result_table().to_text(), "", *self.sentences()])
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 def compare_to(

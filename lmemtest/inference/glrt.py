@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.inference.exact_null import exact_null
@@ -27,8 +28,8 @@ _FEWEST_DRAWS = 1000
 _ROUNDING = 1e-8  # relative to |llf|: two optima this close are one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GlrtResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class GlrtResult(Tabular):
     """Likelihood-ratio test of two nested fits.
 
     Attributes
@@ -87,16 +88,6 @@ class GlrtResult:
         frame = self.to_frame().drop(columns=["null", "alternative"])
         formats = {"llf_null": ".4f", "llf_alternative": ".4f"}
         return ResultTable(title="Likelihood-ratio test", frame=frame, notes=facts + self.notes, formats=formats)
-
-    def summary(self) -> str:
-        """The test as text."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
     def _reference_text(self) -> str:
         if self.reference == "exact":

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.inference.reference import (
@@ -99,8 +100,8 @@ class EstimateGrid:
         return estimate, se, df
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EmmeansResult(EstimateGrid):
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class EmmeansResult(Tabular, EstimateGrid):
     """Estimated marginal means with standard errors, degrees of freedom and intervals.
 
     Attributes
@@ -185,16 +186,6 @@ class EmmeansResult(EstimateGrid):
         )
         title = f"Estimated marginal means of {', '.join(self.specs)}{by}"
         return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes)
-
-    def summary(self) -> str:
-        """The means as text, with what was averaged over and what changed."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 def emmeans(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy import special
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, fit_for_ddf
@@ -58,8 +59,8 @@ class FTest:
     ddf: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FTestsResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class FTestsResult(Tabular):
     """F-tests of the terms of a model.
 
     Attributes
@@ -101,16 +102,6 @@ class FTestsResult:
         title = f"F-tests of the fixed terms ({self.hypotheses} hypotheses){by}"
         facts = f"Response {self.response}, n = {self.n_obs} rows; {DDF_NAMES[self.ddf]} degrees of freedom."
         return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
-
-    def summary(self) -> str:
-        """The tests as text."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite") -> FTest:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
@@ -39,8 +40,8 @@ VERDICTS = ("superior", "non-inferior", "undecided")
 DIRECTIONS = ("minimize", "maximize")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EquivalenceResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class EquivalenceResult(Tabular):
     """Equivalence of means within a margin, for each difference.
 
     Attributes
@@ -99,12 +100,6 @@ class EquivalenceResult:
         """The decisions as a table, with a sentence for each."""
         return "\n".join([self.result_table().to_text(), "", *self.sentences()])
 
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
-
     def _sentence(self, row: dict[Any, Any]) -> str:
         both = f"{_where(row, self.by)}{row['left']} and {row['right']}"
         low, high = self.margin
@@ -120,8 +115,8 @@ class EquivalenceResult:
         }[row["decision"]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NoninferiorityResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class NoninferiorityResult(Tabular):
     """Non-inferiority to a control within a margin, for each comparison.
 
     Attributes
@@ -181,12 +176,6 @@ class NoninferiorityResult:
     def summary(self) -> str:
         """The decisions as a table, with a sentence for each."""
         return "\n".join([self.result_table().to_text(), "", *self.sentences()])
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
     def _sentence(self, row: dict[Any, Any]) -> str:
         left = f"{_where(row, self.by)}{row['left']}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._replicates import Failure, replicate
+from lmemtest._table import Tabular
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.inference.relabelling import (
@@ -36,8 +37,8 @@ _SAME = 1e-9  # relative: relabellings that only rename give the same statistic 
 _FEW_ARRANGEMENTS = 3.0  # log10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PermutationResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class PermutationResult(Tabular):
     """Permutation test of a comparison of algorithms.
 
     Attributes
@@ -113,16 +114,6 @@ class PermutationResult:
         )
         frame = self.to_frame().drop(columns="formula")
         return ResultTable(title="Permutation test", frame=frame, notes=facts + self.notes)
-
-    def summary(self) -> str:
-        """The test as text, with what was exchanged and what that tests."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

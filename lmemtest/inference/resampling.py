@@ -14,6 +14,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import Failure, replicate
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.simulated_null import Simulator
@@ -32,8 +33,8 @@ Statistic = Callable[[Any], Any]
 _FEWEST_UNITS = 4  # a skewness from fewer values is noise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BootstrapResult:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class BootstrapResult(Tabular):
     """Bootstrap distribution of a statistic of a fit.
 
     Attributes
@@ -104,16 +105,6 @@ class BootstrapResult:
             f"from {len(self.draws):,} tables drawn from the fitted model.",
         )
         return ResultTable(title="Parametric bootstrap", frame=self.to_frame(), notes=facts + self.notes)
-
-    def summary(self) -> str:
-        """The intervals as text."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
@@ -29,8 +30,8 @@ _MOST_GROUPS = 2000  # real separations have about as many groups as levels; a g
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Separation:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Separation(Tabular):
     """Levels in order, and the groups within which no difference is significant.
 
     Attributes
@@ -104,16 +105,6 @@ class Separation:
             f"{DDF_NAMES[self.ddf]} degrees of freedom, alpha = {self.alpha:g}; critical difference {width}.",
         )
         return ResultTable(title="Separation of the means", frame=self.to_frame(), notes=facts + self.notes)
-
-    def summary(self) -> str:
-        """The levels with their letters as text."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None = None) -> Separation:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import Failure, replicate
+from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.formula.tokens import quote_name
@@ -88,8 +89,8 @@ class Rate:
         return "too often" if low > self.alpha else "too rarely" if high < self.alpha else "as promised"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CalibrationAudit:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class CalibrationAudit(Tabular):
     """Realised false-positive rates of models on one table.
 
     Attributes
@@ -150,12 +151,6 @@ class CalibrationAudit:
     def summary(self) -> str:
         """The rates as a table, with a sentence for each."""
         return "\n".join([self.result_table().to_text(), "", *self.sentences()])
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
     def _sentence(self, r: Rate) -> str:
         who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[r.model]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._table import Tabular
 from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
 from lmemtest.inference.reference import format_level
 
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 TITLE = "A cautious check over benchmark means"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CautiousCheck:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class CautiousCheck(Tabular):
     """Paired t-tests of one algorithm against each other over the means of the benchmarks.
 
     Attributes
@@ -60,16 +61,6 @@ class CautiousCheck:
             "p-values adjusted by Holm's method."
         )
         return ResultTable(TITLE, frame, (note,), {"t": ".2f", "p": format_p})
-
-    def summary(self) -> str:
-        """The tests as text."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 def cautious_check(effects: BenchmarkEffects, leader: str) -> CautiousCheck:

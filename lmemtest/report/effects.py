@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._table import Tabular
 from lmemtest.data.cells import compress
 from lmemtest.errors import UnknownColumnError
 from lmemtest.inference.multiplicity import t_quantile
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BenchmarkEffects:
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class BenchmarkEffects(Tabular):
     """Each algorithm's deviation from the mean of each benchmark (with metafeatures: of each instance).
 
     Attributes
@@ -90,16 +91,6 @@ class BenchmarkEffects:
         from lmemtest._table import ResultTable
 
         return ResultTable(title="Effects by benchmark", frame=self.to_frame(), notes=self.notes)
-
-    def summary(self) -> str:
-        """The effects as text."""
-        return self.result_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.result_table().to_html()
 
 
 def benchmark_effects(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> BenchmarkEffects | None:

@@ -11,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 import types
 import warnings
 from collections.abc import Iterator
@@ -25,7 +24,6 @@ import lmemtest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SLOWEST_EXAMPLE = 10.0  # seconds; an example that takes longer is not one
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT_MARK = "<!-- output -->"
@@ -218,12 +216,9 @@ def test_functions_of_formulas_are_those_of_the_allow_list() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=page_id)
-def test_an_example_runs_quickly(path: Path, workdir: Path) -> None:
-    start = time.perf_counter()
+def test_an_example_runs(path: Path, workdir: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", str(path)], capture_output=True, text=True, check=False, cwd=workdir, timeout=60
     )
-    seconds = time.perf_counter() - start
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
-    assert seconds < SLOWEST_EXAMPLE

