@@ -41,7 +41,14 @@ def test_matplotlib_loads_with_the_first_figure_and_pyplot_only_if_in_use():
 def test_all_figures_are_listed():
     import lmemtest.plots
 
-    names = {"cd_diagram", "emmeans_plot", "pairs_plot", "pairs_matrix_plot", "benchmark_effects_plot"}
+    names = {
+        "benchmark_effects_plot",
+        "calibration_plot",
+        "cd_diagram",
+        "emmeans_plot",
+        "pairs_matrix_plot",
+        "pairs_plot",
+    }
     assert names | {"detached_figures"} == set(lmemtest.plots.__all__)
 
 
