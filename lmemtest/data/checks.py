@@ -302,8 +302,8 @@ def _scale_warning(points: Points, spread: pd.Series[float], message: str, domin
         benchmark=points.benchmarks[large],
         count=int((sd > SCALE_RATIO * sd.min()).sum()),
         message=message.format(*ends),
-        advice=f"Compare a score that means the same everywhere (normalised regret, a rank, or the logarithm of a "
-        f"positive score), or repeat the analysis without {dominant}.",
+        advice="Compare a score that means the same everywhere: runs.normalize() with 'rank', 'regret' or, for a "
+        f"positive score, 'log'. Or repeat the analysis without {dominant}.",
     )
 
 
