@@ -62,8 +62,12 @@ class Curvature:
     def satterthwaite(self, L: Array) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
         variance = np.einsum("rp,pq,rq->r", L, self.cov, L)
+        return self.matched_df(variance, np.einsum("rp,ipq,rq->ri", L, self.d_cov, L))
+
+    def matched_df(self, variance: Array, d_variance: Array) -> Array:
+        """Degrees of freedom of a variance estimate, ``(rows,)``, with its derivatives, ``(rows, n_free)``."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            h = np.einsum("rp,ipq,rq->ri", L, self.d_cov, L) / variance[:, None]
+            h = d_variance / variance[:, None]
             spread = np.einsum("ri,ij,rj->r", h, self.theta_covariance(), h) if h.shape[1] else 0.0
             return 2.0 / (spread + 2.0 / self.residual_df) + 0.0 * variance
 
@@ -73,6 +77,15 @@ def covariance(problem: Problem, theta: Array) -> tuple[Array, Array]:
     at = problem.evaluate(theta)
     _, U = problem.fixed_effects(at)
     return at.sigma2 * problem.y_scale**2 * (U @ U.T), problem.derivatives(theta, at)[1]
+
+
+def steps(problem: Problem, optimum: Optimum) -> Array:
+    """``(n_free, n_free)`` one step of a central difference per row, along each parameter of the search."""
+    theta, at = optimum.theta, optimum.criterion
+    if not len(theta):
+        return np.empty((0, 0))
+    scale = np.abs(np.diagonal(average_information(problem, theta, at, *problem.derivatives(theta, at))))
+    return np.diag(_STEP / np.sqrt(np.maximum(scale, 1e-6 * scale.max())))
 
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:
@@ -85,12 +98,8 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
     n = len(theta)
     if not n:
         return Curvature(hessian=np.empty((0, 0)), d_cov=np.empty((0, p, p)), cov=cov, residual_df=m)
-    information = average_information(problem, theta, at, *problem.derivatives(theta, at))
-    scale = np.abs(np.diagonal(information))
     hessian, d_cov = np.empty((n, n)), np.empty((n, p, p))
-    for i, size in enumerate(np.maximum(scale, 1e-6 * scale.max())):
-        step = np.zeros(n)
-        step[i] = _STEP / np.sqrt(size)
+    for i, step in enumerate(steps(problem, optimum)):
         above, g_above = covariance(problem, theta + step)
         below, g_below = covariance(problem, theta - step)
         hessian[i] = (g_above - g_below) / (2.0 * step[i])

@@ -72,8 +72,8 @@ def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None 
     return Products(chain=chain, remainder=remainder, gram=gram)
 
 
-def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -> Array:
-    """``W'P W`` of new columns by running them through the factorised sweep."""
+def through(system: System, done: Sweep, products: Products) -> tuple[Array, Array]:
+    """``W'V^-1 W`` and ``X'V^-1 W`` of new columns by running them through the factorised sweep."""
     rhs = list(products.chain)
     remainder = products.remainder
     gram = products.gram
@@ -95,7 +95,13 @@ def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -
         Qr = tail_times(system.tail, tail_factors, r, transpose=False)
         gram = gram - remainder[:t].T @ Qr
         fixed = fixed - done.tail_V[:, :p].T @ Qr
-    if p:
+    return gram, fixed
+
+
+def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -> Array:
+    """``W'P W`` of new columns."""
+    gram, fixed = through(system, done, products)
+    if system.p:
         h = solve_lower(RX, fixed)
         gram = gram - h.T @ h
     return gram

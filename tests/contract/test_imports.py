@@ -42,7 +42,7 @@ ALLOWED["cli"] = {*RESULTS, "plots", "report", "compat", "analyze"}
 ALLOWED["__main__"] = {"cli"}
 
 # One method of the lower layer that hands over to a higher one when it is called: `fit.anova()`, as users know it.
-UPWARD_CALLS = {("model.py", "lmemtest.inference.joint"), ("model.py", "lmemtest.inference.joint.anova")}
+UPWARD_CALLS = {("model/fit.py", "lmemtest.inference.joint"), ("model/fit.py", "lmemtest.inference.joint.anova")}
 
 ENGINE_MAY = {"numpy", "scipy", "lmemtest"}
 HEAVY = {"pandas", "scipy.stats", "statsmodels", "matplotlib", "formulaic", "narwhals", "jinja2", "typer"}

@@ -1,4 +1,4 @@
-"""`fit_lmm`: a formula and a table of runs -> a fitted linear mixed model."""
+"""A fitted linear mixed model: what was estimated, how precisely, and draws from it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pandas as pd
 
 from lmemtest._table import ResultTable
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_choice, check_columns, check_positive_int, resolve_rng
-from lmemtest.data.cells import Cells, compress
+from lmemtest._validate import check_choice, resolve_rng
+from lmemtest.data.cells import Cells
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import Term
 from lmemtest.engine.ddf import Curvature, curvature
 from lmemtest.engine.kenward_roger import KenwardRoger, kenward_roger
-from lmemtest.engine.optimize import Optimum, optimise
-from lmemtest.engine.problem import Problem, build_problem
+from lmemtest.engine.optimize import Optimum
+from lmemtest.engine.problem import Problem
 from lmemtest.engine.simulate import draw_cells
-from lmemtest.engine.sweep import conditional_modes
-from lmemtest.errors import ArgumentError, DesignError, EstimationError
-from lmemtest.formula import build_design, parse_formula
+from lmemtest.errors import ArgumentError
+from lmemtest.formula import build_design
 from lmemtest.formula.design import Design
+from lmemtest.model import random_effects, words
+from lmemtest.model.arrays import engine_terms, strata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,10 +38,6 @@ DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 
 # A standard deviation below this share of the residual's, or a correlation closer to one, is singular (as in lme4).
 _SINGULAR = 1e-4
-
-
-# Residual variance over the variance of the score, below which it is rounding error.
-_NO_RESIDUAL = 1e-14
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -122,7 +118,7 @@ class LmmFit:
     def residual_variances(self) -> pd.Series:
         """Residual variance by level of the dispersion column (one entry, "all", without it)."""
         values = self.problem.residual_variances(self.optim.theta, self.optim.criterion)
-        levels = ["all"] if self.dispersion is None else list(_strata(self.cells, self.dispersion)[1])
+        levels = ["all"] if self.dispersion is None else list(strata(self.cells, self.dispersion)[1])
         return pd.Series(values, index=levels, name="variance")
 
     @property
@@ -138,10 +134,10 @@ class LmmFit:
     @cached_property
     def is_singular(self) -> bool:
         """Whether a variance is estimated as zero or a correlation as one."""
-        return bool(self._singular_terms)
+        return bool(self.singular_terms)
 
     @cached_property
-    def _singular_terms(self) -> tuple[str, ...]:
+    def singular_terms(self) -> tuple[str, ...]:
         labels = []
         for term, L in zip(self.design.random, self.problem.unpack(self.optim.theta), strict=True):
             smallest = np.linalg.svd(L, compute_uv=False)[-1]
@@ -157,11 +153,16 @@ class LmmFit:
         b, U = self.problem.fixed_effects(self.optim.criterion)
         return b, self.scale * (U @ U.T)
 
+    @property
+    def kept_params(self) -> Array:
+        """``(rank,)`` fixed effects that the data identify, in the order of the design."""
+        return self._fixed[0]
+
     @cached_property
     def params(self) -> pd.Series:
         """Fixed effects by name; NaN for columns that depend on others."""
         values = np.full(len(self.design.x_names), np.nan)
-        values[self.problem.kept] = self._fixed[0]
+        values[self.problem.kept] = self.kept_params
         return pd.Series(values, index=list(self.design.x_names), name="estimate")
 
     @cached_property
@@ -181,7 +182,7 @@ class LmmFit:
         """Precision of each cell's rows relative to ``scale``."""
         if self.dispersion is None:
             return self.cells.weight
-        codes, _ = _strata(self.cells, self.dispersion)
+        codes, _ = strata(self.cells, self.dispersion)
         return self.cells.weight * (self.scale / self.residual_variances.to_numpy())[codes]
 
     @cached_property
@@ -215,7 +216,7 @@ class LmmFit:
     def estimate(self, L: Array) -> Array:
         """``L b``, ``(rows,)``; NaN where not estimable."""
         L = np.atleast_2d(L)
-        values = L[:, self.problem.kept] @ self._fixed[0]
+        values = L[:, self.problem.kept] @ self.kept_params
         return np.where(self.estimable(L), values, np.nan)
 
     def cov(self, L: Array, method: DdfMethod = "satterthwaite") -> Array:
@@ -323,18 +324,9 @@ class LmmFit:
         return pd.DataFrame(rows, columns=["group", "name1", "name2", "variance", "sd", "corr"])
 
     @cached_property
-    def _modes(self) -> tuple[Array, ...]:
-        """Conditional modes per term on the user's scale, ``(levels, k)``."""
-        problem, at = self.problem, self.optim.criterion
-        by_block = conditional_modes(problem.system, at.sweep, np.append(-at.b, 1.0))
-        out: list[Array] = [np.empty(0)] * len(problem.sizes)
-        for block, u in zip(problem.system.blocks, by_block, strict=True):
-            start = 0
-            for i in block.members:
-                stop = start + problem.sizes[i]
-                out[i] = np.linalg.solve(problem.R[i], u[:, start:stop].T).T * problem.y_scale
-                start = stop
-        return tuple(out)
+    def modes(self) -> tuple[Array, ...]:
+        """Conditional modes of each random-effects term, ``(levels, effects)``, in the order of the formula."""
+        return random_effects.modes(self)
 
     def random_effects(self, group: str) -> pd.DataFrame:
         """Conditional modes (BLUPs) of one grouping factor.
@@ -354,15 +346,7 @@ class LmmFit:
         ArgumentError
             If the model has no such group.
         """
-        parts = [
-            pd.DataFrame(u, index=list(t.levels), columns=list(t.names))
-            for t, u in zip(self.design.random, self._modes, strict=True)
-            if t.group == group
-        ]
-        if not parts:
-            known = ", ".join(dict.fromkeys(t.group for t in self.design.random)) or "none"
-            raise ArgumentError(f"group='{group}' is not a group of this model. Groups: {known}.")
-        return pd.concat(parts, axis=1)
+        return random_effects.by_level(self, group)
 
     # -- predictions --------------------------------------------------------------------------------------------
 
@@ -380,19 +364,62 @@ class LmmFit:
         -------
         (rows,) float
         """
-        if frame is None:
-            rows, terms = self.design.X, [(t.basis, t.codes) for t in self.design.random]
-        else:
-            frame = _to_pandas(frame)
-            rows = self.design.rows(frame)
-            n_terms = len(self.design.random) if random else 0
-            terms = [self.design.random_rows(i, frame) for i in range(n_terms)]
-        values = rows[:, self.problem.kept] @ self._fixed[0]
-        if random:
-            for (basis, codes), u in zip(terms, self._modes, strict=True):
-                known = codes >= 0
-                values[known] += np.einsum("nk,nk->n", basis[known], u[codes[known]])
-        return values
+        return random_effects.predict(self, frame, random=random)
+
+    def prediction_intervals(
+        self,
+        frame: Any = None,
+        *,
+        random: bool = True,
+        target: Literal["mean", "score"] = "mean",
+        level: float = 0.95,
+    ) -> pd.DataFrame:
+        """Predictions with intervals.
+
+        Parameters
+        ----------
+        frame : dataframe, optional
+            New rows with the columns of the model; the cells of the fit by default. Groups that the fit has not
+            seen (a new benchmark) add the variance of their effects.
+        random : bool
+            False: the interval of the population's mean, fixed effects alone.
+        target : {"mean", "score"}
+            The expected score at these effects, or the score of one further run (the residual's variance is added).
+        level : float in (0, 1)
+            Confidence level of each interval.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``prediction``, ``se`` (of the prediction's error), ``df`` (Satterthwaite), ``ci_low``, ``ci_high``; one
+            row per row of `frame`, NaN where the fixed part is not estimable.
+
+        Raises
+        ------
+        ArgumentError
+            If `level` is not in (0, 1), or the residual variance of a new group is asked for.
+
+        Notes
+        -----
+        The error of the fixed effects and of the conditional modes (Henderson 1975), at the estimated variances.
+
+        References
+        ----------
+        Henderson (1975). Best linear unbiased estimation and prediction under a selection model. Biometrics 31,
+        423-447. doi:10.2307/2529430
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+        >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
+        >>> new = {"a": ["p", "p"], "g": [1, 4]}  # a known group, and one that has not been seen
+        >>> fit.prediction_intervals(new)[["prediction", "se"]].round(2)
+           prediction    se
+        0        0.91  0.12
+        1        2.90  2.31
+        """
+        return random_effects.prediction_intervals(self, frame, random=random, target=target, level=level)
 
     def residuals(self) -> Array:
         """Cell means minus predictions, ``(n_cells,)``, in the order of ``cells.frame``."""
@@ -408,8 +435,8 @@ class LmmFit:
         """
         mean, ss = draw_cells(
             resolve_rng(rng),
-            mean=self.design.X[:, self.problem.kept] @ self._fixed[0],
-            terms=_terms(self.design),
+            mean=self.design.X[:, self.problem.kept] @ self.kept_params,
+            terms=engine_terms(self.design),
             factors=th.unpack(self.theta, self.problem.sizes),
             sigma2=self.scale,
             n=self.cells.n,
@@ -442,8 +469,10 @@ class LmmFit:
                 f"theta_start must have {self.problem.n_theta} elements, the covariance parameters of "
                 f"'{self.formula}' in the order of `fit.theta`; got the shape {start.shape}."
             )
+        from lmemtest.model.fitting import fit_cells
+
         same = cells is None or cells.frame is self.cells.frame
-        return _fit(
+        return fit_cells(
             self.formula,
             self.design if cells is None or same else build_design(self.design.parsed, cells.frame, cells.n),
             self.cells if cells is None else cells,
@@ -462,24 +491,7 @@ class LmmFit:
 
         Kenward-Roger shows the REML refit of a maximum-likelihood fit, with its adjusted standard errors.
         """
-        from scipy.special import stdtr
-
-        if ddf == "kenward-roger" and not self.reml:
-            return self.refit(reml=True).to_frame(ddf)
-        rows = np.eye(len(self.params))
-        df = self.df(rows, ddf)
-        se = np.sqrt(self.cov(rows, ddf).diagonal())
-        t = self.params.to_numpy() / se
-        return pd.DataFrame(
-            {
-                "term": list(self.design.x_names),
-                "estimate": self.params.to_numpy(),
-                "se": se,
-                "df": df,
-                "t_ratio": t,
-                "p_value": 2.0 * stdtr(df, -np.abs(t)),
-            }
-        )
+        return words.fixed_effects(self, ddf)
 
     def certificate(self) -> pd.DataFrame:
         """What is known about the optimum.
@@ -490,28 +502,11 @@ class LmmFit:
             ``check``, ``value``, ``meaning``: what another Newton step promises, the slope at the boundary, the
             smallest curvature over the largest, the starts that agree, and the evaluations spent.
         """
-        o = self.optim
-        rows = [
-            ("newton_decrement", o.decrement, "what another step promises, in units of -2 log-likelihood; 0 is best"),
-            ("boundary_slope", o.boundary_slope, "negative: a variance wants to leave zero; NaN: none is zero"),
-            ("smallest_curvature", self.curvature.smallest, "over the largest; near 0: a direction is not identified"),
-            ("starts", float(o.restarts + 1), "starting points of the search"),
-            ("starts_agreeing", float(o.agreeing), "starts that ended at this optimum to 1e-5"),
-            ("evaluations", float(o.evaluations), "evaluations of the likelihood"),
-        ]
-        return pd.DataFrame(rows, columns=["check", "value", "meaning"])
+        return words.certificate(self)
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Fixed effects and variance components as tables."""
-        method = "restricted maximum likelihood" if self.reml else "maximum likelihood"
-        head = (
-            f"{self.formula}, fitted by {method}: log-likelihood {self.llf:.4f}, AIC {self.aic:.2f}, "
-            f"{self.nobs:,} rows in {len(self.cells.n):,} cells, {self.n_params} parameters; {self.optim.message}.",
-        )
-        return (
-            ResultTable(title="Fixed effects", frame=self.to_frame(), notes=head + self.notes),
-            ResultTable(title="Variance components", frame=self.varcorr),
-        )
+        return words.tables(self)
 
     def summary(self) -> str:
         """The fit as text."""
@@ -522,212 +517,3 @@ class LmmFit:
 
     def _repr_html_(self) -> str:
         return "\n".join(t.to_html() for t in self.tables())
-
-
-def fit_lmm(
-    formula: str,
-    data: Any,
-    *,
-    reml: bool = True,
-    weights: str | None = None,
-    dispersion: str | None = None,
-    restarts: int | None = None,
-) -> LmmFit:
-    """Fit a linear mixed model.
-
-    Parameters
-    ----------
-    formula : str
-        In lme4's syntax, for instance ``"value ~ algorithm + (1 | benchmark) + (1 | benchmark:seed)"``. Column names
-        with spaces or signs go between backticks.
-    data : Runs or dataframe
-        One row per run and budget; any dataframe that Narwhals reads.
-    reml : bool
-        Restricted maximum likelihood (default) or maximum likelihood.
-    weights : str, optional
-        Column of positive precision weights: a row's residual variance is ``scale / weight``.
-    dispersion : str, optional
-        Column whose levels have residual variances of their own, for instance the benchmark: scores of benchmarks
-        on different scales then count by their precision. The ratios are estimated by the same likelihood.
-    restarts : int, optional
-        Further starting points of the search. By default two where they cost milliseconds.
-
-    Returns
-    -------
-    LmmFit
-
-    Raises
-    ------
-    FormulaError, UnknownColumnError
-        If the formula cannot be read, with the place.
-    DataError
-        If a used column holds missing or infinite values.
-    DesignError
-        If the data cannot identify the model.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the certificate of the search is not complete.
-
-    Notes
-    -----
-    Rows that agree in every used column are one cell (count, mean, sum of squares), which is all that the Gaussian
-    likelihood sees; the cost of the fit depends on the cells. A singular fit is a finding, not an error: see
-    ``is_singular`` and ``notes``.
-
-    References
-    ----------
-    Bates, Maechler, Bolker & Walker (2015). Fitting linear mixed-effects models using lme4. J. Stat. Softw. 67(1).
-    doi:10.18637/jss.v067.i01
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
-    >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
-    >>> fit.params.round(4).to_dict()
-    {'Intercept': 2.9, 'a[T.q]': 1.3}
-    """
-    if restarts is not None:
-        check_positive_int(restarts, "restarts", minimum=0)
-    parsed = parse_formula(formula)
-    names = as_frame(data).collect_schema().names()
-    parsed.check_columns(names)
-    by = list(parsed.columns)
-    if dispersion is not None:
-        check_columns(dispersion, names, argument="dispersion")
-        by = list(dict.fromkeys([*by, dispersion]))
-    cells = compress(
-        data,
-        by=by,
-        score=parsed.response,
-        transform=parsed.response_transform,
-        weights=weights,
-    )
-    design = build_design(parsed, cells.frame, cells.n)
-    return _fit(
-        formula,
-        design,
-        cells,
-        data=data,
-        weights=weights,
-        dispersion=dispersion,
-        reml=bool(reml),
-        start=None,
-        restarts=restarts,
-    )
-
-
-def _strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
-    """Level of the dispersion column per cell, and the levels in their order."""
-    column = cells.frame[dispersion]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.cat.remove_unused_categories()
-        return column.cat.codes.to_numpy(dtype=np.intp), column.cat.categories
-    codes, levels = pd.factorize(column, sort=True)
-    return codes.astype(np.intp), pd.Index(levels)
-
-
-def _terms(design: Design) -> list[Term]:
-    return [Term(basis=t.basis, codes=t.codes, n_levels=len(t.levels)) for t in design.random]
-
-
-def _fit(
-    formula: str,
-    design: Design,
-    cells: Cells,
-    *,
-    data: Any,
-    weights: str | None,
-    dispersion: str | None,
-    reml: bool,
-    start: Array | None,
-    restarts: int | None,
-) -> LmmFit:
-    _check_identified(design, cells)
-    try:
-        with one_blas_thread():
-            problem = build_problem(
-                _terms(design),
-                design.X,
-                cells.mean,
-                n=cells.n,
-                weight=cells.weight,
-                ss=cells.ss,
-                reml=reml,
-                stratum=None if dispersion is None else _strata(cells, dispersion)[0],
-            )
-            white = None if start is None else problem.point(problem.to_white(start))
-            optim = optimise(problem, start=white, restarts=restarts)
-    except np.linalg.LinAlgError as error:
-        raise EstimationError(
-            f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
-            "or for random effects that copy each other."
-        ) from None
-    if optim.criterion.sigma2 < _NO_RESIDUAL:
-        raise DesignError(
-            "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
-            "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
-            "or analyse one row per group."
-        )
-    fit = LmmFit(
-        formula=formula,
-        reml=reml,
-        design=design,
-        cells=cells,
-        data=data,
-        weights=weights,
-        dispersion=dispersion,
-        problem=problem,
-        optim=optim,
-        notes=(),
-    )
-    return dataclasses.replace(fit, notes=_notes(fit))
-
-
-def _check_identified(design: Design, cells: Cells) -> None:
-    n = int(cells.n.sum())
-    for term in design.random:
-        levels, k = len(term.levels), len(term.names)
-        if levels < 2:
-            raise DesignError(
-                f"the random effect {term.label} has one level, so its variance cannot be estimated. "
-                f"Leave it out, or bring data from several levels of '{term.group}'."
-            )
-        if levels * k >= n:
-            raise DesignError(
-                f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
-                f"{n:,} rows, so it cannot be told apart from the residual. Leave it out, simplify it, or bring "
-                "repeated runs."
-            )
-
-
-def _notes(fit: LmmFit) -> tuple[str, ...]:
-    notes = []
-    dropped = np.setdiff1d(np.arange(len(fit.design.x_names)), fit.problem.kept)
-    if len(dropped):
-        names = ", ".join(fit.design.x_names[j] for j in dropped)
-        notes.append(
-            f"The fixed part is rank-deficient: {names} depend on earlier columns and were dropped. Means that need "
-            "them are not estimable."
-        )
-    for label in fit._singular_terms:
-        notes.append(
-            f"Singular fit: {label} has a variance of zero or a correlation of one, so the data hold less variation "
-            "of this kind than the model allows for. The estimates stand; a simpler term gives the same fit."
-        )
-    if not fit.optim.converged:
-        import warnings
-
-        from lmemtest.errors import ConvergenceWarning
-
-        text = f"The search {fit.optim.message}; try restarts=5, or a simpler random part."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
-    return tuple(notes)
-
-
-def _to_pandas(data: Any) -> pd.DataFrame:
-    frame = as_frame(data, argument="frame").lazy().collect()
-    return frame.to_pandas()

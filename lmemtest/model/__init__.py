@@ -1,0 +1,15 @@
+"""`fit_lmm`: a formula and a table of runs -> a fitted linear mixed model, `LmmFit`.
+
+==============  ====================================================================
+fitting         the way from a formula and a table to a fit
+fit             the fit: estimates, covariances, degrees of freedom, draws
+random_effects  conditional modes and the error of predictions
+arrays          names and frames -> the arrays that the engine sees
+words           a fit as tables
+==============  ====================================================================
+"""
+
+from lmemtest.model.fit import DDF_METHODS, DdfMethod, LmmFit
+from lmemtest.model.fitting import fit_lmm
+
+__all__ = ["DDF_METHODS", "DdfMethod", "LmmFit", "fit_lmm"]

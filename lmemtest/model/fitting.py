@@ -1,0 +1,215 @@
+"""`fit_lmm`: a formula and a table of runs -> a fitted linear mixed model."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import as_frame, check_columns, check_positive_int
+from lmemtest.data.cells import Cells, compress
+from lmemtest.engine.optimize import optimise
+from lmemtest.engine.problem import build_problem
+from lmemtest.errors import ConvergenceWarning, DesignError, EstimationError
+from lmemtest.formula import build_design, parse_formula
+from lmemtest.formula.design import Design
+from lmemtest.model.arrays import engine_terms, strata
+from lmemtest.model.fit import LmmFit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+# Residual variance over the variance of the score, below which it is rounding error.
+_NO_RESIDUAL = 1e-14
+
+
+def fit_lmm(
+    formula: str,
+    data: Any,
+    *,
+    reml: bool = True,
+    weights: str | None = None,
+    dispersion: str | None = None,
+    restarts: int | None = None,
+) -> LmmFit:
+    """Fit a linear mixed model.
+
+    Parameters
+    ----------
+    formula : str
+        In lme4's syntax, for instance ``"value ~ algorithm + (1 | benchmark) + (1 | benchmark:seed)"``. Column names
+        with spaces or signs go between backticks.
+    data : Runs or dataframe
+        One row per run and budget; any dataframe that Narwhals reads.
+    reml : bool
+        Restricted maximum likelihood (default) or maximum likelihood.
+    weights : str, optional
+        Column of positive precision weights: a row's residual variance is ``scale / weight``.
+    dispersion : str, optional
+        Column whose levels have residual variances of their own, for instance the benchmark: scores of benchmarks
+        on different scales then count by their precision. The ratios are estimated by the same likelihood.
+    restarts : int, optional
+        Further starting points of the search. By default two where they cost milliseconds.
+
+    Returns
+    -------
+    LmmFit
+
+    Raises
+    ------
+    FormulaError, UnknownColumnError
+        If the formula cannot be read, with the place.
+    DataError
+        If a used column holds missing or infinite values.
+    DesignError
+        If the data cannot identify the model.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the certificate of the search is not complete.
+
+    Notes
+    -----
+    Rows that agree in every used column are one cell (count, mean, sum of squares), which is all that the Gaussian
+    likelihood sees; the cost of the fit depends on the cells. A singular fit is a finding, not an error: see
+    ``is_singular`` and ``notes``.
+
+    References
+    ----------
+    Bates, Maechler, Bolker & Walker (2015). Fitting linear mixed-effects models using lme4. J. Stat. Softw. 67(1).
+    doi:10.18637/jss.v067.i01
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
+    >>> fit.params.round(4).to_dict()
+    {'Intercept': 2.9, 'a[T.q]': 1.3}
+    """
+    if restarts is not None:
+        check_positive_int(restarts, "restarts", minimum=0)
+    parsed = parse_formula(formula)
+    names = as_frame(data).collect_schema().names()
+    parsed.check_columns(names)
+    by = list(parsed.columns)
+    if dispersion is not None:
+        check_columns(dispersion, names, argument="dispersion")
+        by = list(dict.fromkeys([*by, dispersion]))
+    cells = compress(
+        data,
+        by=by,
+        score=parsed.response,
+        transform=parsed.response_transform,
+        weights=weights,
+    )
+    design = build_design(parsed, cells.frame, cells.n)
+    return fit_cells(
+        formula,
+        design,
+        cells,
+        data=data,
+        weights=weights,
+        dispersion=dispersion,
+        reml=bool(reml),
+        start=None,
+        restarts=restarts,
+    )
+
+
+def fit_cells(
+    formula: str,
+    design: Design,
+    cells: Cells,
+    *,
+    data: Any,
+    weights: str | None,
+    dispersion: str | None,
+    reml: bool,
+    start: Array | None,
+    restarts: int | None,
+) -> LmmFit:
+    """Fit a design to cells; ``start`` is a theta on the user's scale."""
+    _check_identified(design, cells)
+    try:
+        with one_blas_thread():
+            problem = build_problem(
+                engine_terms(design),
+                design.X,
+                cells.mean,
+                n=cells.n,
+                weight=cells.weight,
+                ss=cells.ss,
+                reml=reml,
+                stratum=None if dispersion is None else strata(cells, dispersion)[0],
+            )
+            white = None if start is None else problem.point(problem.to_white(start))
+            optim = optimise(problem, start=white, restarts=restarts)
+    except np.linalg.LinAlgError as error:
+        raise EstimationError(
+            f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
+            "or for random effects that copy each other."
+        ) from None
+    if optim.criterion.sigma2 < _NO_RESIDUAL:
+        raise DesignError(
+            "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
+            "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
+            "or analyse one row per group."
+        )
+    fit = LmmFit(
+        formula=formula,
+        reml=reml,
+        design=design,
+        cells=cells,
+        data=data,
+        weights=weights,
+        dispersion=dispersion,
+        problem=problem,
+        optim=optim,
+        notes=(),
+    )
+    return dataclasses.replace(fit, notes=_notes(fit))
+
+
+def _check_identified(design: Design, cells: Cells) -> None:
+    n = int(cells.n.sum())
+    for term in design.random:
+        levels, k = len(term.levels), len(term.names)
+        if levels < 2:
+            raise DesignError(
+                f"the random effect {term.label} has one level, so its variance cannot be estimated. "
+                f"Leave it out, or bring data from several levels of '{term.group}'."
+            )
+        if levels * k >= n:
+            raise DesignError(
+                f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
+                f"{n:,} rows, so it cannot be told apart from the residual. Leave it out, simplify it, or bring "
+                "repeated runs."
+            )
+
+
+def _notes(fit: LmmFit) -> tuple[str, ...]:
+    notes = []
+    dropped = np.setdiff1d(np.arange(len(fit.design.x_names)), fit.problem.kept)
+    if len(dropped):
+        names = ", ".join(fit.design.x_names[j] for j in dropped)
+        notes.append(
+            f"The fixed part is rank-deficient: {names} depend on earlier columns and were dropped. Means that need "
+            "them are not estimable."
+        )
+    for label in fit.singular_terms:
+        notes.append(
+            f"Singular fit: {label} has a variance of zero or a correlation of one, so the data hold less variation "
+            "of this kind than the model allows for. The estimates stand; a simpler term gives the same fit."
+        )
+    if not fit.optim.converged:
+        text = f"The search {fit.optim.message}; try restarts=5, or a simpler random part."
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        notes.append(text)
+    return tuple(notes)
