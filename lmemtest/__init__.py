@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.joint": ["joint_tests"],
         "inference.margins": ["equivalence", "noninferiority"],
         "inference.permutation": ["permutation_test"],
+        "inference.random_effects": ["random_effects"],
         "inference.resampling": ["bootstrap"],
         "inference.separation": ["separation"],
         "model": ["fit_lmm"],

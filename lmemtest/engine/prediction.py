@@ -77,14 +77,16 @@ def covariance(problem: Problem, x: Array, at: Criterion, targets: Targets, *, c
     return at.sigma2 * problem.y_scale**2 * 0.5 * (out + out.T)
 
 
-def degrees_of_freedom(problem: Problem, optimum: Optimum, curvature: Curvature, targets: Targets) -> Array:
+def degrees_of_freedom(
+    problem: Problem, optimum: Optimum, curvature: Curvature, targets: Targets, *, conditional: bool = False
+) -> Array:
     """Satterthwaite's approximation for the variances of `covariance`, ``(c,)``; NaN where there is none."""
     x = optimum.theta
 
     def variances(point: Array) -> Array:
-        return covariance(problem, point, problem.evaluate(point), targets).diagonal()
+        return covariance(problem, point, problem.evaluate(point), targets, conditional=conditional).diagonal()
 
-    here = covariance(problem, x, optimum.criterion, targets).diagonal()
+    here = covariance(problem, x, optimum.criterion, targets, conditional=conditional).diagonal()
     d = [(variances(x + s) - variances(x - s)) / (2.0 * s.max()) for s in steps(problem, optimum)]
     return curvature.matched_df(here, np.array(d).T.reshape(len(here), len(x)))
 

@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     submod_attrs={
         "_canvas": ["detached_figures"],
         "calibration": ["calibration_plot"],
+        "caterpillar": ["caterpillar_plot"],
         "critical_difference": ["cd_diagram"],
         "effects": ["benchmark_effects_plot"],
         "marginal_means": ["emmeans_plot"],
@@ -28,6 +29,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
 if TYPE_CHECKING:
     from lmemtest.plots._canvas import detached_figures as detached_figures
     from lmemtest.plots.calibration import calibration_plot as calibration_plot
+    from lmemtest.plots.caterpillar import caterpillar_plot as caterpillar_plot
     from lmemtest.plots.critical_difference import cd_diagram as cd_diagram
     from lmemtest.plots.effects import benchmark_effects_plot as benchmark_effects_plot
     from lmemtest.plots.marginal_means import emmeans_plot as emmeans_plot

@@ -1,0 +1,249 @@
+"""Random effects with intervals: which benchmarks, seeds or runs stand out, one by one and all at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest.engine import prediction
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.inference.simultaneous import largest_t
+from lmemtest.model.random_effects import shapes, terms_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+INTERVALS = ("simultaneous", "pointwise")
+ERRORS = ("prediction", "conditional")
+# Levels above which the joint integral gives way to Sidak's inequality, which costs little width there.
+_JOINT_LEVELS = 60
+# A group of this many effects needs a matrix of 0.5 GB.
+_MOST_EFFECTS = 8_000
+# Standard deviation over the residual's, below which the variance counts as zero (as in `LmmFit.is_singular`).
+_ZERO = 1e-4
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class RandomEffects(Tabular):
+    """Conditional modes of a grouping factor with their errors.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    group : str
+        Grouping factor.
+    effects : tuple of str
+        Names of its effects, in the order of the formula.
+    interval : {"simultaneous", "pointwise"}
+        Whether all intervals of one effect hold together, or each on its own.
+    error : {"prediction", "conditional"}
+        Whether the intervals hold the error of the fixed effects.
+    level : float
+        Confidence level.
+    formula, response : str
+        The model, and the scale of the effects.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    table: pd.DataFrame
+    group: str
+    effects: tuple[str, ...]
+    interval: str
+    error: str
+    level: float
+    formula: str
+    response: str
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per effect and level.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``effect``, ``level``, ``estimate`` (conditional mode), ``conditional_sd`` (given the fixed effects, as
+            lme4 reports it), ``se`` (of the prediction's error, with that of the fixed effects), ``df``, ``ci_low``,
+            ``ci_high``.
+        """
+        return self.table.copy()
+
+    def clear(self, effect: str | None = None) -> tuple[str, ...]:
+        """Levels whose interval excludes zero, in the order of the table.
+
+        Parameters
+        ----------
+        effect : str, optional
+            The first one by default.
+        """
+        effect = self.effects[0] if effect is None else effect
+        check_choice(effect, "effect", self.effects)
+        rows = self.table[self.table["effect"] == effect]
+        return tuple(rows["level"][(rows["ci_low"] > 0) | (rows["ci_high"] < 0)])
+
+    def result_table(self) -> ResultTable:
+        """The effects as a table."""
+        from lmemtest._table import ResultTable
+
+        held = "that hold together" if self.interval == "simultaneous" else "one by one"
+        held += (
+            " and hold the error of the fixed effects," if self.error == "prediction" else ", given the fixed effects,"
+        )
+        facts = (
+            f"{self.formula}; deviations of the levels of {self.group} from the population, on the scale of "
+            f"{self.response}, with {100 * self.level:.4g} % intervals {held} with Satterthwaite degrees of freedom.",
+        )
+        return ResultTable(title=f"Random effects of {self.group}", frame=self.to_frame(), notes=facts + self.notes)
+
+
+def random_effects(
+    fit: LmmFit,
+    group: str,
+    *,
+    interval: str = "simultaneous",
+    error: str = "prediction",
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+) -> RandomEffects:
+    """Random effects of a grouping factor with their intervals, for caterpillar plots.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        The model.
+    group : str
+        Grouping factor as the formula has it, for instance ``"benchmark"`` or ``"benchmark:algorithm"``.
+    interval : {"simultaneous", "pointwise"}
+        Intervals that hold for all levels of an effect together (whoever looks for the level that stands out needs
+        these), or each on its own.
+    error : {"prediction", "conditional"}
+        Intervals for the deviation from the population's mean, which is itself estimated from these levels; or given
+        the fixed effects, as lme4's caterpillar plots have it. The latter are shorter and compare levels with each
+        other rather than with the population.
+    level : float in (0, 1)
+        Confidence level.
+    rng : int, numpy.random.Generator or None
+        Points of the joint integral where it is not a quadrature.
+
+    Returns
+    -------
+    RandomEffects
+        ``to_frame()`` has effect, level, estimate, conditional_sd, se, df, ci_low, ci_high.
+
+    Raises
+    ------
+    ArgumentError
+        If the model has no such group, the group is too large, or an option is unknown.
+
+    Notes
+    -----
+    The interval is for the effect itself, which is random: estimate +- c se, where se^2 is the variance of the error
+    of prediction at the estimated variances (Henderson 1975) and the degrees of freedom match the spread of its
+    estimate (Satterthwaite). c is the quantile of the largest |t| over the levels, jointly t distributed; with more
+    than 60 levels Sidak's inequality takes its place, which is on the safe side. Random effects are shrunken: a
+    level with few or noisy rows is drawn towards zero.
+
+    References
+    ----------
+    Henderson (1975), doi:10.2307/2529430; Robinson (1991), doi:10.1214/ss/1177011926; Sidak (1967),
+    doi:10.1080/01621459.1967.10482935
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 16, 18, 17, 17], "tool": ["A", "B"] * 8,
+    ...          "task": list("wwwwxxxxyyyyzzzz")}
+    >>> found = lt.random_effects(lt.fit_lmm("loss ~ tool + (1 | task)", table), "task")
+    >>> found.to_frame()[["level", "estimate", "se", "ci_low", "ci_high"]].round(1)
+      level  estimate   se  ci_low  ci_high
+    0     w      -4.9  3.5   -16.8      7.1
+    1     x      -3.9  3.5   -15.8      8.1
+    2     y      -1.6  3.5   -13.6     10.4
+    3     z      10.3  3.5    -1.6     22.3
+    """
+    check_choice(interval, "interval", INTERVALS)
+    check_choice(error, "error", ERRORS)
+    level = check_fraction(level, "level")
+    generator = resolve_rng(rng)
+    positions = terms_of(fit, group)
+    terms = [fit.design.random[i] for i in positions]
+    n_effects = sum(len(t.levels) * len(t.names) for t in terms)
+    if n_effects > _MOST_EFFECTS:
+        raise ArgumentError(
+            f"group='{group}' has {n_effects:,} effects; intervals are computed for up to {_MOST_EFFECTS:,}. "
+            "`fit.random_effects(group)` gives the estimates alone."
+        )
+    targets = prediction.unit_targets(fit.problem, positions, shapes(fit))
+    at, conditional = fit.optim.criterion, error == "conditional"
+    with one_blas_thread():
+        full, given = (
+            prediction.covariance(fit.problem, fit.optim.theta, at, targets, conditional=c) for c in (False, True)
+        )
+        df = prediction.degrees_of_freedom(fit.problem, fit.optim, fit.curvature, targets, conditional=conditional)
+    chosen = given if conditional else full
+    parts, notes, start = [], list[str](), 0
+    for i, term in zip(positions, terms, strict=True):
+        q, k = len(term.levels), len(term.names)
+        for j, name in enumerate(term.names):
+            rows = start + j + k * np.arange(q)
+            covariance = chosen[np.ix_(rows, rows)]
+            part, note = _one_effect(fit.modes[i][:, j], covariance, df[rows], interval, level, generator)
+            part["se"] = np.sqrt(np.maximum(full.diagonal()[rows], 0.0))
+            part["conditional_sd"] = np.sqrt(np.maximum(given.diagonal()[rows], 0.0))
+            if fit.covariances[i][j, j] <= _ZERO**2 * fit.scale:
+                part[["df", "ci_low", "ci_high"]] = np.nan
+                note = (
+                    f"The variance of {name} in {term.label} is estimated as zero, so all its effects are zero and "
+                    "have no intervals. That the levels are equal is not proved by this."
+                )
+            part.insert(0, "effect", name)
+            part.insert(1, "level", list(term.levels))
+            parts.append(part)
+            notes += [note] if note and note not in notes else []
+        start += q * k
+    columns = ["effect", "level", "estimate", "conditional_sd", "se", "df", "ci_low", "ci_high"]
+    parsed = fit.design.parsed
+    return RandomEffects(
+        table=pd.concat(parts, ignore_index=True)[columns],
+        group=group,
+        effects=tuple(name for term in terms for name in term.names),
+        interval=interval,
+        error=error,
+        level=level,
+        formula=fit.formula,
+        response=f"{parsed.response_function}({parsed.response})" if parsed.response_function else parsed.response,
+        notes=tuple(notes),
+    )
+
+
+def _one_effect(
+    estimate: Array, error: Array, df: Array, interval: str, level: float, rng: np.random.Generator
+) -> tuple[pd.DataFrame, str]:
+    """Estimates with intervals over the levels of one effect, and how the intervals were made."""
+    se = np.sqrt(np.maximum(error.diagonal(), 0.0))
+    note = ""
+    if interval == "pointwise" or len(se) == 1:
+        factor = t_quantile((1.0 - level) / 2.0, df)
+    elif len(se) > _JOINT_LEVELS or not se.min() > 0:
+        factor = t_quantile(-0.5 * np.expm1(np.log(level) / len(se)), df)  # half of 1 - level^(1/q)
+        note = f"The {len(se)} intervals hold together by Sidak's inequality, which makes them a little wider."
+    else:
+        joint = largest_t(error / np.outer(se, se), rng=rng)
+        factor = joint.isf(1.0 - level, df)
+        note = joint.note(factor, df) if joint.method == "quasi-Monte-Carlo" else ""
+    half = factor * se
+    columns = {"estimate": estimate, "df": df, "ci_low": estimate - half, "ci_high": estimate + half}
+    return pd.DataFrame(columns), note
