@@ -55,6 +55,10 @@ Metafeatures = Annotated[
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Report to write, ending in .html.")]
 Alpha = Annotated[float, typer.Option("--alpha", help="Significance level for all pairs together.")]
+Dispersion = Annotated[
+    str | None,
+    typer.Option("--dispersion", metavar="COLUMN", help="A residual variance for each level, such as the benchmark."),
+]
 Formula = Annotated[str | None, typer.Option("--formula", help="A model of your own instead of the recommended one.")]
 
 
@@ -99,6 +103,7 @@ def report(
     budget: Budget = None,
     metafeature: Metafeatures = None,
     formula: Formula = None,
+    dispersion: Dispersion = None,
     alpha: Alpha = 0.05,
     output: Output = Path("lmemtest-report.html"),
 ) -> None:
@@ -119,7 +124,7 @@ def report(
         with _progress() as step:
             step("reading the table")
             roles = _roles(score, direction, algorithm, benchmark, seed, budget, metafeature)
-            _write_report(_read(table, roles), output, step, formula=formula, alpha=alpha)
+            _write_report(_read(table, roles), output, step, formula=formula, dispersion=dispersion, alpha=alpha)
 
 
 @app.command(short_help="Write the report of the bundled runs.")
@@ -175,6 +180,7 @@ def fit(
     table: Table,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help="As in lme4; quote it for the shell.")],
     ml: Annotated[bool, typer.Option("--ml", help="Maximum likelihood instead of restricted (REML).")] = False,
+    dispersion: Dispersion = None,
 ) -> None:
     """Fit one mixed model and print its fixed effects and variance components.
 
@@ -190,9 +196,10 @@ def fit(
             from lmemtest.model import fit_lmm
 
             groups = [column for bar in parse_formula(formula).bars for column in bar.groups]
+            groups += [dispersion] if dispersion is not None else []
             data = read_table(table, labels=list(dict.fromkeys(groups)))
             step("fitting the model")
-            fitted = fit_lmm(formula, data, reml=not ml)
+            fitted = fit_lmm(formula, data, reml=not ml, dispersion=dispersion)
         typer.echo(fitted.summary())
 
 
@@ -235,7 +242,13 @@ def _read(table: Path, roles: dict[str, Any]) -> Runs:
 
 
 def _write_report(
-    runs: Runs, output: Path, step: Callable[[str], None], *, formula: str | None = None, alpha: float = 0.05
+    runs: Runs,
+    output: Path,
+    step: Callable[[str], None],
+    *,
+    formula: str | None = None,
+    dispersion: str | None = None,
+    alpha: float = 0.05,
 ) -> None:
     import dataclasses
 
@@ -243,7 +256,7 @@ def _write_report(
     from lmemtest.report.document import plain
     from lmemtest.report.wording import headline
 
-    analysis: Analysis = analyze(runs, formula=formula, alpha=alpha, progress=step)
+    analysis: Analysis = analyze(runs, formula=formula, dispersion=dispersion, alpha=alpha, progress=step)
     call = shlex.join(["lmemtest", *sys.argv[1:]])
     path = dataclasses.replace(analysis, call=call).save(output, progress=step)
     step("")

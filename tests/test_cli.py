@@ -71,6 +71,20 @@ def test_report_takes_formula_and_alpha(run, folder: Path) -> None:  # type: ign
     assert "99 % CI low" in page
 
 
+def test_report_and_fit_take_residual_variances_by_benchmark(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", *ROLES, "--dispersion", "task")
+    assert outcome.code == 0
+    page = (folder / "lmemtest-report.html").read_text(encoding="utf-8")
+    assert "Residual variance by task" in page
+    assert "--dispersion task" in page
+    outcome = run("fit", "runs.csv", "loss ~ tool + (1 | task)", "--dispersion", "task")
+    table = pd.read_csv(folder / "runs.csv")
+    assert outcome.out == f"{lmemtest.fit_lmm('loss ~ tool + (1 | task)', table, dispersion='task').summary()}\n"
+    outcome = run("report", "runs.csv", *ROLES, "--dispersion", "tsak")
+    assert outcome.code == 2
+    assert "dispersion names the column 'tsak', which is not in the data." in outcome.err
+
+
 def test_demo_needs_no_data(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
     outcome = run("demo")
     assert (outcome.code, outcome.err) == (0, "")

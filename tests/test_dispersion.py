@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from pytest import approx
 
@@ -114,3 +115,33 @@ def test_kenward_roger_is_refused_where_it_is_not_defined(reference_input):
     fit = lt.fit_lmm("y ~ algorithm + (1|benchmark)", reference_input("bench"), dispersion="benchmark")
     with pytest.raises(ArgumentError, match="is for one residual variance"):
         lt.emmeans(fit, "algorithm", ddf="kenward-roger")
+
+
+def test_bootstrap_draws_and_refits_with_the_residual_variances():
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"g": np.repeat(list("abcde"), 60), "t": np.tile(["p", "q"], 150)})
+    table["y"] = np.repeat(rng.normal(size=5), 60) + rng.normal(size=300) * np.repeat([1.0, 1.0, 2.0, 2.0, 3.0], 60)
+    fit = lt.fit_lmm("y ~ t + (1|g)", table, dispersion="g")
+    found = lt.bootstrap(fit, lambda f: f.residual_variances, 199, rng=3)
+    assert found.names == tuple("abcde")
+    # a variance estimated from n rows has the relative standard error sqrt(2 / n), known to 5 % from 199 draws
+    assert found.se / found.estimate == approx(np.full(5, np.sqrt(2.0 / 59.0)), rel=0.2)
+    errors = lt.bootstrap(fit, lambda f: f.params["t[T.q]"], 199, rng=4)
+    assert errors.se[0] == approx(fit.bse["t[T.q]"], rel=0.2)
+
+
+def test_glrt_bootstrap_of_residual_variances_agrees_with_chi_squared(reference_input):
+    table = reference_input("bench")
+    null = lt.fit_lmm("y ~ algorithm + (1|benchmark)", table, reml=False)
+    null = null.refit(cells=null.simulate(rng=11))
+    alternative = lt.fit_lmm(null.formula, table, reml=False, dispersion="benchmark").refit(cells=null.cells)
+    chi2 = lt.glrt(null, alternative, reference="chi2")
+    boot = lt.glrt(null, alternative, reference="bootstrap", n_boot=199, rng=5)
+    assert boot.statistic == approx(chi2.statistic)
+    assert boot.pvalue == approx(chi2.pvalue, abs=4 * np.sqrt(0.25 / 199))
+
+
+def test_the_mean_residual_variance_is_over_rows(reference_input):
+    fit = lt.fit_lmm("y ~ algorithm + (1|benchmark)", reference_input("bench_unbalanced"), dispersion="benchmark")
+    by_level = reference_input("bench_unbalanced")["benchmark"].map(fit.residual_variances)
+    assert fit.mean_residual_variance == approx(by_level.mean())

@@ -71,6 +71,7 @@ class Simulator:
     terms: tuple[Term, ...]
     factors: tuple[FloatArray, ...]
     sigma2: float
+    precision: FloatArray
 
     @classmethod
     def of(cls, fit: Any, cells: Cells) -> Simulator:
@@ -82,7 +83,14 @@ class Simulator:
         )
         factors = tuple(th.unpack(fit.theta, [term.k for term in terms]))
         mean = fit.estimate(fit.design.rows(cells.frame))
-        return cls(cells=cells, mean=mean, terms=terms, factors=factors, sigma2=fit.scale)
+        return cls(
+            cells=cells,
+            mean=mean,
+            terms=terms,
+            factors=factors,
+            sigma2=fit.scale,
+            precision=fit.row_precision(cells),
+        )
 
     def draw(self, rng: np.random.Generator) -> Cells:
         """One table."""
@@ -93,7 +101,7 @@ class Simulator:
             factors=self.factors,
             sigma2=self.sigma2,
             n=self.cells.n,
-            weight=self.cells.weight,
+            weight=self.precision,
         )
         return replace(self.cells, mean=mean, ss=ss)
 

@@ -121,6 +121,14 @@ class LmmFit:
         levels = ["all"] if self.dispersion is None else list(strata(self.cells, self.dispersion)[1])
         return pd.Series(values, index=levels, name="variance")
 
+    @cached_property
+    def mean_residual_variance(self) -> float:
+        """Residual variance of a row of weight one, averaged over the rows: ``scale`` without ``dispersion``."""
+        if self.dispersion is None:
+            return self.scale
+        codes, _ = strata(self.cells, self.dispersion)
+        return float(np.average(self.residual_variances.to_numpy()[codes], weights=self.cells.n))
+
     @property
     def converged(self) -> bool:
         """Whether the certificate of the search is complete."""
@@ -177,13 +185,23 @@ class LmmFit:
         names = [self.design.x_names[j] for j in self.problem.kept]
         return pd.DataFrame(self._fixed[1], index=names, columns=names)
 
-    @cached_property
-    def _row_weights(self) -> Array:
-        """Precision of each cell's rows relative to ``scale``."""
+    def row_precision(self, cells: Cells | None = None) -> Array:
+        """Precision of the rows of each cell: their residual variance is ``scale`` over it.
+
+        Parameters
+        ----------
+        cells : Cells, optional
+            Cells with the dispersion column; those of the fit by default.
+
+        Returns
+        -------
+        (n_cells,) float
+        """
+        cells = self.cells if cells is None else cells
         if self.dispersion is None:
-            return self.cells.weight
-        codes, _ = strata(self.cells, self.dispersion)
-        return self.cells.weight * (self.scale / self.residual_variances.to_numpy())[codes]
+            return cells.weight
+        level = pd.Index(self.residual_variances.index).get_indexer(pd.Index(cells.frame[self.dispersion]))
+        return cells.weight * (self.scale / self.residual_variances.to_numpy())[level]
 
     @cached_property
     def _aliasing(self) -> Array:
@@ -440,7 +458,7 @@ class LmmFit:
             factors=th.unpack(self.theta, self.problem.sizes),
             sigma2=self.scale,
             n=self.cells.n,
-            weight=self._row_weights,
+            weight=self.row_precision(),
         )
         return dataclasses.replace(self.cells, mean=mean, ss=ss)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_columns, check_fraction
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.inference.contrasts import PairsResult, pairs
@@ -198,6 +198,7 @@ def analyze(
     runs: Runs,
     *,
     formula: str | None = None,
+    dispersion: str | None = None,
     alpha: float = 0.05,
     adjust: str = "tukey",
     ddf: str = "satterthwaite",
@@ -211,6 +212,8 @@ def analyze(
         The table and the roles of its columns.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
+    dispersion : str, optional
+        Column whose levels have residual variances of their own, for instance the benchmark; see `fit_lmm`.
     alpha : float in (0, 1), default 0.05
         Significance level of the decisions, for the whole family of pairs.
     adjust : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
@@ -254,6 +257,8 @@ def analyze(
     alpha = check_fraction(alpha, "alpha")
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
+    if dispersion is not None:
+        check_columns(dispersion, runs.columns, argument="dispersion")
     clock = _Clock(progress or _quiet)
     runs = _with_named_algorithms(runs)
     with clock("checking the table"):
@@ -263,7 +268,7 @@ def analyze(
         chosen = formula if formula is not None else recommendation.formula
         _check_formula(chosen, runs)
     with clock("fitting the model"):
-        fit = _fitted(chosen, runs)
+        fit = _fitted(chosen, runs, dispersion)
     with clock("comparing the algorithms"):
         means = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha)
         differences = pairs(means, adjust=adjust)
@@ -292,7 +297,7 @@ def analyze(
         budgets=budgets,
         alpha=alpha,
         versions=_versions(),
-        call=_call(runs, formula, alpha, adjust, ddf),
+        call=_call(runs, formula, dispersion, alpha, adjust, ddf),
         timings=clock.seconds,
     )
 
@@ -358,7 +363,7 @@ def _with_named_algorithms(runs: Runs) -> Runs:
     return Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
 
 
-def _fitted(formula: str, runs: Runs) -> LmmFit:
+def _fitted(formula: str, runs: Runs, dispersion: str | None) -> LmmFit:
     """The fit; what would be a warning is in its notes, and the report shows those."""
     import warnings
 
@@ -367,7 +372,7 @@ def _fitted(formula: str, runs: Runs) -> LmmFit:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit_lmm(formula, runs)
+        return fit_lmm(formula, runs, dispersion=dispersion)
 
 
 def _check_formula(formula: str, runs: Runs) -> None:
@@ -393,9 +398,10 @@ def _versions() -> dict[str, str]:
     return {**found, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
 
 
-def _call(runs: Runs, formula: str | None, alpha: float, adjust: str, ddf: str) -> str:
+def _call(runs: Runs, formula: str | None, dispersion: str | None, alpha: float, adjust: str, ddf: str) -> str:
     roles = ", ".join(f"{name}={value!r}" for name, value in runs.roles().items() if value not in (None, ()))
-    given = [f"formula={formula!r}"] if formula is not None else []
+    own = {"formula": formula, "dispersion": dispersion}
+    given = [f"{name}={value!r}" for name, value in own.items() if value is not None]
     options = ", ".join([*given, f"alpha={alpha!r}", f"adjust={adjust!r}", f"ddf={ddf!r}"])
     return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {options})"
 

@@ -89,13 +89,13 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
     for term, bar, S in zip(fit.design.random, fit.design.parsed.bars, fit.covariances, strict=True):
         per_cell = np.einsum("nk,kl,nl->n", term.basis, S, term.basis)
         found.append((term.label, bar.groups, float(per_cell @ rows / rows.sum())))
-    total = fit.scale + sum(variance for *_, variance in found)
+    total = fit.mean_residual_variance + sum(variance for *_, variance in found)
     kinds = {(_kind(set(groups), runs), _noun(groups, runs)) for _, groups, _ in found}
     parts = [
         (label, _kind(set(groups), runs), _meaning(groups, kinds, runs), variance) for label, groups, variance in found
     ]
     left = DISTINCT_NAMES["residual"].format(left=_left(kinds, fit, runs))
-    parts.append(("Residual", "residual", left, fit.scale))
+    parts.append(("Residual", "residual", left, fit.mean_residual_variance))
     return tuple(
         Component(label=label, kind=kind, meaning=meaning, variance=variance, share=variance / total)
         for label, kind, meaning, variance in parts

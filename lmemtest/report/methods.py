@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lmemtest._table import ResultTable, format_number
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.reference import format_level
 from lmemtest.report import wording
 from lmemtest.report.document import (
     Block,
@@ -61,6 +62,10 @@ REFERENCES: dict[str, tuple[str, str]] = {
         "maximal. Journal of Memory and Language 68, 255-278.",
         "10.1016/j.jml.2012.11.001",
     ),
+    "dispersion": (
+        "Pinheiro & Bates (2000). Mixed-effects models in S and S-PLUS, section 5.2 (variance functions). Springer.",
+        "10.1007/b98882",
+    ),
     "holm": (
         "Holm (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6, "
         "65-70.",
@@ -92,6 +97,8 @@ def model_section(analysis: Analysis) -> Section:
     else:
         blocks.append(paragraph(_why(analysis)))
     blocks.append(TableBlock(_terms(analysis)))
+    if analysis.fit.dispersion is not None:
+        blocks.append(paragraph(_residuals_apart(analysis)))
     if recommended.left_out:
         blocks.append(paragraph("Left out, because this design cannot identify them:"))
         blocks.append(Bullets(tuple((text,) for text in recommended.left_out)))
@@ -115,6 +122,17 @@ def _why(analysis: Analysis) -> str:
     return (
         f"{text} Leaving such a term out makes rows count as independent evidence that are not, and finds differences "
         "that are not there."
+    )
+
+
+def _residuals_apart(analysis: Analysis) -> str:
+    fit = analysis.fit
+    sd = fit.residual_variances.sort_values().pow(0.5)
+    small, large = (f"{format_number(float(sd.iloc[i]), 3)} on {format_level(sd.index[i])}" for i in (0, -1))
+    return (
+        f"Each level of {fit.dispersion} has a residual variance of its own: the residual standard deviation is "
+        f"{large} and {small}. Scores of quiet levels therefore count for more than those of noisy ones in all that "
+        "is estimated from single runs."
     )
 
 
@@ -209,6 +227,7 @@ def methods_paragraphs(analysis: Analysis) -> tuple[Block, ...]:
             Code(analysis.formula),
             f" by restricted maximum likelihood (Bates et al. 2015) to n = {fit.nobs:,} scores"
             + _random_text(analysis)
+            + _dispersion_text(analysis)
             + f". Algorithms were compared by their estimated marginal means (Searle et al. 1980)"
             f"{_averaged(analysis)}. {_tests(analysis)} Intervals are at the {100 * (1 - analysis.alpha):.4g} % level. "
             f"Computations used lmemtest {analysis.versions['lmemtest']} under Python {analysis.versions['Python']}.",
@@ -249,6 +268,14 @@ def _random_text(analysis: Analysis) -> str:
     return f", with random effects of {wording.joined(groups, most=99)}{source}"
 
 
+def _dispersion_text(analysis: Analysis) -> str:
+    fit = analysis.fit
+    if fit.dispersion is None:
+        return ""
+    levels = len(fit.residual_variances)
+    return f" and a residual variance for each of the {levels:,} levels of {fit.dispersion} (Pinheiro & Bates 2000)"
+
+
 def _averaged(analysis: Analysis) -> str:
     over = [*analysis.means.averaged_over, *analysis.means.covariates]
     return f", averaged over {wording.joined(over, most=99)}" if over else ""
@@ -276,6 +303,7 @@ def _cited(analysis: Analysis) -> list[str]:
     keys += {"satterthwaite": ["lmertest"], "kenward-roger": ["kenward"]}.get(analysis.pairs.ddf, [])
     if len(analysis.separation.levels) > 2:
         keys += [{"tukey": "kramer"}.get(analysis.pairs.adjust, analysis.pairs.adjust), "piepho"]
+    keys += ["dispersion"] if analysis.fit.dispersion is not None else []
     keys += ["barr"] if analysis.fit.design.random and not analysis.own_formula else []
     return [key for key in keys if key in REFERENCES]
 
@@ -341,15 +369,25 @@ def _scale(analysis: Analysis) -> Text | None:
     if not (wording.n_benchmarks(analysis) > 1 and ratio > wording.SCALE_RATIO):
         return None
     largest = f" ({wording.largest_text(analysis)})" if analysis.effects else ""
+    apart = analysis.fit.dispersion is not None
+    model = (
+        f"This model gives each level of {analysis.fit.dispersion} its own residual variance, but advantages vary to "
+        f"the same degree on all benchmarks, and raw {analysis.means.response} are averaged"
+        if apart
+        else f"This model gives every row the same residual variance and averages raw {analysis.means.response}"
+    )
+    errors = (
+        ""
+        if apart
+        else " Standard errors are averages too: too small for the noisy benchmarks, too large for the quiet ones."
+    )
     return (
         Strong("Scores are on different scales."),
-        f" The scatter of the scores differs {format_number(ratio, 3)}-fold between benchmarks, and this model gives "
-        f"every row the same residual variance and averages raw {analysis.means.response}. An average on the raw scale "
-        "says what happens to the sum of the scores: those with the largest spread may dominate it"
-        f"{largest}, and consistent small advantages elsewhere be drowned. Standard errors are "
-        "averages too: too small for the noisy benchmarks, too large for the quiet ones. If each benchmark should "
-        "count the same, analyse a normalised score (such as normalised regret) or a log score, and see whether "
-        "the ranking stands.",
+        f" The scatter of the scores differs {format_number(ratio, 3)}-fold between benchmarks. {model}. An average on "
+        "the raw scale says what happens to the sum of the scores: those with the largest spread may dominate it"
+        f"{largest}, and consistent small advantages elsewhere be drowned.{errors} If each benchmark should count the "
+        "same, analyse a normalised score (`runs.normalize()`, such as normalised regret) or a log score, and see "
+        "whether the ranking stands.",
     )
 
 

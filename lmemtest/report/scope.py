@@ -113,7 +113,9 @@ def sample_of(fit: LmmFit, runs: Runs) -> Sample:
         size = count_groups(runs, columns)
         variance = _variance_between(fit, runs, columns) if benchmarks > 1 else None
         if variance is not None:
-            return Sample(noun=noun, size=size, varies=True, variance=variance, zero=variance < ZERO * fit.scale)
+            return Sample(
+                noun=noun, size=size, varies=True, variance=variance, zero=variance < ZERO * fit.mean_residual_variance
+            )
     return Sample(noun="benchmark", size=benchmarks, varies=False)
 
 

@@ -461,8 +461,24 @@ def _variation(analysis: Analysis) -> Section:
         ", averaged over the rows where a term has slopes." if _has_slopes(analysis) else "."
     )
     table = ResultTable("Variance components (REML)", frame, (note,), formats)
-    sentences = wording.variation_sentences(analysis)
-    return Section("variation", "Where the variation comes from", (paragraph(" ".join(sentences)), TableBlock(table)))
+    text = paragraph(" ".join(wording.variation_sentences(analysis)))
+    apart = _residuals_table(analysis)
+    return Section("variation", "Where the variation comes from", (text, TableBlock(table), *apart))
+
+
+def _residuals_table(analysis: Analysis) -> list[Block]:
+    """Residual standard deviations by level, where the model has several."""
+    import pandas as pd
+
+    column = analysis.fit.dispersion
+    if column is None:
+        return []
+    variances = analysis.fit.residual_variances
+    rows = [(format_level(level), float(v), float(np.sqrt(v))) for level, v in variances.items()]
+    frame = pd.DataFrame(rows, columns=[column, "residual variance", "sd"])
+    formats: dict[str, Any] = dict.fromkeys(("residual variance", "sd"), _four)
+    note = "The residual of the table above is their mean over the rows."
+    return [TableBlock(ResultTable(f"Residual variance by {column}", frame, (note,), formats))]
 
 
 def _has_slopes(analysis: Analysis) -> bool:

@@ -38,7 +38,7 @@ def table() -> pd.DataFrame:
 
 def henderson(fit: lt.LmmFit, *, conditional: bool = False) -> np.ndarray:
     """Covariance of the errors of every effect: the mixed-model equations in u = Lambda v, singular or not."""
-    X, omega = fit.design.X, fit.cells.n * fit._row_weights
+    X, omega = fit.design.X, fit.cells.n * fit.row_precision()
     Z = [
         np.einsum("nk,nq->nqk", t.basis, np.eye(len(t.levels))[t.codes]).reshape(len(X), -1) for t in fit.design.random
     ]

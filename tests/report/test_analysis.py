@@ -136,6 +136,23 @@ def test_different_scales_are_a_reservation_in_the_headline(table: Make, as_runs
     assert wording.order_sentence(analysis) == ""
 
 
+def test_residual_variances_by_benchmark_are_told(table: Make, as_runs: Make) -> None:
+    frame = table()
+    frame.loc[frame["task"] == "task3", "loss"] += np.random.default_rng(1).normal(0.0, 30.0, 12)
+    analysis = analyze(as_runs(frame), dispersion="task")
+    assert analysis.fit.dispersion == "task"
+    assert "dispersion='task'" in analysis.call
+    total = sum(component.variance for component in analysis.components)
+    residual = next(c for c in analysis.components if c.kind == "residual")
+    assert residual.variance == pytest.approx(analysis.fit.mean_residual_variance)
+    assert residual.share == pytest.approx(residual.variance / total)
+    text = " ".join(analysis.to_text().split())
+    assert "a residual variance for each of the 8 levels of task (Pinheiro & Bates 2000)" in text
+    assert "Residual variance by task" in text
+    assert "Each level of task has a residual variance of its own" in text
+    assert "every row the same residual variance" not in text
+
+
 def test_effects_on_different_scales_are_drawn_in_units_of_their_scatter(table: Make, as_runs: Make) -> None:
     frame = table()
     wild = frame["task"] == "task0"
