@@ -216,7 +216,7 @@ def permutation_test(
     if statistic != MAX_T and not callable(statistic):
         raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
     fit = fit_for_comparison(runs, model)
-    exchange = find_relabelling(runs, unit, fit.design.parsed.columns, score=fit.design.parsed.response)
+    exchange = find_relabelling(runs, unit, list(fit.cells.frame.columns), score=fit.design.parsed.response)
     if callable(statistic):
         function, name = statistic, getattr(statistic, "__name__", "statistic")
     else:

@@ -258,7 +258,7 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
     ----------
     runs : Runs
     model : str, LmmFit or None
-        Formula, or a fit whose formula is used.
+        Formula, or a fit whose formula and `dispersion` are used.
     argument : str
         Name of the argument, for messages.
     """
@@ -270,7 +270,7 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
             f"{argument} is a fit with weights, which belong to rows and not to labels, so that exchanging labels "
             "does not answer the question. Fit without weights."
         )
-    fit = fit_lmm(formula, runs, reml=getattr(model, "reml", True))
+    fit = fit_lmm(formula, runs, reml=getattr(model, "reml", True), dispersion=getattr(model, "dispersion", None))
     if runs.algorithm not in fit.design.factors:
         raise ArgumentError(
             f"{argument} must compare the algorithms: '{runs.algorithm}' is not a factor in the fixed part of "

@@ -321,7 +321,7 @@ def audit(
         notes.append(f"Placebo: all runs are of {placebo!r}; their names are made up.")
     units, left_out = _units(runs, unit)
     fits = _fits(runs, model)
-    columns = list(dict.fromkeys(name for _, fit in fits for name in fit.design.parsed.columns))
+    columns = list(dict.fromkeys(name for _, fit in fits for name in fit.cells.frame.columns))
     rates: list[Rate] = []
     exchanged = {}
     generator = resolve_rng(rng)

@@ -196,3 +196,24 @@ def test_benchmarks_with_one_algorithm_each_cannot_exchange():
     table = table[(table["task"] % 2 == 0) == (table["tool"] == "A")]
     with pytest.raises(DataError, match="there are no two algorithms on any instance"):
         permutation_test(runs_of(table), NAIVE, n_permutations=3)
+
+
+def test_the_residual_variances_of_a_fit_are_kept():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(
+        [(a, b, s) for b in range(4) for a in "xy" for s in range(6)], columns=["algorithm", "benchmark", "seed"]
+    )
+    frame["loss"] = rng.normal(size=len(frame)) * (1 + 9 * (frame["benchmark"] == 0))
+    runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
+    fit = lt.fit_lmm("loss ~ algorithm", runs, dispersion="benchmark")
+    table = RelabelledFit.of(
+        fit_for_comparison(runs, fit), find_relabelling(runs, "run", list(fit.cells.frame.columns), score="loss")
+    )
+    again = table.refit(np.arange(len(table.exchange.label)))
+    assert again.dispersion == "benchmark"
+    assert again.llf == pytest.approx(fit.llf, abs=1e-6)
+    with_own, with_one = (
+        lt.permutation_test(runs, model, n_permutations=19, unit="run", rng=1).statistic
+        for model in (fit, "loss ~ algorithm")
+    )
+    assert with_own != pytest.approx(with_one)
