@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "data.readers": ["read_runs"],
         "data.runs": ["Runs"],
         "inference.best": ["versus_best"],
+        "inference.cluster_robust": ["cluster_robust"],
         "inference.contrasts": ["contrast", "pairs"],
         "inference.control": ["compare_to"],
         "inference.glrt": ["glrt"],

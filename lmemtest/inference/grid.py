@@ -15,6 +15,7 @@ import numpy as np
 
 from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction
+from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.inference.reference import (
     ReferenceGrid,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
+    from lmemtest.inference.cluster_robust import ClusterRobust
 
     FloatArray = NDArray[np.float64]
 
@@ -42,6 +44,7 @@ DDF_NAMES = {
     "kenward-roger": "Kenward-Roger",
     "residual": "residual",
     "asymptotic": "infinite",
+    "cluster-robust": "cluster-robust Satterthwaite",  # with vcov=, never as an argument
 }
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
@@ -61,11 +64,14 @@ class EstimateGrid:
     b : (p,) float
         Fixed effects, 0 for columns that were dropped as aliased.
     V : (p, p) float
-        Covariance of `b`, 0 in dropped rows and columns; adjusted by Kenward and Roger if asked for.
+        Covariance of `b`, 0 in dropped rows and columns; adjusted by Kenward and Roger, or robust to clusters, if
+        asked for.
     df_function : callable
         Maps an (r, p) matrix of linear functions to their r degrees of freedom.
     estimable_function : callable
         Maps an (r, p) matrix to r booleans: does the data identify this function?
+    variance_function : callable, optional
+        Maps an (r, p) matrix to r booleans: does `V` hold the variance of this function? By default of all.
     """
 
     L: FloatArray
@@ -74,6 +80,7 @@ class EstimateGrid:
     V: FloatArray
     df_function: Callable[[FloatArray], FloatArray]
     estimable_function: Callable[[FloatArray], NDArray[np.bool_]]
+    variance_function: Callable[[FloatArray], NDArray[np.bool_]] | None = None
 
     def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Estimate, standard error and degrees of freedom of the rows of L (default: of the grid).
@@ -97,6 +104,8 @@ class EstimateGrid:
             estimate[known] = used @ self.b
             se[known] = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", used, self.V, used, optimize=True)))
             df[known] = self.df_function(used)
+            if self.variance_function is not None:
+                se[known] = np.where(self.variance_function(used), se[known], np.nan)
         return estimate, se, df
 
 
@@ -116,7 +125,7 @@ class EmmeansResult(Tabular, EstimateGrid):
     n_obs : int
         Rows behind the fit.
     weights, ddf : str
-        How the reference grid was averaged; the rule for the degrees of freedom.
+        How the reference grid was averaged; the rule for the degrees of freedom ("cluster-robust" with `vcov`).
     level : float
         Confidence level of each interval (not adjusted for several means).
     response : str
@@ -197,6 +206,7 @@ def emmeans(
     weights: str = "equal",
     ddf: str = "satterthwaite",
     level: float = 0.95,
+    vcov: ClusterRobust | None = None,
 ) -> EmmeansResult:
     """Estimated marginal means of factors of the fixed part of a model.
 
@@ -220,6 +230,9 @@ def emmeans(
         standard errors, and refits a maximum-likelihood fit by REML, with a note.
     level : float in (0, 1), default 0.95
         Confidence level.
+    vcov : ClusterRobust, optional
+        From `cluster_robust` of the same fit: its covariance and degrees of freedom take the place of the model's, here
+        and in all that is made from the result. The means do not change.
 
     Returns
     -------
@@ -231,7 +244,8 @@ def emmeans(
     UnknownColumnError
         If `specs`, `by` or `at` name something that is not in the fixed part of the model.
     ArgumentError
-        If names overlap, a numeric column is used without values, a level or an option is unknown.
+        If names overlap, a numeric column is used without values, a level or an option is unknown, or `vcov` comes
+        from another fit or together with `ddf`.
 
     Notes
     -----
@@ -263,19 +277,23 @@ def emmeans(
     values = grid_values(fit, at or {})
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
     check_specs(fit, spec_names, by_names, at or {})
+    ddf = check_vcov(fit, vcov, ddf)
     fit, changes = fit_for_ddf(fit, ddf)
+    if vcov is not None:
+        changes = (f"Standard errors: {vcov.described()}.", *vcov.notes)
 
     grid = ReferenceGrid.build(fit, values, by_names + spec_names)
     L = grid.average(weights)
     frame = grid.target_frame()[[*spec_names, *by_names]]
-    b, V = _coefficients(fit, ddf)
+    b, V = _coefficients(fit, ddf, vcov)
     core = EstimateGrid(
         L=L,
         frame=frame,
         b=b,
         V=V,
-        df_function=lambda rows: np.asarray(fit.df(rows, ddf), dtype=float),
+        df_function=vcov.df if vcov is not None else lambda rows: np.asarray(fit.df(rows, ddf), dtype=float),
         estimable_function=lambda rows: np.asarray(fit.estimable(rows), dtype=bool),
+        variance_function=None if vcov is None else vcov.has_variance,
     )
     emmean, se, df = core.evaluate()
     half = t_quantile((1.0 - level) / 2.0, df) * se
@@ -288,6 +306,7 @@ def emmeans(
         V=V,
         df_function=core.df_function,
         estimable_function=core.estimable_function,
+        variance_function=core.variance_function,
         specs=spec_names,
         by=by_names,
         emmean=emmean,
@@ -322,10 +341,31 @@ def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
     return fit.refit(reml=True), (note,)
 
 
-def _coefficients(fit: Any, ddf: str) -> tuple[FloatArray, FloatArray]:
+def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
+    """The rule for the degrees of freedom, after a check that `vcov` belongs to the fit."""
+    if vcov is None:
+        return ddf
+    from lmemtest.inference.cluster_robust import ClusterRobust
+
+    if not isinstance(vcov, ClusterRobust):
+        raise ArgumentError(
+            f"vcov must be the result of cluster_robust(fit, cluster), got {type(vcov).__name__}. "
+            "Leave it out for the covariance of the model."
+        )
+    if vcov.fit is not fit:
+        raise ArgumentError(
+            f"vcov belongs to another fit ({vcov.fit.formula}) than the one given ({fit.formula}). Make it from this "
+            f"fit: cluster_robust(fit, {vcov.label!r})."
+        )
+    if ddf != "satterthwaite":
+        raise ArgumentError(f"vcov= brings its own degrees of freedom, so ddf={ddf!r} has no use. Leave ddf out.")
+    return "cluster-robust"
+
+
+def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[FloatArray, FloatArray]:
     """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
     names = list(fit.params.index)
-    known = fit.cov_params()
+    known = fit.cov_params() if vcov is None else vcov.cov_params()
     where = np.array([names.index(name) for name in known.index], dtype=np.intp)
     V = np.zeros((len(names), len(names)))
     values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else known.to_numpy(dtype=float)

@@ -13,7 +13,7 @@ from scipy import special
 from lmemtest._table import Tabular
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, fit_for_ddf
+from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
 from lmemtest.inference.reference import ReferenceGrid, check_specs, format_level, grid_values, name_tuple
 from lmemtest.inference.type_three import identified_part, term_columns, type_three
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
+    from lmemtest.inference.cluster_robust import ClusterRobust
 
     FloatArray = NDArray[np.float64]
     _Row = tuple[dict[Any, Any], str, FloatArray]  # levels of `by`, term, linear functions
@@ -42,11 +43,12 @@ class FTest:
     df_num : int
         Independent rows of L.
     df_den : float
-        Denominator degrees of freedom; NaN where Kenward and Roger's approximation does not exist.
+        Denominator degrees of freedom; NaN where Kenward and Roger's approximation does not exist, or the clusters
+        are too few.
     p_value : float
         Probability of an F at least as large under the hypothesis.
     f_scale : float
-        Kenward and Roger's scale factor; 1 for the other methods.
+        Kenward and Roger's scale factor, or that of the robust test (HTZ); 1 for the other methods.
     ddf : str
         Rule for the denominator degrees of freedom.
     """
@@ -73,7 +75,7 @@ class FTestsResult(Tabular):
     by : tuple of str
         Factors whose levels are tested apart.
     ddf : str
-        Rule for the denominator degrees of freedom.
+        Rule for the denominator degrees of freedom; "cluster-robust" with `vcov`.
     response : str
         The response as the model sees it.
     n_obs : int
@@ -104,7 +106,7 @@ class FTestsResult(Tabular):
         return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
 
 
-def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite") -> FTest:
+def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
     """Test that several linear functions of the fixed effects are all zero.
 
     Parameters
@@ -115,6 +117,8 @@ def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite") -> FTest:
         Over all columns of the design; rows that depend on others count once.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Denominator degrees of freedom.
+    vcov : ClusterRobust, optional
+        From `cluster_robust` of the same fit: the test is `ClusterRobust.f_test` then.
 
     Returns
     -------
@@ -148,8 +152,12 @@ def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite") -> FTest:
     """
     check_choice(ddf, "ddf", DDF_METHODS)
     L = np.atleast_2d(np.asarray(L, dtype=float))
+    if vcov is not None:
+        check_vcov(fit, vcov, ddf)
     if not np.all(fit.estimable(L)):
         raise ArgumentError("L must hold estimable functions only; fit.estimable(L) tells which rows are not.")
+    if vcov is not None:
+        return vcov.f_test(L)
     if ddf == "kenward-roger" and not fit.reml:
         raise ArgumentError("ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True).")
     contrasts, variances = _principal(L, fit.cov(L))
@@ -189,7 +197,7 @@ def combined_df(df: FloatArray) -> float:
     return 2.0 * (len(df) + excess) / excess
 
 
-def anova(fit: Any, *, ddf: str = "satterthwaite") -> FTestsResult:
+def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTestsResult:
     """Test every fixed term of a model: type III F-tests.
 
     Parameters
@@ -198,6 +206,8 @@ def anova(fit: Any, *, ddf: str = "satterthwaite") -> FTestsResult:
         A fitted model.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Denominator degrees of freedom. Kenward-Roger refits a maximum-likelihood fit by REML, with a note.
+    vcov : ClusterRobust, optional
+        From `cluster_robust` of the same fit, for tests that are robust to clusters (HTZ).
 
     Returns
     -------
@@ -227,9 +237,10 @@ def anova(fit: Any, *, ddf: str = "satterthwaite") -> FTestsResult:
     0  algorithm       2     6.0     48.0   0.0002
     """
     check_choice(ddf, "ddf", DDF_METHODS)
+    check_vcov(fit, vcov, ddf)
     fit, changes = fit_for_ddf(fit, ddf)
     rows: list[_Row] = [({}, term, L) for term, L in type_three(fit.design, fit.cells.frame).items()]
-    return _tests(fit, rows, "type III", (), ddf, changes)
+    return _tests(fit, rows, "type III", (), ddf, changes, vcov)
 
 
 def joint_tests(
@@ -237,6 +248,7 @@ def joint_tests(
     *,
     by: str | Sequence[str] | None = None,
     ddf: str = "satterthwaite",
+    vcov: ClusterRobust | None = None,
 ) -> FTestsResult:
     """Test every factor, and every interaction of factors, through marginal means.
 
@@ -248,6 +260,8 @@ def joint_tests(
         Factors whose levels are tested apart: "does the algorithm matter under each prior?"
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Denominator degrees of freedom. Kenward-Roger refits a maximum-likelihood fit by REML, with a note.
+    vcov : ClusterRobust, optional
+        From `cluster_robust` of the same fit, for tests that are robust to clusters (HTZ).
 
     Returns
     -------
@@ -286,6 +300,7 @@ def joint_tests(
     check_choice(ddf, "ddf", DDF_METHODS)
     by_names = name_tuple(by, "by")
     check_specs(fit, (), by_names, {})
+    check_vcov(fit, vcov, ddf)
     fit, changes = fit_for_ddf(fit, ddf)
     values = grid_values(fit, _around_means(fit))
     names = [name for name in values if name not in by_names and len(values[name]) > 1]
@@ -312,7 +327,7 @@ def joint_tests(
     notes = list(changes)
     if reduced:
         notes.append(f"Combinations without data leave fewer degrees of freedom for {'; '.join(reduced)}.")
-    return _tests(fit, rows, "marginal means", by_names, ddf, tuple(notes))
+    return _tests(fit, rows, "marginal means", by_names, ddf, tuple(notes), vcov)
 
 
 def _tests(
@@ -322,12 +337,16 @@ def _tests(
     by: tuple[str, ...],
     ddf: str,
     notes: tuple[str, ...],
+    vcov: ClusterRobust | None,
 ) -> FTestsResult:
     import pandas as pd
 
-    records, untested, undefined = [], [], []
+    records, untested, undefined, alone = [], [], [], []
     for key, term, L in rows:
-        test = f_test(fit, L, ddf=ddf) if len(L) else None
+        if vcov is not None and not vcov.has_variance(L).all():
+            alone.append(term)
+            continue
+        test = f_test(fit, L, ddf=ddf, vcov=vcov) if len(L) else None
         if test is None or not test.df_num:
             untested.append(term)
             continue
@@ -337,7 +356,17 @@ def _tests(
     more = []
     if untested:
         more.append(f"The data identify no hypothesis of its own for {', '.join(dict.fromkeys(untested))}.")
-    if undefined:
+    if alone:
+        more.append(
+            f"No robust test of {', '.join(dict.fromkeys(alone))}: a single cluster determines a part of it, or all "
+            "clusters agree on it."
+        )
+    if undefined and vcov is not None:
+        more.append(
+            f"{vcov.n_clusters} clusters are too few to test all of {', '.join(dict.fromkeys(undefined))} at once. "
+            "Compare single means instead."
+        )
+    elif undefined:
         more.append(
             f"Kenward and Roger's approximation does not exist for {', '.join(dict.fromkeys(undefined))}: the "
             "variances are estimated from too little. Use ddf='satterthwaite' or a bootstrap."
@@ -349,10 +378,10 @@ def _tests(
         table=table,
         hypotheses=hypotheses,
         by=by,
-        ddf=ddf,
+        ddf="cluster-robust" if vcov is not None else ddf,
         response=response,
         n_obs=int(fit.nobs),
-        notes=(*notes, *more),
+        notes=(*([] if vcov is None else [f"{vcov.described()}, HTZ tests."]), *notes, *more),
     )
 
 

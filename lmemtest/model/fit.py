@@ -29,6 +29,7 @@ from lmemtest.model.arrays import engine_terms, strata
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.inference.cluster_robust import ClusterRobust
     from lmemtest.inference.joint import FTestsResult
 
     Array = NDArray[np.float64]
@@ -297,17 +298,19 @@ class LmmFit:
             values = self.curvature.satterthwaite(L[:, self.problem.kept])
         return np.where(self.estimable(L), values, np.nan)
 
-    def anova(self, ddf: DdfMethod = "satterthwaite") -> FTestsResult:
+    def anova(self, ddf: DdfMethod = "satterthwaite", *, vcov: ClusterRobust | None = None) -> FTestsResult:
         """Type III F-tests of the fixed terms; see `lmemtest.inference.joint.anova`.
 
         Parameters
         ----------
         ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
             Denominator degrees of freedom.
+        vcov : ClusterRobust, optional
+            Covariance and degrees of freedom of `lmemtest.cluster_robust` instead.
         """
         from lmemtest.inference.joint import anova
 
-        return anova(self, ddf=ddf)
+        return anova(self, ddf=ddf, vcov=vcov)
 
     # -- random effects -----------------------------------------------------------------------------------------
 

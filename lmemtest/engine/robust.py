@@ -1,0 +1,189 @@
+"""Sandwich covariance of the fixed effects for independent clusters, and its degrees of freedom.
+
+For cluster ``c`` let ``V_c`` be the working covariance of its rows (that of the fit, relative to the residual
+variance), ``e_c`` their residuals, ``M = (sum_c X_c'V_c^-1 X_c)^-1 = R R'`` and, in the coordinates of ``R``,
+
+    K_c = R'X_c'V_c^-1 X_c R,    z_c = R'X_c'V_c^-1 e_c,    sum_c K_c = I,    sum_c z_c = 0.
+
+The estimator multiplies the residuals by ``A_c = (I - H_c)^-1/2``, the principal root, with the leverage
+``H_c = X_c M X_c'V_c^-1``. ``V_c^-1/2 A_c V_c^1/2`` is a function of a symmetric matrix whose part beyond the identity
+lies in the span of ``V_c^-1/2 X_c R``, so that
+
+    X_c'V_c^-1 A_c e_c = R'^-1 (I - K_c)^-1/2 z_c,    Cov = R (sum_c w_c w_c') R',    w_c = (I - K_c)^-1/2 z_c,
+
+which is ``(p, p)`` algebra whatever the size of a cluster. As ``A_c (V_c - X_c M X_c') A_c' = V_c``, ``Cov`` is
+unbiased if the working covariance is right (Bell & McCaffrey 2002; McCaffrey, Bell & Botts 2001).
+
+With ``F_c = (I - K_c)^-1/2`` and ``B_c = F_c K_c``, the working covariance of the scores is
+
+    E w_c w_d' = [c = d] F_c K_c F_c - B_c B_d,
+
+from which the mean and variance of ``Cov`` and its degrees of freedom follow (Pustejovsky & Tipton 2018,
+doi:10.1080/07350015.2016.1247004). ``F_c = I`` is the sandwich without adjustment.
+
+``A_c`` is a function of ``H_c`` alone: if the rows of a cluster are replaced by ``T`` times the rows, ``T`` invertible,
+``H_c`` becomes ``T H_c T^-1`` and ``A_c`` becomes ``T A_c T^-1``, so ``K_c`` and ``w_c`` do not change. Rows that share
+a cell have the same ``X`` and ``Z``. Let ``T`` take them to their mean and to contrasts: the contrasts have ``X = 0``
+and are uncorrelated with all else, so they drop out of ``K_c`` and ``z_c``, and cells are enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmemtest.engine.criterion import Criterion
+from lmemtest.engine.cross import Array, Index
+from lmemtest.engine.sweep import conditional_modes
+from lmemtest.engine.triangular import solve_lower
+
+# 1 - eigenvalue of K_c below which cluster c alone determines a direction of the fixed effects.
+_ALONE = 1e-9
+
+
+@dataclass(frozen=True)
+class Sandwich:
+    """Scores of the clusters and what their working distribution needs, in the coordinates of ``R``.
+
+    Attributes
+    ----------
+    w
+        ``(n_clusters, p)`` adjusted scores; their squares sum to the covariance.
+    B
+        ``(n_clusters, p, p)`` adjusted leverages ``F_c K_c``.
+    own
+        ``(n_clusters, p, p)`` ``F_c K_c F_c``.
+    alone
+        ``(p, p)`` sum over the clusters of the projections on directions that a single cluster determines.
+    """
+
+    w: Array
+    B: Array
+    own: Array
+    alone: Array
+
+    def share_alone(self, H: Array) -> Array:
+        """Share of the working variance of every row of ``H``, ``(rows, p)``, that one cluster alone determines."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.einsum("ri,ij,rj->r", H, self.alone, H) / np.einsum("ri,ri->r", H, H)
+
+    def df(self, H: Array) -> Array:
+        """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h`` for every row of ``H``, ``(rows, p)``."""
+        out = np.empty(len(H))
+        for i, h in enumerate(H):
+            v = self.B @ h
+            squares = np.einsum("cp,cp->c", v, v)
+            own = self.own @ h @ h - squares
+            S = v.T @ v
+            with np.errstate(invalid="ignore", divide="ignore"):
+                out[i] = own.sum() ** 2 / (own @ own + np.sum(S * S) - squares @ squares)
+        return out
+
+    def wishart_df(self, H: Array) -> float:
+        """``eta`` of the Wishart distribution nearest to the working distribution of ``H meat H'``.
+
+        ``eta = q (q + 1) / sum_st Var(D_st)`` with ``D`` the matrix scaled to mean identity (Pustejovsky & Tipton 2018,
+        section 3.2).
+
+        Parameters
+        ----------
+        H
+            ``(q, p)`` independent rows.
+        """
+        q = len(H)
+        V = H @ self.B  # V_c' of (q, p): B is symmetric
+        own = H @ self.own @ H.T - V @ V.transpose(0, 2, 1)
+        unit = np.linalg.inv(np.linalg.cholesky(own.sum(axis=0)))
+        V, own = unit @ V, unit @ own @ unit.T
+        # sum over pairs of clusters of tr(T)^2 + tr(T^2), T_cd = -V_c V_d'; then its diagonal is put right
+        flat = V.reshape(len(V), -1)
+        N = flat.T @ flat
+        by_index = N.reshape(q, -1, q, V.shape[2])
+        total = np.sum(N * N) + np.einsum("satb,tasb->", by_index, by_index, optimize=True)
+        gram = V @ V.transpose(0, 2, 1)
+        total += float(_traces(own) - _traces(gram))
+        return float(q * (q + 1) / total)
+
+
+def _traces(T: Array) -> float:
+    """``sum_c tr(T_c)^2 + tr(T_c^2)`` for symmetric ``T_c``."""
+    return float(np.sum(np.trace(T, axis1=1, axis2=2) ** 2) + np.sum(T * T))
+
+
+def whitening_root(at: Criterion) -> Array:
+    """``R`` with ``R R' = F_XX^-1``, on the internal scale."""
+    return solve_lower(at.RX, np.eye(at.system.p)).T
+
+
+def cluster_products(
+    at: Criterion, X: Array, y: Array, omega: Array, *, cells: Index, cluster: Index, n_clusters: int
+) -> tuple[Array, Array]:
+    """``K_c`` and ``z_c`` of every cluster, ``(n_clusters, p, p)`` and ``(n_clusters, p)``.
+
+    Parameters
+    ----------
+    at
+        Criterion of the fit. Every random effect belongs to one cluster.
+    X, y
+        ``(m, p)`` columns and ``(m,)`` means on the internal scale, for cells that are at least as fine as the fit's.
+    omega
+        ``(m,)`` rows of these cells times their precision.
+    cells
+        ``(m,)`` the fit's cell that each of them belongs to.
+    cluster
+        ``(m,)`` cluster of each, from 0 to ``n_clusters - 1``.
+    """
+    R = whitening_root(at)
+    white = X @ R
+    # V^-1 D = Omega (D - Z U), U the conditional modes that D has as data
+    solved = np.empty((len(y), at.system.p + 1))
+    for j, v in enumerate([*np.vstack([R, np.zeros(len(R))]).T, np.append(-at.b, 1.0)]):
+        solved[:, j] = -_random_part(at, v, cells)
+    solved[:, :-1] += white
+    solved[:, -1] += y - X @ at.b
+    solved *= omega[:, None]
+    order = np.argsort(cluster, kind="stable")
+    ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
+    products = np.empty((n_clusters, at.system.p, at.system.p + 1))
+    for c, rows in enumerate(np.split(order, ends[:-1])):
+        products[c] = white[rows].T @ solved[rows]
+    K = products[:, :, :-1]
+    return 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1]
+
+
+def _random_part(at: Criterion, v: Array, cells: Index) -> Array:
+    """``Z Sigma Z'V^-1 [X y] v`` at the fit's ``cells``."""
+    out = np.zeros(len(cells))
+    for block, u in zip(at.system.blocks, conditional_modes(at.system, at.sweep, v), strict=True):
+        out += np.einsum("nk,nk->n", block.basis, u[block.codes])[cells]
+    return out
+
+
+def sandwich(K: Array, z: Array, *, adjusted: bool) -> Sandwich:
+    """The estimator from the products of the clusters.
+
+    Parameters
+    ----------
+    K, z
+        From `cluster_products`.
+    adjusted
+        ``F_c = (I - K_c)^-1/2``, a pseudo-inverse where cluster ``c`` alone determines a direction; otherwise the
+        identity.
+    """
+    values, vectors = np.linalg.eigh(K)
+    values = np.clip(values, 0.0, 1.0)
+    is_alone = 1.0 - values < _ALONE
+    scale = np.ones_like(values)
+    if adjusted:
+        scale = np.where(is_alone, 0.0, 1.0 / np.sqrt(np.where(is_alone, 1.0, 1.0 - values)))
+
+    def function(f: Array) -> Array:
+        return (vectors * f[:, None, :]) @ vectors.transpose(0, 2, 1)
+
+    return Sandwich(
+        w=np.einsum("cpq,cq->cp", function(scale), z),
+        B=function(scale * values),
+        own=function(scale**2 * values),
+        alone=function(is_alone.astype(float)).sum(axis=0),
+    )

@@ -1,0 +1,447 @@
+"""Covariance of the fixed effects that trusts the clusters to be independent, and nothing else of the model.
+
+The model's standard errors are right if its variances are: the same in every benchmark, with the right random effects.
+Where they are not, the estimates still stand, and the scatter of the clusters' contributions shows how precise they
+are (Liang & Zeger 1986). With few clusters the plain sandwich is too small and its t-tests too liberal; CR2 corrects
+the bias under the fitted model, and each estimate gets degrees of freedom of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import as_frame, check_choice, check_columns, listed
+from lmemtest.data.cells import Cells, compress, group_codes
+from lmemtest.engine.robust import Sandwich, cluster_products, sandwich, whitening_root
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.inference.cell_map import CellMap
+from lmemtest.inference.reference import check_fit, name_tuple
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.inference.joint import FTest
+
+    FloatArray = NDArray[np.float64]
+
+KINDS = ("CR0", "CR1", "CR2")
+# Degrees of freedom below which the t approximation is poor (Tipton 2015, Pustejovsky & Tipton 2018).
+FEW_DF = 4.0
+# From here on the correction rarely matters; below it the df are what a reader must look at.
+FEW_CLUSTERS = 10
+# Share of the working variance of an estimate that one cluster alone determines, above rounding.
+_ALONE = 1e-6
+# Robust variance over the working one, below which the clusters agree up to rounding.
+_NO_SCATTER = 1e-20
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterRobust(Tabular):
+    """Cluster-robust covariance of the fixed effects of a fit.
+
+    Attributes
+    ----------
+    fit : LmmFit
+        The fit; its estimates do not change.
+    cluster : tuple of str
+        Columns whose combinations are the clusters.
+    kind : {"CR0", "CR1", "CR2"}
+        Correction for few clusters.
+    n_clusters : int
+        Clusters in the data.
+    notes : tuple of str
+        What a reader must know.
+    engine : Sandwich
+        Scores of the clusters.
+    root : (rank, rank) float
+        Takes the engine's coordinates to the kept fixed effects, on the user's scale.
+    """
+
+    fit: Any
+    cluster: tuple[str, ...]
+    kind: str
+    n_clusters: int
+    notes: tuple[str, ...]
+    engine: Sandwich
+    root: FloatArray
+
+    @property
+    def label(self) -> str:
+        """The clusters in words, for instance "benchmark:prior"."""
+        return ":".join(self.cluster)
+
+    @property
+    def bse(self) -> pd.Series:
+        """Robust standard errors by name; NaN for dropped columns and where `has_variance` is False."""
+        import pandas as pd
+
+        rows = np.eye(len(self.fit.params))
+        return pd.Series(np.sqrt(self.cov(rows).diagonal()), index=list(self.fit.design.x_names), name="se")
+
+    def cov_params(self) -> pd.DataFrame:
+        """Robust covariance of the identified fixed effects, by name."""
+        import pandas as pd
+
+        names = [self.fit.design.x_names[j] for j in self.fit.problem.kept]
+        t = self._scores(self.root)
+        return pd.DataFrame(t.T @ t, index=names, columns=names)
+
+    def cov(self, L: FloatArray) -> FloatArray:
+        """Robust covariance of ``L b``.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+            Over all columns of the design.
+
+        Returns
+        -------
+        (rows, rows) float
+            NaN rows and columns where `has_variance` is False.
+        """
+        L = np.atleast_2d(np.asarray(L, dtype=float))
+        t = self._scores(self._inward(L))
+        out = t.T @ t
+        bad = ~self.has_variance(L)
+        out[bad, :] = np.nan
+        out[:, bad] = np.nan
+        return out
+
+    def df(self, L: FloatArray) -> FloatArray:
+        """Satterthwaite's degrees of freedom of the robust variance of ``L b``.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+            Over all columns of the design.
+
+        Returns
+        -------
+        (rows,) float
+            NaN where `cov` is.
+        """
+        L = np.atleast_2d(np.asarray(L, dtype=float))
+        return np.where(self.has_variance(L), self.engine.df(self._inward(L)), np.nan)
+
+    def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
+        """Rows of L whose variance the scatter of the clusters shows.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+            Over all columns of the design.
+
+        Returns
+        -------
+        (rows,) bool
+            False where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it,
+            and where all clusters give the same value.
+        """
+        L = np.atleast_2d(np.asarray(L, dtype=float))
+        return np.asarray(self.fit.estimable(L)) & ~self._is_alone(L) & ~self._is_constant(L)
+
+    def f_test(self, L: FloatArray) -> FTest:
+        """Test that several linear functions of the fixed effects are all zero.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+            Over all columns of the design; rows that depend on others count once.
+
+        Returns
+        -------
+        FTest
+            `df_den` and `p_value` are NaN where there are too few clusters for so many functions at once.
+
+        Raises
+        ------
+        ArgumentError
+            If a row is not estimable, one cluster alone determines a part of it, or all clusters give the same value.
+
+        Notes
+        -----
+        Hotelling's T-squared approximation (HTZ): with the Wald statistic Q and eta from `Sandwich.wishart_df`,
+        (eta - q + 1) / (eta q) Q is compared with F(q, eta - q + 1). For one row it is the t-test of `df`.
+
+        References
+        ----------
+        Pustejovsky & Tipton (2018), doi:10.1080/07350015.2016.1247004
+        """
+        from scipy import special
+
+        from lmemtest.inference.joint import FTest
+
+        L = np.atleast_2d(np.asarray(L, dtype=float))
+        moving = L[np.any(L != 0.0, axis=1)]
+        if not np.all(self.has_variance(moving)):
+            raise ArgumentError(
+                f"L must hold functions whose robust variance the clusters of {self.label} show; "
+                "has_variance(L) tells which rows have none."
+            )
+        H = _independent_rows(self._inward(moving))
+        q, nan = len(H), float("nan")
+        if not q:
+            return FTest(f_ratio=nan, df_num=0, df_den=nan, p_value=nan, f_scale=nan, ddf="cluster-robust")
+        eta = self.engine.wishart_df(H)
+        df_den = eta - q + 1.0
+        t = self._scores(H)
+        # the scatter of the clusters must span all q dimensions
+        spans = len(t) >= q and np.linalg.svd(t, compute_uv=False)[-1] ** 2 > _NO_SCATTER * self._unit
+        if not (spans and df_den > 0):
+            return FTest(f_ratio=nan, df_num=q, df_den=nan, p_value=nan, f_scale=nan, ddf="cluster-robust")
+        d = H @ np.linalg.solve(self.root, self.fit.params.to_numpy()[self.fit.problem.kept])
+        wald = float(d @ np.linalg.solve(t.T @ t, d))
+        scale = df_den / eta
+        f = scale * wald / q
+        p = float(special.fdtrc(q, df_den, f))
+        return FTest(f_ratio=f, df_num=q, df_den=df_den, p_value=p, f_scale=scale, ddf="cluster-robust")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``."""
+        import pandas as pd
+        from scipy.special import stdtr
+
+        estimate, se = self.fit.params.to_numpy(), self.bse.to_numpy()
+        df = self.df(np.eye(len(estimate)))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = estimate / se
+        return pd.DataFrame(
+            {
+                "term": list(self.fit.design.x_names),
+                "estimate": estimate,
+                "se": se,
+                "df": df,
+                "t_ratio": t,
+                "p_value": 2.0 * stdtr(df, -np.abs(t)),
+            }
+        )
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        facts = f"{self.fit.formula}; {self.described()}; n = {self.fit.nobs:,} rows."
+        title = f"Fixed effects, standard errors robust to clusters ({self.label})"
+        return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
+
+    def described(self) -> str:
+        """What was done, in one line."""
+        return (
+            f"{self.kind} covariance from {self.n_clusters} clusters ({self.label}), Satterthwaite degrees of freedom"
+        )
+
+    def _scores(self, H: FloatArray) -> FloatArray:
+        """What each cluster adds to the functions `H`, ``(n_clusters, rows)``; products sum to their covariance."""
+        factor = self.n_clusters / (self.n_clusters - 1.0) if self.kind == "CR1" else 1.0
+        return np.asarray(np.sqrt(factor) * self.fit.problem.y_scale * (self.engine.w @ H.T))
+
+    @property
+    def _unit(self) -> float:
+        """Working variance of a function of length one in the engine's coordinates."""
+        return float(self.fit.scale)
+
+    def _is_alone(self, L: FloatArray) -> NDArray[np.bool_]:
+        """Rows of L with a part that one cluster alone determines; identically zero rows, too."""
+        return np.asarray(~(self.engine.share_alone(self._inward(L)) < _ALONE))
+
+    def _is_constant(self, L: FloatArray) -> NDArray[np.bool_]:
+        """Rows of L that have the same value in all clusters, up to rounding."""
+        H = self._inward(L)
+        return np.asarray(np.sum(self._scores(H) ** 2, axis=0) <= _NO_SCATTER * self._unit * np.sum(H**2, axis=1))
+
+    def _inward(self, L: FloatArray) -> FloatArray:
+        """Rows of L in the engine's coordinates, ``(rows, rank)``."""
+        return np.asarray(L[:, self.fit.problem.kept] @ self.root)
+
+
+def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2") -> ClusterRobust:
+    """Cluster-robust covariance of the fixed effects, with Satterthwaite degrees of freedom.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model, with or without random effects, `weights` and `dispersion`. Its covariance is the working
+        model: it weighs the data and corrects for few clusters, but the standard errors do not rest on it.
+    cluster : str or sequence of str
+        Column whose levels are independent of each other, as a rule the benchmark; of several columns, every
+        combination is a cluster. Every random effect of the fit must belong to one cluster.
+    kind : {"CR2", "CR1", "CR0"}
+        "CR2" is unbiased if the fitted model is right, with the correction of Bell and McCaffrey. "CR0" is the plain
+        sandwich, "CR1" is CR0 times clusters / (clusters - 1); both are too small with few clusters.
+
+    Returns
+    -------
+    ClusterRobust
+        ``to_frame()`` has term, estimate, se, df, t_ratio, p_value. ``emmeans(fit, ..., vcov=result)`` uses it for
+        marginal means and all that is made from them.
+
+    Raises
+    ------
+    UnknownColumnError
+        If `cluster` is not a column of the data.
+    DesignError
+        If there are fewer than two clusters, or a random effect reaches over several clusters.
+
+    Notes
+    -----
+    With V_c the fitted covariance of cluster c, M = (sum X_c'V_c^-1 X_c)^-1 and H_c = X_c M X_c'V_c^-1,
+    Cov = M (sum_c X_c'V_c^-1 A_c e_c e_c'A_c'V_c^-1 X_c) M, where A_c = (I - H_c)^-1/2 for CR2 and I otherwise. Only
+    (p, p) matrices per cluster are needed, so the number of rows does not matter.
+
+    R's clubSandwich takes A_c = D_c'(D_c (I - H_c) V_c D_c')^-1/2 D_c with D_c'D_c = V_c for CR2. Both make the
+    estimator unbiased under the working model and agree where V_c is a multiple of the identity (least squares); for
+    ten mixed models compared, the standard errors differ by 0.6 % at most. The root used here does not change when the
+    rows of a cluster are replaced by any invertible linear combinations of them (clubSandwich's: by rotations).
+
+    References
+    ----------
+    Bell & McCaffrey (2002), Survey Methodology 28, 169-181; Pustejovsky & Tipton (2018),
+    doi:10.1080/07350015.2016.1247004; Liang & Zeger (1986), doi:10.1093/biomet/73.1.13
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> from lmemtest.inference.cluster_robust import cluster_robust
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1., 2, 5, 3, 3, 7, 3, 4, 8, 6, 5, 9]})
+    >>> fit = lt.fit_lmm("score ~ algorithm + (1|task)", runs)
+    >>> cluster_robust(fit, "task").to_frame().round(3)[["term", "estimate", "se", "df"]]
+                 term  estimate     se   df
+    0       Intercept      3.25  1.031  3.0
+    1  algorithm[T.B]      0.25  0.479  3.0
+    2  algorithm[T.C]      4.00  0.408  3.0
+    """
+    check_fit(fit, "fit")
+    check_choice(kind, "kind", KINDS)
+    names = name_tuple(cluster, "cluster")
+    if not names:
+        raise ArgumentError("cluster must name at least one column, for instance cluster='benchmark'.")
+    cells, to_fit = _cells_with(fit, names)
+    codes, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
+    _check_clusters(fit, codes, keys.size, to_fit, names)
+    problem, at = fit.problem, fit.optim.criterion
+    X = np.linalg.solve(problem.RX.T, fit.design.X[:, problem.kept].T).T
+    y = (cells.mean - (fit.design.X[:, problem.kept] @ problem.offset)[to_fit]) / problem.y_scale
+    with one_blas_thread():
+        K, z = cluster_products(
+            at,
+            X[to_fit],
+            y,
+            cells.n * fit.row_precision()[to_fit],
+            cells=to_fit,
+            cluster=codes,
+            n_clusters=keys.size,
+        )
+        engine = sandwich(K, z, adjusted=kind == "CR2")
+    root = np.linalg.solve(problem.RX, whitening_root(at))
+    result = ClusterRobust(fit=fit, cluster=names, kind=kind, n_clusters=keys.size, notes=(), engine=engine, root=root)
+    return replace(result, notes=_notes(result))
+
+
+# ---------------------------------------------------------------------- clusters
+
+
+def _cells_with(fit: Any, names: tuple[str, ...]) -> tuple[Cells, NDArray[np.intp]]:
+    """Cells of the fit, split by `names` where these are not among their columns, and the fit's cell of each."""
+    cells = fit.cells
+    if all(name in cells.frame.columns for name in names):
+        return cells, np.arange(len(cells.n))
+    check_columns(names, as_frame(fit.data).collect_schema().names(), argument="cluster")
+    parsed = fit.design.parsed
+    fine = compress(
+        fit.data,
+        by=list(dict.fromkeys([*cells.frame.columns, *names])),
+        score=parsed.response,
+        transform=parsed.response_transform,
+        weights=fit.weights,
+    )
+    found = CellMap.of(fine, cells)
+    again = found.aggregate(fine)
+    tolerance = 1e-8 * max(float(np.abs(cells.mean).max()), np.finfo(float).tiny)
+    if not np.allclose(again.mean, cells.mean, rtol=0.0, atol=tolerance):
+        raise DataError(
+            "the fit was made from other scores than its table holds (a refit to simulated cells), so its rows cannot "
+            f"be sorted into clusters by {', '.join(names)}. Fit the table itself, or name columns of the formula."
+        )
+    return fine, found.codes
+
+
+def _check_clusters(
+    fit: Any, codes: NDArray[np.intp], n_clusters: int, to_fit: NDArray[np.intp], names: tuple[str, ...]
+) -> None:
+    label = ":".join(names)
+    if n_clusters < 2:
+        raise DesignError(
+            f"cluster={label!r} has one level, and the scatter of a single cluster shows no variance. Choose a column "
+            "with at least two levels, better ten or more."
+        )
+    for term in fit.design.random:
+        level = term.codes[to_fit]
+        home = np.zeros(len(term.levels), dtype=np.intp)
+        home[level] = codes
+        outside = np.flatnonzero(home[level] != codes)
+        if len(outside):
+            raise DesignError(
+                f"clusters must be independent of each other, but the random effect {term.label} ties clusters of "
+                f"{label!r} together: its level {term.levels[level[outside[0]]]!r} occurs in several. Choose a coarser "
+                f"cluster= that contains every level of {term.group!r}, or fit {_nested_advice(term.group, names)}."
+            )
+
+
+def _nested_advice(group: str, names: tuple[str, ...]) -> str:
+    nested = ":".join(dict.fromkeys([*names, *group.split(":")]))
+    return f"the effect within clusters, {nested}, if its levels are not the same thing in different clusters"
+
+
+def _independent_rows(H: FloatArray) -> FloatArray:
+    """Orthonormal rows with the span of H, whose rows are not zero."""
+    _, values, directions = np.linalg.svd(H / np.linalg.norm(H, axis=1)[:, None], full_matrices=False)
+    return np.asarray(directions[values > 1e-8 * values.max(initial=0.0)])
+
+
+# ---------------------------------------------------------------------- notes
+
+
+def _notes(result: ClusterRobust) -> tuple[str, ...]:
+    notes = []
+    n, label = result.n_clusters, result.label
+    if n < FEW_CLUSTERS:
+        notes.append(
+            f"Only {n} clusters ({label}): the standard errors are themselves uncertain, which the degrees of freedom "
+            "show. Differences that are not very large will not be found."
+        )
+    rows = np.eye(len(result.fit.params))
+    known = np.asarray(result.fit.estimable(rows))
+    alone = known & result._is_alone(rows)
+    constant = known & ~alone & result._is_constant(rows)
+
+    def named(which: NDArray[np.bool_]) -> str:
+        return listed([name for name, chosen in zip(result.fit.design.x_names, which, strict=True) if chosen], 5)
+
+    if alone.any():
+        notes.append(
+            f"A single cluster determines {named(alone)} (a part of it, at least), so the scatter between clusters "
+            "does not show the precision: no standard error. Effects of the clusters belong in the random part."
+        )
+    if constant.any():
+        notes.append(
+            f"All clusters agree on {named(constant)} to rounding, so there is no standard error and no test. Are some "
+            "rows copies of others?"
+        )
+    df = result.df(rows)
+    few = np.nan_to_num(df, nan=np.inf) < FEW_DF
+    if few.any():
+        notes.append(
+            f"Fewer than {FEW_DF:g} degrees of freedom for {named(few)}: p-values near the level are not reliable."
+        )
+    if result.kind != "CR2":
+        notes.append(f"{result.kind} standard errors are too small with few clusters; CR2 corrects that.")
+    return tuple(notes)

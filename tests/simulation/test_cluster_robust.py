@@ -1,0 +1,79 @@
+"""Size of robust tests: few clusters, variances that differ, and a model that takes them to be equal."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+import lmemtest as lt
+from lmemtest.inference.cluster_robust import cluster_robust
+
+pytestmark = pytest.mark.slow
+
+FORMULA = "score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm)"
+
+
+@cache
+def layout(benchmarks: int) -> pd.DataFrame:
+    """Three algorithms; benchmarks with 3 to 14 runs of each, more where the scores vary more, an eighth missing."""
+    rng = np.random.default_rng(benchmarks)
+    rows = [
+        (b, a, s)
+        for b in range(benchmarks)
+        for a in range(3)
+        for s in range(3 + 11 * b // max(benchmarks - 1, 1))
+        if s < 2 or rng.random() > 0.125
+    ]
+    table = pd.DataFrame(rows, columns=["benchmark", "algorithm", "seed"])
+    return table.assign(label=table["algorithm"].map("abc".__getitem__))
+
+
+def draw(rng: np.random.Generator, benchmarks: int) -> pd.DataFrame:
+    """No algorithm is better on average.
+
+    Noise grows tenfold from the first benchmark to the last, and the third algorithm depends on the benchmark five
+    times as much as the others.
+    """
+    table = layout(benchmarks)
+    b, a = table["benchmark"].to_numpy(), table["algorithm"].to_numpy()
+    scale = np.geomspace(0.3, 3.0, benchmarks)
+    advantage = np.array([0.3, 0.3, 1.5]) * rng.normal(size=(benchmarks, 3))
+    noise = scale[b] * (advantage[b, a] + rng.normal(size=len(table)))
+    return pd.DataFrame({"benchmark": b, "algorithm": table["label"], "score": rng.normal(size=benchmarks)[b] + noise})
+
+
+@cache
+def rejections(benchmarks: int, n: int = 1000) -> dict[str, int]:
+    """Null hypotheses rejected at 5 %: the third algorithm against the first, and all three at once ("joint")."""
+    rng = np.random.default_rng(benchmarks)
+    count = dict.fromkeys(("model", "CR0", "CR2", "joint"), 0)
+    for _ in range(n):
+        fit = lt.fit_lmm(FORMULA, draw(rng, benchmarks), restarts=0)
+        robust = cluster_robust(fit, "benchmark")
+        # the plain sandwich as it is mostly used: with a normal distribution
+        plain = cluster_robust(fit, "benchmark", kind="CR0").bse.iloc[2]
+        count["model"] += int(fit.to_frame().loc[2, "p_value"] < 0.05)
+        count["CR0"] += int(abs(fit.params.iloc[2]) > 1.959964 * plain)
+        count["CR2"] += int(robust.to_frame().loc[2, "p_value"] < 0.05)
+        count["joint"] += int(robust.f_test(np.eye(3)[1:]).p_value < 0.05)
+    return count
+
+
+@pytest.mark.parametrize("benchmarks", [6, 12, 24])
+def test_cr2_keeps_its_level_where_variances_differ(benchmarks):
+    count = rejections(benchmarks)
+    for name in ("CR2", "joint"):
+        assert binomtest(count[name], 1000, 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_cr2_is_not_merely_cautious():
+    assert binomtest(rejections(24)["CR2"], 1000, 0.03, alternative="less").pvalue > 0.001
+
+
+def test_the_plain_sandwich_and_the_model_do_not_keep_it():
+    assert binomtest(rejections(6)["CR0"], 1000, 0.05, alternative="greater").pvalue < 1e-6
+    assert binomtest(rejections(12)["model"], 1000, 0.05, alternative="greater").pvalue < 1e-6
