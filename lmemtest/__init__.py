@@ -20,6 +20,8 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.joint": ["joint_tests"],
         "inference.margins": ["equivalence", "noninferiority"],
         "inference.permutation": ["permutation_test"],
+        "inference.planned_components": ["VarianceComponents", "components_of"],
+        "inference.power": ["power"],
         "inference.random_effects": ["random_effects"],
         "inference.resampling": ["bootstrap"],
         "inference.separation": ["separation"],

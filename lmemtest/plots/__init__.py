@@ -23,6 +23,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "effects": ["benchmark_effects_plot"],
         "marginal_means": ["emmeans_plot"],
         "pairwise": ["pairs_matrix_plot", "pairs_plot"],
+        "power_plot": ["power_plot"],
     },
 )
 
@@ -35,3 +36,4 @@ if TYPE_CHECKING:
     from lmemtest.plots.marginal_means import emmeans_plot as emmeans_plot
     from lmemtest.plots.pairwise import pairs_matrix_plot as pairs_matrix_plot
     from lmemtest.plots.pairwise import pairs_plot as pairs_plot
+    from lmemtest.plots.power_plot import power_plot as power_plot

@@ -1,0 +1,350 @@
+"""How much scores vary, and at which level: what a study must be planned with.
+
+A score of one run in a study of algorithms on benchmarks with seeds is
+
+    mean of the algorithm + benchmark + benchmark:algorithm + benchmark:seed + residual,
+
+with independent normal effects. The difference of two algorithms is estimated by averages over the benchmarks, in which
+``benchmark`` and ``benchmark:seed`` cancel, because both algorithms meet them alike. What is left per benchmark is
+
+    2 v,   v = interaction_sd^2 + residual_sd^2 / n_seeds,
+
+so more seeds shrink the second part only, and more benchmarks both.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from lmemtest._table import Tabular
+from lmemtest._validate import as_frame, check_columns, check_positive_int, listed, suggest
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.reference import check_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest._table import ResultTable
+
+_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "pilot", "notes")
+
+_MEANING = {
+    "interaction_sd": "benchmark:algorithm, how much an algorithm's advantage differs between benchmarks",
+    "residual_sd": "what remains between runs",
+    "seed_sd": "benchmark:seed, luck that runs with the same seed on a benchmark share; cancels from differences",
+    "benchmark_sd": "benchmark, difficulty; cancels from differences",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pilot:
+    """The study from which variances were estimated.
+
+    Attributes
+    ----------
+    n_algorithms, n_benchmarks : int
+    n_seeds : float
+        Runs of an algorithm on a benchmark; the harmonic mean where their number differs.
+    """
+
+    n_algorithms: int
+    n_benchmarks: int
+    n_seeds: float
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True)
+class VarianceComponents(Tabular):
+    """Standard deviations of the parts of a score, on the score's scale.
+
+    Attributes
+    ----------
+    interaction_sd : float >= 0
+        Of ``benchmark:algorithm``: how much an algorithm's advantage differs between benchmarks. What limits most
+        studies.
+    residual_sd : float > 0
+        Between runs of one algorithm on one benchmark, beyond what equal seeds share.
+    seed_sd : float >= 0
+        Of ``benchmark:seed``: what runs with the same seed on one benchmark share. It cancels from comparisons.
+    benchmark_sd : float >= 0 or None
+        Of ``benchmark``: difficulty. It cancels as well; None stands for ten times all else together, where an
+        analysis never takes it for zero.
+    pilot : Pilot or None
+        Size of the study that the numbers come from; with it the plan's own uncertainty is reported.
+    notes : tuple of str
+        What was left out.
+
+    Examples
+    --------
+    >>> round(VarianceComponents(interaction_sd=0.02, residual_sd=0.03).of_difference(n_seeds=9), 6)
+    0.001
+    """
+
+    interaction_sd: float
+    residual_sd: float
+    seed_sd: float = 0.0
+    benchmark_sd: float | None = None
+    pilot: Pilot | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("interaction_sd", "seed_sd", "residual_sd", "benchmark_sd"):
+            value = getattr(self, name)
+            if value is None and name == "benchmark_sd":
+                continue
+            number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(float(value))
+            if not number or float(value) < 0:
+                raise ArgumentError(
+                    f"{name} must be a finite number of at least 0, got {value!r}: a standard deviation on the score's "
+                    "scale, the square root of a variance."
+                )
+        if self.residual_sd == 0:
+            raise ArgumentError(
+                "residual_sd must be above 0, got 0: runs that never differ need no seeds. Plan with n_seeds=1 and put "
+                "all variation between algorithms on a benchmark into residual_sd."
+            )
+
+    @property
+    def difficulty_sd(self) -> float:
+        """`benchmark_sd`, or what stands for it."""
+        if self.benchmark_sd is not None:
+            return float(self.benchmark_sd)
+        return 10.0 * math.sqrt(self.interaction_sd**2 + self.seed_sd**2 + self.residual_sd**2)
+
+    def of_mean(self, n_seeds: float) -> float:
+        """``v`` of the module's formula."""
+        return self.interaction_sd**2 + self.residual_sd**2 / n_seeds
+
+    def of_difference(self, n_seeds: float) -> float:
+        """Variance of the difference of two algorithms on one benchmark, by means over `n_seeds` seeds.
+
+        Returns
+        -------
+        float
+            ``2 (interaction_sd^2 + residual_sd^2 / n_seeds)``; ``n_seeds=inf`` gives what no number of seeds removes.
+        """
+        return 2.0 * self.of_mean(n_seeds)
+
+    def limits(self, n_seeds: float, level: float = 0.95) -> tuple[float, float]:
+        """Interval of `of_mean` as far as the pilot determines it; NaN without a pilot.
+
+        Notes
+        -----
+        With the pilot's mean squares of ``benchmark:algorithm``, ``A`` on ``a`` df, and of the residual, ``E`` on
+        ``e`` df, and ``m`` seeds, ``v = A / m + E (1 / n_seeds - 1 / m)``, whose chi-squared approximation has
+        ``2 v^2 / var(v)`` degrees of freedom (Satterthwaite 1946, doi:10.2307/3002019); exact for ``n_seeds = m``.
+        """
+        df = self._df(n_seeds)
+        if math.isnan(df):
+            return math.nan, math.nan
+        v, tail = self.of_mean(n_seeds), 0.5 * (1.0 - level)
+        upper, lower = 2.0 * special.gammainccinv(0.5 * df, tail), 2.0 * special.gammaincinv(0.5 * df, tail)
+        return float(df * v / upper), float(df * v / lower)
+
+    def _df(self, n_seeds: float) -> float:
+        if self.pilot is None:
+            return math.nan
+        p, m = self.pilot, self.pilot.n_seeds
+        if min(p.n_algorithms, p.n_benchmarks) < 2:
+            return math.nan
+        free = (p.n_algorithms - 1) * (p.n_benchmarks - 1)
+        v = self.of_mean(n_seeds)
+        variance = 2.0 * self.of_mean(m) ** 2 / free
+        if m > 1:
+            rest = p.n_benchmarks * (m - 1) * (p.n_algorithms - 1)
+            variance += 2.0 * (self.residual_sd**2 * (1.0 / n_seeds - 1.0 / m)) ** 2 / rest
+        return 2.0 * v**2 / variance
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per part: ``name``, ``sd`` (NaN if not given), ``meaning``."""
+        import pandas as pd
+
+        sd = [getattr(self, name) for name in _MEANING]
+        return pd.DataFrame(
+            {
+                "name": list(_MEANING),
+                "sd": [math.nan if value is None else float(value) for value in sd],
+                "meaning": list(_MEANING.values()),
+            }
+        )
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        return ResultTable(title="Variance components", frame=self.to_frame(), notes=(*self._origin(), *self.notes))
+
+    def _origin(self) -> tuple[str, ...]:
+        if self.pilot is None:
+            return ()
+        p = self.pilot
+        return (
+            f"Estimated from {p.n_algorithms} algorithms on {p.n_benchmarks} benchmarks, {p.n_seeds:.4g} runs each.",
+        )
+
+
+def components_of(
+    fit: Any, *, algorithm: str | None = None, benchmark: str | None = None, seed: str | None = None
+) -> VarianceComponents:
+    """Variance components of a fitted model, for planning a study like it.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A model with ``(1 | benchmark:algorithm)`` on one row per run, such as ``fit_lmm(recommend(runs).formula,
+        runs)`` of runs at one budget and one level of each metafeature.
+    algorithm, benchmark, seed : str, optional
+        Columns with these roles; those of the `Runs` behind the fit by default.
+
+    Returns
+    -------
+    VarianceComponents
+        ``(1 | benchmark)``, ``(1 | benchmark:algorithm)``, ``(1 | benchmark:seed)`` and the residual are carried over.
+        ``(1 | seed)`` is not, with a note: it cancels from comparisons.
+
+    Raises
+    ------
+    ArgumentError
+        If the model has a term that the planned study cannot have, or lacks the one that it cannot do without.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.inference.planned_components import components_of
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> components_of(lt.fit_lmm(lt.recommend(runs).formula, runs)).to_frame()[["name", "sd"]].round(4)
+                 name      sd
+    0  interaction_sd  0.0026
+    1     residual_sd  0.0068
+    2         seed_sd  0.0027
+    3    benchmark_sd  0.2088
+    """
+    check_fit(fit, "fit")
+    roles = _roles(fit, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed})
+    _refuse_weights(fit)
+    sds, notes = _matched(fit, roles)
+    if "interaction_sd" not in sds:
+        raise ArgumentError(
+            f"the model '{fit.formula}' has no term (1 | {roles['benchmark']}:{roles['algorithm']}), so it does not "
+            "say how much an algorithm's advantage differs between benchmarks. Fit recommend(runs).formula to runs "
+            "with several seeds, or plan with VarianceComponents(interaction_sd=..., residual_sd=...)."
+        )
+    pilot = _pilot(fit, roles)
+    if "seed_sd" not in sds and roles["seed"] is not None:
+        notes.append(f"The model has no term (1 | {roles['benchmark']}:{roles['seed']}); its share is in the residual.")
+    return VarianceComponents(**sds, residual_sd=math.sqrt(fit.scale), pilot=pilot, notes=tuple(notes))
+
+
+def as_components(plan: Any) -> VarianceComponents:
+    """The components that the first argument of `power` means: components, a dict of them, or a fit."""
+    if isinstance(plan, VarianceComponents):
+        return plan
+    if isinstance(plan, Mapping):
+        unknown = [name for name in plan if name not in _NAMES]
+        if unknown:
+            raise ArgumentError(
+                f"components has no entry {unknown[0]!r}. Entries: {listed(_NAMES[:4])}.{suggest(unknown[0], _NAMES)}"
+            )
+        missing = [name for name in ("interaction_sd", "residual_sd") if name not in plan]
+        if missing:
+            raise ArgumentError(
+                f"components lacks {missing[0]!r}: {_MEANING[missing[0]]}, as a standard deviation in the score's unit."
+            )
+        return VarianceComponents(**plan)
+    if not (hasattr(plan, "design") and hasattr(plan, "llf")):
+        raise ArgumentError(
+            f"components must be a fitted model, VarianceComponents or a dict, got {type(plan).__name__}. Write "
+            "VarianceComponents(interaction_sd=..., residual_sd=...)."
+        )
+    return components_of(plan)
+
+
+# ---------------------------------------------------------------------- from a fit
+
+
+def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
+    from lmemtest.data.runs import Runs
+
+    runs = fit.data if isinstance(fit.data, Runs) else None
+    roles = {role: name or getattr(runs, role, None) for role, name in given.items()}
+    for role in ("algorithm", "benchmark"):
+        if roles[role] is None:
+            where = "the runs name none" if runs is not None else "the model was fitted to a plain table"
+            raise ArgumentError(
+                f"which column is the {role}? {where[0].upper()}{where[1:]}. Use components_of(fit, algorithm=..., "
+                "benchmark=..., seed=...)."
+            )
+    if fit.data is not None:
+        columns = as_frame(fit.data).collect_schema().names()
+        for role, name in roles.items():
+            if name is not None:
+                check_columns(name, columns, argument=role)
+    return roles
+
+
+def _refuse_weights(fit: Any) -> None:
+    for argument in ("weights", "dispersion"):
+        column = getattr(fit, argument)
+        if column is not None:
+            raise ArgumentError(
+                f"the model has {argument}='{column}', and a study is planned with one residual variance. Fit it "
+                f"without {argument}, or plan with VarianceComponents(...) of a typical benchmark."
+            )
+
+
+def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], list[str]]:
+    """Standard deviation per component, and what cancels."""
+    algorithm, benchmark, seed = (roles[name] for name in ("algorithm", "benchmark", "seed"))
+    targets = {
+        frozenset({benchmark}): "benchmark_sd",
+        frozenset({benchmark, algorithm}): "interaction_sd",
+        frozenset({benchmark, seed}): "seed_sd",
+    }
+    sds: dict[str, float] = {}
+    notes = []
+    for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
+        groups = frozenset(bar.groups)
+        if tuple(term.names) == ("Intercept",) and groups == {seed}:
+            notes.append(f"{term.label} is left out: runs with the same seed share it, so it cancels from comparisons.")
+            continue
+        target = targets.get(groups) if tuple(term.names) == ("Intercept",) else None
+        if target is None or target in sds:
+            raise ArgumentError(
+                f"the term {term.label} has no place in the planned study, which knows (1 | {benchmark}), "
+                f"(1 | {benchmark}:{algorithm}) and (1 | {benchmark}:{seed or 'seed'}). {_instead(groups, roles)}"
+            )
+        sds[target] = math.sqrt(float(covariance[0, 0]))
+    return sds, notes
+
+
+def _instead(groups: frozenset[str | None], roles: dict[str, str | None]) -> str:
+    extra = sorted(str(name) for name in groups - set(roles.values()))
+    if extra:
+        return f"Fit the runs of one value of {' and '.join(extra)}: runs.filter({extra[0]}=...)."
+    if groups == {roles["benchmark"], roles["algorithm"], roles["seed"]}:
+        return "Fit one row per run: runs.filter(budget=...)."
+    return f"Fit (1 | {roles['benchmark']}:{roles['algorithm']}) in its place, or plan with VarianceComponents(...)."
+
+
+def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
+    cell = [str(roles["benchmark"]), str(roles["algorithm"])]
+    table = as_frame(fit.data).lazy()
+    run = [name for name in (*cell, roles["seed"]) if name is not None]
+    rows, distinct = fit.nobs, len(table.select(run).unique().collect())
+    if roles["seed"] is not None and distinct < rows:
+        raise ArgumentError(
+            f"the model was fitted to {rows:,} rows of {distinct:,} runs, and a study is planned with one score per "
+            "run. Fit the runs at one budget and one level of each metafeature: runs.filter(budget=...)."
+        )
+    counts = table.select(cell).collect().to_pandas().value_counts()
+    return Pilot(
+        n_algorithms=check_positive_int(counts.index.get_level_values(1).nunique(), "n_algorithms"),
+        n_benchmarks=check_positive_int(counts.index.get_level_values(0).nunique(), "n_benchmarks"),
+        n_seeds=float(len(counts) / np.sum(1.0 / counts.to_numpy())),
+    )
