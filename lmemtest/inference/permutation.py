@@ -55,7 +55,7 @@ class PermutationResult(Tabular):
         The statistic of every relabelled table; NaN where the model could not be fitted.
     failed, unconverged : int
         Draws without a statistic, and draws in which the search did not complete its certificate (kept).
-    unit : {"benchmark", "run"}
+    unit : {"benchmark", "instance", "run"}
         What was exchanged.
     exchangeable : str
         The same in words.
@@ -164,9 +164,9 @@ def permutation_test(
     statistic : "max_t" or callable
         The largest ``|t|`` over all pairs of algorithms, or a function of the fit whose large values speak against
         the null.
-    unit : {"benchmark", "run"}
-        What is exchanged. "benchmark": the names of the algorithms on a whole instance (a benchmark, with its
-        metafeatures). "run": the names of single runs, among those with the same seed on the same instance; where
+    unit : {"benchmark", "instance", "run"}
+        What is exchanged. "benchmark": the names of the algorithms on a whole benchmark. "instance": on a benchmark at
+        one combination of metafeatures. "run": the names of single runs, among those with the same seed on the same instance; where
         algorithms have seeds of their own, among all runs on the instance.
     n_permutations : int
         Relabelled tables, drawn at random.
@@ -192,7 +192,8 @@ def permutation_test(
     -----
     The p-value holds whatever the distribution of the scores; the model only chooses what the statistic is sensitive
     to. The unit chooses the hypothesis. By "benchmark": over benchmarks like these no algorithm is better
-    (advantages on single benchmarks are allowed, as often in one direction as in the other). By "run": on these
+    (advantages on single benchmarks are allowed, as often in one direction as in the other). By "instance": the same
+    of instances, which takes those of one benchmark as independent of each other. By "run": on these
     benchmarks the algorithms do not differ at all; a rejection may come from one benchmark and says nothing about
     others.
 
@@ -256,6 +257,8 @@ def exchanged_in_words(runs: Runs, exchange: Relabelling) -> str:
     instance = " x ".join(runs.instance)
     n = f"{exchange.n_strata:,}"
     if exchange.unit == "benchmark":
+        return f"the names of the algorithms, all their runs together, within each of {n} benchmarks"
+    if exchange.unit == "instance":
         return f"the names of the algorithms, all their runs together, within each of {n} instances ({instance})"
     on = f" on the same instance ({instance})" if instance else ""
     if exchange.paired:
@@ -268,6 +271,8 @@ def hypothesis_in_words(unit: str) -> str:
     return {
         "benchmark": "over benchmarks like these no algorithm is better; on a single benchmark one may be, as likely "
         "as the other",
+        "instance": "over instances like these no algorithm is better; on a single one it may be, whatever it is on "
+        "the other instances of the same benchmark",
         "run": "on these benchmarks the algorithms do not differ; benchmarks that were not run are not the subject",
     }[unit]
 

@@ -1,6 +1,6 @@
 """New names for the algorithms of a table: which labels may change places, and the table after they did.
 
-An *item* is what carries one label: all runs of an algorithm on an instance, or one run. Items of one *stratum* may
+An *item* is what carries one label: all runs of an algorithm on a benchmark or on an instance, or one run. Items of one *stratum* may
 exchange their labels. Where the items of every stratum have the same cells, exchanging labels is exchanging scores,
 and the design of a model stays what it was.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Index = NDArray[np.intp]
 
-UNITS = ("benchmark", "run")
+UNITS = ("benchmark", "instance", "run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,7 +36,7 @@ class Relabelling:
 
     Attributes
     ----------
-    unit : {"benchmark", "run"}
+    unit : {"benchmark", "instance", "run"}
         What keeps its scores together.
     paired : bool
         Whether runs exchange labels with runs of the same seed only (for unit "run").
@@ -119,8 +119,9 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     ----------
     runs : Runs
         The table.
-    unit : {"benchmark", "run"}
-        "benchmark": all runs of two algorithms on an instance change their names together. "run": single runs change
+    unit : {"benchmark", "instance", "run"}
+        "benchmark": all runs of two algorithms on a benchmark change their names together. "instance": those at one
+        combination of metafeatures. "run": single runs change
         names, with runs of the same seed where algorithms share seeds, else with any run on the instance.
     columns : sequence of str
         Columns that the models use.
@@ -140,7 +141,12 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     """
     check_choice(unit, "unit", UNITS)
     _check_roles(runs, unit)
-    stratum_names = [*runs.instance, *([runs.seed] if unit == "run" and runs.seed else [])]
+    columns_of = {
+        "benchmark": (runs.benchmark,),
+        "instance": runs.instance,
+        "run": (*runs.instance, runs.seed),
+    }
+    stratum_names = [name for name in columns_of[unit] if name is not None]
     item_names = [*stratum_names, runs.algorithm]
     by = tuple(dict.fromkeys([*item_names, *columns]))
     cells = compress(runs, by=by, score=score)
@@ -148,7 +154,7 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
 
     label, n_labels = _codes(frame, [runs.algorithm])
     stratum, n_strata = _codes(frame, stratum_names)
-    paired = unit == "benchmark" or len(np.unique(stratum * n_labels + label)) > n_strata
+    paired = unit != "run" or len(np.unique(stratum * n_labels + label)) > n_strata
     if not paired:  # every algorithm has seeds of its own
         stratum, n_strata = _codes(frame, list(runs.instance))
     own, n_own = _codes(frame, item_names)
@@ -175,10 +181,11 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         order=order,
     )
     if not found.n_strata:
-        where = "on any instance" if unit == "benchmark" or not paired else "for any seed on any instance"
+        noun = "benchmark" if unit == "benchmark" else "instance"
+        where = f"on any {noun}" if unit != "run" or not paired else f"for any seed on any {noun}"
         raise DataError(
             f"unit='{unit}': there are no two algorithms {where}, so no labels can be exchanged. Each algorithm needs "
-            "runs on the instances of the others."
+            f"runs on the {noun}s of the others."
         )
     return found
 
@@ -202,7 +209,12 @@ def _starts_if_alike(item: Index, stratum: Index, rest: Index, n: NDArray[np.flo
 
 
 def _check_roles(runs: Runs, unit: str) -> None:
-    if unit == "benchmark" and not runs.instance:
+    if unit == "instance" and not runs.metafeatures:
+        raise ArgumentError(
+            "unit='instance' exchanges labels per benchmark and metafeatures, and the table has no metafeatures. Name "
+            "them in Runs(metafeatures=), or use unit='benchmark'."
+        )
+    if unit == "benchmark" and runs.benchmark is None:
         raise ArgumentError(
             "unit='benchmark' exchanges labels per benchmark, and the table has no benchmark column. Name it in "
             "Runs(benchmark=), or use unit='run'."

@@ -52,7 +52,7 @@ class Rate:
     model : {"naive", "yours", "recommended"}
         Which model.
     formula : str
-    unit : {"benchmark", "run"}
+    unit : {"benchmark", "instance", "run"}
         What was exchanged.
     n : int
         Relabelled tables.
@@ -156,6 +156,7 @@ class CalibrationAudit(Tabular):
         who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[r.model]
         how = {
             "benchmark": "the algorithms' names are swapped at random on each benchmark, so that none is better",
+            "instance": "the algorithms' names are swapped at random on each instance, so that none is better",
             "run": "the algorithms' names are swapped at random between single runs, so that there is no difference",
         }[r.unit]
         low, high = r.interval
@@ -265,9 +266,10 @@ def audit(
         independent observation. The recommended model (see `recommend`) is always beside it.
     n : int
         Relabelled tables per unit; 1,000 give a rate of 5 % an interval of 3.7 to 6.5 %.
-    unit : {"benchmark", "run"} or a sequence of them
-        What is exchanged: the algorithms' names on whole instances, or on single runs of the same seed (on any runs
-        of the instance where algorithms have seeds of their own).
+    unit : {"benchmark", "instance", "run"} or a sequence of them
+        What is exchanged: the algorithms' names on whole benchmarks, on instances (a benchmark at one combination of
+        metafeatures), or on single runs of the same seed (on any runs of the instance where algorithms have seeds of
+        their own). By default all that the table has columns for.
     alpha : float in (0, 1)
         Nominal level: a table is rejected if some pair has a Tukey-adjusted p-value below it (Satterthwaite degrees
         of freedom).
@@ -295,7 +297,7 @@ def audit(
     Notes
     -----
     The table is the user's own, so scales, outliers and heterogeneity are as they are. An exchange by "benchmark"
-    keeps the differences that algorithms have on single benchmarks and makes their direction random; one by "run"
+    or "instance" keeps the differences that algorithms have on single benchmarks and makes their direction random; one by "run"
     removes them. A model can keep its level in one and fail in the other.
 
     References
@@ -396,15 +398,16 @@ def _units(runs: Runs, unit: str | Sequence[str]) -> tuple[list[str], list[str]]
     asked = [check_choice(one, "unit", UNITS) for one in dict.fromkeys(unit)]
     if not asked:
         raise ArgumentError(f"unit must name at least one of {', '.join(UNITS)}, got none.")
-    has = {"benchmark": bool(runs.instance), "run": runs.seed is not None}
+    role = {"benchmark": "benchmark", "instance": "metafeature", "run": "seed"}
+    has = {"benchmark": runs.benchmark, "instance": runs.metafeatures, "run": runs.seed}
     known = [one for one in asked if has[one]]
     if not known:
         raise ArgumentError(
             "audit exchanges the algorithms' names by benchmark or by run, and the table has neither a benchmark nor "
             "a seed column. Name them in Runs(benchmark=, seed=)."
         )
-    role = {"benchmark": "benchmark", "run": "seed"}
-    return known, [f"No exchange by {one}: the table has no {role[one]} column." for one in asked if not has[one]]
+    missing = [one for one in asked if not has[one] and one != "instance"]  # without metafeatures it is the benchmark
+    return known, [f"No exchange by {one}: the table has no {role[one]} column." for one in missing]
 
 
 def _placebo(runs: Runs, algorithm: Any) -> Runs:

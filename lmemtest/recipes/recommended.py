@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
+# Beyond this the covariances of the effects at the levels of a metafeature (10 for four) eat the benchmarks.
+_MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
 # More budgets than this are a continuum: one effect each would eat the data.
 _MANY_BUDGETS = 50
 
@@ -76,14 +78,16 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A random intercept that the design might identify."""
+    """Random effects that the design might identify: an intercept, or one effect per level of a metafeature."""
 
     columns: tuple[str, ...]
     meaning: str
+    effects: str = "1"
+    width: int = 1  # effects per group
 
     @property
     def text(self) -> str:
-        return f"(1 | {':'.join(map(quote_name, self.columns))})"
+        return f"({self.effects} | {':'.join(map(quote_name, self.columns))})"
 
 
 def recommend(runs: Runs) -> Recommendation:
@@ -100,14 +104,22 @@ def recommend(runs: Runs) -> Recommendation:
 
     Notes
     -----
-    With everything present: ``score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|instance) +
-    (1|instance:algorithm) + (1|instance:seed) + (1|instance:algorithm:seed)``. An instance is a benchmark at one
-    combination of metafeatures; its terms need metafeatures, and the last term (the run) scores at several budgets.
-    A term is left out where its groups are single rows or the same groups as another term's.
+    With everything present: ``score ~ algorithm * metafeature + (0 + metafeature | benchmark) + (0 + metafeature |
+    benchmark:algorithm) + (1 | instance:seed) + (1 | instance:algorithm:seed)``. An instance is a benchmark at one
+    level of the metafeature; the last term (the run) needs scores at several budgets. Without a metafeature:
+    ``score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed) +
+    (1|benchmark:algorithm:seed)``. A term is left out where its groups are single rows or the same groups as another
+    term's.
+
+    The levels of a metafeature are conditions that all benchmarks go through, so they have means of their own, and
+    the advantages at its levels may depend on each other in any way: helped by a good prior where a bad one hurts,
+    for instance. Where that is too much to ask of the data (several metafeatures, more than four levels, single runs,
+    fewer than six benchmarks) the instances of a benchmark are taken to differ to the same degree:
+    ``(1|benchmark) + (1|benchmark:algorithm) + (1|instance) + (1|instance:algorithm)``, which is on the safe side.
 
     Instances alone are not the sample: an algorithm's advantage on a benchmark is largely shared by its instances. In
     simulations with 10 benchmarks x 2 instances and advantages that belong to the benchmark, a model without
-    ``(1|benchmark:algorithm)`` rejects in 20 % of the cases at a nominal 5 %, this one in 5 %.
+    ``benchmark:algorithm`` rejects in 20 % of the cases at a nominal 5 %, this one in 5 %.
 
     Examples
     --------
@@ -138,7 +150,10 @@ def _candidates(runs: Runs) -> list[_Candidate]:
     """Random intercepts from coarse to fine; each is nested in none that follows."""
     instance = _instance(runs)
     out = []
-    if _generalises(runs):
+    condition = _condition(runs)
+    if condition is not None:
+        out += _of_conditions(runs, instance[0], condition)
+    elif _generalises(runs):
         out += _of_sample(runs, instance[:1], "benchmark")
         if len(instance) > 1:
             out += _of_sample(runs, instance, f"instance ({' x '.join(instance)})")
@@ -153,6 +168,37 @@ def _candidates(runs: Runs) -> list[_Candidate]:
                 )
             )
     return out
+
+
+def _condition(runs: Runs) -> str | None:
+    """The one metafeature whose levels are conditions that benchmarks go through, if its effects can be told apart."""
+    instance = _instance(runs)
+    if not _generalises(runs) or len(instance) != 2:
+        return None
+    benchmark, metafeature = instance
+    levels, benchmarks = len(runs.levels(metafeature)), len(runs.levels(benchmark))
+    cells = _count(runs, (benchmark, metafeature, runs.algorithm))
+    crossed = 2 * _count(runs, instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
+    identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
+    return metafeature if crossed and identified else None
+
+
+def _of_conditions(runs: Runs, benchmark: str, metafeature: str) -> list[_Candidate]:
+    """Difficulty and advantages of benchmarks at each level of a metafeature, dependent in any way."""
+    effects, width = f"0 + {_as_factor(runs, metafeature)}", len(runs.levels(metafeature))
+    return [
+        _Candidate(
+            (benchmark,), f"each benchmark has its own level of difficulty at each {metafeature}", effects, width
+        ),
+        _Candidate(
+            (benchmark, runs.algorithm),
+            f"an algorithm does better on some benchmarks than on others, which may depend on {metafeature}, for all "
+            "algorithms to the same degree; so a comparison is as sure as the number of benchmarks allows, not the "
+            "number of rows",
+            effects,
+            width,
+        ),
+    ]
 
 
 def _of_sample(runs: Runs, columns: tuple[str, ...], noun: str) -> list[_Candidate]:
@@ -196,7 +242,7 @@ def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candida
         )
         if levels < 2:
             left_out.append(f"{candidate.text}: there is only one such group.")
-        elif levels >= runs.n_rows:
+        elif levels * candidate.width >= runs.n_rows:
             left_out.append(
                 f"{candidate.text}: each of its groups is a single row, so it cannot be told apart from the residual, "
                 "which takes its place."
@@ -212,14 +258,15 @@ def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candida
 def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
     algorithm = _as_factor(runs, runs.algorithm)
     terms = [ModelTerm(text=algorithm, meaning="the mean of each algorithm, which is what is compared")]
-    if not _generalises(runs):
+    conditions = runs.metafeatures if not _generalises(runs) else (_condition(runs),)
+    if any(conditions):
         terms += [
             ModelTerm(
                 text=f"{_as_factor(runs, name)} + {algorithm}:{_as_factor(runs, name)}",
                 meaning=f"each level of {name} has its own means; algorithms are compared by their average over levels",
             )
-            for name in runs.metafeatures
-            if len(runs.levels(name)) > 1
+            for name in conditions
+            if name is not None and len(runs.levels(name)) > 1
         ]
     budget, notes = _budget(runs)
     return [*terms, *budget], notes

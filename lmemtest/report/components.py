@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -184,9 +185,15 @@ def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, right: Any) ->
 
     bar, S = fit.design.parsed.bars[index], fit.covariances[index]
     columns = {name: fit.cells.frame[name].iloc[0] for name in bar.groups if name in fit.cells.frame}
-    pair = pd.DataFrame({**columns, runs.algorithm: [left, right]})
-    try:
-        basis, _ = fit.design.random_rows(index, pair)
+    conditions = [[(name, level) for level in runs.levels(name)] for name in runs.metafeatures if name not in columns]
+    try:  # algorithms are compared by their average over the conditions
+        basis = np.mean(
+            [
+                fit.design.random_rows(index, pd.DataFrame({**columns, **dict(at), runs.algorithm: [left, right]}))[0]
+                for at in itertools.product(*conditions)
+            ],
+            axis=0,
+        )
     except UnknownColumnError:  # a slope on something that is not known of a benchmark
         return None
     if runs.algorithm in bar.groups:

@@ -157,7 +157,7 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
 
     Notes
     -----
-    A term has a counterpart in a random intercept with the same groups, in slopes of the algorithm over its other
+    A term has a counterpart in random effects with the same groups that hold an intercept, in slopes of the algorithm over its other
     columns, or in a fixed effect of its columns. Terms without the algorithm may be left out: that costs
     sensitivity, not validity.
 
@@ -177,11 +177,17 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
 def _has_counterpart(fit: LmmFit, runs: Runs, wanted: Bar) -> bool:
     others = tuple(name for name in wanted.groups if name != runs.algorithm)
     for index, (term, bar) in enumerate(zip(fit.design.random, fit.design.parsed.bars, strict=True)):
-        if "Intercept" in term.names and _same_groups(runs, bar.groups, wanted.groups):
+        if _has_intercept(term.basis) and _same_groups(runs, bar.groups, wanted.groups):
             return True
         if _same_groups(runs, bar.groups, others) and _mean_variance(fit, runs, index) is not None:
             return True
     return any(set(wanted.groups) <= columns for columns in _fixed_factors(fit))
+
+
+def _has_intercept(basis: np.ndarray) -> bool:
+    """Whether the effects of a group can move all its rows alike: an intercept, or one effect per level."""
+    ones = np.ones(len(basis))
+    return bool(np.allclose(basis @ np.linalg.lstsq(basis, ones, rcond=None)[0], ones))
 
 
 def _fixed_factors(fit: LmmFit) -> list[set[str]]:

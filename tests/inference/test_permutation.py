@@ -117,7 +117,7 @@ def test_the_result_says_what_is_exchanged_and_what_that_tests():
     runs = runs_of(make_table())
     benchmark = permutation_test(runs, NAIVE, n_permutations=9, rng=1)
     assert benchmark.exchangeable == (
-        "the names of the algorithms, all their runs together, within each of 8 instances (task)"
+        "the names of the algorithms, all their runs together, within each of 8 benchmarks"
     )
     assert benchmark.hypothesis.startswith("over benchmarks like these no algorithm is better")
     run = permutation_test(runs, NAIVE, unit="run", n_permutations=9, rng=1)
@@ -171,7 +171,7 @@ def test_gaps_are_reported():
 @pytest.mark.parametrize(
     ("roles", "options", "error", "message"),
     [
-        ({}, {"unit": "seed"}, ArgumentError, "unit must be 'benchmark' or 'run', got 'seed'."),
+        ({}, {"unit": "seed"}, ArgumentError, "unit must be 'benchmark' or 'instance' or 'run', got 'seed'."),
         ({"benchmark": None}, {}, ArgumentError, r"the table has no benchmark column. Name it in Runs\(benchmark=\)"),
         ({"seed": None}, {"unit": "run"}, ArgumentError, r"no column that tells them apart. Name it in Runs\(seed=\)"),
         ({}, {"statistic": "t"}, ArgumentError, "statistic must be 'max_t' or a function of a fit, got 't'."),
@@ -194,7 +194,7 @@ def test_bad_input_is_named(roles, options, error, message):
 def test_benchmarks_with_one_algorithm_each_cannot_exchange():
     table = make_table()
     table = table[(table["task"] % 2 == 0) == (table["tool"] == "A")]
-    with pytest.raises(DataError, match="there are no two algorithms on any instance"):
+    with pytest.raises(DataError, match="there are no two algorithms on any benchmark"):
         permutation_test(runs_of(table), NAIVE, n_permutations=3)
 
 

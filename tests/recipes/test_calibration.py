@@ -127,8 +127,8 @@ def test_failures_are_not_in_the_rate():
     ("roles", "options", "message"),
     [
         ({}, {"n": 0}, "n must be a whole number of at least 1, got 0."),
-        ({}, {"unit": "seed"}, "unit must be 'benchmark' or 'run', got 'seed'."),
-        ({}, {"unit": ()}, "unit must name at least one of benchmark, run, got none."),
+        ({}, {"unit": "seed"}, "unit must be 'benchmark' or 'instance' or 'run', got 'seed'."),
+        ({}, {"unit": ()}, "unit must name at least one of benchmark, instance, run, got none."),
         ({}, {"alpha": 5}, "alpha must be a number between 0 and 1"),
         ({}, {"placebo": "Z"}, "placebo='Z' is not an algorithm of the table. Algorithms: 'A', 'B', 'C'."),
         ({"seed": None}, {"placebo": "A"}, r"placebo= splits whole runs, and the table has no seed column."),

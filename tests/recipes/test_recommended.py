@@ -49,6 +49,41 @@ def test_metafeatures_make_instances_within_benchmarks():
     assert any("Benchmarks count as the sample" in note for note in got.notes)
 
 
+def test_a_metafeature_is_a_condition_that_benchmarks_go_through():
+    got = recommend(runs_of(table(benchmarks=8, budgets=1, priors=2), metafeatures=["prior"]))
+    assert got.formula == (
+        "loss ~ algorithm + C(prior) + algorithm:C(prior) + (0 + C(prior) | task) + (0 + C(prior) | task:algorithm) "
+        "+ (1 | task:prior:seed)"
+    )
+    assert "at each prior" in got.terms[2].meaning
+    fit = lt.fit_lmm(got.formula, table(benchmarks=8, budgets=1, priors=2))
+    assert [term.group for term in fit.design.random] == ["task", "task:algorithm", "task:prior:seed"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "roles"),
+    [
+        (table(benchmarks=5, budgets=1, priors=2), {"metafeatures": ["prior"]}),  # few benchmarks
+        (table(benchmarks=8, budgets=1, priors=5), {"metafeatures": ["prior"]}),  # many levels
+        (table(benchmarks=8, seeds=1, budgets=1, priors=2), {"metafeatures": ["prior"], "seed": None}),  # single runs
+        (
+            table(benchmarks=8, seeds=2, budgets=1, priors=2).assign(size=lambda t: t["seed"]),
+            {"metafeatures": ["prior", "size"]},
+        ),
+    ],
+)
+def test_where_that_is_too_much_instances_differ_to_the_same_degree(frame, roles):
+    formula = recommend(runs_of(frame, **roles)).formula
+    assert "(1 | task)" in formula
+    assert "(0 +" not in formula
+
+
+def test_a_metafeature_of_the_benchmarks_themselves_is_no_condition():
+    frame = table(benchmarks=8, budgets=1).assign(kind=lambda t: t["task"] % 2)
+    got = recommend(runs_of(frame, metafeatures=["kind"]))
+    assert got.formula.startswith("loss ~ algorithm + (1 | task) + (1 | task:algorithm)")
+
+
 def test_a_term_of_single_rows_is_left_to_the_residual():
     got = recommend(runs_of(table(seeds=1, budgets=1), seed=None))
     assert got.formula == "loss ~ algorithm + (1 | task)"
