@@ -13,6 +13,8 @@ optimize       quasi-Newton search with a certificate
 covariance     covariance of the fixed effects, conditional modes
 ddf            Satterthwaite degrees of freedom
 kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-products
+profile        the criterion with one parameter held, and its minimiser
+profile_path   follows that parameter to the ends of an interval
 prediction     error of predictions of fixed and random effects together
 robust         sandwich covariance for independent clusters
 simulate       draws of cells from a fitted model

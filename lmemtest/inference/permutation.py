@@ -166,8 +166,8 @@ def permutation_test(
         the null.
     unit : {"benchmark", "instance", "run"}
         What is exchanged. "benchmark": the names of the algorithms on a whole benchmark. "instance": on a benchmark at
-        one combination of metafeatures. "run": the names of single runs, among those with the same seed on the same instance; where
-        algorithms have seeds of their own, among all runs on the instance.
+        one combination of metafeatures. "run": the names of single runs, among those with the same seed on the same
+        instance; where algorithms have seeds of their own, among all runs on the instance.
     n_permutations : int
         Relabelled tables, drawn at random.
     rng : int, numpy.random.Generator or None

@@ -1,8 +1,8 @@
 """New names for the algorithms of a table: which labels may change places, and the table after they did.
 
-An *item* is what carries one label: all runs of an algorithm on a benchmark or on an instance, or one run. Items of one *stratum* may
-exchange their labels. Where the items of every stratum have the same cells, exchanging labels is exchanging scores,
-and the design of a model stays what it was.
+An *item* is what carries one label: all runs of an algorithm on a benchmark or on an instance, or one run. Items of
+one *stratum* may exchange their labels. Where the items of every stratum have the same cells, exchanging labels is
+exchanging scores, and the design of a model stays what it was.
 """
 
 from __future__ import annotations

@@ -297,8 +297,8 @@ def audit(
     Notes
     -----
     The table is the user's own, so scales, outliers and heterogeneity are as they are. An exchange by "benchmark"
-    or "instance" keeps the differences that algorithms have on single benchmarks and makes their direction random; one by "run"
-    removes them. A model can keep its level in one and fail in the other.
+    or "instance" keeps the differences that algorithms have on single benchmarks and makes their direction random;
+    one by "run" removes them. A model can keep its level in one and fail in the other.
 
     References
     ----------

@@ -157,9 +157,9 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
 
     Notes
     -----
-    A term has a counterpart in random effects with the same groups that hold an intercept, in slopes of the algorithm over its other
-    columns, or in a fixed effect of its columns. Terms without the algorithm may be left out: that costs
-    sensitivity, not validity.
+    A term has a counterpart in random effects with the same groups that hold an intercept, in slopes of the
+    algorithm over its other columns, or in a fixed effect of its columns. Terms without the algorithm may be left
+    out: that costs sensitivity, not validity.
 
     Examples
     --------
