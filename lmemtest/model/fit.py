@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.inference.cluster_robust import ClusterRobust
+    from lmemtest.inference.diagnostics.diagnosis import Diagnosis
     from lmemtest.inference.joint import FTestsResult
 
     Array = NDArray[np.float64]
@@ -311,6 +312,12 @@ class LmmFit:
         from lmemtest.inference.joint import anova
 
         return anova(self, ddf=ddf, vcov=vcov)
+
+    def diagnose(self, **options: Any) -> Diagnosis:
+        """Check the assumptions of the fit, with a sentence on what to do; see `lmemtest.diagnose` for the options."""
+        from lmemtest.inference.diagnostics.diagnosis import diagnose
+
+        return diagnose(self, **options)
 
     # -- random effects -----------------------------------------------------------------------------------------
 

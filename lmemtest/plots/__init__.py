@@ -20,10 +20,15 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "calibration": ["calibration_plot"],
         "caterpillar": ["caterpillar_plot"],
         "critical_difference": ["cd_diagram"],
+        "diagnostics": ["diagnosis_plot", "qq_plot", "residuals_plot", "scale_plot"],
         "effects": ["benchmark_effects_plot"],
+        "evidence_plot": ["evidence_plot", "winning_plot"],
+        "influence_plot": ["influence_plot"],
         "marginal_means": ["emmeans_plot"],
         "pairwise": ["pairs_matrix_plot", "pairs_plot"],
         "power_plot": ["power_plot"],
+        "profile_plot": ["profile_plot"],
+        "tuning_plan": ["tuning_plan_plot"],
     },
 )
 
@@ -32,8 +37,17 @@ if TYPE_CHECKING:
     from lmemtest.plots.calibration import calibration_plot as calibration_plot
     from lmemtest.plots.caterpillar import caterpillar_plot as caterpillar_plot
     from lmemtest.plots.critical_difference import cd_diagram as cd_diagram
+    from lmemtest.plots.diagnostics import diagnosis_plot as diagnosis_plot
+    from lmemtest.plots.diagnostics import qq_plot as qq_plot
+    from lmemtest.plots.diagnostics import residuals_plot as residuals_plot
+    from lmemtest.plots.diagnostics import scale_plot as scale_plot
     from lmemtest.plots.effects import benchmark_effects_plot as benchmark_effects_plot
+    from lmemtest.plots.evidence_plot import evidence_plot as evidence_plot
+    from lmemtest.plots.evidence_plot import winning_plot as winning_plot
+    from lmemtest.plots.influence_plot import influence_plot as influence_plot
     from lmemtest.plots.marginal_means import emmeans_plot as emmeans_plot
     from lmemtest.plots.pairwise import pairs_matrix_plot as pairs_matrix_plot
     from lmemtest.plots.pairwise import pairs_plot as pairs_plot
     from lmemtest.plots.power_plot import power_plot as power_plot
+    from lmemtest.plots.profile_plot import profile_plot as profile_plot
+    from lmemtest.plots.tuning_plan import tuning_plan_plot as tuning_plan_plot

@@ -41,8 +41,11 @@ ALLOWED["analyze"] = {*RESULTS, "plots", "report"}
 ALLOWED["cli"] = {*RESULTS, "plots", "report", "compat", "analyze"}
 ALLOWED["__main__"] = {"cli"}
 
-# One method of the lower layer that hands over to a higher one when it is called: `fit.anova()`, as users know it.
-UPWARD_CALLS = {("model/fit.py", "lmemtest.inference.joint"), ("model/fit.py", "lmemtest.inference.joint.anova")}
+# Methods of the lower layer that hand over to a higher one when they are called: `fit.anova()`, as users know it.
+UPWARD_CALLS = {
+    ("model/fit.py", "lmemtest.inference.joint.anova"),
+    ("model/fit.py", "lmemtest.inference.diagnostics.diagnosis.diagnose"),
+}
 
 ENGINE_MAY = {"numpy", "scipy", "lmemtest"}
 HEAVY = {"pandas", "scipy.stats", "statsmodels", "matplotlib", "formulaic", "narwhals", "jinja2", "typer"}

@@ -1,0 +1,276 @@
+"""Residuals and random effects of a fit, and of tables drawn from it, with the variance parameters held.
+
+At given variance parameters the fixed effects and the conditional modes are linear in the scores. Scores of many
+simulated tables are therefore appended to ``X`` as further columns: one elimination of the random effects gives
+the cross-products of them all, and the modes of each follow from the same factors. A table costs about a
+hundredth of a fit.
+
+Conditional residuals are smaller than errors and correlated, and modes are shrunk, so neither would be normal draws
+with one variance under the true model. The tables drawn from the fit show what they look like then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg as sla
+
+from lmemtest._replicates import Failure, replicate
+from lmemtest._threads import one_blas_thread
+from lmemtest.engine import theta as th
+from lmemtest.engine.blocks import Term, build_system
+from lmemtest.engine.sweep import conditional_modes, sweep
+from lmemtest.errors import EstimationError
+from lmemtest.inference.diagnostics.rows import Rows, sum_by
+from lmemtest.model.arrays import engine_terms, strata
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+# Numbers of one batch of tables (cells x tables): 16 MB.
+_BATCH = 2_000_000
+_MOST_TABLES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """What the fit makes of one table.
+
+    Attributes
+    ----------
+    z : (m,) float
+        Residuals over their standard deviation by the model: of rows, or of cells (see `Rows`).
+    squares : (n_cells,) float
+        Sum of the squared standardised residuals of the rows of each cell.
+    fitted : (n_cells,) float
+        Predictions with the random effects.
+    modes : tuple of (levels, k) float
+        Conditional modes of each term.
+    """
+
+    z: Array
+    squares: Array
+    fitted: Array
+    modes: tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldFit:
+    """A fit whose variance parameters are held, on the user's scale.
+
+    Attributes
+    ----------
+    terms, factors
+        Random-effects terms, and the Cholesky factor of each one's covariance over the residual variance.
+    Q : (n_cells, rank) float
+        Fixed part, orthonormal in the metric of the residuals.
+    fixed : (n_cells,) float
+        Fixed part of the predictions.
+    variance : (n_cells,) float
+        Residual variance of a row of each cell.
+    sigma2 : float
+        Residual variance of a row of weight one.
+    n : (n_cells,) float
+        Rows per cell.
+    rows : Rows
+        What is looked at.
+    """
+
+    terms: tuple[Term, ...]
+    factors: tuple[Array, ...]
+    Q: Array
+    fixed: Array
+    variance: Array
+    sigma2: float
+    n: Array
+    rows: Rows
+
+    @classmethod
+    def of(cls, fit: LmmFit, rows: Rows) -> HeldFit:
+        """Prepare a fit."""
+        variance = residual_variance_of_rows(fit)
+        root = np.sqrt(fit.cells.n * fit.scale / variance)[:, None]
+        Q, _ = np.linalg.qr(fit.design.X[:, fit.problem.kept] * root)
+        return cls(
+            terms=tuple(engine_terms(fit.design)),
+            factors=tuple(th.unpack(fit.theta, fit.problem.sizes)),
+            Q=Q / root,
+            fixed=fit.predict(random=False),
+            variance=variance,
+            sigma2=fit.scale,
+            n=fit.cells.n,
+            rows=rows,
+        )
+
+    def observed(self, fit: LmmFit) -> Parts:
+        """Parts of the table of the fit, whose modes are known."""
+        return self._parts(fit.cells.mean - self.fixed, fit.residuals(), fit.modes, self.rows.deviation, fit.cells.ss)
+
+    def batch(self) -> int:
+        """Tables that are computed together."""
+        return max(1, min(_MOST_TABLES, _BATCH // len(self.n)))
+
+    def draw(self, rng: np.random.Generator, k: int) -> Iterator[Parts]:
+        """Parts of ``k`` tables drawn from the fit."""
+        y = np.empty((k, len(self.n)))  # a table is a row here: its numbers lie side by side
+        within = []
+        for j in range(k):
+            y[j], deviation, ss = self._scores(rng)
+            within.append((deviation, ss))
+        residuals, modes = self.split(y.T)
+        for j, (deviation, ss) in enumerate(within):
+            yield self._parts(y[j], residuals[:, j], tuple(u[:, :, j] for u in modes), deviation, ss)
+
+    def split(self, Y: Array) -> tuple[Array, list[Array]]:
+        """Conditional residuals and modes of tables of cell means.
+
+        Parameters
+        ----------
+        Y : (n_cells, k) float
+            One table per column.
+
+        Returns
+        -------
+        residuals : (n_cells, k) float
+        modes : list of (levels, columns, k) float
+            One per term.
+        """
+        p, k = self.Q.shape[1], Y.shape[1]
+        with one_blas_thread():
+            system = build_system(
+                self.terms,
+                np.hstack([self.Q, Y[:, :-1]]),
+                Y[:, -1],
+                self.n * self.sigma2 / self.variance,
+                n_rows=len(Y),
+                ss_within=0.0,
+                sum_log_w=0.0,
+            )
+            done = sweep(system, th.block_factors(self.factors, system.blocks))
+            b = sla.solve(done.F[:p, :p], done.F[:p, p:], assume_a="pos") if p else np.empty((0, k))
+            weights = np.vstack([-b, np.eye(k)])
+            by_table = [conditional_modes(system, done, v) for v in np.ascontiguousarray(weights.T)]
+        modes: list[Array] = [np.empty(0)] * len(self.terms)
+        for i, block in enumerate(system.blocks):
+            stacked = np.stack([table[i] for table in by_table], axis=2)
+            start = 0
+            for member in block.members:
+                stop = start + self.terms[member].k
+                modes[member] = stacked[:, start:stop]
+                start = stop
+        residuals = np.empty((k, len(Y)))
+        for j in range(k):
+            residuals[j] = Y[:, j] - self.Q @ b[:, j]
+            for term, u in zip(self.terms, modes, strict=True):
+                residuals[j] -= np.einsum("ck,ck->c", term.basis, u[term.codes, :, j])
+        return residuals.T, modes
+
+    def _scores(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Cell means without the fixed part, deviations of the rows, and sums of squares of one simulated table."""
+        y = np.zeros(len(self.n))
+        for term, L in zip(self.terms, self.factors, strict=True):
+            u = np.sqrt(self.sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
+            y += np.einsum("ck,ck->c", term.basis, u[term.codes])
+        rows, sd = self.rows, np.sqrt(self.variance)
+        if len(rows.cell) > len(self.n):
+            error = sd[rows.cell] * rng.standard_normal(len(rows.cell))
+            mean = sum_by(rows.cell, error, len(self.n)) / self.n
+            deviation = error - mean[rows.cell]
+            return y + mean, deviation, sum_by(rows.cell, deviation**2, len(self.n))
+        ss = np.zeros(len(self.n))
+        several = self.n > 1
+        ss[several] = self.variance[several] * rng.chisquare(self.n[several] - 1)
+        return y + sd / np.sqrt(self.n) * rng.standard_normal(len(y)), rows.deviation, ss
+
+    def _parts(self, y: Array, residual: Array, modes: tuple[Array, ...], deviation: Array, ss: Array) -> Parts:
+        cell = self.rows.cell
+        z = (deviation + residual[cell]) * np.sqrt(self.rows.count / self.variance[cell])
+        squares = (self.n * residual**2 + ss) / self.variance
+        return Parts(z=z, squares=squares, fitted=self.fixed + y - residual, modes=modes)
+
+
+def residual_variance_of_rows(fit: LmmFit) -> Array:
+    """Residual variance by the model of a row of each cell, ``(n_cells,)``."""
+    values = fit.residual_variances.to_numpy(dtype=float)
+    if fit.dispersion is None:
+        return values[0] / fit.cells.weight
+    codes, _ = strata(fit.cells, fit.dispersion)
+    return np.asarray(values[codes] / fit.cells.weight)
+
+
+def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
+    """How much of the variance of the estimates comes from each random effect, ``(k,)`` shares per term.
+
+    The largest share over the coefficients, without the intercept where there are others: in a balanced table a
+    benchmark's own level moves the mean of all algorithms and none of their differences. With ``A y`` the estimates,
+    ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds ``A Z_j S_j Z_j'A'`` to their covariance.
+    """
+    X = fit.design.X[:, fit.problem.kept]
+    if not X.shape[1]:
+        return tuple(np.ones(term.k) for term in held.terms)
+    X = X / np.sqrt((X * X).mean(axis=0))
+    without_fixed = replace(held, Q=np.empty((len(X), 0)))
+    weighted = (held.n * held.sigma2 / held.variance)[:, None] * without_fixed.split(X)[0]  # s2 V^-1 X
+    inverse = np.linalg.inv(X.T @ weighted)
+    A = weighted @ inverse
+    names = [fit.design.x_names[j] for j in fit.problem.kept]
+    seen = [c for c, name in enumerate(names) if name != "Intercept"] or list(range(len(names)))
+    shares = []
+    for term, L in zip(held.terms, held.factors, strict=True):
+        variances = (L * L).sum(axis=1)
+        values = np.zeros(term.k)
+        for k in range(term.k):
+            for c in seen:
+                moved = sum_by(term.codes, term.basis[:, k] * A[:, c], term.n_levels)
+                values[k] = max(values[k], variances[k] * float(moved @ moved) / inverse[c, c])
+        shares.append(values)
+    return tuple(shares)
+
+
+Measure = Callable[[Parts], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    held: HeldFit
+    measure: Measure
+    size: int
+
+    def __call__(self, rng: np.random.Generator) -> list[Any]:
+        return [self.measure(parts) for parts in self.held.draw(rng, self.size)]
+
+
+def measure_draws(
+    held: HeldFit,
+    measure: Measure,
+    n_sim: int,
+    *,
+    rng: int | np.random.Generator | None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+) -> list[Any]:
+    """``measure`` of the parts of ``n_sim`` tables drawn from the fit.
+
+    Raises
+    ------
+    EstimationError
+        If the random effects cannot be eliminated to working precision.
+    """
+    batches = -(-n_sim // held.batch())
+    size = -(-n_sim // batches)
+    task = _Batch(held, measure, size)
+    results = replicate(task, batches, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated tables")
+    failures = [r.reason for r in results if isinstance(r, Failure)]
+    if failures:
+        raise EstimationError(
+            f"tables drawn from the fit could not be computed ({failures[0]}). Look for columns on wildly different "
+            "scales, or for random effects that copy each other."
+        )
+    return [measured for batch in results for measured in batch][:n_sim]

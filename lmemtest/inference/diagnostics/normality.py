@@ -1,0 +1,349 @@
+"""Are residuals and random effects normal enough, judged against tables drawn from the fit itself.
+
+A test of normality rejects at 86,400 rows whatever the data, and it does not know that residuals of a mixed model are
+correlated and its random effects shrunk. So two questions are asked apart: is it more than chance (skewness, kurtosis
+and the distance of the quantiles against the same in tables drawn from the fitted model), and is it large enough to
+matter for means and their tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from lmemtest._table import Tabular, format_number
+from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.inference.diagnostics.conditional import Parts
+    from lmemtest.inference.diagnostics.rows import Rows
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+# Points of a quantile plot: more cannot be told apart in a figure.
+_POINTS = 201
+# Below this number nothing can be said about a shape: with 5 values a skewness beyond chance hardly exists.
+_FEWEST = 6
+# Cochran: the t interval of a mean keeps its level from about n = 25 skewness^2 values on.
+_COCHRAN = 25.0
+SKEW_LOOK, KURTOSIS_LOOK, KURTOSIS_ACT = 0.5, 1.0, 7.0
+# Effects with a smaller share in the variance of every difference do not matter for its test.
+_REACH = 0.05
+# Random effects below this share of the residual's standard deviation are zero but for rounding.
+_ZERO = 1e-7
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Shape(Tabular):
+    """How the distribution of some values differs from what the model promises.
+
+    Attributes
+    ----------
+    subject : str
+        ``"residuals"``, or the column of a random-effects term.
+    n : int
+        Values: rows or cells, or levels.
+    skewness, excess_kurtosis : float
+        Third and fourth standardised moments (0 for a normal distribution).
+    beyond_three : float
+        Share of values more than three standard deviations away (0.0027 for a normal distribution).
+    p_value : float
+        Share of the simulated tables in which skewness, kurtosis or quantiles are as unusual; NaN if not judged.
+    theoretical, sample, low, high : (m,) float
+        Normal quantiles; those of the values over their standard deviation; and the band that holds all the
+        quantiles of 95 % of the simulated tables.
+    verdict : {"fine", "look", "act"}
+    sentence : str
+    """
+
+    subject: str
+    n: int
+    skewness: float
+    excess_kurtosis: float
+    beyond_three: float
+    p_value: float
+    theoretical: Array
+    sample: Array
+    low: Array
+    high: Array
+    verdict: str
+    sentence: str
+
+    @property
+    def judged(self) -> bool:
+        """Whether there was anything to judge."""
+        return bool(np.isfinite(self.p_value))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Points of the quantile plot: ``theoretical``, ``sample``, ``low``, ``high``."""
+        import pandas as pd
+
+        columns = ("theoretical", "sample", "low", "high")
+        return pd.DataFrame({name: getattr(self, name) for name in columns})
+
+    def result_table(self) -> ResultTable:
+        """The quantiles as a table."""
+        from lmemtest._table import ResultTable
+
+        return ResultTable(f"Quantiles of {self.subject}", self.to_frame(), (self.sentence,))
+
+    def check(self) -> Check:
+        """The line of the diagnosis."""
+        found = "not judged"
+        if self.judged:
+            found = (
+                f"skewness {format_number(self.skewness, 2)}, excess kurtosis {format_number(self.excess_kurtosis, 2)}"
+            )
+        return Check(
+            check="normality",
+            subject=self.subject,
+            found=found,
+            value=self.skewness,
+            p_value=self.p_value,
+            verdict=self.verdict,
+            sentence=self.sentence,
+        )
+
+
+class Measured(NamedTuple):
+    """Shape of the values of one table."""
+
+    skewness: float
+    kurtosis: float
+    quantiles: Array
+
+
+def measure(values: Array) -> Measured:
+    """Moments, and quantiles over the standard deviation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shape = measure(np.array([0.0, 0.0, 0.0, 1.0]))
+    >>> round(shape.skewness, 4), round(shape.kurtosis, 4)
+    (1.1547, -0.6667)
+    """
+    centred = values - values.mean()
+    square = centred * centred
+    variance = float(square.mean())
+    if not variance > 0:
+        return Measured(0.0, 0.0, np.zeros(len(_places(len(values)))))
+    skewness = float((square * centred).mean()) / variance**1.5
+    kurtosis = float((square * square).mean()) / variance**2 - 3.0
+    return Measured(skewness, kurtosis, np.sort(centred)[_places(len(values))] / np.sqrt(variance))
+
+
+@lru_cache(maxsize=256)
+def _places(n: int) -> NDArray[np.intp]:
+    """Order statistics that are looked at: all, or some at equal distances on the normal scale."""
+    if n <= _POINTS:
+        return np.arange(n)
+    end = special.ndtri(0.5 / n)
+    return np.unique(np.floor(n * special.ndtr(np.linspace(end, -end, _POINTS))).astype(np.intp).clip(0, n - 1))
+
+
+def subjects(fit: LmmFit) -> list[tuple[int, int, str]]:
+    """Term, column and name of every random effect."""
+    found = []
+    for i, term in enumerate(fit.design.random):
+        for c, name in enumerate(term.names):
+            label = f"effects of {term.group}" if name == "Intercept" else f"{name} by {term.group}"
+            found.append((i, c, label))
+    return found
+
+
+def measure_parts(parts: Parts) -> list[Measured]:
+    """Shapes of the residuals and of every random effect of one table."""
+    columns = [u[:, c] for u in parts.modes for c in range(u.shape[1])]
+    return [measure(parts.z), *map(measure, columns)]
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Normality(Tabular):
+    """Shapes of the residuals and of the random effects.
+
+    Attributes
+    ----------
+    shapes : tuple of Shape
+        The residuals first.
+    n_sim : int
+        Tables drawn from the fit.
+    hidden : int
+        Rows that are only seen through the mean of their cell.
+    """
+
+    shapes: tuple[Shape, ...]
+    n_sim: int
+    hidden: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per subject.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``subject``, ``n``, ``skewness``, ``excess_kurtosis``, ``beyond_three`` (share), ``p_value``, ``verdict``.
+        """
+        import pandas as pd
+
+        columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "verdict"]
+        return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.shapes], columns=columns)
+
+    def result_table(self) -> ResultTable:
+        """The shapes as a table."""
+        from lmemtest._table import ResultTable
+
+        note = f"p-values are against {self.n_sim:,} tables drawn from the fitted model."
+        sentences = [f"{s.subject}: {s.sentence}" for s in self.shapes]
+        return ResultTable("Normality of residuals and random effects", self.to_frame(), (note, *sentences))
+
+
+def judge(
+    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...]
+) -> Normality:
+    """Compare the shapes of the fit with those of the simulated tables.
+
+    Parameters
+    ----------
+    fit : LmmFit
+    rows : Rows
+        What the residuals are of.
+    observed : Parts
+        Of the fit.
+    draws : list of list of Measured
+        `measure_parts` of each simulated table.
+    shares : tuple of (k,) float
+        `reach` of the random effects of each term.
+    """
+    shapes = [_shape("residuals", observed.z, [draw[0] for draw in draws], rows, zero=False, matters=True)]
+    tiny = _ZERO * np.sqrt(fit.scale)
+    for position, (i, c, name) in enumerate(subjects(fit), start=1):
+        effects = observed.modes[i][:, c]
+        size = float(np.sqrt(np.mean(fit.design.random[i].basis[:, c] ** 2)) * effects.std())
+        matters = bool(shares[i][c] >= _REACH)
+        simulated = [draw[position] for draw in draws]
+        shapes.append(_shape(name, effects, simulated, None, zero=size <= tiny, matters=matters))
+    return Normality(shapes=tuple(shapes), n_sim=len(draws), hidden=rows.hidden)
+
+
+def _shape(name: str, sample: Array, draws: list[Measured], rows: Rows | None, *, zero: bool, matters: bool) -> Shape:
+    own = measure(sample)
+    n = len(sample)
+    places = _places(n)
+    quantiles = np.array([d.quantiles for d in draws])
+    low, high, outside = _band(quantiles, own.quantiles)
+    judged = n >= _FEWEST and not zero
+    p = _p_value(own, draws, outside) if judged else float("nan")
+    spread = float(sample.std())
+    beyond = float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0
+    if not judged:
+        verdict, sentence = "fine", _not_judged(n, zero)
+    else:
+        verdict, sentence = _verdict(n, own, p, rows, matters=matters)
+    nan = float("nan")
+    return Shape(
+        subject=name,
+        n=n,
+        skewness=nan if zero else own.skewness,
+        excess_kurtosis=nan if zero else own.kurtosis,
+        beyond_three=beyond,
+        p_value=p,
+        theoretical=special.ndtri((places + 0.625) / (n + 0.25)),  # Blom's plotting positions
+        sample=own.quantiles,
+        low=low,
+        high=high,
+        verdict=verdict,
+        sentence=sentence,
+    )
+
+
+def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
+    """Ends of a band around all quantiles, and how far each table (the observed one first) leaves its middle.
+
+    The band grows from the mean in proportion to the pointwise 95 % range, on either side by its own, until it holds
+    95 % of the simulated curves (directional quantile envelope of Myllymaki et al. 2017).
+    """
+    centre = draws.mean(axis=0)
+    below, above = centre - np.quantile(draws, 0.025, axis=0), np.quantile(draws, 0.975, axis=0) - centre
+    tiny = 1e-12
+    every = np.vstack([own, draws]) - centre
+    outside = np.maximum(every / np.maximum(above, tiny), -every / np.maximum(below, tiny)).max(axis=1)
+    factor = np.quantile(outside[1:], 0.95)
+    return centre - factor * below, centre + factor * above, outside
+
+
+def _p_value(own: Measured, draws: list[Measured], outside: Array) -> float:
+    """One p-value for skewness, kurtosis and quantiles together.
+
+    Each number counts in units of its 95 % range over all tables, and the largest of them is ranked.
+    """
+    every = [own, *draws]
+    kurtosis = np.array([m.kurtosis for m in every])
+    centred = kurtosis - np.median(kurtosis)
+    parts = [
+        _in_units(np.abs([m.skewness for m in every]), 0.95),
+        _in_units(centred, 0.975),
+        _in_units(-centred, 0.975),
+        _in_units(outside, 0.95),
+    ]
+    largest = np.max(parts, axis=0)
+    return float((largest >= largest[0]).mean())
+
+
+def _in_units(values: Array, share: float) -> Array:
+    """Values over their quantile."""
+    return values / max(float(np.quantile(values, share)), 1e-300)
+
+
+def _not_judged(n: int, zero: bool) -> str:
+    if zero:
+        return "The variance is estimated as zero, so there is nothing to judge."
+    return f"{n} values are too few to judge a shape; the tests rely on normality here."
+
+
+def _verdict(n: int, own: Measured, p: float, rows: Rows | None, *, matters: bool) -> tuple[str, str]:
+    skewed, heavy = abs(own.skewness) >= SKEW_LOOK, own.kurtosis >= KURTOSIS_LOOK
+    hidden = ""
+    if rows is not None and not rows.single:
+        hidden = f" {rows.hidden:,} rows were only seen through the means of their cells, which hides single outliers."
+    noun = "values" if rows is not None else "levels"
+    if p > LOOK_P:
+        return "fine", f"As normal as the model promises for {n:,} {noun}.{hidden}"
+    if not skewed and not heavy:
+        return "fine", f"Not exactly normal, but too little to change a conclusion about means.{hidden}"
+    kind = " and ".join(
+        [*(["skewed"] if skewed else []), *(["heavy-tailed (a few values weigh much)"] if heavy else [])]
+    )
+    if not matters:
+        return "look", (
+            f"{kind.capitalize()}, but these effects cancel in the differences that the model estimates; the overall "
+            "mean and predictions for new levels do depend on them."
+        )
+    severe = (skewed and n < _COCHRAN * own.skewness**2) or own.kurtosis >= KURTOSIS_ACT
+    if severe and p <= ACT_P:
+        return "act", f"{kind.capitalize()}: {_remedy(rows)}{hidden}"
+    return "look", (
+        f"{kind.capitalize()}: means and their tests over {n:,} {noun} stand, predictions of single "
+        f"{'scores' if rows is not None else 'levels'} do not.{hidden}"
+    )
+
+
+def _remedy(rows: Rows | None) -> str:
+    if rows is None:
+        return (
+            "a few levels decide the result. See influence, transform the score (log, or runs.normalize('rank')), "
+            "and confirm with permutation_test()."
+        )
+    return (
+        "transform the score (log, or runs.normalize('rank')) or model the scales (dispersion=), and confirm with "
+        "permutation_test()."
+    )

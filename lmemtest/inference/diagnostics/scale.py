@@ -1,0 +1,329 @@
+"""Is the residual variance the same everywhere: between the levels of a column, and along the fitted values.
+
+The sum of squared conditional residuals of a level has an expectation that the tables drawn from the fit give
+(rows minus what fixed and random effects absorb), so variances are unbiased under the model. Whether they differ is
+Levene's question, whether the mean absolute residual does, which heavy tails hardly disturb. Where rows are only known
+through their cells it is Bartlett's statistic over ``1 + kurtosis / 2`` (Layard 1973). The p-value of either comes
+from the simulated tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._table import Tabular, format_number
+from lmemtest.inference.diagnostics.rows import role_of, sum_by
+from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check, simulated_p
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.inference.diagnostics.conditional import Parts
+    from lmemtest.inference.diagnostics.rows import Rows
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+    Index = NDArray[np.intp]
+
+MOST_LEVELS = 200
+FITTED = "fitted value"
+_FIFTHS = ("lowest fifth", "second", "third", "fourth", "highest fifth")
+_MOST_NAMED = 2
+# A level with fewer degrees of freedom says nothing about its variance.
+_FEWEST_DF = 2.0
+# A variance this far below the others is that of constant scores.
+_CONSTANT = 1e-12
+SD_LOOK, SD_ACT = 1.5, 2.0
+
+
+class Column(NamedTuple):
+    """Levels of a column: code of each cell, and values (rows or cells that are looked at) per level.
+
+    Both are None for the fitted value, whose fifths depend on the table.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    codes: Index | None = None
+    sizes: Array | None = None
+
+
+class Sums(NamedTuple):
+    """Per level the sum of squares, of absolute values, their number; and the kurtosis within levels."""
+
+    squares: Array
+    absolute: Array
+    sizes: Array
+    kurtosis: float
+
+
+def columns_of(fit: LmmFit, rows: Rows) -> list[Column]:
+    """Columns whose levels may differ in scale: factors and single grouping columns with 2 to 200 levels."""
+    frame = fit.cells.frame
+    bars = fit.design.parsed.bars
+    names = dict.fromkeys([*(g for bar in bars for g in bar.groups), *fit.design.factors])
+    if fit.dispersion is not None:
+        names[fit.dispersion] = None
+    found = []
+    for name in names:
+        if name not in frame:
+            continue
+        codes, levels = pd.factorize(frame[name], sort=True)
+        if 2 <= len(levels) <= MOST_LEVELS:
+            codes = codes.astype(np.intp)
+            sizes = np.bincount(codes[rows.cell], minlength=len(levels)).astype(float)
+            found.append(Column(name, tuple(map(str, levels)), codes, sizes))
+    if len(np.unique(fit.predict())) >= 4 * len(_FIFTHS):
+        found.append(Column(FITTED, _FIFTHS))
+    return found
+
+
+def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]:
+    """Sums of squares of one table by the levels of each column."""
+    square = parts.z * parts.z
+    first, second, fourth = np.abs(parts.z), square, square * square
+    if len(rows.cell) > len(parts.squares):
+        n_cells = len(parts.squares)
+        first, second, fourth = (sum_by(rows.cell, values, n_cells) for values in (first, second, fourth))
+    out = []
+    for column in columns:
+        k, codes, sizes = len(column.levels), column.codes, column.sizes
+        if codes is None or sizes is None:
+            codes = _fifths(parts.fitted)
+            sizes = np.bincount(codes[rows.cell], minlength=k).astype(float)
+        z2, z4 = sum_by(codes, second, k), sum_by(codes, fourth, k)
+        squares = z2 if rows.single else sum_by(codes, parts.squares, k)
+        known = z2 > 0
+        # the mean over values of (z / sd of the level)^4
+        kurtosis = float((sizes[known] ** 2 * z4[known] / z2[known] ** 2).sum() / sizes[known].sum()) - 3.0
+        out.append(Sums(squares, sum_by(codes, first, k), sizes, kurtosis))
+    return out
+
+
+def _fifths(fitted: Array) -> Index:
+    codes = np.zeros(len(fitted), dtype=np.intp)
+    for end in np.sort(fitted)[(np.arange(1, 5) * len(fitted)) // 5]:
+        codes += fitted >= end
+    return codes
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class ScaleByLevel(Tabular):
+    """Residual standard deviations by the levels of one column.
+
+    Attributes
+    ----------
+    column : str
+        A column, or ``"fitted value"`` for its fifths.
+    levels : tuple of str
+    df : (k,) float
+        Degrees of freedom of each variance, from the simulated tables.
+    sd : (k,) float
+        Residual standard deviation of a row of the level, over the one that the model gives it.
+    ci_low, ci_high : (k,) float
+        95 % interval of each, for the kurtosis found.
+    kurtosis : float
+        Excess kurtosis within levels.
+    ratio : float
+        Largest standard deviation over the smallest.
+    statistic : float
+        Levene's statistic; where rows are only known through their cells Bartlett's over ``1 + kurtosis / 2``.
+    p_value : float
+        Share of the simulated tables in which it is as large.
+    verdict : {"fine", "look", "act"}
+    sentence : str
+    """
+
+    column: str
+    levels: tuple[str, ...]
+    df: Array
+    sd: Array
+    ci_low: Array
+    ci_high: Array
+    kurtosis: float
+    ratio: float
+    statistic: float
+    p_value: float
+    verdict: str
+    sentence: str
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per level: ``level``, ``df``, ``relative_sd``, ``ci_low``, ``ci_high``."""
+        return pd.DataFrame(
+            {
+                "level": list(self.levels),
+                "df": self.df,
+                "relative_sd": self.sd,
+                "ci_low": self.ci_low,
+                "ci_high": self.ci_high,
+            }
+        )
+
+    def result_table(self) -> ResultTable:
+        """The standard deviations as a table."""
+        from lmemtest._table import ResultTable
+
+        note = "relative_sd: residual standard deviation over the one that the model gives the level."
+        return ResultTable(f"Residual scale by {self.column}", self.to_frame(), (note, self.sentence), {"df": ".1f"})
+
+    def check(self) -> Check:
+        """The line of the diagnosis."""
+        ratio = format_number(self.ratio, 3) if np.isfinite(self.ratio) else "infinite"
+        return Check(
+            check="scale",
+            subject=f"by {self.column}",
+            found=f"largest sd {ratio} times the smallest",
+            value=self.ratio,
+            p_value=self.p_value,
+            verdict=self.verdict,
+            sentence=self.sentence,
+        )
+
+
+def bartlett(squares: Array, df: Array, kurtosis: float) -> float:
+    """Bartlett's statistic without its small-sample factor, over ``1 + kurtosis / 2``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(bartlett(np.array([10.0, 40.0]), np.array([10.0, 10.0]), 0.0), 4)  # 20 ln 2.5 - 10 ln 1 - 10 ln 4
+    4.4629
+    """
+    used = df >= _FEWEST_DF
+    if used.sum() < 2:
+        return 0.0
+    df, squares = df[used], squares[used]
+    pooled = squares.sum() / df.sum()
+    if not pooled > 0:
+        return 0.0
+    variance = np.maximum(squares / df, _CONSTANT * pooled)
+    value = df.sum() * np.log(pooled) - df @ np.log(variance)
+    return float(value / max(1.0 + 0.5 * kurtosis, 0.25))
+
+
+def levene(sums: Sums, df: Array, expected: Array) -> float:
+    """Levene's statistic: variance between levels of the mean absolute residual, over that within levels.
+
+    ``expected`` is the sum of absolute residuals that the simulated tables have, so that levels whose residuals are
+    small because the model absorbs more of them do not count as quiet.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sums = Sums(np.array([10.0, 40.0]), np.array([6.0, 12.0]), np.array([4.0, 4.0]), 0.0)
+    >>> round(levene(sums, np.array([4.0, 4.0]), np.array([8.0, 8.0])), 4)  # means 1.5 and 3; (10 - 9 + 40 - 36) / 6
+    5.4
+    """
+    used = (df >= _FEWEST_DF) & (expected > 0) & (sums.sizes > 0)
+    if used.sum() < 2:
+        return 0.0
+    n, total = sums.sizes[used], sums.absolute[used]
+    within = float((sums.squares[used] - total**2 / n).sum()) / max(n.sum() - len(n), 1.0)
+    relative = total / expected[used]
+    unit = float(expected[used].sum() / n.sum())
+    between = float(n @ (relative - np.average(relative, weights=n)) ** 2) * unit**2 / (len(n) - 1.0)
+    return float(between / within) if within > 0 else 0.0
+
+
+def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], *, single: bool) -> ScaleByLevel:
+    """Compare the variances of the levels of one column with those of the simulated tables."""
+    df = np.mean([d.squares for d in draws], axis=0)
+    expected = np.mean([d.absolute for d in draws], axis=0)
+
+    def statistic_of(sums: Sums) -> float:
+        return levene(sums, df, expected) if single else bartlett(sums.squares, df, sums.kurtosis)
+
+    statistic = statistic_of(observed)
+    p = simulated_p(statistic, map(statistic_of, draws))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = np.where(df >= _FEWEST_DF, observed.squares / df, np.nan)
+    sd = np.sqrt(variance)
+    low, high = _interval(variance, df, observed.kurtosis)
+    known = np.isfinite(variance)
+    few = not known.any() or known.sum() < 2
+    constant = known & (variance <= _CONSTANT * np.nanmax(variance, initial=0.0))
+    if few:
+        ratio = float("nan")
+    elif constant.any():
+        ratio = float("inf")
+    else:
+        ratio = float(np.nanmax(sd) / np.nanmin(sd))
+    verdict, sentence = _verdict(fit, column, sd, constant, ratio, p)
+    return ScaleByLevel(
+        column=column.name,
+        levels=column.levels,
+        df=df,
+        sd=sd,
+        ci_low=low,
+        ci_high=high,
+        kurtosis=observed.kurtosis,
+        ratio=ratio,
+        statistic=statistic,
+        p_value=p if not few else float("nan"),
+        verdict=verdict,
+        sentence=sentence,
+    )
+
+
+def settle(scales: tuple[ScaleByLevel, ...]) -> tuple[ScaleByLevel, ...]:
+    """Name one cause where several columns differ in scale: noisy benchmarks make noisy seeds and a trend."""
+    serious = [s for s in scales if s.verdict == "act" and s.column != FITTED]
+    if not serious:
+        return scales
+    cause = max(serious, key=lambda s: s.ratio)
+    sentence = f"May follow from the scales by {cause.column}, which differ most: settle those first, then look again."
+    return tuple(
+        s if s is cause or s.verdict == "fine" else replace(s, verdict="look", sentence=sentence) for s in scales
+    )
+
+
+def _interval(variance: Array, df: Array, kurtosis: float) -> tuple[Array, Array]:
+    """95 % intervals of the standard deviations: chi-squared with the degrees of freedom that match the kurtosis."""
+    from scipy.special import chdtri
+
+    nu = np.maximum(df, 1.0) / max(1.0 + 0.5 * kurtosis, 0.25)
+    return np.sqrt(variance * nu / chdtri(nu, 0.025)), np.sqrt(variance * nu / chdtri(nu, 0.975))
+
+
+def _verdict(
+    fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float
+) -> tuple[str, str]:
+    if not np.isfinite(sd).any() or np.isnan(ratio):
+        return "fine", "Too few rows per level to judge."
+    if p > LOOK_P:
+        return "fine", "No difference in scale beyond chance."
+    if ratio < SD_LOOK:
+        return "fine", "Scales differ detectably, but too little to matter."
+    ends = _ends(column, sd, constant)
+    severe = ratio >= SD_ACT and p <= ACT_P
+    return ("act" if severe else "look"), f"{ends} {_advice(fit, column, severe)}"
+
+
+def _ends(column: Column, sd: Array, constant: NDArray[np.bool_]) -> str:
+    if constant.any():
+        named = [level for level, flag in zip(column.levels, constant, strict=True) if flag]
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        return f"No residual variation in {', '.join(named[:_MOST_NAMED])}{more}."
+    most, least = column.levels[int(np.nanargmax(sd))], column.levels[int(np.nanargmin(sd))]
+    where = "the " if column.codes is None else ""
+    return f"Scores scatter most in {where}{most}, least in {where}{least}."
+
+
+def _advice(fit: LmmFit, column: Column, severe: bool) -> str:
+    if column.codes is None:
+        remedy = "Model log(score), or put scores on one scale with runs.normalize()."
+        return remedy if severe else f"A moderate trend: averages stand. {remedy}"
+    if not severe:
+        return f"Moderate: averages over the levels stand. A fit with dispersion='{column.name}' would weigh them."
+    if fit.dispersion == column.name:
+        return "The model has their residual variances already: look for outliers within levels."
+    if fit.dispersion is not None:
+        return "Put scores on one scale with runs.normalize(), or merge columns into one for dispersion=."
+    role = role_of(fit.data, column.name)
+    normalise = " or put scores on one scale with runs.normalize()" if role in (None, "benchmark") else ""
+    return f"Fit with dispersion='{column.name}'{normalise}: otherwise the noisiest decide the result."

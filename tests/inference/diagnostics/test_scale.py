@@ -1,0 +1,157 @@
+"""Residual scales by level: statistics, verdicts, one cause."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.inference.diagnostics import diagnose
+from lmemtest.inference.diagnostics.scale import Sums, bartlett, levene
+
+
+def scale_by(diagnosis, column):
+    return next(s for s in diagnosis.scale if s.column == column)
+
+
+def test_bartlett_is_that_of_scipy_but_for_its_correction():
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    samples = [rng.normal(size=n) * s for n, s in ((10, 1.0), (15, 2.0), (8, 0.7))]
+    df = np.array([9.0, 14.0, 7.0])
+    squares = np.array([((x - x.mean()) ** 2).sum() for x in samples])
+    correction = 1.0 + ((1 / df).sum() - 1 / df.sum()) / (3 * (len(df) - 1))
+    assert bartlett(squares, df, 0.0) == approx(stats.bartlett(*samples).statistic * correction)
+    assert bartlett(squares, df, 4.0) == approx(bartlett(squares, df, 0.0) / 3.0)
+
+
+def test_levene_is_an_f_statistic_of_absolute_values():
+    from scipy import stats
+
+    rng = np.random.default_rng(1)
+    samples = [rng.normal(size=n) * s for n, s in ((10, 1.0), (15, 2.0), (8, 0.7))]
+    n = np.array([10.0, 15.0, 8.0])
+    sums = Sums(
+        squares=np.array([(x**2).sum() for x in samples]),
+        absolute=np.array([np.abs(x).sum() for x in samples]),
+        sizes=n,
+        kurtosis=0.0,
+    )
+    want = stats.f_oneway(*(np.abs(x) for x in samples)).statistic
+    assert levene(sums, n - 1.0, 0.8 * n) == approx(want)
+
+
+def test_levels_without_degrees_of_freedom_do_not_count():
+    squares, df = np.array([10.0, 40.0, 0.0]), np.array([10.0, 10.0, 1.0])
+    assert bartlett(squares, df, 0.0) == approx(bartlett(squares[:2], df[:2], 0.0))
+    assert bartlett(squares[1:], df[1:], 0.0) == 0.0
+
+
+def test_sd_is_the_residual_sd_over_residual_degrees_of_freedom(make):
+    """In a fixed model each cell of three algorithms loses one degree of freedom."""
+    table = make.table(np.random.default_rng(5), benchmarks=4, seeds=10)
+    fit = lt.fit_lmm("loss ~ algorithm * benchmark", table)
+    found = scale_by(diagnose(fit, rng=1, influence=False, n_sim=999), "benchmark")
+    residual = table["loss"] - table.groupby(["benchmark", "algorithm"])["loss"].transform("mean")
+    variance = (residual**2).groupby(table["benchmark"]).sum() / 27.0
+    assert found.df == approx(np.full(4, 27.0), rel=4 * np.sqrt(2 / 27 / 999))
+    assert found.sd == approx(np.sqrt(variance / fit.scale).to_numpy(), rel=0.02)
+    assert (found.ci_low < found.sd).all()
+    assert (found.ci_high > found.sd).all()
+
+
+def test_a_true_model_is_fine(clean):
+    assert [s.column for s in clean.scale] == ["benchmark", "algorithm", "seed", "fitted value"]
+    assert {s.verdict for s in clean.scale} == {"fine"}
+
+
+def test_noisy_benchmarks_are_named_and_modelled(make):
+    scales = np.ones(12)
+    scales[[2, 5]] = 6.0, 0.2
+    table = make.table(np.random.default_rng(3), scales=scales)
+    fit = lt.fit_lmm(make.formula, table)
+    found = diagnose(fit, rng=1, influence=False)
+    by_benchmark = scale_by(found, "benchmark")
+    assert (by_benchmark.verdict, by_benchmark.p_value) == ("act", 0.005)
+    assert by_benchmark.ratio > 10
+    assert by_benchmark.sentence == (
+        "Scores scatter most in b02, least in b05. Fit with dispersion='benchmark' or put scores on one scale with "
+        "runs.normalize(): otherwise the noisiest decide the result."
+    )
+    for other in ("algorithm", "seed", "fitted value"):
+        assert scale_by(found, other).verdict != "act"
+    modelled = diagnose(lt.fit_lmm(make.formula, table, dispersion="benchmark"), rng=1, influence=False)
+    assert scale_by(modelled, "benchmark").verdict == "fine"
+    assert scale_by(modelled, "benchmark").ratio < 1.2
+
+
+def test_a_dispersion_column_outside_of_the_formula_is_checked(make):
+    table = make.table(np.random.default_rng(3))
+    table["machine"] = np.where(np.arange(len(table)) % 2, "x", "y")
+    fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table, dispersion="machine")
+    assert scale_by(diagnose(fit, rng=1, influence=False), "machine").verdict == "fine"
+
+
+def test_one_cause_is_named_for_what_follows_from_it(make):
+    scales = np.exp(np.linspace(-2, 2, 12))
+    table = make.table(np.random.default_rng(8), scales=scales, seeds=4)
+    table["size"] = np.where(table["benchmark"] < "b06", "small", "large")
+    found = diagnose(lt.fit_lmm("loss ~ algorithm + size + (1|benchmark)", table), rng=1, influence=False)
+    assert scale_by(found, "benchmark").verdict == "act"
+    assert (scale_by(found, "size").verdict, scale_by(found, "size").sentence) == (
+        "look",
+        "May follow from the scales by benchmark, which differ most: settle those first, then look again.",
+    )
+
+
+def test_scale_that_grows_with_the_score_suggests_a_logarithm():
+    rng = np.random.default_rng(2)
+    x = np.tile(np.linspace(0, 2, 100), 4)
+    fit = lt.fit_lmm("y ~ x", {"x": x, "y": np.exp(x + 0.3 * rng.normal(size=400))})
+    found = scale_by(diagnose(fit, rng=1), "fitted value")
+    assert found.verdict == "act"
+    assert found.sentence == (
+        "Scores scatter most in the highest fifth, least in the lowest fifth. Model log(score), or put scores on one "
+        "scale with runs.normalize()."
+    )
+
+
+def test_a_level_without_variation_is_named(make):
+    table = make.table(np.random.default_rng(3), benchmarks=5, seeds=20)
+    table.loc[table["benchmark"] == "b04", "loss"] = 1.5
+    found = scale_by(diagnose(lt.fit_lmm("loss ~ algorithm * benchmark", table), rng=1), "benchmark")
+    assert found.verdict == "act"
+    assert found.ratio == np.inf
+    assert found.sentence.startswith("No residual variation in b04. Fit with")
+    assert found.check().found == "largest sd infinite times the smallest"
+
+
+def test_cells_alone_show_scales_too(make):
+    table = make.table(np.random.default_rng(3), repeats=6, seeds=3, scales=np.where(np.arange(12) < 6, 1.0, 4.0))
+    fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
+    rows = scale_by(diagnose(fit, rng=1, influence=False), "benchmark")
+    cells = scale_by(diagnose(dataclasses.replace(fit, data=None), rng=1, influence=False), "benchmark")
+    assert (rows.verdict, cells.verdict) == ("act", "act")
+    assert cells.sd == approx(rows.sd, rel=0.05)  # the same sums over simulated degrees of freedom
+
+
+def test_roles_shape_the_advice(make):
+    table = make.table(np.random.default_rng(3), algorithms=2, seeds=40)
+    table["loss"] *= np.where(table["algorithm"] == "a1", 8.0, 1.0)
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
+    found = scale_by(diagnose(lt.fit_lmm("loss ~ algorithm", runs), rng=1), "algorithm")
+    assert found.sentence == (
+        "Scores scatter most in a1, least in a0. Fit with dispersion='algorithm': otherwise the noisiest decide the "
+        "result."
+    )
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.7, 3.0])
+def test_verdicts_follow_the_ratio(make, ratio):
+    table = make.table(np.random.default_rng(3), seeds=200, algorithms=2, benchmarks=2, scales=[1.0, ratio])
+    found = scale_by(diagnose(lt.fit_lmm("loss ~ algorithm + benchmark", table), rng=1), "benchmark")
+    assert found.verdict == {1.0: "fine", 1.7: "look", 3.0: "act"}[ratio]

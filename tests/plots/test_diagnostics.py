@@ -1,0 +1,139 @@
+"""The figures of a diagnosis show its numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.diagnostics import diagnose
+from lmemtest.plots.diagnostics import diagnosis_plot, qq_plot, residuals_plot, scale_plot
+
+PLOTS = [qq_plot, residuals_plot, scale_plot, diagnosis_plot]
+LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> {}"
+
+
+def make_diagnosis(benchmarks, algorithms, seeds, *, long=False, scale=0.0):
+    rng = np.random.default_rng(3)
+    rows = itertools.product(range(benchmarks), range(algorithms), range(seeds))
+    table = pd.DataFrame(list(rows), columns=["benchmark", "algorithm", "seed"])
+    b, a = table["benchmark"].to_numpy(), table["algorithm"].to_numpy()
+    table["loss"] = rng.normal(size=benchmarks)[b] + 0.4 * rng.normal(size=(benchmarks, algorithms))[b, a]
+    table["loss"] += rng.normal(size=len(table)) * np.exp(scale * rng.normal(size=benchmarks))[b]
+    name = LONG if long else "x{}"
+    table["benchmark"] = [name.format(i) for i in b]
+    table["algorithm"] = [name.format(i) for i in a]
+    fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark) + (1|benchmark:algorithm)", table)
+    return diagnose(fit, rng=1, influence=False)
+
+
+@pytest.fixture(scope="module")
+def two():
+    return make_diagnosis(8, 2, 6)
+
+
+@pytest.fixture(scope="module")
+def five():
+    return make_diagnosis(12, 5, 4, long=True, scale=1.0)
+
+
+@pytest.fixture(scope="module")
+def twenty():
+    return make_diagnosis(30, 20, 4, scale=1.0)
+
+
+def lines(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+def test_quantiles_are_those_of_the_shapes(two):
+    ax = qq_plot(two)
+    panels = ax.figure.axes[1:]
+    shapes = two.normality.shapes
+    assert len(panels) == len(shapes) == 3
+    for panel, shape in zip(panels, shapes, strict=True):
+        (points,) = lines(panel, "_points")
+        assert points.get_xdata() == approx(shape.theoretical)
+        assert points.get_ydata() == approx(shape.sample)
+        (band,) = panel.collections
+        heights = band.get_paths()[0].vertices[:, 1]
+        assert (heights.min(), heights.max()) == approx((shape.low.min(), shape.high.max()))
+        assert panel.get_title(loc="right").endswith(f": {shape.verdict}")
+
+
+def test_residuals_are_those_of_the_diagnosis(two):
+    ax = residuals_plot(two)
+    (points,) = lines(ax, "_points")
+    assert points.get_xdata() == approx(two.fitted)
+    assert points.get_ydata() == approx(two.residuals)
+    assert [line.get_ydata()[0] for line in lines(ax, "_reference")] == [-3.0, 0.0, 3.0]
+
+
+def test_scales_are_logarithms_of_ratios(five):
+    scale = next(s for s in five.scale if s.column == "benchmark")
+    ax = scale_plot(five)
+    (points,) = lines(ax, "_estimates")
+    assert points.get_xdata() == approx(np.log2(scale.sd))
+    ends = [line.get_xdata() for line in lines(ax, "_interval")]
+    assert [list(end) for end in ends] == [
+        approx([np.log2(low), np.log2(high)]) for low, high in zip(scale.ci_low, scale.ci_high, strict=True)
+    ]
+    assert ax.get_title(loc="right") == f"scale by benchmark: {scale.verdict}"
+    assert scale_plot(five, "algorithm").get_title(loc="right").startswith("scale by algorithm")
+
+
+def test_the_page_shows_the_worst(twenty):
+    ax = diagnosis_plot(twenty)
+    titles = [panel.get_title(loc="right") for panel in ax.figure.axes[1:]]
+    assert titles[:2] == [f"residuals: {twenty.normality.shapes[0].verdict}", "residuals against predictions"]
+    assert titles[4] == "scale by benchmark: act"
+    assert len(titles) == 6
+    assert len(ax.figure.axes[5].get_yticklabels()) == 14
+    assert "14 of 30 levels" in ax.figure.axes[5].get_xlabel()
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.parametrize("case", ["two", "five", "twenty"])
+def test_everything_is_readable(plot, case, request, assert_readable):
+    assert_readable(plot(request.getfixturevalue(case)))
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.parametrize("size", [(5.5, 6.5), (9, 11)])
+def test_axes_of_the_user_are_filled_and_not_left(plot, five, size, assert_readable):
+    figure = Figure(figsize=size)
+    ax = figure.add_subplot()
+    drawn = plot(five, ax=ax)
+    assert drawn is ax
+    assert_readable(ax)
+
+
+def test_one_panel_is_enough_without_random_effects():
+    rng = np.random.default_rng(1)
+    found = diagnose(lt.fit_lmm("y ~ x", {"x": rng.normal(size=9), "y": rng.normal(size=9)}), rng=1)
+    assert len(qq_plot(found).figure.axes) == 2
+    assert len(diagnosis_plot(found).figure.axes) == 3
+    with pytest.raises(ArgumentError, match=r"^diagnosis compares no scales: no column of the model has 2 to 200"):
+        scale_plot(found)
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_other_things_are_refused(plot, two):
+    with pytest.raises(ArgumentError, match=r"^diagnosis must be the result of diagnose\(\), got dict.$"):
+        plot({})
+    with pytest.raises(ArgumentError, match=r"^ax must be one matplotlib Axes"):
+        plot(two, ax="left")
+    tiny = Figure(figsize=(0.6, 0.5)).add_subplot()
+    with pytest.raises(ArgumentError, match=r"^ax is too small: "):
+        plot(two, ax=tiny)
+
+
+def test_an_unknown_column_is_named(two):
+    with pytest.raises(ArgumentError, match=r"^column must be 'benchmark' or 'algorithm', got 'seed'"):
+        scale_plot(two, "seed")
