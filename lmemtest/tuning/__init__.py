@@ -1,0 +1,19 @@
+"""Tuning curves of random-search scores with exact confidence bands; nothing of the mixed-model side.
+
+================  ==============================================================================
+order_statistics  exact probability that all order statistics keep to their intervals; the intervals
+bands             simultaneous bands for a distribution function, calibrated without simulation
+distribution      an empirical distribution with bounds, weights and a band
+curves            quantile and mean tuning curves with bands, for any real k > 0
+estimators        U, V and W estimators of the expected best of k, and the bootstrap band to avoid
+compare           evidence between two curves: labels, their false rates, cost units
+winning           the chance that the best of k of one beats the best of k of another
+importance        hyperparameters by what fixing them costs
+evidence          labels from two bands; false_labels: how often they are wrong; costs: budgets in cost units
+simulation        simulated coverage; kernel_density: laws to simulate from
+planner           how many scores for a curve up to k, and up to which k with n scores
+================  ==============================================================================
+
+The notation is one of maximising, as in the papers: T_k is the best of k scores, F its law for one score, and
+F^k for k. Minimising y is maximising -y, bit for bit.
+"""

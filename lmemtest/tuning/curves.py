@@ -1,0 +1,401 @@
+"""Tuning curves: a quantile or the mean of the best of k scores, with a simultaneous confidence band.
+
+The best of k independent scores has the distribution function F^k. Its q-quantile is Q(q^(1/k)), so bounds on F are
+bounds on the curve, for all k > 0 at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lmemtest._table import Tabular
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.tuning._arguments import (
+    check_bounds,
+    check_direction,
+    check_k,
+    check_scores,
+    check_statistic,
+    name_of,
+    quantile_of,
+)
+from lmemtest.tuning.bands import CdfBand, cdf_band
+from lmemtest.tuning.distribution import SLACK
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from lmemtest._table import Format, ResultTable
+
+    FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
+
+MOST_POINTS = 64  # of a curve whose k were not asked for: every k up to there, then evenly on the log scale
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class TuningCurve(Tabular):
+    """The best of k scores as a function of k, with a simultaneous confidence band.
+
+    Attributes
+    ----------
+    k : ndarray of float64, shape (m,)
+        Numbers of configurations tried, in the order asked for.
+    lower, estimate, upper : ndarray of float64, shape (m,)
+        The curve and its band, on the scale of the scores: lower <= upper, whatever the direction.
+    lower_trivial, upper_trivial : ndarray of bool, shape (m,)
+        Whether a limit is the end of the support (`bounds`), and so says nothing.
+    direction : {"maximize", "minimize"}
+        Which end of the score is better.
+    statistic : "median", "mean" or float
+        What of the best score's distribution the curve shows. A quantile q is counted from the worse end in both
+        directions: the best of k is no better than the curve with probability q.
+    bounds : tuple of float
+        Smallest and largest score that can occur.
+    band : CdfBand
+        The band behind the limits, of the scores sorted from worst to best.
+    scores : ndarray of float64, shape (n,)
+        The scores sorted from worst to best; not to be written to.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    k: FloatArray
+    lower: FloatArray
+    estimate: FloatArray
+    upper: FloatArray
+    lower_trivial: BoolArray
+    upper_trivial: BoolArray
+    direction: str
+    statistic: str | float
+    bounds: tuple[float, float]
+    band: CdfBand
+    scores: FloatArray
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of scores."""
+        return self.band.n
+
+    @property
+    def confidence(self) -> float:
+        """Probability that the band holds for all k at once."""
+        return self.band.confidence
+
+    @property
+    def method(self) -> str:
+        """Shape of the band."""
+        return self.band.method
+
+    @property
+    def trivial(self) -> BoolArray:
+        """Whether at least one limit is the end of the support, shape (m,)."""
+        return self.lower_trivial | self.upper_trivial
+
+    @property
+    def k_max(self) -> float:
+        """The k beyond which the optimistic limit of a quantile curve is trivial for these n and this band.
+
+        It does not depend on the scores. A mean curve has none: NaN.
+        """
+        return np.nan if self.statistic == "mean" else trivial_beyond(self.band, quantile_of(self.statistic))
+
+    def at(self, k: ArrayLike) -> TuningCurve:
+        """The same curve and band at other `k`: they hold for all k at once, so this costs no confidence.
+
+        Parameters
+        ----------
+        k : float > 0 or array-like of such
+            Numbers of configurations; real numbers are allowed.
+
+        Returns
+        -------
+        TuningCurve
+            With one row per k.
+
+        Raises
+        ------
+        ArgumentError
+            If a k is not positive and finite, or below `from_k` of the band.
+
+        Examples
+        --------
+        >>> curve = tuning_curve([0.5, 0.7, 0.6, 0.8], direction="maximize", k=[1])
+        >>> curve.at(2.5).estimate
+        array([0.8])
+        """
+        return _curve(self.scores, self.band, check_k(k), self.direction, self.statistic, self.bounds)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per k: k, lower, estimate, upper, trivial."""
+        import pandas as pd
+
+        columns = {name: getattr(self, name) for name in ("k", "lower", "estimate", "upper", "trivial")}
+        return pd.DataFrame(columns)
+
+    def result_table(self) -> ResultTable:
+        """The curve as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        best = "largest" if self.direction == "maximize" else "smallest"
+        title = f"Tuning curve: {name_of(self.statistic)} of the {best} of k scores"
+        facts = (f"{self.band.describe()}, for all k at once.",)
+        formats: dict[str, Format] = {"k": "g", "trivial": lambda trivial: "yes" if trivial else ""}
+        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes, formats=formats)
+
+
+def tuning_curve(
+    scores: ArrayLike,
+    *,
+    direction: str,
+    k: ArrayLike | None = None,
+    statistic: str | float = "median",
+    confidence: float = 0.8,
+    method: str = "ld_highest_density",
+    bounds: tuple[float, float] | None = None,
+    from_k: float | None = None,
+) -> TuningCurve:
+    """Estimate how good the best of k configurations is, with a simultaneous confidence band.
+
+    Parameters
+    ----------
+    scores : array-like of float, shape (n,)
+        Scores of independent configurations: random search, not an adaptive one. A failed run is a worst score: the
+        worst value that can occur, or for quantile curves an infinite one (-inf to maximise).
+    direction : {"maximize", "minimize"}
+        Which end of the score is better. Minimising the scores is exactly maximising minus the scores.
+    k : array-like of float > 0, optional
+        Numbers of configurations, real numbers allowed. Default: 1 to n, all of them up to 64 points.
+    statistic : "median", "mean" or float in (0, 1), default "median"
+        What of the distribution of the best of k to show. A float q is a quantile counted from the worse end: the best
+        of k is no better than the curve with probability q.
+    confidence : float in [0, 1], default 0.8
+        Probability that the band holds for all k > 0 at once: exactly for quantiles of a continuous distribution, at
+        least for the mean and for scores with ties.
+    method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
+        Shape of the band, see `cdf_band`.
+    bounds : (low, high), optional
+        Smallest and largest score that can occur. The mean needs them: without, no limit on it exists.
+    from_k : float > 0, optional
+        Calibrate the band for k >= from_k only, which makes it narrower there. Quantile curves only.
+
+    Returns
+    -------
+    TuningCurve
+        ``to_frame()`` has k, lower, estimate, upper, trivial.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of its range.
+    DataError
+        If scores are missing, infinitely good, or outside of the bounds.
+
+    Notes
+    -----
+    With p = q^(1/k), the estimate is the order statistic number ceil(n p), the upper limit the first one whose lower
+    band is at least p, the lower limit the first one whose upper band is; where there is none, the limit is an end of
+    the support and `trivial`. The band is read at the full count of scores at or below a value, so it is right for ties
+    and discrete scores too (conservative). The mean is high - integral of F^k: its estimate is the V-statistic, and its
+    band integrates the band of F.
+
+    References
+    ----------
+    Lourie, Cho & He (2024), arXiv:2311.09480, doi:10.48550/arXiv.2311.09480
+
+    Examples
+    --------
+    >>> accuracy = [0.71, 0.62, 0.75, 0.66, 0.73, 0.58, 0.74, 0.70, 0.69, 0.72]
+    >>> tuning_curve(accuracy, direction="maximize", k=[1, 2, 4], bounds=(0, 1))
+    Tuning curve: median of the largest of k scores
+    k  lower  estimate  upper  trivial
+    -  -----  --------  -----  -------
+    1   0.62      0.70   0.74
+    2   0.69      0.73   0.75
+    4   0.71      0.74   1.00  yes
+    80 % LD band of highest-density intervals for n = 10 (alpha' = 0.0360968), for all k at once.
+    The upper limit is trivial for k > 2.09.
+    """
+    check_direction(direction)
+    statistic = check_statistic(statistic)
+    values = check_scores(scores)
+    limits = _check_bounds(bounds, values, statistic)
+    _check_infinite(values, direction, statistic)
+    quantile = quantile_of(statistic) if statistic != "mean" else 0.5
+    if from_k is not None and statistic == "mean":
+        raise ArgumentError(
+            "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. "
+            "Use statistic='median', or from_k=None."
+        )
+    band = cdf_band(len(values), method=method, confidence=confidence, from_k=from_k, quantile=quantile)
+    # Sorted from worst to best: the negative of the sorted negatives, so that both directions do the same arithmetic.
+    ordered = np.sort(values) if direction == "maximize" else -np.sort(-values)
+    ordered.flags.writeable = False
+    points = _default_k(len(values), from_k) if k is None else check_k(k)
+    return _curve(ordered, band, points, direction, statistic, limits)
+
+
+def trivial_beyond(band: CdfBand, quantile: float) -> float:
+    """The k beyond which a quantile curve has no better limit than the end of the support.
+
+    The limit exists as long as quantile^(1/k) is at most the lower band at the largest score.
+
+    Examples
+    --------
+    >>> round(trivial_beyond(cdf_band(48), 0.5), 3)
+    8.154
+    """
+    top = float(band.lower[-1])
+    if top in (0.0, 1.0):
+        return 0.0 if top == 0.0 else np.inf
+    return float(np.log(quantile) / np.log(top))
+
+
+def trivial_up_to(band: CdfBand, quantile: float) -> float:
+    """The k up to which a quantile curve has no worse limit than the end of the support.
+
+    Examples
+    --------
+    >>> round(trivial_up_to(cdf_band(48), 0.5), 3)
+    0.276
+    """
+    bottom = float(band.upper[0])
+    if bottom in (0.0, 1.0):
+        return 0.0 if bottom == 0.0 else np.inf
+    return float(np.log(quantile) / np.log(bottom))
+
+
+def _check_bounds(bounds: Any, scores: FloatArray, statistic: str | float) -> tuple[float, float]:
+    if bounds is not None:
+        return check_bounds(bounds, scores)
+    if statistic == "mean":
+        raise ArgumentError(
+            "statistic='mean' needs bounds=(low, high), the smallest and the largest score that can occur: without "
+            "them a rare score could move the mean anywhere. Pass bounds, or use statistic='median'."
+        )
+    return -np.inf, np.inf
+
+
+def _check_infinite(scores: FloatArray, direction: str, statistic: str | float) -> None:
+    infinite = np.isinf(scores)
+    if not infinite.any():
+        return
+    best, worst = (np.inf, -np.inf) if direction == "maximize" else (-np.inf, np.inf)
+    if statistic == "mean":
+        raise DataError(
+            f"scores must be finite for a mean, but {int(infinite.sum()):,} of {len(scores):,} are infinite. "
+            "Score a failed run as the worst value that can occur, or use statistic='median'."
+        )
+    wrong = int(np.sum(scores == best))
+    if wrong:
+        raise DataError(
+            f"scores hold {wrong:,} of {len(scores):,} that are {best}, the best value there is when direction is "
+            f"{direction!r}. A failed run is a worst score: write {worst} for it."
+        )
+
+
+def _default_k(n: int, from_k: float | None) -> FloatArray:
+    first = 1.0 if from_k is None else max(float(from_k), 1.0)
+    whole = np.arange(np.ceil(first), n + 1.0)
+    if len(whole) > MOST_POINTS:
+        whole = np.unique(np.geomspace(whole[0], n, MOST_POINTS).round())
+    return whole if len(whole) and whole[0] == first else np.concatenate([[first], whole])
+
+
+class _Values(NamedTuple):
+    """A curve with its limits, when maximising."""
+
+    lower: FloatArray
+    estimate: FloatArray
+    upper: FloatArray
+
+
+def _curve(
+    ordered: FloatArray,
+    band: CdfBand,
+    k: FloatArray,
+    direction: str,
+    statistic: str | float,
+    bounds: tuple[float, float],
+) -> TuningCurve:
+    if band.from_k is not None and np.any(k < band.from_k):
+        raise ArgumentError(
+            f"k must be at least from_k = {band.from_k:g}, which the band is calibrated for, got {k.min():g}. "
+            "Choose a smaller from_k."
+        )
+    maximize = direction == "maximize"
+    low, high = bounds if maximize else (-bounds[1], -bounds[0])
+    rising = ordered if maximize else -ordered
+    if statistic == "mean":
+        values = _means(rising, band, k, low, high)
+    else:
+        values = _quantiles(rising, band, k, quantile_of(statistic), low, high)
+    if not maximize:
+        values = _Values(-values.upper, -values.estimate, -values.lower)
+    return TuningCurve(
+        k=k,
+        lower=values.lower,
+        estimate=values.estimate,
+        upper=values.upper,
+        lower_trivial=values.lower <= bounds[0],
+        upper_trivial=values.upper >= bounds[1],
+        direction=direction,
+        statistic=statistic,
+        bounds=bounds,
+        band=band,
+        scores=ordered,
+        notes=_notes(band, statistic, maximize),
+    )
+
+
+def _quantiles(y: FloatArray, band: CdfBand, k: FloatArray, q: float, low: float, high: float) -> _Values:
+    # q^(1/k) underflows for tiny k; any positive number does for a probability below all limits of a band
+    p = np.maximum(q ** (1.0 / k), np.finfo(float).tiny)
+    n = len(y)
+    extended = np.concatenate([[low], y, [high]])
+    rank = np.clip(np.ceil(n * p - SLACK), 1, n).astype(np.intp)
+    # F(y) < upper strictly, so F can reach p only where the upper band is above p; F >= lower may be an equality.
+    # Rounding must not separate limits and estimate, which coincide in bands of no width.
+    worse = np.minimum(np.searchsorted(band.upper, p, side="right"), rank)
+    better = np.maximum(np.searchsorted(band.lower, p, side="left"), rank)
+    return _Values(lower=extended[worse], estimate=extended[rank], upper=extended[better])
+
+
+def _means(y: FloatArray, band: CdfBand, k: FloatArray, low: float, high: float) -> _Values:
+    """high - integral of F^k over the support, for the band's ends and the estimate; sums of non-negative terms.
+
+    The upper band is 1 from the largest score on, so the lower limit needs no upper bound of the support; the upper
+    limit needs no lower bound, because the lower band is 0 below the smallest score.
+    """
+    n = len(y)
+    gaps = np.diff(y)
+    share = np.arange(1, n) / n
+    lower, estimate, upper = (np.empty(len(k)) for _ in range(3))
+    for place, power in enumerate(k):  # one k at a time: all at once would take n times the memory
+        below = 0.0 if band.upper[0] == 0.0 else band.upper[0] ** power * (y[0] - low) if np.isfinite(low) else np.inf
+        lower[place] = y[-1] - below - gaps @ band.upper[1:-1] ** power
+        estimate[place] = y[-1] - gaps @ share**power
+        inside = gaps @ band.lower[1:-1] ** power
+        upper[place] = y[-1] - inside + _above(band.lower[-1], power, high - y[-1])
+    # rounding must not carry a limit beyond the support, where it would no longer count as trivial
+    return _Values(np.clip(lower, low, high), np.clip(estimate, low, high), np.clip(upper, low, high))
+
+
+def _above(top: float, power: float, room: float) -> float:
+    """What the probability 1 - top^power that lies above the largest score may add to the mean."""
+    if top == 1.0:
+        return 0.0
+    return float((1.0 - top**power) * room) if np.isfinite(room) else np.inf  # not 0 times infinity for tiny powers
+
+
+def _notes(band: CdfBand, statistic: str | float, maximize: bool) -> tuple[str, ...]:
+    if statistic == "mean":
+        return ("The estimate is the V-statistic; the band of a mean is conservative.",)
+    beyond = trivial_beyond(band, quantile_of(statistic))
+    limit = "upper" if maximize else "lower"
+    return () if beyond == np.inf else (f"The {limit} limit is trivial for k > {beyond:.3g}.",)

@@ -1,0 +1,247 @@
+"""The distribution of a sample of scores: its functions, draws from it, and a band around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._table import Tabular
+from lmemtest._validate import resolve_rng
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning._arguments import check_bounds, check_scores
+from lmemtest.tuning.bands import CdfBand, cdf_band
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from lmemtest._table import ResultTable
+
+    FloatArray = NDArray[np.float64]
+
+SLACK = 1e-9  # of a rank: n p of a rank's own p may come out above it by rounding
+
+
+@dataclass(repr=False, frozen=True, slots=True, eq=False)
+class EmpiricalDistribution(Tabular):
+    """The distribution that gives each score its weight.
+
+    Parameters
+    ----------
+    scores : array-like of float, shape (n,)
+        The scores, in any order; infinite ones (failed runs) are allowed. Kept sorted.
+    weights : array-like of float >= 0, shape (n,), optional
+        Weight of each score; scaled to sum to one. Default: equal weights. Kept in the order of the sorted scores.
+    bounds : (low, high), default (-inf, inf)
+        Smallest and largest score that can occur.
+
+    Attributes
+    ----------
+    scores, weights, cumulative : ndarray of float64, shape (n,)
+        Sorted scores, their weights, and the weight at or below each.
+    bounds : tuple of float
+        As given.
+
+    Raises
+    ------
+    ArgumentError
+        If the weights or the bounds are not what they should be.
+    DataError
+        If scores are missing, or lie outside of the bounds.
+
+    Examples
+    --------
+    >>> accuracy = EmpiricalDistribution([0.75, 0.5, 0.75, 1.0], bounds=(0, 1))
+    >>> accuracy.cdf([0.6, 0.75]), accuracy.ppf(0.5), accuracy.mean()
+    (array([0.25, 0.75]), 0.75, 0.75)
+    """
+
+    scores: FloatArray
+    weights: FloatArray | None = field(default=None, kw_only=True)
+    bounds: tuple[float, float] = field(default=(-np.inf, np.inf), kw_only=True)
+    cumulative: FloatArray = field(init=False)
+    equal: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        scores = check_scores(self.scores)
+        order = np.argsort(scores, kind="stable")
+        bounds = check_bounds(self.bounds, scores)
+        equal = self.weights is None
+        weights = np.full(len(scores), 1.0 / len(scores)) if self.weights is None else _weights(self.weights, scores)
+        cumulative = np.arange(1, len(scores) + 1) / len(scores) if equal else np.cumsum(weights[order])
+        cumulative[-1] = 1.0
+        for name, value in (
+            ("scores", scores[order]),
+            ("weights", weights[order]),
+            ("bounds", bounds),
+            ("cumulative", cumulative),
+            ("equal", equal),
+        ):
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    @property
+    def n(self) -> int:
+        """Number of scores."""
+        return len(self.scores)
+
+    def cdf(self, y: ArrayLike) -> Any:
+        """Share of the weight at or below `y`; a float for a float, an array for an array."""
+        counts = self.counts(y)
+        return _plain(np.concatenate([[0.0], self.cumulative])[counts])
+
+    def counts(self, y: ArrayLike) -> Any:
+        """Number of scores at or below `y`, ties included."""
+        values = np.asarray(y, dtype=np.float64)
+        if np.isnan(values).any():
+            raise ArgumentError("y must not be NaN.")
+        return np.searchsorted(self.scores, values, side="right")
+
+    def ppf(self, p: ArrayLike) -> Any:
+        """Smallest score with at least the share `p` of the weight at or below it; the lower bound for p = 0.
+
+        With equal weights it is the score number ceil(n p): the median of 48 scores is the 24th.
+        """
+        values = np.asarray(p, dtype=np.float64)
+        if not np.all((values >= 0.0) & (values <= 1.0)):
+            raise ArgumentError(
+                f"p must lie between 0 and 1, got {values[~((values >= 0) & (values <= 1))].flat[0]:g}."
+            )
+        rank = np.searchsorted(self.n * self.cumulative, self.n * values - SLACK, side="left")
+        found = self.scores[np.minimum(rank, self.n - 1)]
+        return _plain(np.where(values == 0.0, self.bounds[0], found))
+
+    def sample(self, size: int | tuple[int, ...] | None = None, *, rng: int | np.random.Generator | None = None) -> Any:
+        """Draw scores with replacement.
+
+        Examples
+        --------
+        >>> EmpiricalDistribution([0.5, 0.75]).sample(4, rng=1)
+        array([0.75, 0.75, 0.5 , 0.75])
+        """
+        draws = resolve_rng(rng).random(size)
+        rank = np.searchsorted(self.cumulative, draws, side="right")  # draws lie in [0, 1)
+        return _plain(self.scores[np.minimum(rank, self.n - 1)])
+
+    def mean(self) -> float:
+        """Mean; infinite if a score with weight is, NaN if scores at both ends are."""
+        return _weighted(self.scores, self.weights)
+
+    def variance(self) -> float:
+        """Variance of the distribution (weights as probabilities, not n - 1); NaN if the mean is not finite."""
+        mean = self.mean()
+        return _weighted((self.scores - mean) ** 2, self.weights) if np.isfinite(mean) else np.nan
+
+    def band(
+        self,
+        *,
+        method: str = "ld_highest_density",
+        confidence: float = 0.8,
+        from_k: float | None = None,
+        quantile: float = 0.5,
+    ) -> DistributionBand:
+        """Put a simultaneous confidence band around the distribution function; the arguments are those of `cdf_band`.
+
+        Raises
+        ------
+        ArgumentError
+            If the scores have weights: the band needs independent scores of one distribution.
+
+        Examples
+        --------
+        >>> EmpiricalDistribution([0.5, 0.75, 1.0], bounds=(0, 1)).band().cdf_bounds(0.8)
+        (0.117..., 1.0)
+        """
+        if not self.equal:
+            raise ArgumentError(
+                "a band needs independent scores of one distribution, all of the same weight, but the scores have "
+                "weights. Make the distribution without weights=."
+            )
+        band = cdf_band(self.n, method=method, confidence=confidence, from_k=from_k, quantile=quantile)
+        return DistributionBand(distribution=self, band=band)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per distinct score: score, weight, cdf."""
+        import pandas as pd
+
+        score, first = np.unique(self.scores, return_index=True)
+        weight = np.add.reduceat(np.asarray(self.weights), first)
+        return pd.DataFrame({"score": score, "weight": weight, "cdf": self.cdf(score)})
+
+    def result_table(self) -> ResultTable:
+        """The distribution as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        low, high = self.bounds
+        notes = (f"{self.n:,} scores between {low:g} and {high:g}; mean {self.mean():.6g}.",)
+        return ResultTable(title="Empirical distribution", frame=self.to_frame(), notes=notes)
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class DistributionBand(Tabular):
+    """An empirical distribution function with its simultaneous confidence band.
+
+    Attributes
+    ----------
+    distribution : EmpiricalDistribution
+        The scores.
+    band : CdfBand
+        The band as a function of the count.
+    """
+
+    distribution: EmpiricalDistribution
+    band: CdfBand
+
+    def cdf_bounds(self, y: ArrayLike) -> tuple[Any, Any]:
+        """Lower and upper limit of F(y), read at the full count of scores at or below `y`."""
+        counts = self.distribution.counts(y)
+        low, high = self.distribution.bounds
+        below, above = np.asarray(y) < low, np.asarray(y) >= high
+        lower = np.where(above, 1.0, self.band.lower[counts])
+        upper = np.where(below, 0.0, self.band.upper[counts])
+        return _plain(lower), _plain(upper)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per distinct score: score, lower, estimate, upper."""
+        import pandas as pd
+
+        score = np.unique(self.distribution.scores)
+        lower, upper = self.cdf_bounds(score)
+        return pd.DataFrame({"score": score, "lower": lower, "estimate": self.distribution.cdf(score), "upper": upper})
+
+    def result_table(self) -> ResultTable:
+        """The band as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        notes = (f"{self.band.describe()}.",)
+        return ResultTable(title="Distribution function of one score", frame=self.to_frame(), notes=notes)
+
+
+def _plain(values: Any) -> Any:
+    """A float for a single value, an array as it is."""
+    values = np.asarray(values)
+    return values if values.ndim else float(values)
+
+
+def _weights(weights: Any, scores: FloatArray) -> FloatArray:
+    try:
+        values = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.full(0, np.nan)
+    if values.shape != scores.shape:
+        raise ArgumentError(f"weights must hold one number for each of the {len(scores):,} scores, got {values.shape}.")
+    total = float(values.sum()) if np.all(np.isfinite(values)) else np.nan
+    if not (np.all(values >= 0.0) and 0.0 < total < np.inf):
+        raise ArgumentError("weights must be finite, at least 0, and not all 0.")
+    return values / total
+
+
+def _weighted(values: FloatArray, weights: FloatArray | None) -> float:
+    used = np.asarray(weights) > 0.0  # no weight times an infinite score is nothing
+    kept = values[used]
+    if np.isposinf(kept).any() and np.isneginf(kept).any():
+        return np.nan
+    return float(np.dot(kept, np.asarray(weights)[used]))

@@ -1,0 +1,348 @@
+"""Importance of a hyperparameter as tuning risk: what fixing it costs, or saves, at each tuning budget.
+
+Random search draws the hyperparameters independently, so the trials that happen to have one of them at a value are a
+random search of all others with this one fixed there: no new runs are needed. Their tuning curve is compared with the
+curve of all trials, which tunes everything, at equal cost.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._table import Tabular
+from lmemtest._validate import as_frame, check_columns, check_fraction, listed
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.tuning.compare import CurveComparison, compare_curves
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    from lmemtest._table import ResultTable
+
+    FloatArray = NDArray[np.float64]
+
+TUNED = "tuned"
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class TuningRisk(Tabular):
+    """A hyperparameter fixed at some values, each compared with tuning it.
+
+    Attributes
+    ----------
+    hyperparameter : str
+        Which one.
+    comparisons : tuple of CurveComparison
+        For each value: curve `a` tunes everything, curve `b` has the value fixed.
+    risks : tuple of CurveComparison
+        The same with bands that hold for both curves at once, behind the risk of `to_frame`.
+    values : tuple
+        The values, as given: a value, or the ends (low, high) of a range.
+    counts : tuple of int
+        Trials with each value.
+    direction : {"maximize", "minimize"}
+        Which end of the score is better.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    hyperparameter: str
+    comparisons: tuple[CurveComparison, ...]
+    risks: tuple[CurveComparison, ...]
+    values: tuple[Any, ...]
+    counts: tuple[int, ...]
+    direction: str
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per value and budget: value, trials or cost, tuned, fixed, risk, lower, upper, trivial.
+
+        ``tuned`` and ``fixed`` are the curves; ``risk`` is what fixing loses, positive where tuning is better, in units
+        of the score; lower and upper bound it at all budgets at once with the confidence of the comparison.
+        """
+        import pandas as pd
+
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        frames = []
+        for value, both in zip(self.values, self.risks, strict=True):
+            a, b = both.a, both.b
+            ends = [sign * (a.lower - b.upper), sign * (a.upper - b.lower)]
+            columns = {
+                both.unit: both.grid,
+                "tuned": a.estimate,
+                "fixed": b.estimate,
+                "risk": sign * (a.estimate - b.estimate),
+                "lower": np.minimum(*ends),
+                "upper": np.maximum(*ends),
+                "trivial": ~both.usable,
+            }
+            frame = pd.DataFrame(columns)
+            frame.insert(0, "value", pd.Series([describe_value(value)] * len(frame), dtype=object))
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def labels(self) -> pd.DataFrame:
+        """One row per value: value, n, mean_cost (if costs were given), evidence, better, portion."""
+        import pandas as pd
+
+        columns: dict[str, Any] = {"value": [describe_value(v) for v in self.values], "n": self.counts}
+        costs = [comparison.b.cost for comparison in self.comparisons]
+        if costs[0] is not None:
+            columns["mean_cost"] = [cost.mean for cost in costs if cost is not None]
+        columns["evidence"] = [c.label for c in self.comparisons]
+        columns["better"] = [c.better or "" for c in self.comparisons]
+        columns["portion"] = [c.observed for c in self.comparisons]
+        return pd.DataFrame(columns)
+
+    def sentences(self) -> tuple[str, ...]:
+        """For each value, the evidence in words."""
+        return tuple(
+            f"{self.hyperparameter} = {describe_value(value)}: {comparison.sentences()[0]}"
+            for value, comparison in zip(self.values, self.comparisons, strict=True)
+        )
+
+    def result_table(self) -> ResultTable:
+        """The labels as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        first = self.comparisons[0]
+        title = (
+            f"Tuning {self.hyperparameter} (n = {first.a.n}) or fixing it: {first.statistic} curves, {self.direction}"
+        )
+        notes = (*self.sentences(), *self.notes)
+        return ResultTable(title=title, frame=self.labels(), notes=notes, formats={"portion": ".2f"})
+
+
+def tuning_risk(
+    trials: Any,
+    hyperparameter: str,
+    *,
+    values: Any,
+    score: str,
+    direction: str,
+    cost: str | None = None,
+    grid: ArrayLike | None = None,
+    statistic: str | float = "median",
+    confidence: float = 0.8,
+    method: str = "ld_highest_density",
+    bounds: tuple[float, float] | None = None,
+    portion: float = 0.5,
+) -> TuningRisk:
+    """Compare tuning a hyperparameter with fixing it at its default, or at other values.
+
+    Parameters
+    ----------
+    trials : dataframe or dict of columns
+        One row per trial of a random search of one method on one benchmark.
+    hyperparameter : str
+        The column that is fixed.
+    values : value, (low, high) or list of these
+        Where to fix it: the default, or several values. A tuple of two numbers is a range, for hyperparameters that
+        are drawn from an interval and hit no value twice.
+    score : str
+        Column of the score; a failed run is a worst score.
+    direction : {"maximize", "minimize"}
+        Which end of the score is better.
+    cost : str, optional
+        Column of the cost of a trial. Give it if the hyperparameter changes the cost (epochs, layers): budgets are then
+        costs, and the uncertainty of both mean costs is part of the bands.
+    grid, statistic, confidence, method, bounds, portion
+        As in `compare_curves`.
+
+    Returns
+    -------
+    TuningRisk
+        ``labels()`` has one row per value, ``to_frame()`` the risk at each budget with its band.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of its range.
+    DataError
+        If scores, costs or the hyperparameter are missing, or no trial has a value.
+    UnknownColumnError
+        If a column is not in the table.
+
+    Notes
+    -----
+    Tuning risk is the difference in performance between tuning all hyperparameters and leaving one at its default
+    (Weerts et al.); it depends on the budget, so it is a curve. The subset stands for a search with the value fixed if
+    the hyperparameters are drawn independently of each other, as random search does unless its space is conditional.
+
+    The trials with the value are among all trials, so the two curves are not independent. Each band and the bounds of
+    the risk (Bonferroni, half of the error probability for each curve) hold all the same; rates of false labels are
+    not stated. Selecting the value by looking at the scores makes any of this too favourable: take the default that
+    others ship.
+
+    References
+    ----------
+    Weerts, Mueller & Vanschoren (2020), Importance of tuning hyperparameters of machine learning algorithms,
+    doi:10.48550/arXiv.2007.07588;
+    Lourie, Cho & He (2024), section 2 and appendix F, doi:10.48550/arXiv.2311.09480
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> epochs = rng.integers(1, 5, 400)
+    >>> accuracy = 0.6 + 0.08 * np.minimum(epochs, 3) + rng.normal(0, 0.02, 400)
+    >>> risk = tuning_risk({"epochs": epochs, "accuracy": accuracy}, "epochs", values=[1, 3], score="accuracy",
+    ...                    direction="maximize", cost="epochs")
+    >>> risk.labels()[["value", "evidence", "better"]].to_dict("list")
+    {'value': ['1', '3'], 'evidence': ['strong', 'none'], 'better': ['tuned', '']}
+    """
+    confidence = check_fraction(confidence, "confidence")
+    frame = _frame(trials, hyperparameter, score, cost)
+    wanted = _values(values)
+    options: dict[str, Any] = {
+        "direction": direction,
+        "grid": grid,
+        "statistic": statistic,
+        "method": method,
+        "bounds": bounds,
+        "portion": portion,
+        "n_sim": 0,
+    }
+    comparisons, risks, counts = [], [], []
+    for value in wanted:
+        subset = frame[_chosen(frame[hyperparameter], value, hyperparameter)]
+        costs = {} if cost is None else {"cost_a": _cost(frame[cost]), "cost_b": _cost(subset[cost])}
+        found = compare_curves(
+            frame[score],
+            subset[score],
+            names=(TUNED, f"fixed at {describe_value(value)}"),
+            confidence=confidence,
+            **options,
+            **costs,
+        )
+        # both bands at once, on the budgets of the comparison
+        both = {**options, "grid": found.grid, "confidence": 0.5 * (1.0 + confidence)}
+        risks.append(compare_curves(frame[score], subset[score], names=_names(found), **both, **costs))
+        comparisons.append(found)
+        counts.append(len(subset))
+    return TuningRisk(
+        hyperparameter=hyperparameter,
+        comparisons=tuple(comparisons),
+        risks=tuple(risks),
+        values=wanted,
+        counts=tuple(counts),
+        direction=direction,
+        notes=_notes(wanted, cost, comparisons),
+    )
+
+
+def _names(found: CurveComparison) -> tuple[str, str]:
+    """The names of the two curves of a comparison."""
+    return found.a.name, found.b.name
+
+
+def describe_value(value: Any) -> str:
+    """A value, or a range, as text.
+
+    >>> describe_value(3), describe_value((0.1, 0.2)), describe_value("adam")
+    ('3', '0.1 to 0.2', 'adam')
+    """
+    if isinstance(value, tuple):
+        return f"{value[0]:g} to {value[1]:g}"
+    return f"{value:g}" if _is_number(value) else str(value)
+
+
+# ---------------------------------------------------------------------------------------------------- arguments
+
+
+def _frame(trials: Any, hyperparameter: str, score: str, cost: str | None) -> pd.DataFrame:
+    import narwhals as nw
+
+    table = as_frame(trials, argument="trials")
+    columns = table.collect_schema().names()
+    check_columns(hyperparameter, columns, argument="hyperparameter")
+    check_columns(score, columns, argument="score")
+    if cost is not None:
+        check_columns(cost, columns, argument="cost")
+    if hyperparameter == score:
+        raise ArgumentError(f"hyperparameter and score are the same column, {score!r}. Name the one that is fixed.")
+    # one column of the table may be hyperparameter and cost at once (epochs)
+    used = list(dict.fromkeys([hyperparameter, score, *([cost] if cost is not None else [])]))
+    kept = table.select(used)
+    frame = (kept.collect() if isinstance(kept, nw.LazyFrame) else kept).to_pandas()
+    missing = int(frame[hyperparameter].isna().sum())
+    if missing:
+        raise DataError(
+            f"{missing:,} of {len(frame):,} trials have no value of {hyperparameter!r}. Keep the trials of one method "
+            "that has this hyperparameter."
+        )
+    return frame
+
+
+def _values(values: Any) -> tuple[Any, ...]:
+    several = isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes, tuple))
+    wanted = tuple(values) if several else (values,)
+    if not wanted:
+        raise ArgumentError("values must name at least one value of the hyperparameter, got an empty list.")
+    for value in wanted:
+        if isinstance(value, tuple) and not (
+            len(value) == 2 and all(map(_is_number, value)) and float(value[0]) < float(value[1])
+        ):
+            raise ArgumentError(
+                f"a tuple in values must be a range (low, high) with low < high, got {value!r}. "
+                "Write several values as a list."
+            )
+    described = [describe_value(value) for value in wanted]
+    if len(set(described)) < len(described):
+        raise ArgumentError(f"values must differ from each other, got {listed(described)}.")
+    return wanted
+
+
+def _chosen(column: pd.Series[Any], value: Any, name: str) -> NDArray[np.bool_]:
+    numeric = column.dtype.kind in "iufb"
+    if not isinstance(value, tuple):
+        if numeric and not _is_number(value) and not isinstance(value, (bool, np.bool_)):
+            raise ArgumentError(f"values of {name!r} must be numbers, as in the table, got {value!r}.")
+        chosen = np.asarray(column == value, dtype=bool)
+    elif numeric:
+        chosen = ((column >= value[0]) & (column <= value[1])).to_numpy(dtype=bool)
+    else:
+        raise ArgumentError(f"{name!r} is not numeric, so {value!r} is no range of it. Name values, as a list.")
+    if not chosen.any():
+        raise DataError(_none_there(column, value, name, numeric))
+    return chosen
+
+
+def _none_there(column: pd.Series[Any], value: Any, name: str, numeric: bool) -> str:
+    distinct = column.unique()
+    if numeric and len(distinct) > 20:
+        there = f"They go from {column.min():g} to {column.max():g}; give a range (low, high)"
+    else:
+        there = f"There are: {listed(sorted(map(describe_value, distinct)))}"
+    return f"no trial has {name} = {describe_value(value)}. {there}."
+
+
+def _cost(column: pd.Series[Any]) -> Any:
+    """The mean where all trials cost the same, so that it counts as known."""
+    values = column.to_numpy()
+    constant = values.dtype.kind in "iuf" and len(values) and bool(np.all(values == values[0]))
+    return float(values[0]) if constant and values[0] > 0 else values
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+
+
+def _notes(values: tuple[Any, ...], cost: str | None, comparisons: list[CurveComparison]) -> tuple[str, ...]:
+    notes = [
+        "The trials with a value are among all trials: each band holds, and so do the bounds of the risk, but no rate "
+        "of false labels is stated."
+    ]
+    if any(isinstance(value, tuple) for value in values):
+        notes.append("A range stands for its values: within it the hyperparameter is still tuned.")
+    if cost is None:
+        notes.append("Budgets are trials; if the hyperparameter changes what a trial costs, give cost=.")
+    else:
+        notes += [note for note in comparisons[0].notes if note.startswith(f"Mean cost of a trial of {TUNED}")]
+    return tuple(notes)

@@ -1,0 +1,412 @@
+"""Order statistics of n uniform numbers: intervals for each, and the exact probability that all keep to theirs.
+
+If Y_1, ..., Y_n are independent with a continuous distribution function F, then U_(i) = F(Y_(i)) is the i-th order
+statistic of n uniform numbers, with law Beta(i, n + 1 - i). A simultaneous band for F is a list of intervals
+l_i <= U_(i) <= u_i, and its confidence is the probability that all hold at once.
+
+Counting points instead of numbers makes that probability cheap. N(t) = #{U <= t} is a Poisson process of rate n given
+N(1) = n, and the intervals hold if and only if #{u_j <= t} <= N(t) <= #{l_j < t} at all limits t: a walk along the
+sorted limits with one convolution per step. All terms are non-negative and of order one, so nothing cancels and nothing
+underflows, and a step is as wide as the corridor, about sqrt(n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import optimize, special
+
+from lmemtest._validate import check_choice, check_positive_int
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning._arguments import check_confidence
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    FloatArray = NDArray[np.float64]
+
+METHODS = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
+
+# A Poisson count exceeds lambda + 10 sqrt(lambda) + 20 with probability below 1e-20 for every lambda.
+_SPREAD, _MORE = 10.0, 20
+
+
+def crossing_probability(lower: ArrayLike, upper: ArrayLike) -> float:
+    """Probability that every order statistic of n uniform numbers lies in its interval.
+
+    Parameters
+    ----------
+    lower, upper : array-like of float, shape (n,)
+        Limits of the order statistics, smallest first. Any numbers except NaN; what lies outside of [0, 1] is no
+        limit. They need not be sorted: a limit of one order statistic also holds for the ones beyond it.
+
+    Returns
+    -------
+    float
+        P(lower_i <= U_(i) <= upper_i for all i), in [0, 1].
+
+    Raises
+    ------
+    ArgumentError
+        If the limits differ in length, are empty, or hold a NaN.
+
+    Notes
+    -----
+    With the sorted distinct limits t_1 < t_2 < ... in (0, 1), the vector P(N(t) = c, no violation up to t) is convolved
+    with the Poisson law of rate n (t_m - t_(m-1)) and cut to the counts that t_m allows. Dividing the probability of
+    N(1) = n by its unconditional value n^n e^-n / n! gives the result. The error is of the order of the machine
+    precision times n; the cost is about n^1.5 for intervals of width n^-0.5.
+
+    References
+    ----------
+    Khmaladze & Shinjikashvili (2001), Adv. Appl. Probab. 33, 702-716, doi:10.1239/aap/1005091361;
+    Moscovich & Nadler (2017), Stat. Probab. Lett. 123, 177-182, doi:10.1016/j.spl.2016.10.027
+
+    Examples
+    --------
+    >>> round(crossing_probability([0.0, 0.5], [0.5, 1.0]), 12)  # one number in each half
+    0.5
+    """
+    low, high = _corridor(lower, upper)
+    n = len(low)
+    times = np.unique(np.concatenate([low, high]))
+    times = times[(times > 0.0) & (times < 1.0)]
+    least = np.searchsorted(high, times, side="right")  # N(u_i) >= i
+    most = np.searchsorted(low, times, side="left")  # N(l_i) < i, almost surely
+    if np.any(low > high) or np.any(least > most):
+        return 0.0
+    counts = np.arange(n + 1.0)
+    log_factorial = special.gammaln(counts + 1.0)
+
+    def poisson(rate: float, terms: int) -> FloatArray:
+        terms = min(terms, int(rate + _SPREAD * np.sqrt(rate)) + _MORE)
+        return np.exp(counts[:terms] * np.log(rate) - rate - log_factorial[:terms])
+
+    state, first, before = np.ones(1), 0, 0.0
+    steps = zip(times.tolist(), least.tolist(), most.tolist(), strict=True)
+    for time, lowest, highest in steps:
+        law = poisson(n * (time - before), highest - first + 1)
+        state = np.convolve(state, law)[lowest - first : highest - first + 1]
+        if len(state) < highest - lowest + 1:  # counts that are out of reach in this step
+            highest = lowest + len(state) - 1
+            if highest < lowest:
+                return 0.0
+        first, before = lowest, time
+    law = np.zeros(n - first + 1)
+    last = poisson(n * (1.0 - before), n - first + 1)
+    law[: len(last)] = last
+    reached = state @ law[n - first - np.arange(len(state))]
+    whole = np.exp(n * np.log(n) - n - log_factorial[n])
+    return float(min(reached / whole, 1.0))
+
+
+def _corridor(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """The limits in [0, 1] and sorted: U_(i) >= U_(i-1) >= l_(i-1), and U_(i) <= U_(i+1) <= u_(i+1)."""
+    low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    if low.ndim != 1 or low.shape != high.shape or not len(low):
+        raise ArgumentError(
+            f"lower and upper must be lists of one length, a limit for each order statistic, got shapes {low.shape} "
+            f"and {high.shape}."
+        )
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise ArgumentError("lower and upper must not hold NaN; write 0 and 1 where there is no limit.")
+    if np.any(low >= 1.0) or np.any(high <= 0.0):
+        return np.ones_like(low), np.zeros_like(high)  # almost surely not kept
+    low = np.maximum.accumulate(np.maximum(low, 0.0))
+    high = np.minimum.accumulate(np.minimum(high, 1.0)[::-1])[::-1]
+    return low, high
+
+
+# ---------------------------------------------------------------------------------- intervals of order statistics
+
+
+def equal_tailed_intervals(n: int, level: float) -> tuple[FloatArray, FloatArray]:
+    """Intervals of all order statistics that leave out `level` / 2 at either end.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Size of the sample.
+    level : float in [0, 1]
+        Share of the law of each order statistic that lies outside.
+
+    Returns
+    -------
+    lower, upper : ndarray of float64, shape (n,)
+        The limits of U_(1), ..., U_(n).
+
+    Examples
+    --------
+    >>> low, high = equal_tailed_intervals(3, 0.1)
+    >>> low.round(3), high.round(3)
+    (array([0.017, 0.135, 0.368]), array([0.632, 0.865, 0.983]))
+    """
+    n, level = check_positive_int(n, "n"), check_confidence(level, "level")
+    rank = np.arange(1.0, n + 1.0)
+    low = special.betaincinv(rank, n + 1.0 - rank, 0.5 * level)
+    return low, 1.0 - low[::-1]
+
+
+def highest_density_intervals(n: int, level: float) -> tuple[FloatArray, FloatArray]:
+    """Shortest intervals of all order statistics that leave out `level` in all.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Size of the sample.
+    level : float in [0, 1]
+        Share of the law of each order statistic that lies outside.
+
+    Returns
+    -------
+    lower, upper : ndarray of float64, shape (n,)
+        The limits of U_(1), ..., U_(n).
+
+    Notes
+    -----
+    The density is the same at both limits, except for the first and the last order statistic, whose intervals begin at
+    0 and end at 1. The law of the only order statistic of one score is uniform, where all intervals of one length are
+    equally good: the central one is returned. With `level` = 1 the intervals are the modes (i - 1) / (n - 1).
+
+    Examples
+    --------
+    >>> low, high = highest_density_intervals(3, 0.1)
+    >>> low.round(3), high.round(3)
+    (array([0.   , 0.135, 0.464]), array([0.536, 0.865, 1.   ]))
+    """
+    n, level = check_positive_int(n, "n"), check_confidence(level, "level")
+    if n == 1 or level == 0.0:
+        return np.full(n, 0.5 * level), np.full(n, 1.0 - 0.5 * level)
+    if level == 1.0:
+        mode = np.arange(n) / (n - 1.0)
+        return mode, mode.copy()
+    low, high = np.zeros(n), np.ones(n)
+    low[-1] = level ** (1.0 / n)
+    high[0] = -np.expm1(np.log(level) / n)
+    half = (n - 2) // 2  # order statistics 2, 3, ... below the middle one; the others by symmetry
+    below = np.arange(2.0, half + 2.0)
+    low[1 : half + 1], high[1 : half + 1] = _highest_density(below, n + 1.0 - below, level)
+    if n % 2:
+        middle = (n - 1) // 2
+        low[middle] = special.betaincinv(middle + 1.0, middle + 1.0, 0.5 * level)
+        high[middle] = 1.0 - low[middle]
+    low[n - half - 1 : n - 1] = 1.0 - high[half:0:-1]
+    high[n - half - 1 : n - 1] = 1.0 - low[half:0:-1]
+    return low, high
+
+
+def _highest_density(a: FloatArray, b: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """Highest-density intervals of Beta(a, b) for 1 < a < b, all at once.
+
+    The unknown is t, the logarithm of the share below the interval. The log-density at the lower limit minus that at
+    the upper one grows with t, about linearly far below the root; skewness to the right keeps the share under
+    level / 2. Newton's steps that leave the bracket are replaced by bisection.
+    """
+    t = np.full(len(a), np.log(0.5 * level))
+    start, end = np.full(len(a), -745.0), t.copy()  # exp(-745) is the smallest number above 0
+    active = np.arange(len(a))
+    log_beta = special.betaln(a, b)
+    for _ in range(200):
+        if not len(active):
+            break
+        p, q, now = a[active], b[active], t[active]
+        share = np.exp(now)
+        low, high = special.betaincinv(p, q, share), special.betainccinv(p, q, level - share)
+        log_low, log_high = ((p - 1.0) * np.log(x) + (q - 1.0) * np.log1p(-x) for x in (low, high))
+        gap = log_low - log_high
+        rise, fall = ((p - 1.0) / x - (q - 1.0) / (1.0 - x) for x in (low, high))
+        slope = share * (rise * np.exp(log_beta[active] - log_low) - fall * np.exp(log_beta[active] - log_high))
+        start[active] = np.where(gap < 0.0, now, start[active])
+        end[active] = np.where(gap > 0.0, now, end[active])
+        with np.errstate(divide="ignore", invalid="ignore"):  # where densities underflow, bisection takes over
+            step = np.where(gap == 0.0, now, now - gap / slope)
+        inside = (step >= start[active]) & (step <= end[active])
+        following = np.where(inside, step, 0.5 * (start[active] + end[active]))
+        t[active] = following
+        # The limits depend on t weakly: 1e-11 in t is far below 1e-12 in a limit.
+        active = active[np.abs(following - now) > 1e-11]
+    share = np.exp(t)
+    return special.betaincinv(a, b, share), special.betainccinv(a, b, level - share)
+
+
+def constant_width_intervals(n: int, half_width: float) -> tuple[FloatArray, FloatArray]:
+    """Intervals under which F is nowhere further than `half_width` from the share of scores up to there.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Size of the sample.
+    half_width : float >= 0
+        The largest distance.
+
+    Returns
+    -------
+    lower, upper : ndarray of float64, shape (n,)
+        i / n - half_width and (i - 1) / n + half_width, cut to [0, 1].
+
+    Examples
+    --------
+    >>> low, high = constant_width_intervals(4, 0.5)
+    >>> low.round(3), high.round(3)
+    (array([0.  , 0.  , 0.25, 0.5 ]), array([0.5 , 0.75, 1.  , 1.  ]))
+    """
+    n = check_positive_int(n, "n")
+    steps = np.arange(n + 1) / n
+    return np.maximum(steps[1:] - half_width, 0.0), np.minimum(steps[:-1] + half_width, 1.0)
+
+
+def dkw_half_width(n: int, confidence: float) -> float:
+    """Half-width of the band of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, at most 1.
+
+    References
+    ----------
+    Massart (1990), Ann. Probab. 18, 1269-1283, doi:10.1214/aop/1176990746
+
+    Examples
+    --------
+    >>> round(dkw_half_width(48, 0.8), 6)
+    0.154872
+    """
+    n, confidence = check_positive_int(n, "n"), check_confidence(confidence)
+    if confidence == 1.0:
+        return 1.0
+    return float(min(np.sqrt(np.log(2.0 / (1.0 - confidence)) / (2.0 * n)), 1.0))
+
+
+def intervals(n: int, method: str, value: float) -> tuple[FloatArray, FloatArray]:
+    """The intervals of a method: `value` is the level of an LD method, the half-width of "ks" and "dkw".
+
+    Examples
+    --------
+    >>> low, high = intervals(3, "ld_highest_density", 0.1)
+    >>> low.round(3)
+    array([0.   , 0.135, 0.464])
+    """
+    check_choice(method, "method", METHODS)
+    if method == "ld_highest_density":
+        return highest_density_intervals(n, value)
+    return equal_tailed_intervals(n, value) if method == "ld_equal_tailed" else constant_width_intervals(n, value)
+
+
+# ------------------------------------------------------------------------------------------------ calibration
+
+
+def critical_value(n: int, *, method: str = "ld_highest_density", confidence: float = 0.8) -> float:
+    """What makes the intervals of a method hold at once with probability `confidence`.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Size of the sample.
+    method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
+        Shape of the intervals.
+    confidence : float in [0, 1]
+        Probability that all intervals hold. "dkw" holds with at least this probability, the others exactly.
+
+    Returns
+    -------
+    float
+        LD methods: the level alpha', the share of each order statistic's law that lies outside of its interval. "ks"
+        and "dkw": the half-width.
+
+    Notes
+    -----
+    alpha' lies between (1 - confidence) / n and 1 - confidence; the root is found in log alpha' from exact
+    probabilities, so no simulation is involved.
+
+    References
+    ----------
+    Learned-Miller & DeStefano (2008), IEEE Trans. Inf. Theory 54, 5223-5230, doi:10.1109/TIT.2008.929937;
+    Lourie, Cho & He (2024), arXiv:2311.09480, doi:10.48550/arXiv.2311.09480
+
+    Examples
+    --------
+    >>> round(critical_value(48), 11)
+    0.01690463661
+    """
+    n, confidence = check_positive_int(n, "n"), check_confidence(confidence)
+    check_choice(method, "method", METHODS)
+    return calibrate(n, method, confidence, 0.0)[0]
+
+
+@lru_cache(maxsize=4096)
+def calibrate(n: int, method: str, confidence: float, floor: float) -> tuple[float, int]:
+    """Critical value for what lies above `floor` in F, and the number of lower limits left out for it.
+
+    A curve for k >= from_k reads F at probabilities p >= floor = q^(1/from_k) only. There a lower limit l_i < floor is
+    never read, and an upper limit u_i < floor binds as floor does. Leaving the first m lower limits out changes the
+    critical value, which changes the limits; m is the smallest number for which all limits that remain are at least
+    `floor`. For each m the root is exact, so the confidence is too.
+    """
+    if method == "dkw":
+        return dkw_half_width(n, confidence), 0
+    everything = _solve(n, method, confidence, floor, 0)
+    if floor == 0.0:
+        return everything, 0
+
+    def too_low(value: float) -> int:
+        return int(np.searchsorted(intervals(n, method, value)[0], floor, side="left"))
+
+    most = too_low(everything)
+    least = too_low(_solve(n, method, confidence, floor, most))
+    while least < most:  # limits rise with m, so "the first that remains is at least floor" turns true once
+        middle = (least + most) // 2
+        if too_low(_solve(n, method, confidence, floor, middle)) <= middle:
+            most = middle
+        else:
+            least = middle + 1
+    return _solve(n, method, confidence, floor, most), most
+
+
+def limits(n: int, method: str, value: float, floor: float, left_out: int) -> tuple[FloatArray, FloatArray]:
+    """Intervals of a method as far as `calibrate` uses them."""
+    low, high = intervals(n, method, value)
+    low[:left_out] = 0.0
+    return low, np.maximum(high, floor)
+
+
+@lru_cache(maxsize=4096)
+def _solve(n: int, method: str, confidence: float, floor: float, left_out: int) -> float:
+    """Critical value with the first `left_out` lower limits dropped."""
+    alpha = 1.0 - confidence
+
+    def coverage(value: float) -> float:
+        return crossing_probability(*limits(n, method, value, floor, left_out))
+
+    if method == "ks":
+        if confidence == 1.0:
+            return 1.0
+        narrow = 0.5 / n if floor == 0.0 else 0.0
+        if confidence == 0.0 or coverage(narrow) >= confidence:
+            return narrow
+        return _root(coverage, confidence, narrow, dkw_half_width(n, confidence))
+    if alpha in (0.0, 1.0):
+        return alpha
+    widest = alpha if floor == 0.0 else 1.0  # each interval alone holds with probability 1 - alpha'
+    if floor > 0.0 and coverage(1.0) >= confidence:
+        return 1.0
+    log_value = _root(lambda x: coverage(np.exp(x)), confidence, np.log(alpha / n), np.log(widest))
+    return float(np.exp(log_value))
+
+
+def _root(coverage: Callable[[Any], float], confidence: float, start: float, end: float) -> float:
+    """Where `coverage` is `confidence`, between two points on either side of it.
+
+    log(-log(coverage)) is close to linear in log alpha', which saves a third of the steps.
+    """
+
+    def scale(probability: float) -> float:
+        return float(np.log(-np.log(min(max(probability, 1e-300), 1.0 - 1e-16))))
+
+    target = scale(confidence)
+
+    def gap(x: float) -> float:
+        return scale(coverage(x)) - target
+
+    at_start, at_end = gap(start), gap(end)
+    if at_start * at_end >= 0.0:  # one score, or rounding: the root is an end of the bracket
+        return start if abs(at_start) <= abs(at_end) else end
+    return float(optimize.brentq(gap, start, end, xtol=1e-14, rtol=4e-15))

@@ -1,0 +1,70 @@
+"""The figure of plans shows their numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots.tuning_plan import tuning_plan_plot
+from lmemtest.tuning.planner import plan_tuning
+
+SIZES = [60, 10, 20, 40]
+
+
+def lines(ax):
+    return [line for line in ax.lines if line.get_label() == "_plan"]
+
+
+def test_points_are_the_plans_in_order():
+    plan = plan_tuning(n=SIZES)
+    ax = tuning_plan_plot(plan)
+    (line,) = lines(ax)
+    assert list(line.get_xdata()) == [10, 20, 40, 60]
+    np.testing.assert_array_equal(line.get_ydata(), plan.k_max[[1, 2, 3, 0]])
+    assert ax.get_xlabel().replace("\u00a0", " ").splitlines() == [
+        "Scores of a random search",
+        "80 % LD band of highest-density intervals, median",
+    ]
+    assert ax.get_legend() is None
+
+
+def test_plans_differ_in_colour_and_shape_and_are_named():
+    plans = [plan_tuning(n=SIZES, confidence=c) for c in (0.5, 0.8, 0.95)]
+    ax = tuning_plan_plot(iter(plans))
+    assert len({line.get_color() for line in lines(ax)}) == 3
+    assert len({line.get_marker() for line in lines(ax)}) == 3
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [plan.describe() for plan in plans]
+
+
+CASES = {
+    "one point": [plan_tuning(n=1)],
+    "planned from k": [plan_tuning(k=[1, 4, 9, 16])],
+    "no reach": [plan_tuning(n=[1, 2], confidence=1)],
+    "every method": [plan_tuning(n=SIZES, method=m) for m in ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")],
+    "from one": [plan_tuning(n=range(1, 60), statistic=0.9, from_k=1)],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", [None, (3.2, 2.6), (12, 9)])
+def test_all_texts_are_readable(case, size, assert_readable):
+    ax = None if size is None else Figure(figsize=size).add_axes((0, 0, 1, 1))
+    assert_readable(tuning_plan_plot(CASES[case], ax=ax))
+
+
+def test_only_plans_are_drawn():
+    with pytest.raises(ArgumentError, match=r"^plans must be results of plan_tuning\(\), got dict.$"):
+        tuning_plan_plot([{}])
+    with pytest.raises(ArgumentError, match=r"^plans must be results of plan_tuning\(\), got int.$"):
+        tuning_plan_plot(3)
+    with pytest.raises(ArgumentError, match=r"^plans must hold at least one result of plan_tuning\(\), got none.$"):
+        tuning_plan_plot([])
+    with pytest.raises(ArgumentError, match=r"^plans must have a finite reach; with confidence 0"):
+        tuning_plan_plot(plan_tuning(n=5, confidence=0))
+
+
+def test_axes_that_are_too_small_are_refused():
+    with pytest.raises(ArgumentError, match="ax is too small"):
+        tuning_plan_plot(plan_tuning(n=SIZES), ax=Figure(figsize=(3, 0.4)).add_axes((0, 0, 1, 1)))

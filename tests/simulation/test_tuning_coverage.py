@@ -1,0 +1,149 @@
+"""How often the bands hold: exactly as often as promised for continuous scores, at least as often for any others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from lmemtest.tuning.bands import cdf_band
+from lmemtest.tuning.curves import tuning_curve
+
+pytestmark = pytest.mark.slow
+
+REPLICATES = 25_000  # the interval of `expected_range` is then narrower than 2 points for every coverage
+EXACT = ("ld_highest_density", "ld_equal_tailed", "ks")
+
+
+def expected_range(coverage: float) -> tuple[float, float]:
+    """Where 99.8 % of the observed coverages lie: thirty tests with 99 % each would fail too often."""
+    low, high = binom.ppf([0.001, 0.999], REPLICATES, coverage) / REPLICATES
+    assert high - low < 0.02
+    return float(low), float(high)
+
+
+def all_k(band, quantile, steps=()):
+    """A k at which each possible violation shows: just below the p of a lower limit, just above that of an upper one,
+    and on both sides of the steps of the true distribution function."""
+    p = np.concatenate(
+        [band.lower * (1 - 1e-10), band.upper * (1 + 1e-10), np.multiply.outer([1 - 1e-10, 1 + 1e-10], steps).ravel()]
+    )
+    floor = 0.0 if band.from_k is None else quantile ** (1 / band.from_k)
+    p = np.unique(p[(p > max(floor, 1e-12)) & (p < 1.0)])
+    k = np.log(quantile) / np.log(p)
+    return k if band.from_k is None else np.maximum(k, band.from_k)
+
+
+def share_covered(draw, true_quantile, *, n, direction, quantile, steps=(), **options) -> float:
+    """Share of samples whose curve holds the true one at all k."""
+    band = cdf_band(n, quantile=quantile, **options)
+    k = all_k(band, quantile, steps)
+    truth = true_quantile(quantile ** (1 / k))
+    truth = truth if direction == "maximize" else -truth
+    rng = np.random.default_rng(n + len(options))
+    held = 0
+    for _ in range(REPLICATES):
+        scores = draw(rng, n)
+        scores = scores if direction == "maximize" else -scores
+        curve = tuning_curve(scores, direction=direction, k=k, statistic=quantile, **options)
+        held += bool(np.all((curve.lower <= truth) & (truth <= curve.upper)))
+    return held / REPLICATES
+
+
+def continuous(rng, n):
+    return rng.exponential(size=n)
+
+
+def continuous_quantile(p):
+    return -np.log1p(-p)
+
+
+ATOMS = np.arange(1.0, 6.0)
+WEIGHTS = np.array([0.1, 0.35, 0.25, 0.2, 0.1])
+
+
+def discrete(rng, n):
+    return rng.choice(ATOMS, size=n, p=WEIGHTS)
+
+
+def discrete_quantile(p):
+    return ATOMS[np.minimum(np.searchsorted(np.cumsum(WEIGHTS), p, side="left"), 4)]
+
+
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize(
+    ("n", "confidence", "direction", "quantile"),
+    [(8, 0.8, "maximize", 0.5), (48, 0.8, "minimize", 0.5), (25, 0.5, "maximize", 0.9), (48, 0.95, "maximize", 0.5)],
+)
+def test_bands_of_continuous_scores_hold_as_often_as_promised(method, n, confidence, direction, quantile):
+    got = share_covered(
+        continuous,
+        continuous_quantile,
+        n=n,
+        direction=direction,
+        quantile=quantile,
+        method=method,
+        confidence=confidence,
+    )
+    low, high = expected_range(confidence)
+    assert low <= got <= high
+
+
+@pytest.mark.parametrize("n", [8, 48])
+def test_dkw_bands_hold_more_often_as_often_as_computed(n):
+    computed = cdf_band(n, method="dkw", confidence=0.8).coverage()
+    got = share_covered(continuous, continuous_quantile, n=n, direction="maximize", quantile=0.5, method="dkw")
+    low, high = expected_range(computed)
+    assert low <= got <= high
+    assert computed > 0.8
+
+
+@pytest.mark.parametrize("method", EXACT)
+@pytest.mark.parametrize(("from_k", "quantile"), [(1, 0.5), (3, 0.5), (1, 0.9)])
+def test_bands_from_k_hold_as_often_as_promised(method, from_k, quantile):
+    got = share_covered(
+        continuous, continuous_quantile, n=48, direction="maximize", quantile=quantile, method=method, from_k=from_k
+    )
+    low, high = expected_range(0.8)
+    assert low <= got <= high
+
+
+@pytest.mark.parametrize("method", [*EXACT, "dkw"])
+@pytest.mark.parametrize(("n", "direction"), [(8, "maximize"), (48, "minimize"), (48, "maximize")])
+def test_bands_of_scores_with_five_values_hold_at_least_as_often(method, n, direction):
+    if direction == "minimize":  # -Y is discrete too; its law is that of the atoms in reverse
+
+        def draw(rng, size):
+            return -rng.choice(ATOMS, size=size, p=WEIGHTS)
+
+        def quantile(p):
+            return -ATOMS[::-1][np.minimum(np.searchsorted(np.cumsum(WEIGHTS[::-1]), p, side="left"), 4)]
+
+        steps = np.cumsum(WEIGHTS[::-1])[:-1]
+    else:
+        draw, quantile, steps = discrete, discrete_quantile, np.cumsum(WEIGHTS)[:-1]
+    got = share_covered(draw, quantile, n=n, direction=direction, quantile=0.5, steps=steps, method=method)
+    assert got >= expected_range(0.8)[0]
+
+
+def test_bands_from_k_hold_for_scores_with_five_values():
+    steps = np.cumsum(WEIGHTS)[:-1]
+    got = share_covered(
+        discrete, discrete_quantile, n=48, direction="maximize", quantile=0.5, steps=steps[steps > 0.5], from_k=1
+    )
+    assert got >= expected_range(0.8)[0]
+
+
+@pytest.mark.parametrize("method", [*EXACT, "dkw"])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_bands_of_a_mean_hold_at_least_as_often(method, direction):
+    k = np.geomspace(0.2, 200, 40)
+    truth = k / (k + 1)  # the mean of the largest of k uniform numbers
+    truth = truth if direction == "maximize" else 1 - truth
+    rng = np.random.default_rng(17)
+    held = 0
+    for _ in range(REPLICATES // 5):
+        scores = rng.random(20)
+        curve = tuning_curve(scores, direction=direction, k=k, statistic="mean", method=method, bounds=(0, 1))
+        held += bool(np.all((curve.lower <= truth) & (truth <= curve.upper)))
+    assert held / (REPLICATES // 5) >= 0.8

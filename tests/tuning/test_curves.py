@@ -1,0 +1,385 @@
+"""Tuning curves against their definition, published numbers, and the symmetry of the two directions."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import approx
+from scipy import integrate
+
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.tuning.bands import cdf_band
+from lmemtest.tuning.curves import tuning_curve
+from lmemtest.tuning.order_statistics import METHODS
+
+SCORES = np.random.default_rng(1).beta(4, 2, 48)
+ARRAYS = ("k", "lower", "estimate", "upper", "lower_trivial", "upper_trivial")
+
+
+def first_at_least(values, level):
+    """The definition of a quantile: the first point where a rising function is at least `level`."""
+    return next((i for i, value in enumerate(values) if value >= level), len(values))
+
+
+# -------------------------------------------------------------------------------------------------- quantile curves
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_limits_and_estimate_are_quantiles_of_the_band_to_the_power_k(method, quantile):
+    k = np.array([0.3, 1, 1.7, 2, 5.5, 9, 30])
+    curve = tuning_curve(
+        SCORES, direction="maximize", k=k, statistic=quantile, confidence=0.9, method=method, bounds=(0, 1)
+    )
+    band = cdf_band(48, confidence=0.9, method=method)
+    points = [0.0, *np.sort(SCORES), 1.0]
+    share = np.arange(49) / 48
+    for i, power in enumerate(k):
+        assert curve.lower[i] == points[first_at_least(band.upper**power, quantile)]
+        assert curve.estimate[i] == points[first_at_least(share**power, quantile)]
+        assert curve.upper[i] == points[first_at_least(band.lower**power, quantile)]
+    np.testing.assert_array_equal(curve.lower_trivial, curve.lower == 0.0)
+    np.testing.assert_array_equal(curve.upper_trivial, curve.upper == 1.0)
+
+
+@pytest.mark.parametrize("n", range(2, 400))
+def test_the_median_at_one_is_the_lower_middle_score(n):
+    curve = tuning_curve(np.arange(1.0, n + 1), direction="maximize", k=1, confidence=1)
+    assert curve.estimate[0] == (n + 1) // 2
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    scores=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=25),
+    k=st.floats(1e-3, 1e4),
+    quantile=st.floats(0.01, 0.99),
+    method=st.sampled_from(METHODS),
+)
+def test_limits_enclose_the_estimate_and_scores_come_from_the_sample(scores, k, quantile, method):
+    curve = tuning_curve(scores, direction="minimize", k=k, statistic=quantile, method=method)
+    assert curve.lower[0] <= curve.estimate[0] <= curve.upper[0]
+    assert curve.estimate[0] in scores
+    assert curve.lower_trivial[0] == (curve.lower[0] == -np.inf)
+    assert curve.upper_trivial[0] == (curve.upper[0] == np.inf)
+
+
+def test_curves_improve_with_k():
+    k = np.geomspace(0.1, 100, 80)
+    for statistic in ("median", 0.2, "mean"):
+        up = tuning_curve(SCORES, direction="maximize", k=k, statistic=statistic, bounds=(0, 1))
+        down = tuning_curve(SCORES, direction="minimize", k=k, statistic=statistic, bounds=(0, 1))
+        for name in ("lower", "estimate", "upper"):
+            assert np.all(np.diff(getattr(up, name)) >= 0)
+            assert np.all(np.diff(getattr(down, name)) <= 0)
+
+
+def test_tiny_and_huge_k_are_the_ends():
+    curve = tuning_curve(SCORES, direction="maximize", k=[1e-9, 1e15])
+    assert curve.estimate.tolist() == [SCORES.min(), SCORES.max()]
+    assert (curve.lower[0], curve.upper[1]) == (-np.inf, np.inf)
+    assert curve.upper[0] >= SCORES.min()
+    # the interval of the largest order statistic with the highest density ends at 1: no claim that F is below 1 there
+    assert curve.lower[1] == np.sort(SCORES)[-2]
+    assert tuning_curve(SCORES, direction="maximize", k=1e15, method="ld_equal_tailed").lower[0] == SCORES.max()
+
+
+def test_the_upper_limit_is_trivial_beyond_k_max():
+    curve = tuning_curve(SCORES, direction="maximize")
+    assert curve.k_max == approx(8.154, abs=5e-4)
+    near = curve.at([curve.k_max * (1 - 1e-9), curve.k_max * (1 + 1e-9)])
+    assert near.upper_trivial.tolist() == [False, True]
+    assert "The upper limit is trivial for k > 8.15." in curve.summary()
+    assert "The lower limit is trivial for k > 8.15." in tuning_curve(SCORES, direction="minimize").notes
+    assert np.isnan(tuning_curve(SCORES, direction="minimize", statistic="mean", bounds=(0, 1)).k_max)
+
+
+def test_a_band_from_one_reaches_further_and_refuses_smaller_k():
+    whole, part = (tuning_curve(SCORES, direction="maximize", from_k=f, bounds=(0, 1)) for f in (None, 1))
+    assert part.k_max == approx(9.65, abs=5e-3)
+    wider = (whole.upper - whole.lower).sum()
+    assert (part.upper - part.lower).sum() < wider
+    assert part.at(1.0).lower[0] > 0.0
+    with pytest.raises(ArgumentError) as caught:
+        part.at([2, 0.5])
+    assert str(caught.value) == (
+        "k must be at least from_k = 1, which the band is calibrated for, got 0.5. Choose a smaller from_k."
+    )
+
+
+def test_ties_are_one_point_of_the_distribution():
+    scores = np.repeat([0.1, 0.5, 0.9], [3, 4, 3])
+    curve = tuning_curve(scores, direction="maximize", k=[0.2, 1, 3], bounds=(0, 1))
+    assert set(curve.estimate) <= {0.1, 0.5, 0.9}
+    assert set(curve.lower) | set(curve.upper) <= {0.0, 0.1, 0.5, 0.9, 1.0}
+
+
+def test_one_score_is_enough():
+    curve = tuning_curve([0.4], direction="maximize", k=[0.1, 1, 10], confidence=0.5, bounds=(0, 1))
+    assert curve.estimate.tolist() == [0.4] * 3
+    assert curve.lower.tolist() == [0.0, 0.0, 0.4]  # p = 0.5^(1/k) against 0.25 to 0.75, the band of the score
+    assert curve.upper.tolist() == [0.4, 1.0, 1.0]
+
+
+def test_the_ends_of_the_confidence():
+    full = tuning_curve(SCORES, direction="maximize", confidence=1, k=[1, 4])
+    assert full.lower_trivial.all()
+    assert full.upper_trivial.all()
+    none = tuning_curve(SCORES, direction="maximize", confidence=0, k=[1, 4])
+    assert not none.trivial.any()
+    assert np.all(none.lower <= none.estimate)
+    assert np.all(none.upper - none.lower <= np.diff(np.sort(SCORES)).max())
+
+
+# ------------------------------------------------------------------------------------------------------ duality
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    scores=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
+    statistic=st.sampled_from(["median", "mean", 0.123, 0.9]),
+    method=st.sampled_from(METHODS),
+)
+def test_minimising_is_maximising_the_negative_bit_for_bit(scores, statistic, method):
+    k = [0.3, 1, 2, 3.7, 20]
+    options = {"k": k, "statistic": statistic, "method": method}
+    down = tuning_curve(scores, direction="minimize", bounds=(-2e3, 1e3), **options)
+    up = tuning_curve(-np.array(scores), direction="maximize", bounds=(-1e3, 2e3), **options)
+    np.testing.assert_array_equal(down.lower, -up.upper)
+    np.testing.assert_array_equal(down.estimate, -up.estimate)
+    np.testing.assert_array_equal(down.upper, -up.lower)
+    np.testing.assert_array_equal(down.lower_trivial, up.upper_trivial)
+    np.testing.assert_array_equal(down.upper_trivial, up.lower_trivial)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_the_scores_does_not_matter(seed):
+    shuffled = np.random.default_rng(seed).permutation(SCORES)
+    for statistic in ("median", "mean"):
+        options = {"direction": "maximize", "statistic": statistic, "bounds": (0, 1)}
+        one, two = tuning_curve(SCORES, **options), tuning_curve(shuffled, **options)
+        for name in ARRAYS:
+            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+def test_quantile_curves_follow_any_rising_change_of_scale():
+    raw = tuning_curve(SCORES, direction="maximize", k=[0.5, 1, 3, 7])
+    logged = tuning_curve(np.log(SCORES), direction="maximize", k=[0.5, 1, 3, 7])
+    for name in ("lower", "estimate", "upper"):
+        np.testing.assert_array_equal(np.log(getattr(raw, name)), getattr(logged, name))
+
+
+# --------------------------------------------------------------------------------------------------- mean curves
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_mean_is_the_integral_of_the_band_to_the_power_k(method):
+    bounds, k = (-0.5, 1.25), [0.5, 1, 2.5, 8]
+    scores = SCORES[:7]
+    curve = tuning_curve(scores, direction="maximize", k=k, statistic="mean", method=method, bounds=bounds)
+    band = cdf_band(7, method=method)
+    knots = np.sort(scores)
+
+    def mean(values, power):
+        def survival(y):
+            return 1.0 - values[np.searchsorted(knots, y, side="right")] ** power
+
+        pieces = [bounds[0], *knots, bounds[1]]
+        return bounds[0] + sum(integrate.quad(survival, a, b)[0] for a, b in pairwise(pieces))
+
+    for i, power in enumerate(k):
+        assert curve.lower[i] == approx(mean(band.upper, power), abs=1e-9)
+        assert curve.estimate[i] == approx(mean(np.arange(8) / 7, power), abs=1e-9)
+        assert curve.upper[i] == approx(mean(band.lower, power), abs=1e-9)
+    assert not curve.trivial.any()
+
+
+def test_the_mean_of_one_is_the_mean():
+    curve = tuning_curve(SCORES, direction="minimize", k=1, statistic="mean", bounds=(0, 1))
+    assert curve.estimate[0] == approx(SCORES.mean(), rel=1e-14)
+
+
+def test_an_open_end_leaves_the_mean_without_that_limit():
+    above = tuning_curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(0, np.inf))
+    assert above.upper.tolist() == [np.inf, np.inf]
+    assert above.upper_trivial.all()
+    assert not above.lower_trivial.any()
+    bounded = tuning_curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(0, 1))
+    np.testing.assert_array_equal(above.lower, bounded.lower)
+    assert above.at(1e-300).upper[0] == np.inf
+    below = tuning_curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(-np.inf, 1))
+    assert below.lower.tolist() == [-np.inf, -np.inf]
+    np.testing.assert_array_equal(below.upper, bounded.upper)
+
+
+# ------------------------------------------------------------------------------------------------- infinite scores
+
+
+def test_failed_runs_may_be_infinitely_bad():
+    scores = [0.5, np.inf, 0.25, 0.75, np.inf]
+    curve = tuning_curve(scores, direction="minimize", k=[0.2, 1, 4], confidence=0.5)
+    big = tuning_curve(np.where(np.isinf(scores), 1e9, scores), direction="minimize", k=[0.2, 1, 4], confidence=0.5)
+    for name in ("lower", "estimate", "upper"):
+        np.testing.assert_array_equal(
+            np.where(getattr(big, name) == 1e9, np.inf, getattr(big, name)), getattr(curve, name)
+        )
+    assert curve.estimate.tolist() == [np.inf, 0.75, 0.25]
+
+
+# ------------------------------------------------------------------------------------------------ result and errors
+
+
+def test_at_gives_the_same_curve_elsewhere():
+    curve = tuning_curve(SCORES, direction="minimize", k=[1, 2, 3])
+    again = curve.at([2, 1])
+    np.testing.assert_array_equal(again.estimate, curve.estimate[[1, 0]])
+    assert again.band is curve.band
+    assert curve.at(2).k.tolist() == [2.0]
+    assert (curve.n, curve.confidence, curve.method) == (48, 0.8, "ld_highest_density")
+
+
+def test_default_k_are_whole_numbers_up_to_n():
+    assert tuning_curve(SCORES, direction="maximize").k.tolist() == list(range(1, 49))
+    many = tuning_curve(np.arange(1000.0), direction="maximize", confidence=0).k
+    assert (many[0], many[-1]) == (1.0, 1000.0)
+    assert len(many) <= 64
+    assert np.array_equal(many, many.round())
+    assert tuning_curve(SCORES[:4], direction="maximize", from_k=2.5).k.tolist() == [2.5, 3.0, 4.0]
+    assert tuning_curve(SCORES[:4], direction="maximize", from_k=9).k.tolist() == [9.0]
+
+
+def test_the_table_has_stable_columns():
+    frame = tuning_curve(SCORES, direction="maximize", k=[1, 20]).to_frame()
+    assert list(frame.columns) == ["k", "lower", "estimate", "upper", "trivial"]
+    assert frame["trivial"].tolist() == [False, True]
+
+
+def test_series_and_lists_are_scores():
+    want = tuning_curve(SCORES, direction="maximize").estimate
+    series = pd.Series(SCORES, index=np.arange(48)[::-1])
+    for scores in (list(SCORES), tuple(SCORES), series, series.astype("Float64"), series.astype(object)):
+        np.testing.assert_array_equal(tuning_curve(scores, direction="maximize").estimate, want)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [0.1, None, 0.3],
+        pd.Series([0.1, None, 0.3]),
+        pd.Series([0.1, pd.NA, 0.3], dtype=object),
+        pd.Series([0.1, None, 0.3], dtype="Float64"),
+        np.ma.masked_array([0.1, 0.2, 0.3], mask=[0, 1, 0]),
+    ],
+    ids=["None", "NaN", "NA", "Float64", "mask"],
+)
+def test_missing_scores_of_every_kind_are_counted(scores):
+    with pytest.raises(DataError, match=r"^scores must not be missing: 1 of 3 are NaN \(position 1\)\. Score a failed"):
+        tuning_curve(scores, direction="maximize")
+
+
+@pytest.mark.parametrize("scores", ["0.5", ["0.5"], np.array(["0.5"], dtype=object), 0.5, {0.5}, [1j], [[0.5], []]])
+def test_what_is_no_list_of_numbers_is_refused(scores):
+    with pytest.raises(
+        ArgumentError, match=r"^scores must be a one-dimensional list of numbers, one per configuration"
+    ):
+        tuning_curve(scores, direction="maximize")
+
+
+BAD = [
+    ({"scores": []}, DataError, "scores must hold at least 1 score, got none."),
+    (
+        {"scores": [0.1, None, 0.3]},
+        DataError,
+        "scores must not be missing: 1 of 3 are NaN (position 1). Score a failed run as the worst value: dropping it "
+        "would make the search look better than it was.",
+    ),
+    (
+        {"direction": "max"},
+        ArgumentError,
+        "direction must be 'maximize' or 'minimize', got 'max'. Did you mean 'maximize'?",
+    ),
+    ({"k": 0}, ArgumentError, "k must be positive and finite (how many configurations are tried), got 0."),
+    ({"k": [1, -2]}, ArgumentError, "k must be positive and finite (how many configurations are tried), got -2."),
+    ({"k": [1, np.inf]}, ArgumentError, "k must be positive and finite (how many configurations are tried), got inf."),
+    ({"k": "two"}, ArgumentError, "k must be a positive number or a list of such, got 'two'."),
+    ({"k": [True]}, ArgumentError, "k must be a positive number or a list of such, got [True]."),
+    ({"k": [[1, 2]]}, ArgumentError, "k must be a positive number or a list of such, got [[1, 2]]."),
+    ({"k": []}, ArgumentError, "k must be a positive number or a list of such, got []."),
+    (
+        {"statistic": "mode"},
+        ArgumentError,
+        "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'.",
+    ),
+    (
+        {"statistic": 90},
+        ArgumentError,
+        "statistic must be a number between 0 and 1 (both excluded), got 90. Write 0.9?",
+    ),
+    ({"confidence": 95}, ArgumentError, "confidence must be a number between 0 and 1, got 95. Write 0.95?"),
+    (
+        {"method": "ld"},
+        ArgumentError,
+        "method must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld'.",
+    ),
+    (
+        {"bounds": (0, 0.5)},
+        DataError,
+        "bounds must enclose all scores, but 1 of 3 lie outside of 0 to 0.5 (the scores go from 0.2 to 0.6). Widen the "
+        "bounds, or give a failed run the worst score that can occur.",
+    ),
+    (
+        {"statistic": "mean"},
+        ArgumentError,
+        "statistic='mean' needs bounds=(low, high), the smallest and the largest score that can occur: without them a "
+        "rare score could move the mean anywhere. Pass bounds, or use statistic='median'.",
+    ),
+    (
+        {"statistic": "mean", "bounds": (0, 1), "from_k": 1},
+        ArgumentError,
+        "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. Use "
+        "statistic='median', or from_k=None.",
+    ),
+    (
+        {"scores": [0.2, np.inf]},
+        DataError,
+        "scores hold 1 of 2 that are inf, the best value there is when direction is 'maximize'. A failed run is a "
+        "worst score: write -inf for it.",
+    ),
+    (
+        {"scores": [0.2, -np.inf], "statistic": "mean", "bounds": (-np.inf, 1)},
+        DataError,
+        "scores must be finite for a mean, but 1 of 2 are infinite. Score a failed run as the worst value that can "
+        "occur, or use statistic='median'.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD)
+def test_what_cannot_be_a_curve_is_named(arguments, error, message):
+    with pytest.raises(error) as caught:
+        tuning_curve(**({"scores": [0.2, 0.4, 0.6], "direction": "maximize"} | arguments))
+    assert str(caught.value) == message
+
+
+# ------------------------------------------------------------------------------------------------- published numbers
+
+
+def test_deberta_v3_median_curve(data_dir):
+    table = pd.read_csv(data_dir / "deberta.csv")
+    scores = table.loc[table["model"] == "DeBERTaV3", "best_matched"].to_numpy()[:48]
+    got = tuning_curve(scores, direction="maximize", k=[2, 4, 8]).to_frame()[["lower", "estimate", "upper"]]
+    want = [[0.881610, 0.901477, 0.904840], [0.901477, 0.904228, 0.905655], [0.903006, 0.905145, 0.906062]]
+    np.testing.assert_allclose(got.to_numpy(), want, atol=5e-7)
+
+
+@pytest.mark.parametrize(("model", "k", "value"), [("reg_lstm", 16, 0.764939), ("mlp", 64, 0.800930)])
+def test_hedwig_mean_curves(data_dir, model, k, value):
+    table = pd.read_csv(data_dir / "hedwig.csv")
+    scores = table.loc[table["model_name"] == model, "f1"]
+    curve = tuning_curve(scores, direction="maximize", k=k, statistic="mean", bounds=(0, 1))
+    assert curve.estimate[0] == approx(value, abs=5e-7)

@@ -1,0 +1,242 @@
+"""U, V and W against exact fractions, enumeration, published code and published numbers; the bootstrap's failure."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.tuning.estimators import ESTIMATORS, MEASURED_COVERAGE, bootstrap_band, expected_best, order_weights
+
+SCORES = [0.61, 0.70, 0.58, 0.74, 0.66, 0.70]
+
+
+def cumulative(estimator: str, i: int, n: int, k: int) -> Fraction:
+    """The formulas of Dodge et al. (2021), equations 2, 3 and 5."""
+    if i == 0:
+        return Fraction(0)
+    if estimator == "u":
+        return Fraction(math.comb(i, k), math.comb(n, k))
+    if estimator == "v":
+        return Fraction(i**k, n**k)
+    return Fraction(math.comb(i + k - 1, k), math.comb(n + k - 1, k))
+
+
+def allennlp(scores: list[float], k: int) -> float:
+    """The expected maximum as in the code published with Dodge et al. (2019): differences of powers of the ECDF."""
+    ordered, n = sorted(scores), len(scores)
+    cdf = [sum(y <= x for y in ordered) / n for x in ordered]
+    best = [p**k for p in cdf]
+    return sum(x * (p - q) for x, p, q in zip(ordered, best, [0.0, *best[:-1]], strict=True))
+
+
+def hedwig(data_dir, model: str) -> np.ndarray:
+    frame = pd.read_csv(data_dir / "hedwig.csv")
+    return frame.loc[frame["model_name"] == model, "f1"].to_numpy()
+
+
+# ------------------------------------------------------------------------------------------------------ weights
+
+
+SIZES = (1, 2, 7, 48)
+DEFINED = [(e, n, k) for e in ESTIMATORS for n in SIZES for k in SIZES if e != "u" or k <= n]
+
+
+@pytest.mark.parametrize(("estimator", "n", "k"), DEFINED)
+def test_weights_are_the_exact_fractions(estimator, n, k):
+    exact = [float(cumulative(estimator, i, n, k) - cumulative(estimator, i - 1, n, k)) for i in range(1, n + 1)]
+    assert order_weights(n, k, estimator=estimator) == approx(exact, rel=2e-14, abs=1e-300)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("k", [1, 1000, 500_000])
+def test_a_million_scores_cost_no_accuracy(estimator, k):
+    n = 1_000_000
+    weights = order_weights(n, k, estimator=estimator)
+    assert np.all(np.isfinite(weights))
+    assert np.all(weights >= 0)
+    assert weights.sum() == approx(1.0, abs=1e-10)
+    i = n - n // (2 * k)  # within the share of scores that carries the weight
+    if k == 1000:  # larger binomials have hundreds of thousands of digits
+        exact = float(cumulative(estimator, i, n, k) - cumulative(estimator, i - 1, n, k))
+        assert weights[i - 1] == approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 6])
+def test_estimates_are_means_over_subsets_strings_and_multisets(k):
+    drawn = {
+        "u": itertools.combinations(SCORES, k),
+        "v": itertools.product(SCORES, repeat=k),
+        "w": itertools.combinations_with_replacement(SCORES, k),
+    }
+    for estimator, sets in drawn.items():
+        best = [(max(s), min(s)) for s in sets]
+        for column, direction in enumerate(("maximize", "minimize")):
+            got = expected_best(SCORES, direction=direction, k=k, estimator=estimator).estimate[0]
+            assert got == approx(np.mean([pair[column] for pair in best]), rel=1e-13)
+
+
+def test_v_is_the_published_code():
+    for k in range(1, 30):
+        got = expected_best(SCORES, direction="maximize", k=k).estimate[0]
+        assert got == approx(allennlp(SCORES, k), rel=1e-13)
+
+
+def test_w_is_the_average_over_dirichlet_weights():
+    rng = np.random.default_rng(3)
+    ordered, k = np.sort(SCORES), 2.5  # real k: no multisets, but the average exists
+    below = np.cumsum(rng.dirichlet(np.ones(len(SCORES)), size=200_000), axis=1) ** k
+    best = np.diff(below, axis=1, prepend=0.0) @ ordered
+    got = expected_best(SCORES, direction="maximize", k=k, estimator="w").estimate[0]
+    assert got == approx(best.mean(), abs=4 * best.std() / math.sqrt(len(best)))
+
+
+@pytest.mark.parametrize(
+    ("model", "k", "want"),
+    [("reg_lstm", 16, (0.771390, 0.764939, 0.758875)), ("mlp", 64, (0.801343, 0.800930, 0.800614))],
+)
+def test_published_data_give_the_known_numbers(data_dir, model, k, want):
+    scores = hedwig(data_dir, model)
+    got = [expected_best(scores, direction="maximize", k=k, estimator=e).estimate[0] for e in ESTIMATORS]
+    assert got == approx(want, abs=5e-7)
+
+
+# ------------------------------------------------------------------------------------------------------ properties
+
+finite = st.floats(-1e3, 1e3, allow_nan=False)
+
+
+@settings(deadline=None, max_examples=60)
+@given(scores=st.lists(finite, min_size=1, max_size=12), k=st.integers(1, 12))
+def test_w_is_below_v_is_below_u(scores, k):
+    k = min(k, len(scores))
+    u, v, w = (expected_best(scores, direction="maximize", k=k, estimator=e).estimate[0] for e in ESTIMATORS)
+    assert w <= v + 1e-9
+    assert v <= u + 1e-9
+    assert u <= max(scores) + 1e-9
+
+
+@settings(deadline=None, max_examples=60)
+@given(scores=st.lists(finite, min_size=1, max_size=12), k=st.floats(0.1, 40.0), estimator=st.sampled_from("vw"))
+def test_minimising_is_maximising_the_negative(scores, k, estimator):
+    up = expected_best([-y for y in scores], direction="maximize", k=k, estimator=estimator).estimate
+    down = expected_best(scores, direction="minimize", k=k, estimator=estimator).estimate
+    assert np.array_equal(down, -up)
+
+
+def test_u_at_all_scores_is_the_best_and_says_so():
+    result = expected_best(SCORES, direction="maximize", estimator="u")
+    assert result.estimate[-1] == 0.74
+    assert result.k.tolist() == [1, 2, 3, 4, 5, 6]
+    assert "U at k = n = 6 is the best score itself." in result.notes
+
+
+def test_budgets_beyond_the_sample_are_named():
+    result = expected_best(SCORES, direction="minimize", k=[3, 1000])
+    assert result.estimate[1] == approx(0.58, abs=1e-12)
+    assert result.notes[-1] == "Beyond k = n = 6 the estimate can only approach the best score seen."
+
+
+def test_u_is_unbiased_and_its_rivals_are_low():
+    rng = np.random.default_rng(11)
+    sample = np.sort(rng.random((40_000, 10)), axis=1)
+    for estimator in ESTIMATORS:
+        estimates = sample @ order_weights(10, 5, estimator=estimator)
+        error = estimates.mean() - 5 / 6
+        margin = 4 * estimates.std() / math.sqrt(len(estimates))
+        assert abs(error) < margin if estimator == "u" else error < -margin
+
+
+def test_a_long_curve_is_shown_in_part():
+    result = expected_best(np.arange(1000.0), direction="maximize")
+    frame = result.to_frame()
+    assert list(frame.columns) == ["k", "estimate"]
+    assert (frame["k"].iloc[0], frame["k"].iloc[-1]) == (1.0, 1000.0)
+    assert np.all(np.diff(frame["estimate"]) > 0)
+    assert f" of {len(frame)} budgets; to_frame() has all." in repr(result)
+    assert "<table" in result._repr_html_()
+
+
+# ------------------------------------------------------------------------------------------------------ bootstrap
+
+
+def test_the_bootstrap_never_exceeds_the_best_score_and_carries_a_warning():
+    band = bootstrap_band(SCORES, direction="minimize", k=[1, 6, 50], rng=5)
+    assert np.all(band.lower >= 0.58)
+    assert np.all(band.lower <= band.estimate)
+    assert np.all(band.estimate <= band.upper)
+    assert list(band.to_frame().columns) == ["k", "lower", "estimate", "upper"]
+    assert band.notes[0].startswith("Warning: bootstrap intervals do not keep their confidence. Measured for 95 %")
+    assert band.notes[0] in band.summary()
+
+
+def test_the_bootstrap_is_exactly_dual_and_reproducible():
+    up = bootstrap_band(np.negative(SCORES), direction="maximize", k=[2, 3], rng=5, estimator="u")
+    down = bootstrap_band(SCORES, direction="minimize", k=[2, 3], rng=5, estimator="u")
+    assert np.array_equal(down.lower, -up.upper)
+    assert np.array_equal(down.upper, -up.lower)
+    again = bootstrap_band(SCORES, direction="minimize", k=[2, 3], rng=5, estimator="u")
+    assert np.array_equal(down.lower, again.lower)
+
+
+def test_the_bootstrap_of_one_trial_is_that_of_a_mean():
+    scores = np.random.default_rng(2).normal(size=400)
+    band = bootstrap_band(scores, direction="maximize", k=1, rng=1)
+    half = 1.96 * scores.std() / math.sqrt(len(scores))
+    assert (band.upper[0] - band.lower[0]) / 2 == approx(half, rel=0.05)
+
+
+def test_measured_coverage_is_a_table_of_percentages_that_fall():
+    for rows in MEASURED_COVERAGE.values():
+        assert all(0 < low <= high < 96 for low, high in rows)
+        assert rows[0][0] > 90
+        assert rows[-1][1] < 70
+
+
+# ------------------------------------------------------------------------------------------------------ bad input
+
+
+def message(call) -> str:
+    with pytest.raises((ArgumentError, DataError)) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_what_cannot_be_estimated_is_refused_with_advice():
+    assert message(lambda: expected_best(SCORES, direction="maximize", k=7, estimator="u")) == (
+        "estimator 'u' cannot look beyond the 6 scores that there are, got k = 7. "
+        "Use k <= n, or more trials; 'v' and 'w' extrapolate to at most the best score seen."
+    )
+    assert message(lambda: expected_best(SCORES, direction="maximize", k=1.5, estimator="u")) == (
+        "estimator 'u' needs whole budgets k, got 1.5. Use 'v' or 'w' for k in between."
+    )
+    assert message(lambda: expected_best(SCORES, direction="maximize", estimator="U")) == (
+        "estimator must be 'u' or 'v' or 'w', got 'U'. Did you mean 'u'?"
+    )
+    assert message(lambda: expected_best([0.5, -np.inf], direction="maximize")) == (
+        "scores must be finite for a mean: 1 of 2 are infinite. Give a failed run the "
+        "worst score that can occur, or use tuning_curve, whose medians bear infinite scores."
+    )
+    assert message(lambda: bootstrap_band(SCORES, direction="maximize", n_boot=10)) == (
+        "n_boot must be a whole number of at least 100, got 10."
+    )
+    assert message(lambda: bootstrap_band(SCORES, direction="maximize", confidence=95)) == (
+        "confidence must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"
+    )
+    assert message(lambda: order_weights(0, 1)) == "n must be a whole number of at least 1, got 0."
+
+
+@pytest.mark.parametrize("call", [expected_best, bootstrap_band])
+def test_missing_scores_bad_budgets_and_directions_are_refused(call):
+    assert "1 of 2 are NaN" in message(lambda: call([0.5, np.nan], direction="maximize"))
+    assert "must hold at least 1 score" in message(lambda: call([], direction="maximize"))
+    assert "k must be positive and finite" in message(lambda: call(SCORES, direction="maximize", k=[1, 0]))
+    assert "direction must be" in message(lambda: call(SCORES, direction="max"))

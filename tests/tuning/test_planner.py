@@ -1,0 +1,116 @@
+"""The planner agrees with the curves it plans, and finds the smallest number of scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning.bands import cdf_band
+from lmemtest.tuning.curves import trivial_beyond, tuning_curve
+from lmemtest.tuning.order_statistics import METHODS, critical_value
+from lmemtest.tuning.planner import plan_tuning
+
+
+def test_the_reach_has_the_closed_forms_of_the_ld_bands():
+    for n in (2, 8, 48, 300):
+        density = plan_tuning(n=n).k_max[0]
+        assert density == approx(n * np.log(2) / -np.log(critical_value(n)), rel=1e-12)
+        tails = plan_tuning(n=n, method="ld_equal_tailed", confidence=0.95, statistic=0.9).k_max[0]
+        level = critical_value(n, method="ld_equal_tailed", confidence=0.95)
+        assert tails == approx(n * np.log(1 / 0.9) / np.log(2 / level), rel=1e-12)
+
+
+def test_known_reaches():
+    assert plan_tuning(n=48).k_max[0] == approx(8.154, abs=5e-4)
+    assert plan_tuning(n=48, from_k=1).k_max[0] == approx(9.65, abs=5e-3)
+
+
+def test_the_line_of_paper_000_is_a_local_fit():
+    """n = 6.25 k, so k = 0.16 n: n scores reach further than that up to about 90, and less far beyond."""
+    n = np.array([8, 16, 32, 48, 96, 192])
+    per_score = plan_tuning(n=n).k_max / n
+    assert np.all(np.diff(per_score) < 0)
+    assert per_score[3] > 0.16 > per_score[4]
+
+
+@pytest.mark.parametrize(
+    ("method", "from_k"),
+    [(method, start) for method in METHODS for start in (None, 1, 4) if method != "dkw" or start is None],
+)
+@pytest.mark.parametrize(("confidence", "quantile"), [(0.0, 0.5), (0.5, 0.5), (0.8, 0.9)])
+def test_the_planned_number_is_the_smallest_of_all(method, from_k, confidence, quantile):
+    bands = (cdf_band(n, method=method, confidence=confidence, from_k=from_k, quantile=quantile) for n in range(1, 60))
+    reach = np.array([trivial_beyond(band, quantile) for band in bands])
+    for k in (0.5, 1, 2.5, 4, 5, 6.5, 9):
+        enough = np.flatnonzero(reach >= k)
+        if len(enough) and (from_k is None or k >= from_k):
+            plan = plan_tuning(k=k, method=method, confidence=confidence, from_k=from_k, statistic=quantile)
+            assert plan.n[0] == enough[0] + 1
+            assert plan.k_max[0] == reach[enough[0]]
+
+
+def test_a_curve_of_the_planned_size_has_two_limits_at_k_and_one_score_less_does_not():
+    rng = np.random.default_rng(5)
+    for direction in ("maximize", "minimize"):
+        n = int(plan_tuning(k=20, confidence=0.9).n[0])
+        for size, trivial in ((n, False), (n - 1, True)):
+            curve = tuning_curve(rng.random(size), direction=direction, k=20, confidence=0.9)
+            assert curve.trivial[0] == trivial
+
+
+def test_whole_numbers_of_configurations_are_those_within_reach():
+    plan = plan_tuning(n=[1, 4, 48])
+    assert plan.k.tolist() == [0.0, 1.0, 8.0]
+    assert np.all(plan.k <= plan.k_max)
+
+
+def test_large_plans_keep_to_the_line():
+    plan = plan_tuning(k=200)
+    assert plan.n[0] == 1487
+    assert trivial_beyond(cdf_band(1486), 0.5) < 200 <= plan.k_max[0]
+
+
+def test_the_table_says_what_was_asked():
+    plan = plan_tuning(k=[2, 8], from_k=1)
+    assert list(plan.to_frame().columns) == ["n", "k", "k_max", "level"]
+    assert "n is the smallest number of scores" in plan.summary()
+    assert "80 % LD band of highest-density intervals, median, for k >= 1." in plan.summary()
+    assert "k is the largest whole number" in repr(plan_tuning(n=10))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "give either n (how many scores there are) or k (how many configurations the curve must reach)."),
+        (
+            {"n": 1, "k": 1},
+            "give either n (how many scores there are) or k (how many configurations the curve must reach).",
+        ),
+        ({"n": 0}, "n must be a whole number of at least 1, got 0."),
+        ({"n": []}, "n must be a whole number of at least 1 or a list of such, got []."),
+        ({"k": -1}, "k must be positive and finite (how many configurations are tried), got -1."),
+        (
+            {"k": 5, "statistic": "mean"},
+            "statistic='mean' has no such k: with bounds its limits are never trivial, without bounds always. "
+            "Use 'median' or a quantile.",
+        ),
+        ({"k": 0.5, "from_k": 1}, "k must be at least from_k = 1, got 0.5."),
+        (
+            {"k": 1e5, "method": "dkw"},
+            "k = 100000 needs more than 10,000 scores, which reach 64.25 with this method, quantile and confidence. "
+            "Plan for a smaller k or a lower confidence.",
+        ),
+        (
+            {"k": 1, "method": "dkw", "confidence": 1},
+            "k = 1 needs more than 10,000 scores, which reach 0 with this method, quantile and confidence. "
+            "Plan for a smaller k or a lower confidence.",
+        ),
+        ({"k": 1, "confidence": 80}, "confidence must be a number between 0 and 1, got 80. Write 0.8?"),
+    ],
+)
+def test_plans_that_cannot_be_made_are_named(arguments, message):
+    with pytest.raises(ArgumentError) as caught:
+        plan_tuning(**arguments)
+    assert str(caught.value) == message
