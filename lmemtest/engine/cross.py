@@ -20,8 +20,8 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 # One gathered element of the sparse path costs about as much as this many flops of a dense product
-# (measured: 18 ns against 80 Gflop/s), which decides between the two.
-_FLOPS_PER_GATHER = 1500.0
+# (measured: 6 to 18 ns against 80 Gflop/s), which decides between the two.
+_FLOPS_PER_GATHER = 700.0
 # Elements of one padded chunk of the sparse path: 32 MB, so that memory does not grow with the table.
 _CHUNK = 4_000_000
 # Positions of pairs that are kept between evaluations: 400 MB, which saves a third of their time.

@@ -11,6 +11,9 @@ winning           the chance that the best of k of one beats the best of k of an
 importance        hyperparameters by what fixing them costs
 evidence          labels from two bands; false_labels: how often they are wrong; costs: budgets in cost units
 simulation        simulated coverage; kernel_density: laws to simulate from
+quadratic         scores near the optimum of a quadratic: density, quantiles, curves
+noisy_quadratic   the same with normal noise
+parametric_fit    fits of these laws with intervals; parametric_bootstrap: whether to trust them
 planner           how many scores for a curve up to k, and up to which k with n scores
 ================  ==============================================================================
 

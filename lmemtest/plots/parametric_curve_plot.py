@@ -1,0 +1,211 @@
+"""Fitted tuning curves over the scores they were fitted to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas, _style
+from lmemtest.tuning.parametric_fit import FittedCurve, ParametricFit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_HEIGHT = 4.2  # inches of a new figure
+_LINES = 13.0  # of text that axes must be high
+_POINTS = 60  # of a line
+_PAD = 0.05  # of the range of the scores
+
+
+def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes:
+    """Draw a fitted tuning curve with its intervals, beside the scores.
+
+    Parameters
+    ----------
+    curve : FittedCurve
+        From `ParametricFit.curve`, at two or more k; the figure covers their range.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+
+    Returns
+    -------
+    Axes
+        The x axis is logarithmic in k. The curve is dashed beyond the number of scores, where it is an extrapolation,
+        and grey if the fit is not to be trusted. Points: the scores, each at the k whose best has it as its quantile.
+
+    Raises
+    ------
+    ArgumentError
+        If `curve` is no fitted curve, has fewer than two k, or `ax` is too small for readable text.
+
+    Examples
+    --------
+    >>> from lmemtest.plots.parametric_curve_plot import parametric_curve_plot
+    >>> from lmemtest.tuning.parametric_fit import fit_quadratic
+    >>> from lmemtest.tuning.quadratic import QuadraticDistribution
+    >>> fit = fit_quadratic(QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
+    >>> ax = parametric_curve_plot(fit.curve([1, 3, 10, 30, 100, 300]))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
+    ['fitted curve', 'beyond the scores']
+    """
+    _canvas.check_axes(ax)
+    if not isinstance(curve, FittedCurve):
+        raise ArgumentError(f"curve must be the result of ParametricFit.curve(), got {type(curve).__name__}.")
+    if len(np.unique(curve.k)) < 2:
+        raise ArgumentError(f"curve must have two or more k, got {len(np.unique(curve.k))}.")
+    if ax is None:
+        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _HEIGHT)
+    _, height = _canvas.size_in_points(ax)
+    slot = ax.get_window_extent().frozen()
+    size = min(_style.base_font(), (height - 2 * _canvas.PAD) / _LINES)
+    if size < _style.SMALLEST_FONT:
+        needed = _LINES * _style.SMALLEST_FONT + 2 * _canvas.PAD
+        raise _canvas.too_small(ax, "a tuning curve with its legend", needed)
+    _canvas.frame(ax, size)
+    _set_limits(ax, curve)
+    colour = _style.ACCENT if curve.fit.trusted else _style.NEUTRAL
+    handles = [
+        *_draw_curve(ax, curve, colour, size),
+        _draw_intervals(ax, curve, colour),
+        _draw_best(ax, curve.fit, colour, size),
+        _draw_scores(ax, curve, size),
+    ]
+    _set_ticks(ax, size)
+    _label(ax, curve, size)
+    _draw_legend(ax, handles, size)
+    _canvas.fit_inside(ax, slot)
+    _set_ticks(ax, size)  # the axes are smaller now
+    _label(ax, curve, size)
+    _canvas.fit_inside(ax, slot)
+    return ax
+
+
+def _set_limits(ax: Axes, curve: FittedCurve) -> None:
+    """The curve with its intervals, as far as they leave the curve visible."""
+    span = float(np.ptp(curve.estimate)) or 1.0
+    values = np.concatenate([curve.estimate, curve.ci_low, curve.ci_high])
+    near = values[np.abs(values - curve.estimate.mean()) <= 2.0 * span]
+    low, high = float(near.min(initial=curve.estimate.min())), float(near.max(initial=curve.estimate.max()))
+    ax.set_xscale("log")
+    ax.set_xlim(curve.k.min(), curve.k.max())
+    ax.set_ylim(low - _PAD * (high - low), high + _PAD * (high - low))
+
+
+def _draw_curve(ax: Axes, curve: FittedCurve, colour: str, size: float) -> list[Line2D]:
+    """Solid up to the number of scores, dashed beyond."""
+    handles = []
+    start, end = ax.get_xlim()
+    known = min(max(float(curve.fit.n), start), end)
+    parts: list[tuple[str, float, float, Literal["-", "--"]]] = [
+        ("fitted curve", start, known, "-"),
+        ("beyond the scores", known, end, "--"),
+    ]
+    for name, first, last, style in parts:
+        if last > first:
+            k = np.geomspace(first, last, _POINTS)
+            y = np.asarray(curve.fit.quantile_curve(k, q=curve.q))
+            ax.plot(k, y, color=colour, linewidth=0.18 * size, linestyle=style, label="_curve", zorder=2.5)
+            handles.append(Line2D([], [], color=colour, linewidth=0.18 * size, linestyle=style, label=name))
+    return handles
+
+
+def _draw_intervals(ax: Axes, curve: FittedCurve, colour: str) -> Line2D:
+    order = np.argsort(curve.k)
+    bottom, top = ax.get_ylim()
+    low, high = (np.clip(end[order], 2 * bottom - top, 2 * top - bottom) for end in (curve.ci_low, curve.ci_high))
+    area = ax.fill_between(curve.k[order], low, high, color=colour, alpha=0.2, linewidth=0.0)
+    area.set_label("_intervals")
+    ax.set_ylim(bottom, top)
+    name = f"{100 * curve.fit.setting.confidence:.4g} % intervals, each k by itself"
+    return Line2D([], [], color=colour, alpha=0.2, linewidth=6.0, label=name)
+
+
+def _draw_best(ax: Axes, fit: ParametricFit, colour: str, size: float) -> Line2D:
+    """The asymptotic best score with its interval at the right edge."""
+    best = fit.best
+    bottom, top = ax.get_ylim()
+    right = ax.get_xlim()[1]
+    ax.axhline(best.value, color=_style.MUTED, linewidth=0.08 * size, linestyle=":", label="_best")
+    ends = np.clip([best.low, best.high], bottom, top)
+    ax.plot(
+        [right, right],
+        ends,
+        color=colour,
+        linewidth=0.5 * size,
+        solid_capstyle="butt",
+        clip_on=False,
+        label="_interval",
+    )
+    name = "asymptotic best" if best.fixed else f"asymptotic best, {100 * fit.setting.confidence:.4g} % interval"
+    return Line2D([], [], color=_style.MUTED, linewidth=0.08 * size, linestyle=":", label=name)
+
+
+def _draw_scores(ax: Axes, curve: FittedCurve, size: float) -> Line2D:
+    """At each score the k whose best score has this score as its quantile."""
+    fit, q = curve.fit, curve.q
+    n = fit.n
+    ranks = np.arange(1, n + 1) / (n + 1)  # the share of F below each score, from the worst, as the fit takes it
+    maximize = fit.setting.direction == "maximize"
+    worse = fit.n_below if maximize else fit.n_above  # scores that are only counted have no place in the figure
+    ordered = fit.scores if maximize else fit.scores[::-1]
+    ranks = ranks[worse : worse + len(ordered)]
+    k = np.log(q if maximize else 1.0 - q) / np.log(ranks)
+    rows = (k >= ax.get_xlim()[0]) & (k <= ax.get_xlim()[1])
+    style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 0.3 * size, "color": _style.INK}
+    ax.plot(k[rows], ordered[rows], label="_scores", zorder=3, **style)
+    return Line2D([], [], label="scores", **style)
+
+
+def _set_ticks(ax: Axes, size: float) -> None:
+    start, end = np.log10(ax.get_xlim())
+    decades = 10.0 ** np.arange(np.ceil(start - 1e-9), np.floor(end + 1e-9) + 1)
+    if len(decades) < 2:
+        decades = np.unique([10.0**start, 10.0**end])
+    ax.set_xticks(decades, [f"{k:,.6g}" if k < 1e6 else f"{k:.0e}" for k in decades], **_style.text_style(size))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    low, high = ax.get_ylim()
+    room = ax.get_window_extent().height * 72 / ax.figure.figure.dpi
+    ticks = _canvas.choose_ticks(low, high, room, _style.Ruler(ax, size), cover=False)
+    keep = slice(None, None, -(-len(ticks.values) // max(int(room / (2.5 * size)), 2)))
+    ax.set_yticks(ticks.values[keep], ticks.labels[keep], **_style.text_style(size))
+    ax.set_ylim(low, high)
+
+
+def _label(ax: Axes, curve: FittedCurve, size: float) -> None:
+    fit, q = curve.fit, curve.q
+    ruler = _style.Ruler(ax, size)
+    box, dpi = ax.get_window_extent(), ax.figure.figure.dpi
+    room = box.width * 72 / dpi - 5.0 * size
+    across = ["Configurations tried, k"]
+    if not fit.trusted:
+        across.append("Not to be trusted: see the sentence of the fit.")
+    lines = [part for text in across for part in _style.wrap(text, room, ruler)]
+    ax.set_xlabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
+    what = "Median" if q == 0.5 else f"{100 * q:.4g} % quantile"
+    better = "highest" if fit.setting.direction == "maximize" else "lowest"
+    upright = _style.wrap(f"{what} of the {better} of k scores", box.height * 72 / dpi - 2.0 * size, ruler)
+    ax.set_ylabel("\n".join(upright), **_style.text_style(size), labelpad=0.4 * size)
+
+
+def _draw_legend(ax: Axes, handles: list[Line2D], size: float) -> None:
+    legend = ax.legend(
+        handles=handles,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=2,
+        fontsize=0.9 * size,
+        frameon=False,
+        borderpad=0.2,
+        labelspacing=0.3,
+    )
+    for text in legend.get_texts():
+        _style.literal(text)
+        text.set_color(_style.INK)

@@ -1,0 +1,173 @@
+"""The arguments of a parametric fit, checked once, and the scores split at its limits."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.tuning._arguments import check_direction
+from lmemtest.tuning._spacings import Box
+
+FloatArray = NDArray[np.float64]
+
+SMALLEST_C, LARGEST_C = 1, 10
+FEWEST = {"a quadratic": 5, "a noisy quadratic": 6}  # distinct exact scores: two more than continuous parameters
+_UNBOUNDED = math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What was fitted to what: enough to fit the same model to other scores.
+
+    Attributes
+    ----------
+    direction : {"minimize", "maximize"}
+        Which scores are better.
+    lower, upper : float
+        Limits at or beyond which scores are only counted; infinite for none.
+    a, b, o : (float, float)
+        Boxes of the parameters.
+    c : tuple of int
+        Effective numbers of hyperparameters that were tried.
+    confidence : float
+        Of each interval.
+    """
+
+    direction: str
+    lower: float
+    upper: float
+    a: Box
+    b: Box
+    o: Box
+    c: tuple[int, ...]
+    confidence: float
+
+
+def make_setting(
+    direction: str,
+    limits: Any,
+    constraints: Mapping[str, Any] | None,
+    confidence: float,
+    *,
+    noisy: bool,
+) -> Setting:
+    lower, upper = _limits(limits)
+    names = ("a", "b", "c", "o") if noisy else ("a", "b", "c")
+    given = _constraints(constraints, names)
+    return Setting(
+        direction=check_direction(direction),
+        lower=lower,
+        upper=upper,
+        a=given.get("a", (-_UNBOUNDED, _UNBOUNDED)),
+        b=given.get("b", (-_UNBOUNDED, _UNBOUNDED)),
+        o=_noise_box(given.get("o", (0.0, _UNBOUNDED))) if noisy else (0.0, 0.0),
+        c=_whole_numbers(given.get("c", (SMALLEST_C, LARGEST_C))),
+        confidence=check_fraction(confidence, "confidence"),
+    )
+
+
+def _limits(limits: Any) -> tuple[float, float]:
+    if limits is None:
+        return -_UNBOUNDED, _UNBOUNDED
+    try:
+        low, high = (None if end is None else float(end) for end in limits)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"limits must be a (low, high) pair, with None for no limit, got {limits!r}.") from None
+    lower = -_UNBOUNDED if low is None else low
+    upper = _UNBOUNDED if high is None else high
+    if not lower < upper:
+        raise ArgumentError(f"limits must be (low, high) with low < high, got {limits!r}.")
+    return lower, upper
+
+
+def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Box]:
+    if constraints is None:
+        return {}
+    if not isinstance(constraints, Mapping):
+        raise ArgumentError(f"constraints must be a mapping such as {{'c': (1, 4)}}, got {constraints!r}.")
+    out = {}
+    for name, value in constraints.items():
+        check_choice(name, "a name in constraints", names)
+        pair = (value, value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
+        try:
+            low, high = (float(end) for end in pair)
+        except (TypeError, ValueError):
+            low, high = math.nan, math.nan
+        if not low <= high:
+            raise ArgumentError(
+                f"constraints[{name!r}] must be a number or a (low, high) pair with low <= high, got {value!r}."
+            )
+        out[name] = (low, high)
+    return out
+
+
+def _whole_numbers(box: Box) -> tuple[int, ...]:
+    found = tuple(c for c in range(SMALLEST_C, LARGEST_C + 1) if box[0] <= c <= box[1])
+    if not found:
+        raise ArgumentError(
+            f"constraints['c'] must contain a whole number from {SMALLEST_C} to {LARGEST_C}, got {box}. "
+            "c is the effective number of hyperparameters."
+        )
+    return found
+
+
+def _noise_box(box: Box) -> Box:
+    if not box[1] > 0.0 or not box[0] >= 0.0:
+        raise ArgumentError(
+            f"constraints['o'] must be at least 0 and not fixed at 0, got {box}. For scores without noise use "
+            "fit_quadratic."
+        )
+    return box
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """Scores between the limits, sorted, and the numbers of those at or beyond them."""
+
+    exact: FloatArray
+    below: int
+    above: int
+
+    @property
+    def n(self) -> int:
+        """All scores."""
+        return len(self.exact) + self.below + self.above
+
+
+def count(scores: FloatArray, setting: Setting) -> Counted:
+    """Split scores at the limits."""
+    for sign, limit, which in ((-1.0, setting.lower, "first"), (1.0, setting.upper, "second")):
+        infinite = int(np.sum(scores == sign * _UNBOUNDED))
+        if infinite and math.isinf(limit):
+            raise DataError(
+                f"scores must be finite: {infinite:,} of {len(scores):,} are {sign * _UNBOUNDED}. Give the {which} of "
+                "the limits=(low, high): scores at or beyond a limit are only counted. Or score failed runs as the "
+                "worst value."
+            )
+    below, above = scores <= setting.lower, scores >= setting.upper
+    exact = np.sort(scores[~(below | above)])
+    return Counted(exact, int(below.sum()), int(above.sum()))
+
+
+def check_enough(counted: Counted, kind: str) -> None:
+    """Refuse scores that cannot hold up the parameters."""
+    distinct = len(np.unique(counted.exact))
+    if distinct >= FEWEST[kind]:
+        return
+    if distinct == 1 and counted.n > 1 and len(counted.exact) == counted.n:
+        raise DataError(
+            f"scores are all {counted.exact[0]:g}: nothing can be fitted to a constant. Check which column was given."
+        )
+    between = "" if len(counted.exact) == counted.n else f" between the limits, of {counted.n} scores"
+    raise DataError(
+        f"{kind} needs at least {FEWEST[kind]} different scores, got {distinct}{between}. Use tuning_curve, whose "
+        "bands hold for any distribution and any number of scores."
+    )

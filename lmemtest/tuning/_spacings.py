@@ -1,0 +1,340 @@
+r"""Maximum product of spacings, for ties and censored scores, and its maxima under both quadratic laws.
+
+Scores are oriented so that smaller is better (convex). The sorted distinct scores e_1 < ... < e_m, with the limits
+beyond which scores are only counted, cut the line into buckets of probability p_0, ..., p_m, and
+
+    M = sum_i N_i log p_i.
+
+Each score lies half in the bucket below it and half in the bucket above it; a counted score lies in the bucket beyond
+its limit; half a score more lies at each end. Without ties and limits every N_i is 1: the product of spacings. M is
+bounded, because no p_i exceeds 1, where a likelihood is not: the density is infinite at the best score for c < 2. The
+halves make M the same for -y with the ends exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from lmemtest.tuning import _convolution
+from lmemtest.tuning.noisy_quadratic import _quantile
+
+FloatArray = NDArray[np.float64]
+Box = tuple[float, float]
+
+FARTHEST = 1e3  # the best score lies at most so many ranges of the scores below the smallest one
+_CLOSEST = 1e-10  # share of the range of the scores
+_ROUNDING = 16.0 * np.finfo(float).eps
+_GRID, _ZOOM, _ZOOMS = 160, 33, 5
+_NOISES = (0.03, 0.2, 0.8)  # starts, as shares of the range b - a
+_QUIET_NOISE, _NORMAL_WIDTH = 0.01, 0.3  # a little noise for a law without; a little range for one of noise only
+_LEAST_NOISE = 1e-4  # share of the range of the scores; less is compared with none
+_NARROWEST = 1e-3  # b - a, as a share of the range of the scores
+_ITERATIONS = 60
+_PINS = 1e4  # scores that hold a quantile: M is 1e-4 of its squared slope off
+_HIGHEST = 300.0  # its square is still a number
+_ENOUGH = 1e-7  # a step that promises less than this of M ends the search; intervals need 1e-3
+_TABLE = 96
+
+
+class Peak(NamedTuple):
+    """A maximum of M at one c: `at` holds a, b, o."""
+
+    value: float
+    at: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spacings:
+    """Edges of the buckets, ``(m,)`` ascending, and what lies in them, ``(m + 1,)``."""
+
+    edges: FloatArray
+    weights: FloatArray
+
+    @property
+    def total(self) -> float:
+        """Scores, and one more."""
+        return float(self.weights.sum())
+
+    @property
+    def span(self) -> float:
+        """Range of the edges."""
+        return float(self.edges[-1] - self.edges[0])
+
+    @property
+    def closest(self) -> float:
+        """The smallest distance of an end from the edges that is tried: not less than their rounding."""
+        return max(_CLOSEST * self.span, _ROUNDING * float(np.abs(self.edges[[0, -1]]).max()))
+
+    @property
+    def shares(self) -> FloatArray:
+        """Estimated probability below each edge, ``(m,)``."""
+        return np.asarray(np.cumsum(self.weights)[:-1] / self.total)
+
+
+def spacings(exact: FloatArray, lower: float, n_lower: int, upper: float, n_upper: int) -> Spacings:
+    """Buckets of scores: `exact` ones, and numbers of those at or beyond a limit."""
+    edges, counts = np.unique(exact, return_counts=True)
+    halves = 0.5 * counts
+    weights = np.concatenate([halves, [0.0]]) + np.concatenate([[0.0], halves])
+    weights[[0, -1]] += 0.5
+    # A limit splits the bucket at its end; what lay in there is on the inner side, but for half a score.
+    if n_lower:
+        edges, weights = np.append(lower, edges), np.append(n_lower + 0.5, weights)
+        weights[1] -= 0.5
+    if n_upper:
+        edges, weights = np.append(edges, upper), np.append(weights, n_upper + 0.5)
+        weights[-2] -= 0.5
+    return Spacings(edges, weights)
+
+
+# ---------------------------------------------------------------------- without noise
+
+
+def _log_ratio(gap: FloatArray) -> FloatArray:
+    """``log(1 - exp(gap))`` for ``gap < 0``."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(-np.expm1(gap)))
+
+
+def quiet_value(
+    data: Spacings, h: float, a: FloatArray, b: tuple[float | FloatArray, float | FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """M maximised over b within its box, and that b, for each `a`, ``(g,)``.
+
+    With ``r = ((e_m - a) / (b - a))^h``, the probability below the last edge, M is a function of a plus
+    ``(W - N_m) log r + N_m log(1 - r)``, which has its maximum at ``r = 1 - N_m / W``.
+    """
+    distance = data.edges - a[:, None]
+    logs = h * np.log(distance)
+    inner = logs[:, 1:] - logs[:, -1:] + _log_ratio(logs[:, :-1] - logs[:, 1:])
+    last, total = float(data.weights[-1]), data.total
+    value = data.weights[0] * (logs[:, 0] - logs[:, -1]) + inner @ data.weights[1:-1]
+    reach = distance[:, -1]
+    best = np.clip(a + reach * (1.0 - last / total) ** (-1.0 / h), b[0], b[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_r = h * np.log(reach / (best - a))
+        value = value + (total - last) * log_r + last * _log_ratio(log_r)
+    return np.where(np.isnan(value), -np.inf, value), best
+
+
+def quiet_peak(data: Spacings, c: float, a: Box, b: Box) -> Peak:
+    """The maximum without noise: a grid over the logarithm of the distance of a from the first edge, refined."""
+    first, h = float(data.edges[0]), 0.5 * c
+    low = math.log(max(first - a[1], data.closest))
+    high = math.log(min(max(first - a[0], data.closest), FARTHEST * data.span))
+    ends, points = (low, max(low, high)), _GRID
+    for _ in range(_ZOOMS + 1):
+        grid = np.linspace(ends[0], ends[1], points)
+        value, other = quiet_value(data, h, first - np.exp(grid), b)
+        top = int(np.argmax(value))
+        ends, points = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]), _ZOOM
+    return Peak(float(value[top]), (float(first - math.exp(grid[top])), float(other[top]), 0.0))
+
+
+# ---------------------------------------------------------------------- with noise
+
+
+class Slope(NamedTuple):
+    """M with its gradient and the scoring matrix, in a, b and log o."""
+
+    value: float
+    gradient: FloatArray
+    information: FloatArray
+
+
+_NOWHERE = Slope(-math.inf, np.zeros(3), np.eye(3))
+
+
+def noisy_value(data: Spacings, c: float, at: FloatArray) -> Slope:
+    """M at ``(a, b, log o)`` with its derivatives.
+
+    With f and J as in `_convolution`, ``z = (y - a) / (b - a)`` and ``s = o / (b - a)``,
+
+        dF/da = (h J - f) / (b - a),    dF/db = -h J / (b - a),    dF/d log o = h J - z f.
+    """
+    a, b, log_o = at
+    width, h = b - a, 0.5 * c
+    if not width > 0.0:
+        return _NOWHERE
+    s, z = math.exp(log_o) / width, (data.edges - a) / width
+    if not 1e-7 < s < 1e5:
+        return _NOWHERE
+    got = _convolution.moments(z, s, c)
+    below = _convolution.log_below(z, s, c, got)
+    above = _convolution.log_above(z, s, c, below)
+    log_p = _log_probabilities(below, above)
+    if not np.isfinite(log_p).all():
+        return _NOWHERE
+    f, hj = h * got.low, h * got.high
+    slopes = np.column_stack([(hj - f) / width, -hj / width, hj - z * f])
+    # Divided by the probability before it underflows: their ratio is that of a density to a probability.
+    relative = np.zeros((len(log_p), 3))
+    relative[:-1] = slopes * np.exp(np.minimum(got.log_scale - log_p[:-1], _HIGHEST))[:, None]
+    relative[1:] -= slopes * np.exp(np.minimum(got.log_scale - log_p[1:], _HIGHEST))[:, None]
+    weighted = relative * data.weights[:, None]
+    return Slope(float(data.weights @ log_p), weighted.sum(axis=0), relative.T @ weighted)
+
+
+def _log_probabilities(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Logarithms of the probabilities of the buckets, from the tail in which each loses fewer digits."""
+    below = np.concatenate([[-np.inf], below, [0.0]])
+    above = np.concatenate([[0.0], above, [-np.inf]])
+    with np.errstate(invalid="ignore"):
+        lower = below[1:] + _log_ratio(np.minimum(below[:-1] - below[1:], 0.0))
+        upper = above[:-1] + _log_ratio(np.minimum(above[1:] - above[:-1], 0.0))
+    return np.where(below[1:] < above[:-1], lower, upper)
+
+
+class Bounds(NamedTuple):
+    """Boxes of a, b and log o."""
+
+    low: FloatArray
+    high: FloatArray
+
+
+def bounds(data: Spacings, a: Box, b: Box, o: Box) -> Bounds:
+    """The boxes within which noisy laws are searched, in the units of the scores."""
+    span = data.span
+    first, last = float(data.edges[0]), float(data.edges[-1])
+    floor, roof = math.log(_LEAST_NOISE * span), math.log(FARTHEST * span)
+    log_o = [math.log(end) if end > 0.0 else -math.inf for end in o]
+    low = [max(a[0], first - FARTHEST * span), max(b[0], first - span), min(max(log_o[0], floor), roof)]
+    high = [min(a[1], last + span), min(b[1], last + FARTHEST * span), max(min(log_o[1], roof), low[2])]
+    return Bounds(np.array(low), np.array(high))
+
+
+def climb(
+    data: Spacings,
+    c: float,
+    start: FloatArray,
+    box: Bounds,
+    fixed: int | None = None,
+    point: Spacings | None = None,
+) -> tuple[float, FloatArray]:
+    """A local maximum of M from `start` by damped scoring within a box; one parameter or one quantile may be held."""
+
+    def slope(at: FloatArray) -> Slope:
+        here = noisy_value(data, c, at)
+        if point is None or here.value == -math.inf:
+            return here
+        more = noisy_value(point, c, at)
+        return Slope(here.value + more.value, here.gradient + more.gradient, here.information + more.information)
+
+    at = np.clip(start, box.low, box.high)
+    here, damping = slope(at), 1e-3
+    for _ in range(_ITERATIONS):
+        if here.value == -math.inf:
+            break
+        stuck = ((at <= box.low) & (here.gradient < 0.0)) | ((at >= box.high) & (here.gradient > 0.0))
+        if fixed is not None:
+            stuck[fixed] = True
+        free = np.flatnonzero(~stuck)
+        if not len(free):
+            break
+        gradient, matrix = here.gradient[free], here.information[np.ix_(free, free)]
+        diagonal = np.maximum(np.diag(matrix), 1e-12)
+        for _ in range(12):
+            step = np.linalg.solve(matrix + damping * np.diag(diagonal), gradient)
+            if free[-1] == 2:  # noise by a factor of at most 7.4 at once
+                step = step * min(1.0, 2.0 / max(abs(step[-1]), 1e-300))
+            new = at.copy()
+            new[free] = np.clip(at[free] + step, box.low[free], box.high[free])
+            there = slope(new) if new[1] - new[0] > _NARROWEST * data.span else _NOWHERE
+            if there.value > here.value:
+                break
+            damping *= 6.0
+        else:
+            break
+        promised = float(gradient @ (new - at)[free])
+        at, here, damping = new, there, max(damping / 10.0, 1e-9)
+        if promised < _ENOUGH:
+            break
+    return here.value, at
+
+
+def pinned(value: float, p: float) -> Spacings:
+    """So many scores on either side of `value` that M has its peak where the probability below it is `p`.
+
+    Their part of M is largest, `pinned_top`, there; a probability that is off by a share d costs `_PINS` d^2 / 2.
+    """
+    total = _PINS / min(p, 1.0 - p)
+    return Spacings(np.array([value]), total * np.array([p, 1.0 - p]))
+
+
+def pinned_top(p: float) -> float:
+    """The largest value of the part of M that belongs to `pinned`."""
+    total = _PINS / min(p, 1.0 - p)
+    return float(total * (p * math.log(p) + (1.0 - p) * math.log1p(-p)))
+
+
+def quiet_held(data: Spacings, c: float, a: Box, b: Box, value: float, p: float) -> float:
+    """The maximum without noise over the laws whose quantile at `p` is `value`."""
+    first, last, h = float(data.edges[0]), float(data.edges[-1]), 0.5 * c
+    share = p ** (1.0 / h)
+    # a = value - share w and b = a + w; the narrowest w leaves the edges just inside
+    narrowest = max((last - value) / (1.0 - share), (value - first) / share, 0.0)
+
+    def held(excess: FloatArray) -> FloatArray:
+        width = narrowest + excess
+        at = value - share * width
+        other = at + width
+        allowed = (at >= a[0]) & (at <= a[1]) & (other >= b[0]) & (other <= b[1]) & (at < first) & (other > last)
+        out = np.full(len(at), -np.inf)
+        if allowed.any():
+            out[allowed], _ = quiet_value(data, h, at[allowed], (other[allowed], other[allowed]))
+        return out
+
+    ends, points = (math.log(data.closest), math.log(FARTHEST * data.span)), _GRID
+    for _ in range(_ZOOMS + 1):
+        grid = np.linspace(ends[0], ends[1], points)
+        found = held(np.exp(grid))
+        top = int(np.argmax(found))
+        ends, points = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]), _ZOOM
+    return float(found[top])
+
+
+@lru_cache(maxsize=256)
+def _table(c: float, s: float) -> tuple[FloatArray, FloatArray]:
+    """Quantiles of the standardised law at a fixed set of probabilities."""
+    p = special.ndtr(np.linspace(-4.5, 4.5, _TABLE))
+    low = p <= 0.5
+    z = np.concatenate([_quantile(p[low], s, c, above=False), _quantile(1.0 - p[~low], s, c, above=True)])
+    return p, z
+
+
+def _start(data: Spacings, c: float, s: float) -> FloatArray:
+    """a, b and log o from a regression of the edges on the quantiles of a law with noise `s`."""
+    z = np.interp(data.shares, *_table(c, s))
+    spread = z - z.mean()
+    width = max(float(spread @ data.edges / (spread @ spread)), 0.01 * data.span)
+    a = float(data.edges.mean() - width * z.mean())
+    return np.array([a, a + width, math.log(s * width)])
+
+
+def _normal_start(data: Spacings, c: float) -> FloatArray:
+    """Nearly all noise: a regression of the edges on normal quantiles."""
+    z = special.ndtri(data.shares)
+    spread = z - z.mean()
+    o = max(float(spread @ data.edges / (spread @ spread)), 0.01 * data.span)
+    centre, width = float(data.edges.mean() - o * z.mean()), _NORMAL_WIDTH * o
+    a = centre - width * c / (c + 2.0)
+    return np.array([a, a + width, math.log(o)])
+
+
+def noisy_peak(
+    data: Spacings, c: float, box: Bounds, quiet: Peak, more: tuple[FloatArray, ...] = ()
+) -> tuple[float, FloatArray]:
+    """The highest of three maxima: from the peak without noise, from nearly all noise, and from the best in between."""
+    a, b, _ = quiet.at
+    ends = [np.array([a, b, math.log(_QUIET_NOISE * (b - a))]), _normal_start(data, c)]
+    between = [*(_start(data, c, s) for s in _NOISES), *more]
+    values = [noisy_value(data, c, np.clip(start, box.low, box.high)).value for start in between]
+    found = [climb(data, c, start, box) for start in (between[int(np.argmax(values))], *ends)]
+    return max(found, key=lambda pair: pair[0])

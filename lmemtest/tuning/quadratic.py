@@ -1,0 +1,265 @@
+r"""The quadratic distribution: what random search scores look like near the best one.
+
+Near its optimum a smooth function is a quadratic, and a ball of radius r in c dimensions has a volume proportional to
+r^c. So a score within a fraction x of the way from the best to the worst has probability x^(c/2): with
+``x = (y - a) / (b - a)``,
+
+    convex  (minimize):  F(y) = x^(c/2),
+    concave (maximize):  F(y) = 1 - (1 - x)^(c/2),
+
+where c counts the hyperparameters that matter. Minimizing y is maximizing -y with the ends exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest.errors import ArgumentError
+
+FloatArray = NDArray[np.float64]
+Number = float | FloatArray
+
+DIRECTIONS = ("minimize", "maximize")
+LARGEST_C = 1000.0  # beyond it x^(c/2) is a point mass in double precision
+
+
+def check_real(value: Any, name: str) -> float:
+    """Check that `value` is a finite number."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    raise ArgumentError(f"{name} must be a finite number, got {value!r}.")
+
+
+def check_shape(a: Any, b: Any, c: Any, convex: Any) -> None:
+    """Check the parameters that both distributions share."""
+    a, b, c = check_real(a, "a"), check_real(b, "b"), check_real(c, "c")
+    if not a < b or not math.isfinite(b - a):
+        raise ArgumentError(f"a must be smaller than b, got a={a!r} and b={b!r}. a is the lower end of the scores.")
+    if not 0.0 < c <= LARGEST_C:
+        raise ArgumentError(f"c must be above 0 and at most {LARGEST_C:g}, got {c!r}.")
+    if not isinstance(convex, (bool, np.bool_)):
+        raise ArgumentError(f"convex must be True (minimize) or False (maximize), got {convex!r}.")
+
+
+def check_probabilities(q: ArrayLike) -> FloatArray:
+    """Probabilities as an array; all must lie in [0, 1]."""
+    values = np.asarray(q, dtype=float)
+    if not np.all((values >= 0.0) & (values <= 1.0)):
+        worst = values[~((values >= 0.0) & (values <= 1.0))].ravel()[0]
+        raise ArgumentError(f"q must lie between 0 and 1, got {worst:g}.")
+    return values
+
+
+def check_budgets(k: ArrayLike) -> FloatArray:
+    """Numbers of trials as an array; all must be positive and finite."""
+    values = np.asarray(k, dtype=float)
+    if not np.all((values > 0.0) & np.isfinite(values)):
+        worst = values[~((values > 0.0) & np.isfinite(values))].ravel()[0]
+        raise ArgumentError(f"k must be positive and finite, got {worst:g}. k counts the trials of a search.")
+    return values
+
+
+def plain(values: FloatArray) -> Number:
+    """A float for a scalar, the array otherwise."""
+    return float(values) if np.ndim(values) == 0 else values
+
+
+class Curves:
+    """Tuning curves of a distribution that has `ppf`, `isf` and `convex`."""
+
+    __slots__ = ()
+
+    convex: bool
+    ppf: Callable[..., Any]
+    isf: Callable[..., Any]
+
+    def quantile_curve(self, k: ArrayLike, *, q: float = 0.5, direction: str | None = None) -> Number:
+        """Quantile of the best of `k` scores.
+
+        Parameters
+        ----------
+        k : positive float or array of them
+            Trials of the search; need not be whole.
+        q : float in (0, 1)
+            Which quantile; 0.5 is the median tuning curve.
+        direction : {"minimize", "maximize"}, optional
+            Which scores are better; by default "minimize" if `convex`.
+
+        Returns
+        -------
+        float or array
+            One value per `k`.
+        """
+        budgets, q = check_budgets(k), check_fraction(q, "q")
+        # Tails as they are: 1 - q^(1/k) would lose its digits for large k.
+        if self._minimizes(direction):
+            return self.ppf(-np.expm1(math.log1p(-q) / budgets))
+        return self.isf(-np.expm1(math.log(q) / budgets))
+
+    def _minimizes(self, direction: str | None) -> bool:
+        if direction is None:
+            return bool(self.convex)
+        return check_choice(direction, "direction", DIRECTIONS) == "minimize"
+
+
+@dataclass(frozen=True, slots=True)
+class QuadraticDistribution(Curves):
+    """Scores of random search on a smooth function without noise.
+
+    Parameters
+    ----------
+    a, b : float, a < b
+        Lower and upper end of the scores.
+    c : float in (0, 1000]
+        Effective number of hyperparameters. Whole in theory: the rank of the Hessian at the optimum, plus two for
+        each hyperparameter whose best value is at the edge of the search space.
+    convex : bool
+        True: the shape near a minimum, dense near `b` for c > 2. False: near a maximum.
+
+    Notes
+    -----
+    The best score that any search can reach is `a` if convex, else `b`. For c < 2 the density is unbounded there.
+
+    References
+    ----------
+    Lourie, He & Cho (2024), Show Your Work with Confidence, arXiv:2311.09480; Bergstra & Bengio (2012), Random search
+    for hyper-parameter optimization, JMLR 13.
+
+    Examples
+    --------
+    >>> law = QuadraticDistribution(0.0, 1.0, 4, convex=True)
+    >>> law.cdf(0.5), law.ppf(0.25), law.mean
+    (0.25, 0.5, 0.6666666666666666)
+    >>> law.quantile_curve([1, 10, 100]).round(3)
+    array([0.707, 0.259, 0.083])
+    """
+
+    a: float
+    b: float
+    c: float
+    convex: bool = False
+
+    def __post_init__(self) -> None:
+        check_shape(self.a, self.b, self.c, self.convex)
+
+    @property
+    def mean(self) -> float:
+        """Expected score."""
+        far = (self.b - self.a) * self.c / (self.c + 2.0)
+        return self.a + far if self.convex else self.b - far
+
+    @property
+    def variance(self) -> float:
+        """Variance of a score."""
+        h = 0.5 * self.c
+        return float((self.b - self.a) ** 2 * h / ((h + 1.0) ** 2 * (h + 2.0)))
+
+    def _distance(self, y: ArrayLike) -> FloatArray:
+        """How far `y` is from the best score, as a share of the range; may lie outside [0, 1]."""
+        y = np.asarray(y, dtype=float)
+        return (y - self.a if self.convex else self.b - y) / (self.b - self.a)
+
+    def _near(self, y: ArrayLike) -> FloatArray:
+        """Probability of a score nearer to the best than `y`."""
+        return np.asarray(np.clip(self._distance(y), 0.0, 1.0) ** (0.5 * self.c))
+
+    def _far(self, y: ArrayLike) -> FloatArray:
+        """Probability of a score farther from the best than `y`."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.expm1(0.5 * self.c * np.log(np.clip(self._distance(y), 0.0, 1.0))))
+
+    def logpdf(self, y: ArrayLike) -> Number:
+        """Logarithm of the density; -inf outside [a, b]."""
+        x, h = self._distance(y), 0.5 * self.c
+        inside = (x >= 0.0) & (x <= 1.0)
+        out = np.where(np.isnan(x), np.nan, -np.inf)
+        value = math.log(h) - math.log(self.b - self.a) + special.xlogy(h - 1.0, np.where(inside, x, 1.0))
+        return plain(np.where(inside, value, out))
+
+    def pdf(self, y: ArrayLike) -> Number:
+        """Density at `y`; infinite at the best score for c < 2."""
+        return plain(np.exp(self.logpdf(y)))
+
+    def cdf(self, y: ArrayLike) -> Number:
+        """Probability of a score of at most `y`."""
+        return plain(self._near(y) if self.convex else self._far(y))
+
+    def sf(self, y: ArrayLike) -> Number:
+        """Probability of a score above `y`, with full relative accuracy."""
+        return plain(self._far(y) if self.convex else self._near(y))
+
+    def ppf(self, q: ArrayLike) -> Number:
+        """Quantile: the smallest score with `cdf` of at least `q`."""
+        p = check_probabilities(q)
+        return plain(self._at(p) if self.convex else self._at_far(p))
+
+    def isf(self, q: ArrayLike) -> Number:
+        """Score that is exceeded with probability `q`; accurate where ``ppf(1 - q)`` has no digits left."""
+        p = check_probabilities(q)
+        return plain(self._at_far(p) if self.convex else self._at(p))
+
+    def _at(self, near: FloatArray) -> FloatArray:
+        return self._score(near ** (2.0 / self.c))
+
+    def _at_far(self, far: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return self._score(np.exp(np.log1p(-far) * (2.0 / self.c)))
+
+    def _score(self, x: FloatArray) -> FloatArray:
+        """The score at distance `x`; exactly at the ends for 0 and 1."""
+        best, worst = (self.a, self.b) if self.convex else (self.b, self.a)
+        return np.clip(np.where(x < 1.0, best + (worst - best) * x, worst), self.a, self.b)
+
+    def mean_curve(self, k: ArrayLike, *, direction: str | None = None) -> Number:
+        """Expected best of `k` scores, in closed form.
+
+        Parameters
+        ----------
+        k : positive float or array of them
+            Trials of the search; need not be whole.
+        direction : {"minimize", "maximize"}, optional
+            Which scores are better; by default "minimize" if `convex`.
+
+        Returns
+        -------
+        float or array
+            One value per `k`.
+
+        Examples
+        --------
+        >>> QuadraticDistribution(0.0, 1.0, 2, convex=True).mean_curve([1, 3]).tolist()  # uniform: 1 / (k + 1)
+        [0.5, 0.25]
+        """
+        budgets, r = check_budgets(k), 2.0 / self.c
+        if self._minimizes(direction) == self.convex:
+            # E of U^r for the smallest of k uniforms: r B(r, k + 1), without the cancellation of gamma functions
+            x = r * special.beta(r, budgets + 1.0)
+        else:
+            x = budgets / (budgets + r)
+        return plain(self._score(np.asarray(x, dtype=float)))
+
+    def sample(self, size: int | tuple[int, ...] | None = None, *, rng: int | np.random.Generator | None = None) -> Any:
+        """Independent scores.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            Shape; None for one float.
+        rng : int, numpy.random.Generator or None
+            Source of the draws.
+
+        Returns
+        -------
+        float or array
+            The scores.
+        """
+        return plain(self._at(np.asarray(resolve_rng(rng).random(size))))
