@@ -38,7 +38,11 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "tuning.distribution": ["EmpiricalDistribution"],
         "tuning.estimators": ["expected_best"],
         "tuning.importance": ["tuning_risk"],
+        "tuning.noisy_quadratic": ["NoisyQuadraticDistribution"],
+        "tuning.parametric_bootstrap": ["bootstrap_fit"],
+        "tuning.parametric_fit": ["fit_noisy_quadratic", "fit_quadratic"],
         "tuning.planner": ["plan_tuning"],
+        "tuning.quadratic": ["QuadraticDistribution"],
         "tuning.winning": ["best_of"],
     },
 )

@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "influence_plot": ["influence_plot"],
         "marginal_means": ["emmeans_plot"],
         "pairwise": ["pairs_matrix_plot", "pairs_plot"],
+        "parametric_curve_plot": ["parametric_curve_plot"],
         "power_plot": ["power_plot"],
         "profile_plot": ["profile_plot"],
         "tuning_plan": ["tuning_plan_plot"],
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from lmemtest.plots.marginal_means import emmeans_plot as emmeans_plot
     from lmemtest.plots.pairwise import pairs_matrix_plot as pairs_matrix_plot
     from lmemtest.plots.pairwise import pairs_plot as pairs_plot
+    from lmemtest.plots.parametric_curve_plot import parametric_curve_plot as parametric_curve_plot
     from lmemtest.plots.power_plot import power_plot as power_plot
     from lmemtest.plots.profile_plot import profile_plot as profile_plot
     from lmemtest.plots.tuning_plan import tuning_plan_plot as tuning_plan_plot

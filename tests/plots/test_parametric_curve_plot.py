@@ -1,0 +1,97 @@
+"""The figure of a parametric fit shows its numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas
+from lmemtest.plots.parametric_curve_plot import parametric_curve_plot
+from lmemtest.tuning.parametric_fit import fit_quadratic
+from lmemtest.tuning.quadratic import QuadraticDistribution
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return fit_quadratic(QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
+
+
+K = [1, 3, 10, 30, 100, 600]
+
+
+def drawn(fit, q=0.5):
+    return parametric_curve_plot(fit.curve(K, q=q))
+
+
+def lines(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+def test_curves_scores_and_the_best_are_those_of_the_fit(fit):
+    ax = drawn(fit)
+    known, beyond = lines(ax, "_curve")
+    assert known.get_ydata() == approx(fit.quantile_curve(known.get_xdata()))
+    assert (known.get_xdata()[[0, -1]], beyond.get_xdata()[[0, -1]]) == (approx([1, 60]), approx([60, 600]))
+    assert (known.get_linestyle(), beyond.get_linestyle()) == ("-", "--")
+    assert lines(ax, "_best")[0].get_ydata()[0] == fit.best.value
+    bottom, top = ax.get_ylim()
+    assert lines(ax, "_interval")[0].get_ydata() == approx(np.clip([fit.best.low, fit.best.high], bottom, top))
+    points = lines(ax, "_scores")[0]
+    assert points.get_ydata()[-1] == fit.scores[-1]
+    assert points.get_xdata()[-1] == approx(np.log(0.5) / np.log(60 / 61))
+    assert ax.get_ylabel() == "Median of the highest of k scores"
+    assert ax.get_xlabel() == "Configurations tried, k"
+
+
+def test_minimizing_is_drawn_upside_down(fit):
+    down = fit_quadratic(-fit.scores, direction="minimize")
+    points, mirrored = (lines(drawn(f, q), "_scores")[0] for f, q in ((fit, 0.25), (down, 0.75)))
+    assert points.get_xdata() == approx(mirrored.get_xdata())
+    assert points.get_ydata() == approx(-mirrored.get_ydata())
+    assert drawn(down, 0.75).get_ylabel() == "75 % quantile of the lowest of k scores"
+
+
+def test_scores_that_are_only_counted_leave_the_others_in_place(fit):
+    part = fit_quadratic(fit.scores, direction="maximize", limits=(0.7, None))
+    shown = dict(zip(*lines(drawn(fit), "_scores")[0].get_data()[::-1], strict=True))
+    for x, y in zip(*lines(drawn(part), "_scores")[0].get_data(), strict=True):
+        assert x == approx(shown[y])
+
+
+def test_the_area_is_that_of_the_intervals(fit):
+    curve = fit.curve(K)
+    ax = parametric_curve_plot(curve)
+    area = next(c for c in ax.collections if c.get_label() == "_intervals")
+    corners = area.get_paths()[0].vertices
+    for k, low, high in zip(curve.k, curve.ci_low, curve.ci_high, strict=True):
+        at = corners[np.isclose(corners[:, 0], k), 1]
+        assert (at.min(), at.max()) == approx((low, high))
+    assert "95 % intervals, each k by itself" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_a_fit_that_is_not_to_be_trusted_is_grey_and_says_so(fit):
+    few = fit_quadratic(fit.scores[::5], direction="maximize")
+    ax = drawn(few)
+    assert "Not to be trusted" in ax.get_xlabel()
+    assert lines(ax, "_curve")[0].get_color() != lines(drawn(fit), "_curve")[0].get_color()
+
+
+def test_everything_lies_inside_the_rectangle(fit):
+    ax = drawn(fit)
+    box = ax.get_tightbbox()
+    width, height = ax.figure.canvas.get_width_height()
+    assert box.x0 >= 0
+    assert box.y0 >= 0
+    assert box.x1 <= width
+    assert box.y1 <= height
+
+
+def test_wrong_arguments_are_named(fit):
+    with pytest.raises(ArgumentError, match=r"^curve must be the result of ParametricFit.curve\(\), got int\.$"):
+        parametric_curve_plot(3)
+    with pytest.raises(ArgumentError, match=r"^curve must have two or more k, got 1\.$"):
+        parametric_curve_plot(fit.curve([10, 10]))
+    with pytest.raises(ArgumentError, match=r"^ax is too small: a tuning curve with its legend needs at least"):
+        parametric_curve_plot(fit.curve(K), ax=_canvas.new_axes(3.0, 0.5))

@@ -1,0 +1,181 @@
+"""The noisy quadratic distribution beside integrals of 30 digits, its limits, its tails, and opda's values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+from scipy import special
+
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning import _convolution
+from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.quadratic import QuadraticDistribution
+
+SHAPES = [0.5, 1, 2, 3, 5, 10, 50]
+NOISES = [1e-5, 1e-3, 0.03, 0.2, 1.0, 30.0]
+Q = np.array([1e-200, 1e-30, 1e-8, 0.01, 0.3, 0.5, 0.7, 0.99])
+
+
+def test_integrals_of_thirty_digits_agree(reference):
+    cases = reference("opda_parametric")["integrals"]
+    assert len(cases) == 90
+    for case in cases:
+        z, s, c = np.array([case["z"]]), case["s"], case["c"]
+        # Logarithms: an absolute error is a relative one of the probability. z itself is rounded to 1e-16, and the
+        # logarithm changes by z / s of them per unit of s, up to 1e-11 here.
+        tolerance = (1e-8 if c <= 10 else 1e-7) + 1e-15 * abs(case["z"] / s) * abs(case["z"] / s)
+        assert _convolution.log_density(z, s, c)[0] == approx(case["log_pdf"], abs=tolerance), case
+        assert _convolution.log_below(z, s, c)[0] == approx(case["log_cdf"], abs=tolerance), case
+        assert _convolution.log_above(z, s, c)[0] == approx(case["log_sf"], abs=tolerance), case
+
+
+def test_the_lower_tail_is_a_parabolic_cylinder_function():
+    """Where the upper end is out of reach: int x^h phi = s^h Gamma(h + 1) exp(-t^2 / 4) D(-h - 1, t) / sqrt(2 pi)."""
+    s, t = 1e-3, np.array([-1.5, 0.0, 2.0, 10.0, 26.0])
+    for c in (0.5, 1, 2, 3, 7, 10):
+        h = c / 2
+        want = special.pbdv(-h - 1, t)[0] * np.exp(-t * t / 4) * s**h * special.gamma(h + 1) / np.sqrt(2 * np.pi)
+        assert np.exp(_convolution.log_below(-s * t, s, c)) == approx(want, rel=1e-10)
+
+
+@pytest.mark.parametrize("s", [1e-4, 0.02, 0.3, 5.0])
+def test_two_hyperparameters_have_a_closed_form(s):
+    """c = 2: X is uniform, so F = s (G(z / s) - G((z - 1) / s)) with G the integral of Phi."""
+    z = np.concatenate([np.linspace(-3 * s, 1 + 3 * s, 50)])
+
+    def integral(x):
+        return x * special.ndtr(x) + np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+
+    want = s * (integral(z / s) - integral((z - 1) / s))
+    assert np.exp(_convolution.log_below(z, s, 2.0)) == approx(want, rel=1e-9, abs=1e-13)
+    density = special.ndtr(z / s) - special.ndtr((z - 1) / s)
+    assert np.exp(_convolution.log_density(z, s, 2.0)) == approx(density, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("c", SHAPES)
+@pytest.mark.parametrize("o", NOISES)
+def test_quantiles_invert_both_tails(c, o):
+    for convex in (True, False):
+        law = NoisyQuadraticDistribution(0.0, 1.0, c, o, convex)
+        # near y = 1 a score has 1e-16, of which the noise sees 1e-16 / o
+        tolerance = 1e-10 + 1e-15 / min(o, 1.0) * 40
+        assert law.logcdf(law.ppf(Q)) / np.log(Q) == approx(np.ones(len(Q)), rel=tolerance)
+        assert law.logsf(law.isf(Q)) / np.log(Q) == approx(np.ones(len(Q)), rel=tolerance)
+        y = np.linspace(-3 * o, 1 + 3 * o, 30)
+        assert np.asarray(law.cdf(y)) + law.sf(y) == approx(np.ones(30), abs=1e-12)
+
+
+@pytest.mark.parametrize("c", [1, 3, 10])
+def test_the_density_is_the_slope_of_the_distribution(c):
+    law = NoisyQuadraticDistribution(-1.0, 2.0, c, 0.3, True)
+    y, step = np.linspace(-2.0, 3.0, 23), 1e-5
+    slope = (np.asarray(law.cdf(y + step)) - law.cdf(y - step)) / (2 * step)
+    assert law.pdf(y) == approx(slope, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", range(40))
+def test_opda_agrees(reference, case):
+    want = reference("opda_parametric")["opda"][case]
+    law = NoisyQuadraticDistribution(0.0, 1.0, want["c"], want["o"], want["convex"])
+    # opda's distribution function is a piecewise approximation with an absolute error of up to 1e-5; see the witness
+    assert law.cdf(want["y"]) == approx(np.array(want["cdf"]), abs=2e-5)
+    ours, theirs = np.asarray(law.pdf(want["y"])), np.array(want["pdf"], dtype=float)
+    assert ours == approx(theirs, rel=0.04, abs=1e-3)  # and its density one of up to 3.3 %
+    assert (law.mean, law.variance) == approx((want["mean"], want["variance"]), rel=1e-12)
+    scale = 1.0 + want["o"]
+    assert law.ppf(want["q"]) == approx(np.array(want["ppf"]), abs=1e-3 * scale)
+    for direction, short in (("minimize", "min"), ("maximize", "max")):
+        median = law.quantile_curve(want["k"], direction=direction)
+        assert median == approx(np.array(want[f"median_{short}"]), abs=1e-3 * scale)
+        assert law.mean_curve(want["k"], direction=direction) == approx(
+            np.array(want[f"mean_{short}"]), abs=1e-4 * scale
+        )
+
+
+def test_where_opda_differs_the_integrals_take_our_side(reference):
+    cases = reference("opda_parametric")["opda_witness"]
+    assert len(cases) == 36
+    ours, theirs = [], []
+    for case in cases:
+        law = NoisyQuadraticDistribution(0.0, 1.0, case["c"], case["o"], True)
+        assert law.cdf(case["y"]) == approx(case["cdf"], rel=1e-9)
+        assert law.sf(case["y"]) == approx(case["sf"], rel=1e-9)
+        assert law.pdf(case["y"]) == approx(case["pdf"], rel=1e-9)
+        ours.append(abs(law.cdf(case["y"]) - case["cdf"]))
+        theirs.append(abs(case["opda_cdf"] - case["cdf"]))
+    assert max(ours) < 1e-12
+    assert 7e-6 < max(theirs) < 9e-6
+    assert max(abs(case["opda_pdf"] / case["pdf"] - 1) for case in cases) == approx(0.0326, abs=1e-3)
+
+
+def test_expected_best_scores_agree_with_nested_quadrature(reference):
+    for case in reference("opda_parametric")["expected_smallest"]:
+        law = NoisyQuadraticDistribution(0.0, 1.0, case["c"], case["s"], True)
+        assert law.mean_curve(case["k"]) == approx(case["value"], abs=1e-11)
+        mirrored = NoisyQuadraticDistribution(-1.0, 0.0, case["c"], case["s"], False)
+        assert mirrored.mean_curve(case["k"]) == approx(-case["value"], abs=1e-11)
+
+
+@pytest.mark.parametrize("c", SHAPES)
+@pytest.mark.parametrize("o", NOISES)
+def test_the_best_of_one_score_is_its_mean(c, o):
+    law = NoisyQuadraticDistribution(0.0, 1.0, c, o, True)
+    for direction in ("minimize", "maximize"):
+        assert law.mean_curve(1.0, direction=direction) == approx(law.mean, abs=1e-10 * (1 + o))
+
+
+@pytest.mark.parametrize("k", [0.4, 1.0, 2.0, 50.0, 1e4])
+@pytest.mark.parametrize("convex", [True, False])
+def test_curves_approach_those_without_noise_and_of_noise_alone(k, convex):
+    quiet = QuadraticDistribution(0.0, 1.0, 3, convex)
+    nearly = NoisyQuadraticDistribution(0.0, 1.0, 3, 1e-9, convex)
+    zero = NoisyQuadraticDistribution(0.0, 1.0, 3, 0.0, convex)
+    for direction in ("minimize", "maximize"):
+        assert nearly.mean_curve(k, direction=direction) == approx(quiet.mean_curve(k, direction=direction), abs=1e-8)
+        assert zero.mean_curve(k, direction=direction) == quiet.mean_curve(k, direction=direction)
+        assert nearly.quantile_curve(k, direction=direction) == approx(
+            quiet.quantile_curve(k, direction=direction), abs=1e-8
+        )
+    loud = NoisyQuadraticDistribution(0.0, 1e-9, 3, 1.0, convex)
+    assert loud.quantile_curve(k, direction="maximize") == approx(-special.ndtri(-np.expm1(np.log(0.5) / k)), abs=1e-8)
+
+
+def test_two_normal_scores_have_the_known_expected_best():
+    law = NoisyQuadraticDistribution(0.0, 1e-9, 3, 1.0, True)
+    assert law.mean_curve(2.0) == approx(-1 / np.sqrt(np.pi), abs=1e-8)
+
+
+def test_minimizing_is_maximizing_the_negative():
+    low, high = (
+        NoisyQuadraticDistribution(-1.0, 3.0, 3, 0.2, True),
+        NoisyQuadraticDistribution(-3.0, 1.0, 3, 0.2, False),
+    )
+    y, k = np.linspace(-2, 4, 20), np.array([0.3, 1.0, 7.0, 1e6])
+    assert np.array_equal(low.cdf(y), high.sf(-y))
+    assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-12)
+    assert np.array_equal(low.mean_curve(k), -np.asarray(high.mean_curve(k)))
+
+
+def test_extreme_scores_have_extreme_logarithms():
+    law = NoisyQuadraticDistribution(0.0, 1.0, 3, 0.1, True)
+    assert law.logcdf([-np.inf, np.inf]).tolist() == [-np.inf, 0.0]
+    assert law.logsf([-np.inf, np.inf]).tolist() == [0.0, -np.inf]
+    assert np.isnan(law.cdf(np.nan))
+    assert law.logcdf(-100.0) == approx(-0.5e6, rel=1e-3)
+    assert law.ppf([0.0, 1.0]).tolist() == [-np.inf, np.inf]
+    assert law.cdf(np.zeros((2, 3))).shape == (2, 3)
+    assert law.pdf(1e200) == 0.0
+
+
+def test_samples_follow_the_distribution():
+    law = NoisyQuadraticDistribution(0.0, 2.0, 3, 0.4, False)
+    u = np.sort(np.asarray(law.cdf(law.sample(4000, rng=1))))
+    assert np.abs(u - (np.arange(4000) + 0.5) / 4000).max() < 1.63 / np.sqrt(4000)  # KS at 1 %
+    assert isinstance(law.sample(rng=1), float)
+
+
+def test_noise_must_not_be_negative():
+    with pytest.raises(ArgumentError) as error:
+        NoisyQuadraticDistribution(0.0, 1.0, 2, -0.1)
+    assert str(error.value) == "o must be at least 0, got -0.1. It is the standard deviation of the noise."
