@@ -12,7 +12,7 @@ help:
 	@echo "make test-all  the same with long simulations"
 	@echo "make lint      ruff check and format"
 	@echo "make types     mypy"
-	@echo "make bench     speed, beside R's lme4 where R is installed"
+	@echo "make bench     speed, beside R where R is installed"
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,8 @@ types: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_parts.py
+	$(BIN)/python tests/benchmarks/bench_inference.py
+	$(BIN)/python tests/benchmarks/bench_tuning.py
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

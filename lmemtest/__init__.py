@@ -33,6 +33,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "recipes.recommended": ["recommend"],
         "report.analysis": ["analyze"],
         "tuning.bands": ["cdf_band"],
+        "tuning.by_benchmark": ["tuning_curves"],
         "tuning.compare": ["compare_curves"],
         "tuning.curves": ["tuning_curve"],
         "tuning.distribution": ["EmpiricalDistribution"],

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
 
 WRONG_INPUT = 2
+ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 
 app = typer.Typer(
@@ -35,6 +36,30 @@ app = typer.Typer(
 )
 
 
+class Band(str, Enum):
+    """Shapes of a confidence band."""
+
+    ld_highest_density = "ld_highest_density"
+    ld_equal_tailed = "ld_equal_tailed"
+    ks = "ks"
+    dkw = "dkw"
+
+
+class Over(str, Enum):
+    """What is independent: the trials of a random search, or the seeds of an optimiser."""
+
+    trials = "trials"
+    seed = "seed"
+
+
+class Adjustment(str, Enum):
+    """Adjustment of the confidence for the number of benchmarks."""
+
+    none = "none"
+    bonferroni = "bonferroni"
+    sidak = "sidak"
+
+
 class Direction(str, Enum):
     """Which scores are good."""
 
@@ -43,9 +68,13 @@ class Direction(str, Enum):
 
 
 Table = Annotated[Path, typer.Argument(metavar="RUNS", help="Table of runs: .parquet, .csv, .csv.gz, .jsonl or .json.")]
+Trials = Annotated[
+    Path, typer.Argument(metavar="TRIALS", help="Table of trials: .parquet, .csv, .csv.gz, .jsonl or .json.")
+]
 Score = Annotated[str | None, typer.Option("--score", metavar="COLUMN", help="Numeric column to compare. Required.")]
 Way = Annotated[Direction | None, typer.Option("--direction", help="Which scores are good. Required.")]
 Algorithm = Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared. Required.")]
+Compared = Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared, if anything.")]
 Benchmark = Annotated[str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")]
 Seed = Annotated[str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")]
 Budget = Annotated[str | None, typer.Option("--budget", metavar="COLUMN", help="Budget at which a score was taken.")]
@@ -203,7 +232,139 @@ def fit(
         typer.echo(fitted.summary())
 
 
+@app.command(short_help="Tuning curves with confidence bands.")
+def bands(
+    table: Trials,
+    score: Score = None,
+    direction: Way = None,
+    algorithm: Compared = None,
+    benchmark: Benchmark = None,
+    statistic: Annotated[str, typer.Option("--statistic", help="median, mean, or a quantile such as 0.9.")] = "median",
+    confidence: Annotated[float, typer.Option("--confidence", help="Probability that a band holds.")] = 0.8,
+    method: Annotated[Band, typer.Option("--method", help="Shape of the bands.")] = Band.ld_highest_density,
+    k_max: Annotated[int | None, typer.Option("--k-max", metavar="K", help="Last number of trials.")] = None,
+    bounds: Annotated[
+        tuple[float, float] | None, typer.Option("--bounds", metavar="LOW HIGH", help="Scores that can occur.")
+    ] = None,
+    cost: Annotated[str | None, typer.Option("--cost", metavar="COLUMN", help="Cost of a trial.")] = None,
+    adjust: Annotated[Adjustment, typer.Option("--adjust", help="Of confidence, over benchmarks.")] = Adjustment.none,
+    over: Annotated[Over, typer.Option("--over", help="seed: for adaptive optimisers.")] = Over.trials,
+    seed: Seed = None,
+    budget: Budget = None,
+    pointwise: Annotated[
+        bool, typer.Option("--pointwise", help="With --over seed: limits for each budget by itself.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files; may be a new one.")
+    ] = Path("lmemtest-bands"),
+) -> None:
+    """Estimate how good the best of k trials is, for each algorithm on each benchmark, with confidence bands.
+
+    Trials must be independent: random search. For adaptive optimisers give --over seed with --seed and --budget. The
+    table and the figures are written into the folder, replacing files of an earlier call; the answer is printed in a
+    few sentences, and the paths at the end.
+
+    \b
+    Example:
+      lmemtest bands trials.csv --score loss --direction minimize --benchmark task --algorithm model -o bands
+      lmemtest bands runs.csv --score loss --direction minimize --benchmark task --algorithm optimizer \\
+        --over seed --seed seed --budget epochs -o bands
+    """
+    with _errors():
+        from lmemtest.report.curves import check_folder, headline, save_curves
+
+        check_folder(output)
+        with _progress() as step:
+            step("reading the table")
+            way = direction.value if direction else None
+            data, by = _read_trials(table, {"score": score, "direction": way}, algorithm, benchmark, seed)
+            step("estimating the curves")
+            from lmemtest.tuning.by_benchmark import tuning_curves
+
+            curves = tuning_curves(
+                data,
+                score=score,
+                direction=way,
+                by=by,
+                confidence=confidence,
+                band=method.value,
+                k=_budgets(k_max, cost, over),
+                statistic=_statistic(statistic),
+                cost=cost,
+                bounds=bounds,
+                adjust=adjust.value,
+                over=over.value,
+                seed=seed,
+                budget=budget,
+                simultaneous=not pointwise,
+            )
+            paths = save_curves(curves, output, progress=step)
+            step("")
+        for sentence in headline(curves):
+            typer.echo(sentence)
+        for path in paths:
+            typer.echo(str(path))
+
+
 # ------------------------------------------------------------------------------------------------------ helpers
+
+
+def _read_trials(
+    table: Path, roles: dict[str, str | None], algorithm: str | None, benchmark: str | None, seed: str | None
+) -> tuple[Any, list[str]]:
+    """The table of trials with the columns that tell curves apart; without an algorithm all trials are of one."""
+    from lmemtest.data.readers import read_table
+    from lmemtest.errors import ArgumentError
+
+    by = [name for name in (benchmark, algorithm) if name is not None]
+    data = read_table(table, labels=by, seeds=[seed] if seed else [])
+    missing = [f"--{name}" for name, value in roles.items() if value is None]
+    if missing:
+        _ask_for(missing, table, data.columns)
+    if algorithm is not None:
+        return data, by
+    if ONE_ALGORITHM in data.columns:
+        raise ArgumentError(
+            f"--algorithm must be given, because {table.name} has a column {ONE_ALGORITHM!r}. To take its levels "
+            "together, remove the column."
+        )
+    return data.assign(**{ONE_ALGORITHM: "all trials"}), [*by, ONE_ALGORITHM]
+
+
+def _ask_for(missing: list[str], table: Path, columns: Any) -> NoReturn:
+    from lmemtest._validate import listed
+    from lmemtest.errors import ArgumentError
+
+    needed = " and ".join(", ".join(missing).rsplit(", ", 1))
+    raise ArgumentError(f"{needed} must be given. Columns of {table.name}: {listed(columns)}.")
+
+
+def _budgets(k_max: int | None, cost: str | None, over: Over) -> list[float] | None:
+    """The numbers of trials up to the last one, evenly on the log scale if there are many."""
+    if k_max is None:
+        return None
+    from lmemtest._validate import check_positive_int
+    from lmemtest.errors import ArgumentError
+
+    check_positive_int(k_max, "--k-max")
+    if cost is not None or over is Over.seed:
+        other = "--cost" if cost is not None else "--over seed"
+        raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
+    import numpy as np
+
+    from lmemtest.tuning.curves import MOST_POINTS
+
+    few = k_max <= MOST_POINTS
+    points = np.arange(1.0, k_max + 1.0) if few else np.unique(np.geomspace(1.0, k_max, MOST_POINTS).round())
+    return [float(point) for point in points]
+
+
+def _statistic(text: str) -> str | float:
+    """A quantile as a number, the rest as it is."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _roles(
@@ -232,12 +393,7 @@ def _read(table: Path, roles: dict[str, Any]) -> Runs:
 
     missing = [f"--{name}" for name in ("score", "direction", "algorithm") if roles[name] is None]
     if missing:
-        from lmemtest._validate import listed
-        from lmemtest.errors import ArgumentError
-
-        columns = listed(read_table(table).columns)
-        needed = " and ".join(", ".join(missing).rsplit(", ", 1))
-        raise ArgumentError(f"{needed} must be given. Columns of {table.name}: {columns}.")
+        _ask_for(missing, table, read_table(table).columns)
     return read_runs(table, **roles)
 
 

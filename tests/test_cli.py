@@ -13,6 +13,7 @@ import pytest
 
 import lmemtest
 from lmemtest.cli import app
+from lmemtest.tuning.by_benchmark import tuning_curves
 
 ROLES = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task", "--seed", "rep"]
 
@@ -159,7 +160,7 @@ def test_a_folder_without_permission_is_an_error(  # type: ignore[no-untyped-def
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
-    monkeypatch.setattr("lmemtest.report.analysis.tempfile.mkstemp", refuse)
+    monkeypatch.setattr("lmemtest.report.files.tempfile.mkstemp", refuse)
     outcome = run("report", "runs.csv", *ROLES)
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"error: Permission denied: {str(folder)!r}\n")
 
@@ -189,13 +190,163 @@ def test_fit_prints_both_tables(run, folder: Path) -> None:  # type: ignore[no-u
     assert (outcome.code, outcome.out, outcome.err) == (0, f"{expected}\n", "")
 
 
+# -------------------------------------------------------------------------------------------------------- bands
+
+TRIALS = ["trials.csv", "--score", "loss", "--direction", "minimize"]
+BY = ["--algorithm", "tool", "--benchmark", "task"]
+
+
+@pytest.fixture
+def trials(folder: Path) -> pd.DataFrame:
+    """A table of trials, in the current folder as trials.csv."""
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        [
+            (tool, f"task{task}", trial, rng.gamma(2.0 + step), rng.lognormal(0.0, 0.2))
+            for task in range(2)
+            for step, tool in enumerate(["new", "old"])
+            for trial in range(30)
+        ],
+        columns=["tool", "task", "trial", "loss", "seconds"],
+    )
+    frame.to_csv(folder / "trials.csv", index=False)
+    return pd.read_csv(folder / "trials.csv")
+
+
+def test_bands_writes_table_and_figures_and_prints_their_paths_last(  # type: ignore[no-untyped-def]
+    run, folder: Path, trials: pd.DataFrame
+) -> None:
+    outcome = run("bands", *TRIALS, *BY, "-o", "out")
+    assert (outcome.code, outcome.err) == (0, "")
+    names = ["tuning-curves.csv", "tuning-labels.csv", "tuning-curves.png", "tuning-curves.svg"]
+    lines = outcome.out.splitlines()
+    assert lines[-4:] == [str(folder / "out" / name) for name in names]
+    assert sorted(os.listdir(folder / "out")) == sorted(names)
+    assert lines[0].startswith("Tuning curves of 2 algorithms on 2 benchmarks by loss, minimize. Median of the")
+    assert lines[1].startswith("new and old, 2 benchmarks: ")
+    curves = tuning_curves(trials, score="loss", direction="minimize", by=["task", "tool"])
+    written = pd.read_csv(folder / "out" / names[0])
+    pd.testing.assert_frame_equal(written, curves.to_frame(), check_dtype=False)
+    labels = pd.read_csv(folder / "out" / names[1], keep_default_na=False)
+    assert labels.columns.tolist() == ["task", "first", "second", "evidence", "better", "portion", "budgets"]
+    assert (folder / "out" / names[2]).read_bytes().startswith(b"\x89PNG")
+    assert (folder / "out" / names[3]).read_text(encoding="utf-8").rstrip().endswith("</svg>")
+
+
+def test_bands_takes_its_options(run, folder: Path, trials: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+    options = ["--statistic", "mean", "--bounds", "0", "50", "--confidence", "0.9", "--method", "ks", "--k-max", "5"]
+    assert run("bands", *TRIALS, *BY, *options, "--adjust", "bonferroni").code == 0
+    want = tuning_curves(
+        trials,
+        score="loss",
+        direction="minimize",
+        by=["task", "tool"],
+        statistic="mean",
+        bounds=(0, 50),
+        confidence=0.9,
+        band="ks",
+        k=[1, 2, 3, 4, 5],
+        adjust="bonferroni",
+    ).to_frame()
+    written = pd.read_csv(folder / "lmemtest-bands" / "tuning-curves.csv")
+    pd.testing.assert_frame_equal(written, want, check_dtype=False)
+    assert run("bands", *TRIALS, *BY, "--cost", "seconds", "--statistic", "0.9", "-o", "cost").code == 0
+    assert "cost" in pd.read_csv(folder / "cost" / "tuning-curves.csv").columns
+
+
+@pytest.mark.usefixtures("trials")
+def test_bands_without_an_algorithm_take_all_trials_together(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("bands", *TRIALS, "--benchmark", "task", "-o", "out")
+    assert outcome.code == 0
+    assert outcome.out.startswith("Tuning curves of 1 algorithm on 2 benchmarks by loss, minimize.")
+    assert sorted(os.listdir(folder / "out")) == ["tuning-curves.csv", "tuning-curves.png", "tuning-curves.svg"]
+    table = pd.read_csv(folder / "out" / "tuning-curves.csv")
+    assert table["algorithm"].unique().tolist() == ["all trials"]
+    pd.read_csv(folder / "trials.csv").rename(columns={"tool": "algorithm"}).to_csv(folder / "trials.csv", index=False)
+    outcome = run("bands", *TRIALS, "--benchmark", "task")
+    assert outcome.err == (
+        "error: --algorithm must be given, because trials.csv has a column 'algorithm'. To take its levels together, "
+        "remove the column.\n"
+    )
+
+
+def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    frame = pd.concat(
+        [pd.read_csv(folder / "runs.csv").assign(epochs=e, loss=lambda f, e=e: f["loss"] - e) for e in (1, 2)]
+    )
+    frame.to_csv(folder / "trials.csv", index=False)
+    seeds = ["--over", "seed", "--seed", "rep", "--budget", "epochs", "--confidence", "0.5", "--pointwise"]
+    outcome = run("bands", *TRIALS, *BY, *seeds, "-o", "out")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("Curves over seeds of 2 algorithms on 7 benchmarks by loss, minimize. Median over")
+    assert "Bands over trials are for random search" in outcome.out
+    assert "at each budget by itself" in outcome.out
+    assert "budget" in pd.read_csv(folder / "out" / "tuning-curves.csv").columns
+
+
+@pytest.mark.usefixtures("trials")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["trials.csv"],
+            "--score and --direction must be given. Columns of trials.csv: tool, task, trial, loss, seconds.",
+        ),
+        (
+            [*TRIALS, "--algorithm", "tol"],
+            "by names the column 'tol', which is not in the data. Columns: tool, task, trial, loss, seconds. Did you "
+            "mean 'tool'?",
+        ),
+        (
+            [*TRIALS, *BY, "-o", "no/out"],
+            "output must be a folder in one that exists, but 'no' does not. Create it first.",
+        ),
+        (
+            [*TRIALS, *BY, "-o", "runs.csv"],
+            "output must be a folder, but 'runs.csv' is a file. Name a folder for several files.",
+        ),
+        ([*TRIALS, *BY, "--k-max", "0"], "--k-max must be a whole number of at least 1, got 0."),
+        (
+            [*TRIALS, *BY, "--k-max", "5", "--cost", "seconds"],
+            "--k-max counts trials, but with --cost budgets are no trials. Leave it out.",
+        ),
+        (
+            [*TRIALS, *BY, "--statistic", "mode"],
+            "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'.",
+        ),
+    ],
+)
+def test_wrong_input_of_bands_writes_nothing(  # type: ignore[no-untyped-def]
+    arguments: list[str], message: str, run, folder: Path
+) -> None:
+    outcome = run("bands", *arguments)
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"error: {message}\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["runs.csv", "trials.csv"]
+
+
+@pytest.mark.usefixtures("trials")
+def test_failing_bands_leave_the_old_files(  # type: ignore[no-untyped-def]
+    run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("bands", *TRIALS, *BY, "-o", "out").code == 0
+    before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
+
+    def fail(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("lmemtest.report.files.os.replace", fail)
+    outcome = run("bands", *TRIALS, *BY, "--confidence", "0.5", "-o", "out")
+    assert (outcome.code, outcome.err) == (2, "error: the disk is full\n")
+    assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
+
+
 # ---------------------------------------------------------------------------------------------------- as a whole
 
 
 def test_help_is_the_manual(run) -> None:  # type: ignore[no-untyped-def]
     outcome = run("--help")
     assert outcome.code == 0
-    for command in ("report", "demo", "check", "fit"):
+    for command in ("report", "demo", "check", "fit", "bands"):
         assert f"  {command} " in outcome.out
         manual = run(command, "--help").out
         assert "Example:\n    lmemtest " in manual

@@ -145,3 +145,44 @@ def test_the_mean_residual_variance_is_over_rows(reference_input):
     fit = lt.fit_lmm("y ~ algorithm + (1|benchmark)", reference_input("bench_unbalanced"), dispersion="benchmark")
     by_level = reference_input("bench_unbalanced")["benchmark"].map(fit.residual_variances)
     assert fit.mean_residual_variance == approx(by_level.mean())
+
+
+def crossed(scale=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"t": np.tile(["p", "q"], 60), "g": np.repeat(list("abcdef"), 20), "run": np.arange(120)})
+    table["y"] = np.repeat(rng.normal(size=6), 20) + scale * rng.normal(size=120)
+    return table
+
+
+@pytest.mark.parametrize(
+    ("column", "error", "message"),
+    [
+        ("y", ArgumentError, "dispersion='y' is the score itself."),
+        (["t", "g"], ArgumentError, r"dispersion must name one column, got \['t', 'g'\]"),
+        ("run", DesignError, "run=0 has 1 row, like 119 other levels: too few for a residual variance of its own."),
+        ("flat", DesignError, "flat='a' has no residual variation: all its 20 scores are 1. Leave its rows out"),
+    ],
+)
+def test_columns_that_cannot_have_residual_variances(column, error, message):
+    table = crossed().assign(flat=lambda t: t["g"])
+    if column == "flat":
+        table.loc[table["g"] == "a", "y"] = 1.0
+    with pytest.raises(error, match=message):
+        lt.fit_lmm("y ~ t + (1|g)", table, dispersion=column)
+
+
+def test_one_level_is_one_residual_variance_and_a_note():
+    table = crossed().assign(all="here")
+    got, want = lt.fit_lmm("y ~ t + (1|g)", table, dispersion="all"), lt.fit_lmm("y ~ t + (1|g)", table)
+    assert got.notes == ("The column all has one level, so there is one residual variance.",)
+    assert got.llf == approx(want.llf)
+    assert got.residual_variances.to_dict() == approx({"here": want.scale})
+    assert got.n_params == want.n_params
+
+
+def test_the_label_of_a_fit_names_what_the_formula_does_not():
+    table = crossed().assign(w=2.0)
+    assert lt.fit_lmm("y ~ t + (1|g)", table).label == "y ~ t + (1|g)"
+    fit = lt.fit_lmm("y ~ t + (1|g)", table, dispersion="g", weights="w")
+    assert fit.label == "y ~ t + (1|g), residual variance by g, weights w"
+    assert fit.label in fit.summary()

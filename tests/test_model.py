@@ -237,3 +237,13 @@ def test_restarts_must_be_a_count(crossed, restarts):
 def test_a_start_of_the_wrong_length_is_explained(crossed):
     with pytest.raises(ArgumentError, match="theta_start must have 3 elements"):
         lt.fit_lmm(FORMULA, crossed).refit(theta_start=[1.0])
+
+
+def test_algorithms_that_are_numbers_are_noted():
+    table = {"tool": [1, 2, 10] * 4, "task": list("aaabbbcccddd"), "loss": np.random.default_rng(1).normal(size=12)}
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    assert lt.fit_lmm("loss ~ tool", runs).notes == (
+        "The algorithms are numbers (tool), and the formula takes them for a covariate with one slope. Write C(tool) "
+        "to compare them as names.",
+    )
+    assert lt.fit_lmm("loss ~ C(tool)", runs).notes == ()

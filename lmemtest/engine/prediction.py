@@ -11,7 +11,7 @@ covariance of the random effects that lme4 reports.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,33 @@ class Targets:
 
     fixed: Array
     random: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """What single predictions hold beyond the effects of the fit, on the user's scale.
+
+    Attributes
+    ----------
+    bases
+        Per term ``(c, k)``: the basis of a level that is not in the fit; zero where it is.
+    rows
+        ``(c, n_strata)`` residual variances to be added: a further row of a stratum is a one.
+    """
+
+    bases: tuple[Array, ...]
+    rows: Array
+
+    def variances(self, problem: Problem, x: Array, at: Criterion) -> Array:
+        """Their variances, ``(c,)``."""
+        out = self.rows @ problem.residual_variances(x, at)
+        unit = at.sigma2 * problem.y_scale**2
+        for basis, R, L in zip(self.bases, problem.R, problem.unpack(x), strict=True):
+            out += unit * np.sum((basis @ np.linalg.solve(R, L)) ** 2, axis=1)  # u = R^-1 L v for the user's u
+        return out
+
+    def __getitem__(self, targets: slice) -> Unseen:
+        return Unseen(bases=tuple(b[targets] for b in self.bases), rows=self.rows[targets])
 
 
 def _whitened(problem: Problem, targets: Targets) -> tuple[Array, list[Array]]:
@@ -77,18 +104,32 @@ def covariance(problem: Problem, x: Array, at: Criterion, targets: Targets, *, c
     return at.sigma2 * problem.y_scale**2 * 0.5 * (out + out.T)
 
 
-def degrees_of_freedom(
-    problem: Problem, optimum: Optimum, curvature: Curvature, targets: Targets, *, conditional: bool = False
-) -> Array:
-    """Satterthwaite's approximation for the variances of `covariance`, ``(c,)``; NaN where there is none."""
-    x = optimum.theta
+@dataclass(frozen=True)
+class Differences:
+    """The criterion a step to either side of the optimum, along every parameter of the search."""
 
-    def variances(point: Array) -> Array:
-        return covariance(problem, point, problem.evaluate(point), targets, conditional=conditional).diagonal()
+    sizes: Array
+    below: tuple[tuple[Array, Criterion], ...]
+    above: tuple[tuple[Array, Criterion], ...]
 
-    here = covariance(problem, x, optimum.criterion, targets, conditional=conditional).diagonal()
-    d = [(variances(x + s) - variances(x - s)) / (2.0 * s.max()) for s in steps(problem, optimum)]
-    return curvature.matched_df(here, np.array(d).T.reshape(len(here), len(x)))
+    @classmethod
+    def around(cls, problem: Problem, optimum: Optimum) -> Differences:
+        """Evaluate the criterion twice per parameter."""
+        x, moves = optimum.theta, steps(problem, optimum)
+        return cls(
+            sizes=2.0 * moves.diagonal(),
+            below=tuple((x - s, problem.evaluate(x - s)) for s in moves),
+            above=tuple((x + s, problem.evaluate(x + s)) for s in moves),
+        )
+
+    def degrees_of_freedom(
+        self, variances: Callable[[Array, Criterion], Array], here: Array, curvature: Curvature
+    ) -> Array:
+        """Satterthwaite's approximation for ``variances(x, at)``, ``(c,)``, which is ``here`` at the optimum."""
+        ends = zip(self.above, self.below, strict=True)
+        d = [variances(*above) - variances(*below) for above, below in ends]
+        rows = np.array(d).reshape(len(self.sizes), len(here)).T
+        return curvature.matched_df(here, rows / self.sizes)
 
 
 def unit_targets(problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]]) -> Targets:

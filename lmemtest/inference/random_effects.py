@@ -15,12 +15,13 @@ from lmemtest.engine import prediction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.inference.simultaneous import largest_t
-from lmemtest.model.random_effects import shapes, terms_of
+from lmemtest.model.random_effects import representatives, shapes, terms_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
+    from lmemtest.engine.criterion import Criterion
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -178,6 +179,8 @@ def random_effects(
     check_choice(error, "error", ERRORS)
     level = check_fraction(level, "level")
     generator = resolve_rng(rng)
+    if not hasattr(fit, "problem"):
+        raise ArgumentError(f"fit must be a fit of fit_lmm(), got {type(fit).__name__}.")
     positions = terms_of(fit, group)
     terms = [fit.design.random[i] for i in positions]
     n_effects = sum(len(t.levels) * len(t.names) for t in terms)
@@ -192,7 +195,7 @@ def random_effects(
         full, given = (
             prediction.covariance(fit.problem, fit.optim.theta, at, targets, conditional=c) for c in (False, True)
         )
-        df = prediction.degrees_of_freedom(fit.problem, fit.optim, fit.curvature, targets, conditional=conditional)
+        df = _degrees_of_freedom(fit, targets, (given if conditional else full).diagonal(), conditional=conditional)
     chosen = given if conditional else full
     parts, notes, start = [], list[str](), 0
     for i, term in zip(positions, terms, strict=True):
@@ -203,16 +206,13 @@ def random_effects(
             part, note = _one_effect(fit.modes[i][:, j], covariance, df[rows], interval, level, generator)
             part["se"] = np.sqrt(np.maximum(full.diagonal()[rows], 0.0))
             part["conditional_sd"] = np.sqrt(np.maximum(given.diagonal()[rows], 0.0))
-            if fit.covariances[i][j, j] <= _ZERO**2 * fit.scale:
-                part[["df", "ci_low", "ci_high"]] = np.nan
-                note = (
-                    f"The variance of {name} in {term.label} is estimated as zero, so all its effects are zero and "
-                    "have no intervals. That the levels are equal is not proved by this."
-                )
+            hidden, why = _without_interval(fit, i, j, df[rows])
+            part.loc[hidden, ["ci_low", "ci_high"]] = np.nan
             part.insert(0, "effect", name)
             part.insert(1, "level", list(term.levels))
             parts.append(part)
-            notes += [note] if note and note not in notes else []
+            said = (why,) if hidden.all() else (note, why)
+            notes += [text for text in said if text and text not in notes]
         start += q * k
     columns = ["effect", "level", "estimate", "conditional_sd", "se", "df", "ci_low", "ci_high"]
     parsed = fit.design.parsed
@@ -223,10 +223,41 @@ def random_effects(
         interval=interval,
         error=error,
         level=level,
-        formula=fit.formula,
+        formula=fit.label,
         response=f"{parsed.response_function}({parsed.response})" if parsed.response_function else parsed.response,
         notes=tuple(notes),
     )
+
+
+def _without_interval(fit: LmmFit, i: int, j: int, df: Array) -> tuple[NDArray[np.bool_], str]:
+    """Levels of one effect that have no interval, and why."""
+    term = fit.design.random[i]
+    name = term.names[j]
+    contribution = fit.covariances[i][j, j] * np.average(term.basis[:, j] ** 2, weights=fit.cells.n)
+    if contribution <= _ZERO**2 * fit.mean_residual_variance:
+        return np.ones(len(df), dtype=bool), (
+            f"The variance of {name} in {term.label} is estimated as zero, so all its effects are zero and have no "
+            "intervals. That the levels are equal is not proved by this."
+        )
+    hidden = ~(df >= 1.0)
+    if not hidden.any():
+        return hidden, ""
+    return hidden, (
+        f"{int(hidden.sum()):,} effects of {name} in {term.label} have no interval: its variance is so close to its "
+        "boundary that their error is known with less than one degree of freedom. Use fewer effects per group."
+    )
+
+
+def _degrees_of_freedom(fit: LmmFit, targets: prediction.Targets, variance: Array, *, conditional: bool) -> Array:
+    """Satterthwaite degrees of freedom of the errors, one computation for all levels of a kind."""
+    first, alike = representatives(variance)
+    kinds = prediction.Targets(fixed=targets.fixed[first], random=tuple(K[:, :, first] for K in targets.random))
+
+    def variances(x: Array, at: Criterion) -> Array:
+        return prediction.covariance(fit.problem, x, at, kinds, conditional=conditional).diagonal()
+
+    differences = prediction.Differences.around(fit.problem, fit.optim)
+    return differences.degrees_of_freedom(variances, variance[first], fit.curvature)[alike]
 
 
 def _one_effect(

@@ -79,6 +79,12 @@ class LmmFit:
     optim: Optimum
     notes: tuple[str, ...]
 
+    @property
+    def label(self) -> str:
+        """The model in words that a result can show: the formula, with residual variances and weights where given."""
+        more = "" if self.dispersion is None else f", residual variance by {self.dispersion}"
+        return self.formula + more + ("" if self.weights is None else f", weights {self.weights}")
+
     # -- size and fit -------------------------------------------------------------------------------------------
 
     @property

@@ -11,9 +11,10 @@ import numpy as np
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_positive_int
 from lmemtest.data.cells import Cells, compress
+from lmemtest.data.runs import Runs
 from lmemtest.engine.optimize import optimise
 from lmemtest.engine.problem import build_problem
-from lmemtest.errors import ConvergenceWarning, DesignError, EstimationError
+from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
 from lmemtest.model.arrays import engine_terms, strata
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+# Rows of a level below which it cannot have a residual variance of its own.
+_FEWEST_ROWS = 2
+# Variance of the scores of a level, over their mean square or the largest such variance, that is rounding error.
+_CONSTANT = 1e-24
 # Residual variance over the variance of the score, below which it is rounding error.
 _NO_RESIDUAL = 1e-14
 
@@ -100,7 +105,17 @@ def fit_lmm(
     parsed.check_columns(names)
     by = list(parsed.columns)
     if dispersion is not None:
+        if not isinstance(dispersion, str):
+            raise ArgumentError(
+                f"dispersion must name one column, got {dispersion!r}. For combinations of columns add a column that "
+                "holds them."
+            )
         check_columns(dispersion, names, argument="dispersion")
+        if dispersion == parsed.response:
+            raise ArgumentError(
+                f"dispersion='{dispersion}' is the score itself. Name a column whose groups scatter differently, such "
+                "as the benchmark."
+            )
         by = list(dict.fromkeys([*by, dispersion]))
     cells = compress(
         data,
@@ -137,6 +152,7 @@ def fit_cells(
 ) -> LmmFit:
     """Fit a design to cells; ``start`` is a theta on the user's scale."""
     _check_identified(design, cells)
+    stratum = None if dispersion is None else _checked_strata(cells, dispersion)
     try:
         with one_blas_thread():
             problem = build_problem(
@@ -147,7 +163,7 @@ def fit_cells(
                 weight=cells.weight,
                 ss=cells.ss,
                 reml=reml,
-                stratum=None if dispersion is None else strata(cells, dispersion)[0],
+                stratum=stratum,
             )
             white = None if start is None else problem.point(problem.to_white(start))
             optim = optimise(problem, start=white, restarts=restarts)
@@ -194,6 +210,37 @@ def _check_identified(design: Design, cells: Cells) -> None:
             )
 
 
+def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
+    """Codes of the levels with residual variances of their own; None where there is one level only."""
+    codes, levels = strata(cells, dispersion)
+    if len(levels) == 1:
+        return None
+    rows = np.bincount(codes, cells.n)
+    few = np.flatnonzero(rows < _FEWEST_ROWS)
+    if len(few):
+        raise DesignError(
+            f"{dispersion}={_plain(levels[few[0]])!r} has {int(rows[few[0]])} "
+            f"row{'' if rows[few[0]] == 1 else 's'}{f', like {len(few) - 1:,} other levels' if len(few) > 1 else ''}: "
+            f"too few for a residual variance of its own. Give dispersion= a column with at least {_FEWEST_ROWS} rows "
+            "per level."
+        )
+    mean = np.bincount(codes, cells.n * cells.mean) / rows
+    spread = np.bincount(codes, cells.n * (cells.mean - mean[codes]) ** 2 + cells.ss) / rows
+    constant = np.flatnonzero(spread <= _CONSTANT * np.maximum(mean**2, spread.max()))
+    if len(constant):
+        raise DesignError(
+            f"{dispersion}={_plain(levels[constant[0]])!r} has no residual variation: all its "
+            f"{int(rows[constant[0]]):,} scores are {mean[constant[0]]:.6g}. Leave its rows out, or use one residual "
+            "variance."
+        )
+    return codes
+
+
+def _plain(level: Any) -> Any:
+    """A level as Python writes it."""
+    return level.item() if isinstance(level, np.generic) else level
+
+
 def _notes(fit: LmmFit) -> tuple[str, ...]:
     notes = []
     dropped = np.setdiff1d(np.arange(len(fit.design.x_names)), fit.problem.kept)
@@ -202,6 +249,14 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
         notes.append(
             f"The fixed part is rank-deficient: {names} depend on earlier columns and were dropped. Means that need "
             "them are not estimable."
+        )
+    if fit.dispersion is not None and len(fit.residual_variances) == 1:
+        notes.append(f"The column {fit.dispersion} has one level, so there is one residual variance.")
+    algorithm = fit.data.algorithm if isinstance(fit.data, Runs) else None
+    if algorithm in fit.design.numeric:
+        notes.append(
+            f"The algorithms are numbers ({algorithm}), and the formula takes them for a covariate with one slope. "
+            f"Write C({algorithm}) to compare them as names."
         )
     for label in fit.singular_terms:
         notes.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,11 +13,12 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.engine import prediction
 from lmemtest.engine.sweep import conditional_modes
 from lmemtest.errors import ArgumentError
-from lmemtest.model.arrays import strata, to_pandas
+from lmemtest.model.arrays import to_pandas
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.engine.criterion import Criterion
     from lmemtest.model.fit import LmmFit
 
     Array = NDArray[np.float64]
@@ -29,10 +30,11 @@ _BATCH = 256
 
 def terms_of(fit: LmmFit, group: str) -> list[int]:
     """Positions of the random-effects terms of a grouping factor."""
-    found = [i for i, term in enumerate(fit.design.random) if term.group == group]
+    plain = {term.group: bar.groups for term, bar in zip(fit.design.random, fit.design.parsed.bars, strict=True)}
+    found = [i for i, term in enumerate(fit.design.random) if group in (term.group, ":".join(plain[term.group]))]
     if not found:
         known = ", ".join(dict.fromkeys(t.group for t in fit.design.random)) or "none"
-        raise ArgumentError(f"group='{group}' is not a group of this model. Groups: {known}.")
+        raise ArgumentError(f"group={group!r} is not a group of this model. Groups: {known}.")
     return found
 
 
@@ -98,14 +100,17 @@ def prediction_intervals(
 
     check_choice(target, "target", PREDICTION_TARGETS)
     check_fraction(level, "level")
+    if not isinstance(random, (bool, np.bool_)):
+        raise ArgumentError(f"random must be True or False, got {random!r}.")
     rows, terms = _design_of(fit, frame, random=random)
     table = fit.cells.frame if frame is None else to_pandas(frame)
-    value = predict(fit, frame, random=random)
-    value = np.where(fit.estimable(rows), value, np.nan)
-    error, df = _errors(fit, rows[:, fit.problem.kept], terms)
-    variance = error + _unseen(fit, terms)
-    if target == "score":
-        variance = variance + _residual_variance(fit, table)
+    value = np.where(fit.estimable(rows), predict(fit, frame, random=random), np.nan)
+    unseen = prediction.Unseen(
+        bases=tuple(np.where((codes < 0)[:, None], basis, 0.0) for basis, codes in terms)
+        or tuple(np.zeros((len(rows), k)) for _, k in shapes(fit)),
+        rows=_further_rows(fit, table) if target == "score" else np.zeros((len(rows), fit.problem.n_strata)),
+    )
+    variance, df = _variances(fit, rows[:, fit.problem.kept], terms, unseen)
     se = np.sqrt(variance)
     half = stdtrit(df, 0.5 + level / 2.0) * se
     return pd.DataFrame(
@@ -113,25 +118,50 @@ def prediction_intervals(
     )
 
 
-def _errors(fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, NDArray[np.intp]]]) -> tuple[Array, Array]:
-    """Variance of the error from fixed effects and known groups, with its degrees of freedom, ``(n,)`` each."""
-    variance, df = np.empty(len(rows)), np.empty(len(rows))
+def _variances(
+    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, NDArray[np.intp]]], unseen: prediction.Unseen
+) -> tuple[Array, Array]:
+    """Variances of predictions and their degrees of freedom, ``(n,)`` each."""
+
+    def of(part: Any) -> Callable[[Array, Criterion], Array]:
+        count = len(rows[part])
+        random = [
+            _coefficients(q, basis[part], codes[part])
+            for (q, _), (basis, codes) in zip(shapes(fit), terms, strict=False)
+        ]
+        nothing = [np.zeros((q, k, count)) for q, k in shapes(fit)]
+        targets = prediction.Targets(fixed=rows[part], random=tuple(random or nothing))
+        new = unseen[part]
+
+        def variances(x: Array, at: Criterion) -> Array:
+            error = prediction.covariance(fit.problem, x, at, targets).diagonal()
+            return error + new.variances(fit.problem, x, at)
+
+        return variances
+
+    here = (fit.optim.theta, fit.optim.criterion)
     with one_blas_thread():
-        for start in range(0, len(rows), _BATCH):
-            part = slice(start, start + _BATCH)
-            targets = prediction.Targets(
-                fixed=rows[part],
-                random=tuple(
-                    _coefficients(q, basis[part], codes[part])
-                    for (q, _), (basis, codes) in zip(shapes(fit), terms, strict=True)
-                )
-                if terms
-                else tuple(np.zeros((q, k, len(rows[part]))) for q, k in shapes(fit)),
-            )
-            at = fit.optim.criterion
-            variance[part] = prediction.covariance(fit.problem, fit.optim.theta, at, targets).diagonal()
-            df[part] = prediction.degrees_of_freedom(fit.problem, fit.optim, fit.curvature, targets)
-    return variance, df
+        batches = [slice(start, start + _BATCH) for start in range(0, len(rows), _BATCH)]
+        variance = np.concatenate([of(part)(*here) for part in batches]) if batches else np.empty(0)
+        first, alike = representatives(variance)
+        differences = prediction.Differences.around(fit.problem, fit.optim)
+        df = [
+            differences.degrees_of_freedom(of(part), variance[part], fit.curvature)
+            for part in (first[start : start + _BATCH] for start in range(0, len(first), _BATCH))
+        ]
+    return variance, np.concatenate(df)[alike] if df else np.empty(0)
+
+
+def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """One target for each distinct variance, and which of them stands for every target.
+
+    Predictions whose variances agree to nine digits are of one kind (levels with the same rows in a balanced table),
+    so their degrees of freedom agree as well, and are computed once.
+    """
+    with np.errstate(divide="ignore"):
+        size = 10.0 ** (np.floor(np.log10(np.maximum(variance, 1e-300))) - 8.0)
+    _, first, alike = np.unique(np.round(variance / size) * size, return_index=True, return_inverse=True)
+    return first, alike
 
 
 def _coefficients(levels: int, basis: Array, codes: NDArray[np.intp]) -> Array:
@@ -142,31 +172,21 @@ def _coefficients(levels: int, basis: Array, codes: NDArray[np.intp]) -> Array:
     return out
 
 
-def _unseen(fit: LmmFit, terms: Sequence[tuple[Array, NDArray[np.intp]]]) -> Array | float:
-    """Variance of the groups that the fit has not seen, ``(n,)``."""
-    total: Array | float = 0.0
-    for (basis, codes), S in zip(terms, fit.covariances, strict=False):
-        total = total + np.where(codes < 0, np.einsum("na,ab,nb->n", basis, S, basis), 0.0)
-    return total
-
-
-def _residual_variance(fit: LmmFit, table: pd.DataFrame) -> Array | float:
-    """Variance of one run about its expectation, ``(n,)``; of weight one."""
+def _further_rows(fit: LmmFit, table: pd.DataFrame) -> Array:
+    """``(n, n_strata)``: one further row, of weight one, of each row's stratum."""
     if fit.dispersion is None:
-        return fit.scale
-    variances = fit.residual_variances
+        return np.ones((len(table), 1))
     if fit.dispersion not in table.columns:
         raise ArgumentError(
             f"target='score' needs the column '{fit.dispersion}', whose levels have residual variances of their own. "
             "Add it to the frame, or use target='mean'."
         )
-    if table is fit.cells.frame:
-        return variances.to_numpy()[strata(fit.cells, fit.dispersion)[0]]
-    found = table[fit.dispersion].map(variances)
-    if found.isna().any():
-        new = table[fit.dispersion][found.isna()].iloc[0]
+    column = table[fit.dispersion]
+    codes = pd.Index(fit.residual_variances.index).get_indexer(pd.Index(column))
+    if (codes < 0).any():
+        new = column[codes < 0].iloc[0]
         raise ArgumentError(
             f"target='score': the residual variance of {fit.dispersion}={new!r} is not known, since the fit has not "
             "seen it. Use target='mean', or levels of the fit."
         )
-    return found.to_numpy(dtype=np.float64)
+    return np.eye(fit.problem.n_strata)[codes]

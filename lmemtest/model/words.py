@@ -53,7 +53,7 @@ def tables(fit: LmmFit) -> tuple[ResultTable, ...]:
     """Fixed effects and variance components."""
     method = "restricted maximum likelihood" if fit.reml else "maximum likelihood"
     head = (
-        f"{fit.formula}, fitted by {method}: log-likelihood {fit.llf:.4f}, AIC {fit.aic:.2f}, "
+        f"{fit.label}, fitted by {method}: log-likelihood {fit.llf:.4f}, AIC {fit.aic:.2f}, "
         f"{fit.nobs:,} rows in {len(fit.cells.n):,} cells, {fit.n_params} parameters; {fit.optim.message}.",
     )
     return (

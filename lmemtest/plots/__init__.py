@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "parametric_curve_plot": ["parametric_curve_plot"],
         "power_plot": ["power_plot"],
         "profile_plot": ["profile_plot"],
+        "tuning_curves": ["tuning_curves_plot"],
         "tuning_plan": ["tuning_plan_plot"],
     },
 )
@@ -52,4 +53,5 @@ if TYPE_CHECKING:
     from lmemtest.plots.parametric_curve_plot import parametric_curve_plot as parametric_curve_plot
     from lmemtest.plots.power_plot import power_plot as power_plot
     from lmemtest.plots.profile_plot import profile_plot as profile_plot
+    from lmemtest.plots.tuning_curves import tuning_curves_plot as tuning_curves_plot
     from lmemtest.plots.tuning_plan import tuning_plan_plot as tuning_plan_plot

@@ -6,7 +6,6 @@ import importlib
 import importlib.metadata
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,19 +24,25 @@ from lmemtest.inference.joint import FTest, f_test
 from lmemtest.inference.separation import Separation, separation
 from lmemtest.recipes.recommended import Recommendation, recommend
 from lmemtest.report.components import Component, variance_components
+from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.effects import BenchmarkEffects, benchmark_effects
+from lmemtest.report.files import write_atomically
 from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.checks import RunsCheck
+    from lmemtest.inference.diagnostics.diagnosis import Diagnosis
     from lmemtest.model import LmmFit
     from lmemtest.report.document import Document
+    from lmemtest.tuning.curve_set import TuningCurves
 
 Progress = Callable[[str], None]
 
 SUFFIXES = (".html", ".htm")
+# Tables behind the p-values of the diagnostics: the fewest with which one can be 0.01; and their seed, which is stated.
+_SIMULATED, DIAGNOSIS_RNG = 99, 1
 ADJUSTMENTS = ("tukey", "holm", "sidak", "bonferroni", "fdr", "none")
 _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 
@@ -86,6 +91,10 @@ class Analysis:
         What was called.
     timings : dict of str to float
         Seconds per step.
+    diagnosis : Diagnosis or None
+        Assumptions of the fit, checked; None where nothing could be.
+    trials : TuningCurves or None
+        Tuning curves that the report shows beside the runs.
     """
 
     runs: Runs
@@ -107,6 +116,8 @@ class Analysis:
     versions: dict[str, str]
     call: str
     timings: dict[str, float] = field(repr=False)
+    diagnosis: Diagnosis | None = None
+    trials: TuningCurves | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per algorithm, best first.
@@ -181,7 +192,7 @@ class Analysis:
             If the suffix is not .html, the folder does not exist or the path is a folder.
         """
         target = check_report_path(path)
-        _write_atomically(target, self.to_html(progress=progress))
+        write_atomically(target, self.to_html(progress=progress))
         return target
 
     def __repr__(self) -> str:
@@ -202,6 +213,7 @@ def analyze(
     alpha: float = 0.05,
     adjust: str = "tukey",
     ddf: str = "satterthwaite",
+    trials: Any = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Compare the algorithms of a table of runs, from the checks to the decisions.
@@ -220,6 +232,9 @@ def analyze(
         Adjustment for the number of pairs.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
+    trials : TuningCurves, Runs or dataframe, optional
+        Random-search trials for a section on tuning curves: the result of `tuning_curves`, or a table with the score,
+        benchmark and algorithm columns of the runs.
     progress : callable, optional
         Called with the name of each step.
 
@@ -279,6 +294,12 @@ def analyze(
         components = variance_components(fit, runs)
         sample, budgets = sample_of(fit, runs), budget_use(fit, runs)
         missing = missing_terms(fit, runs, recommendation.formula)
+    with clock("checking the fit"):
+        diagnosis = _diagnosed(fit)
+    curves = None
+    if trials is not None:
+        with clock("estimating the tuning curves"):
+            curves = curves_of(trials, runs)
     return Analysis(
         runs=runs,
         check=check,
@@ -297,8 +318,10 @@ def analyze(
         budgets=budgets,
         alpha=alpha,
         versions=_versions(),
-        call=_call(runs, formula, dispersion, alpha, adjust, ddf),
+        call=_call(runs, formula, dispersion, alpha, adjust, ddf, curves),
         timings=clock.seconds,
+        diagnosis=diagnosis,
+        trials=curves,
     )
 
 
@@ -330,29 +353,6 @@ def check_report_path(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.abspath(target))
 
 
-def _write_atomically(target: Path, text: str) -> None:
-    """Write beside the target, then take its name, so that a reader never meets half a file."""
-    target = target.resolve()  # through a link, not over it
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(name, _mode(target))
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new one."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
 def _with_named_algorithms(runs: Runs) -> Runs:
     """Algorithms called 1, 2, 3 as names: a formula would take the numbers for a covariate."""
     import narwhals as nw
@@ -373,6 +373,16 @@ def _fitted(formula: str, runs: Runs, dispersion: str | None) -> LmmFit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit_lmm(formula, runs, dispersion=dispersion)
+
+
+def _diagnosed(fit: LmmFit) -> Diagnosis | None:
+    """The checks that need no refits; a report is not lost because one of them fails."""
+    from lmemtest.errors import LmemtestError
+
+    try:
+        return fit.diagnose(influence=False, n_sim=_SIMULATED, rng=DIAGNOSIS_RNG)
+    except LmemtestError:
+        return None
 
 
 def _check_formula(formula: str, runs: Runs) -> None:
@@ -398,11 +408,20 @@ def _versions() -> dict[str, str]:
     return {**found, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
 
 
-def _call(runs: Runs, formula: str | None, dispersion: str | None, alpha: float, adjust: str, ddf: str) -> str:
+def _call(
+    runs: Runs,
+    formula: str | None,
+    dispersion: str | None,
+    alpha: float,
+    adjust: str,
+    ddf: str,
+    curves: TuningCurves | None,
+) -> str:
     roles = ", ".join(f"{name}={value!r}" for name, value in runs.roles().items() if value not in (None, ()))
     own = {"formula": formula, "dispersion": dispersion}
     given = [f"{name}={value!r}" for name, value in own.items() if value is not None]
-    options = ", ".join([*given, f"alpha={alpha!r}", f"adjust={adjust!r}", f"ddf={ddf!r}"])
+    given += [f"alpha={alpha!r}", f"adjust={adjust!r}", f"ddf={ddf!r}"]
+    options = ", ".join([*given, *([f"trials={call_of(curves)}"] if curves is not None else [])])
     return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {options})"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmemtest._table import ResultTable, format_number
+from lmemtest._table import ResultTable, format_number, format_p
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.reference import format_level
 from lmemtest.report import wording
@@ -22,6 +22,7 @@ from lmemtest.report.document import (
     Text,
     paragraph,
 )
+from lmemtest.report.figures import figure
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -164,15 +165,43 @@ def diagnostics_section(analysis: Analysis) -> Section:
             f"REML log-likelihood {fit.llf:.4f}, {fit.n_params} parameters, {wording.counted(fit.nobs, 'row')} in "
             f"{wording.counted(len(fit.cells.n), 'cell')}.",
         ),
-        (
-            "Not checked here: the distribution of residuals and random effects. The estimates and tests of means are "
-            "robust to moderate departures from normality when benchmarks are many, less so when they are few.",
-        ),
     ]
-    blocks: list[Block] = [Bullets(tuple(items))]
+    blocks: list[Block] = [Bullets(tuple(items)), *_assumptions(analysis)]
     if fit.notes:
         blocks.append(Fold("Notes of the fit", (Bullets(tuple((note,) for note in fit.notes)),)))
     return Section("diagnostics", "Diagnostics of the fit", tuple(blocks))
+
+
+def _assumptions(analysis: Analysis) -> list[Block]:
+    """The checks of the assumptions: what calls for action in words, all of them in a table and a figure."""
+    from lmemtest.plots import diagnosis_plot
+
+    found = analysis.diagnosis
+    if found is None:
+        text = "The distribution of residuals and random effects could not be checked."
+        return [paragraph(text)]
+    acts = [check for check in found.checks if check.verdict == "act"]
+    said: list[Block] = [
+        Callout(
+            "warning", f"{check.check.capitalize()}: {check.subject}", (paragraph(f"{check.found}. {check.sentence}"),)
+        )
+        for check in acts
+    ]
+    if not acts:
+        said = [paragraph("No check of the assumptions (residuals, random effects, scales, bounds) calls for action.")]
+    frame = found.to_frame()[["check", "subject", "found", "p_value", "verdict", "advice"]]
+    frame.columns = ["check", "of", "found", "p", "verdict", "advice"]
+    note = (
+        "fine: nothing to do; look: know it and go on; act: the conclusions may be wrong. p: share of tables drawn "
+        "from the fitted model that look as bad."
+    )
+    drawn = figure(
+        lambda: diagnosis_plot(found),
+        alt=f"Quantiles of residuals and random effects, residuals against predictions, scales: {len(acts)} to act on.",
+        caption=("Residuals and random effects against normal quantiles, residuals against predictions, scales.",),
+    )
+    table = TableBlock(ResultTable("Checks of the assumptions", frame, (note,), {"p": format_p}))
+    return [*said, Fold("All checks of the assumptions", (table,)), drawn]
 
 
 def _starts(analysis: Analysis) -> str:
@@ -475,7 +504,18 @@ def reproduction_section(analysis: Analysis) -> Section:
     versions = pd.DataFrame(list(analysis.versions.items()), columns=["package", "version"])
     blocks: tuple[Block, ...] = (
         CodeBlock(analysis.call),
-        paragraph("The result is a function of the table and this call: no random numbers are drawn."),
+        paragraph(f"The result is a function of the table and this call: {_random_numbers(analysis)}."),
         TableBlock(ResultTable("Versions", versions)),
     )
     return Section("reproduction", "How to reproduce this", blocks)
+
+
+def _random_numbers(analysis: Analysis) -> str:
+    curves, uses = analysis.trials, []
+    if analysis.diagnosis is not None:
+        uses.append("the p-values of the checks of the assumptions")
+    if curves is not None and curves.over != "seed":
+        uses.append("the rates of false labels")
+    if not uses:
+        return "no random numbers are drawn"
+    return f"random numbers are drawn for {wording.joined(uses)} only, with a fixed seed"

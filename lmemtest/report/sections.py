@@ -12,6 +12,7 @@ from lmemtest._table import ResultTable, format_number
 from lmemtest.inference.reference import format_level
 from lmemtest.report import methods, wording
 from lmemtest.report.components import components_frame
+from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
     Block,
     Bullets,
@@ -64,6 +65,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         ("drawing the pairs", _pairs),
         ("drawing the critical-difference diagram", _ranking),
         ("drawing the benchmarks", _benchmarks),
+        ("drawing the tuning curves", curves_section),
         ("describing the variation", _variation),
         ("writing it up", methods.diagnostics_section),
         ("writing it up", methods.methods_section),
@@ -269,11 +271,17 @@ def _cautious(analysis: Analysis) -> list[Block]:
     check = wording.cautious(analysis)
     if check is None:
         return []
-    text = (
-        f"The variation of advantages between the {wording.n_benchmarks(analysis)} benchmarks is estimated as zero, so "
-        f"the tests above rest on the {wording.finer_units(analysis)}. The table below uses one number per benchmark "
-        "instead: where the two disagree, claim no difference."
-    )
+    if wording.rests_on_rows(analysis):
+        text = (
+            f"The variation of advantages between the {wording.n_benchmarks(analysis)} benchmarks is estimated as "
+            f"zero, so the tests above rest on the {wording.finer_units(analysis)}. The table below uses one number "
+            "per benchmark instead: where the two disagree, claim no difference."
+        )
+    else:
+        text = (
+            "The tests above take the advantages of all algorithms to vary between benchmarks to the same degree. The "
+            "table below does not, and uses one number per benchmark: where the two disagree, claim no difference."
+        )
     return [paragraph(text), TableBlock(check.result_table())]
 
 

@@ -25,6 +25,7 @@ LISTED = 5  # names in a sentence before it counts the rest
 FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer than five degrees of freedom
 MOST_LEVELS = 6  # of a metafeature, whose winners are listed one by one
 FEW_FOR_ZERO = 12  # benchmarks: below it, a variance between them is estimated as zero too often to be believed
+CONTRADICTED = 2.0  # times alpha: a p-value of the cautious check above it contradicts a claim of the model
 SCALE_RATIO = 3.0  # of residual SDs between benchmarks: beyond it the noisiest decide (as in the checks)
 
 
@@ -330,6 +331,15 @@ def _on_rows(analysis: Analysis) -> list[Text]:
     check = cautious(analysis)
     if check is None:
         return []
+    if not rests_on_rows(analysis):
+        return [
+            (
+                Strong("Mind the assumption of equal variation"),
+                ": the model takes the advantages of all algorithms to vary between benchmarks to the same degree; a "
+                f"cautious check over benchmark means, which does not, does not confirm that {check.leader} is better "
+                f"than {joined(contradicted(analysis, check))}: claim no difference there.",
+            )
+        ]
     _, worse, _ = _best_split(analysis)
     beaten = check.beaten(analysis.alpha)
     lost = [name for name in worse if name not in beaten]
@@ -357,10 +367,23 @@ def finer_units(analysis: Analysis) -> str:
 
 
 def cautious(analysis: Analysis) -> CautiousCheck | None:
-    """The t-tests over benchmark means, where the model rests on rows although benchmarks are few."""
-    if analysis.effects is None or not rests_on_rows(analysis) or len(comparable(analysis)) < 2:
+    """The t-tests over benchmark means, where the model rests on rows although benchmarks are few, or claims more."""
+    if analysis.effects is None or len(comparable(analysis)) < 2:
         return None
-    return cautious_check(analysis.effects, comparable(analysis)[0])
+    check = cautious_check(analysis.effects, comparable(analysis)[0])
+    return check if rests_on_rows(analysis) or contradicted(analysis, check) else None
+
+
+def contradicted(analysis: Analysis, check: CautiousCheck) -> list[str]:
+    """Algorithms that the model calls worse than the leader, and the check is far from calling so.
+
+    The check has fewer degrees of freedom, so a p-value a little above the level is no contradiction.
+    """
+    if not (analysis.sample.varies and n_benchmarks(analysis) > 1):
+        return []  # what the model lacks is said elsewhere
+    p = dict(zip(check.table["algorithm"], check.table["p_value"], strict=True))
+    _, worse, _ = _best_split(analysis)
+    return [name for name in worse if p.get(name, math.nan) > CONTRADICTED * analysis.alpha]
 
 
 def _reversal(analysis: Analysis) -> list[Text]:

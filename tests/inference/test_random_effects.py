@@ -8,6 +8,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.model.random_effects import representatives
 
 
 def fits(r_values) -> list[dict]:
@@ -157,3 +158,61 @@ def test_bad_input_of_prediction_intervals():
         fit.prediction_intervals(target="rows")
     with pytest.raises(ValueError, match="level must"):
         fit.prediction_intervals(level=1.0)
+
+
+def test_degrees_of_freedom_are_those_of_the_whole_variance():
+    """A new level of a slope: nearly all of its variance is estimated from four slopes."""
+    rng = np.random.default_rng(13)
+    frame = pd.DataFrame({"g": np.repeat(list("abcd"), 9), "x": np.tile(np.linspace(-1, 1, 9), 4)})
+    frame["y"] = np.repeat(rng.normal(size=4), 9) * frame["x"] + 0.1 * rng.normal(size=36)
+    new = lt.fit_lmm("y ~ 1 + (0 + x | g)", frame).prediction_intervals({"g": ["new"], "x": [1.0]})
+    assert new["df"][0] == approx(4.0, rel=0.05)  # slopes about a mean of zero
+    frame, _ = one_way(rng)
+    fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
+    score = fit.prediction_intervals({"g": ["never seen"]}, target="score")
+    # the one-way layout: 13/12 of the variance between, 1 - 13/60 of that within in the variance of a new score
+    between, within = fit.scale + 5 * fit.covariances[0][0, 0], fit.scale
+    parts = np.array([between * 13 / 60, within * 4 / 5])
+    assert score["se"][0] ** 2 == approx(parts.sum(), rel=1e-6)
+    assert score["df"][0] == approx(parts.sum() ** 2 / (parts**2 / [11, 48]).sum(), rel=1e-3)
+
+
+def test_effects_near_the_boundary_have_no_interval_and_the_reason():
+    rng = np.random.default_rng(0)
+    rows = []
+    for b in range(6):
+        level, own = rng.normal(), {a: 0.3 * rng.normal() for a in "ABC"}
+        for s in range(5):
+            run = 0.3 * rng.normal()
+            rows += [(f"b{b}", a, s, level + run + own[a] + 0.3 * i + rng.normal()) for i, a in enumerate("ABC")]
+    table = pd.DataFrame(rows, columns=["benchmark", "algorithm", "seed", "loss"])
+    fit = lt.fit_lmm("loss ~ algorithm + (algorithm | benchmark) + (1 | benchmark:seed)", table)
+    found = lt.random_effects(fit, "benchmark", rng=1)
+    got = found.to_frame()
+    assert got.loc[got["df"] < 1.0, "ci_low"].isna().all()
+    assert got.loc[got["df"] >= 1.0, "ci_low"].notna().all()
+    assert "less than one degree of freedom" in found.notes[-1]
+
+
+def test_levels_of_one_kind_share_their_degrees_of_freedom():
+    first, alike = representatives(np.array([2.0, 1.0, 2.0 + 1e-12, 0.0, 1e-30, 1.0]))
+    assert len(first) == 4
+    assert alike[0] == alike[2]
+    assert alike[1] == alike[5]
+    frame, _ = one_way(np.random.default_rng(14), groups=10)
+    frame = frame.drop(index=[0, 1, 7])
+    fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
+    df = lt.random_effects(fit, "g").to_frame().groupby(frame.groupby("g").size().to_numpy())["df"]
+    assert (df.max() == df.min()).all()
+    assert df.first().nunique() == 3
+
+
+def test_columns_with_spaces_are_named_as_they_are():
+    frame, _ = one_way(np.random.default_rng(15))
+    fit = lt.fit_lmm("y ~ 1 + (1 | `bench mark`)", frame.rename(columns={"g": "bench mark"}))
+    assert len(lt.random_effects(fit, "bench mark").to_frame()) == 12
+
+
+def test_something_that_is_no_fit_is_named():
+    with pytest.raises(lt.errors.ArgumentError, match=r"fit must be a fit of fit_lmm\(\), got str"):
+        lt.random_effects("fit", "g")

@@ -260,7 +260,7 @@ def test_the_page_is_well_formed_and_accessible(page: Page) -> None:
     assert page.problems == []
     assert sum(tag == "h1" for tag, _ in page.elements) == 1
     images = [attrs for tag, attrs in page.elements if tag == "img"]
-    assert len(images) == 4
+    assert len(images) == 5
     assert all(len(attrs["alt"] or "") > 20 for attrs in images)
     assert page.elements[0] == ("html", {"lang": "en"})
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]

@@ -1,0 +1,248 @@
+"""Figures 1 to 4, 7, 8 and 10 of "Show Your Work with Confidence", drawn anew.
+
+    python tuning_curves_figures.py [folder]
+
+Lourie, Cho & He (2024), doi:10.48550/arXiv.2311.09480. Writes one svg file per figure into the folder (default: out).
+With the environment variable LMEMTEST_DATA set, the data are those of the paper: hedwig.csv (LSTM and MLP on Reuters)
+and deberta.csv (DeBERTa and DeBERTaV3 on MultiNLI) in that folder; else bundled random searches take their places.
+
+    1   two samples of 25: point estimates contradict each other where bands say "not enough data"
+    2   the median curve of one model from 48 scores, with bands at 20, 50 and 80 %
+    3   two models, and the evidence between them
+    4   tuning a hyperparameter or fixing it, at equal cost
+    7   bands by DKW, Kolmogorov-Smirnov and LD, for 6 and 48 scores
+    8   equal-tailed and highest-density LD bands, for 6 and 48 scores
+    10  the band for more and more scores, and up to which k it has two limits
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from lmemtest.data.datasets import load_hpo_trials
+from lmemtest.plots import detached_figures
+from lmemtest.plots.evidence_plot import evidence_plot
+from lmemtest.tuning.compare import compare_curves
+from lmemtest.tuning.curves import TuningCurve, tuning_curve
+from lmemtest.tuning.estimators import expected_best
+from lmemtest.tuning.planner import plan_tuning
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+DASHES = ("-", "--", ":", "-.")
+N = 48  # scores of most figures
+
+
+class Searches(NamedTuple):
+    """Random searches; scores are accuracies or F1, larger is better."""
+
+    noisy: dict[str, np.ndarray]  # figure 1
+    model: tuple[str, np.ndarray]
+    baseline: tuple[str, np.ndarray]
+    fixed: tuple[str, str, np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # names, scores, costs of figure 4
+    what: str
+
+
+def searches() -> Searches:
+    """The searches of the paper, or bundled ones."""
+    folder = Path(os.environ.get("LMEMTEST_DATA", ""))
+    if os.environ.get("LMEMTEST_DATA") and (folder / "deberta.csv").is_file():
+        return papers_own(folder)
+    table = load_hpo_trials()
+    table = table.assign(accuracy=1 - table["valid_loss"])
+    scores = {name: rows["accuracy"].to_numpy() for name, rows in table.groupby("benchmark")}
+    mlp = table[table["benchmark"] == "mlp-digits"]
+    tuned, rest = mlp.iloc[:N], mlp.iloc[N:]
+    fixed = rest[rest["learning_rate"].between(0.003, 0.03)].iloc[:N]
+    return Searches(
+        noisy={"boosting": scores["boosting-digits"], "forest": scores["forest-digits"]},
+        model=("MLP", scores["mlp-digits"]),
+        baseline=("SGD", scores["sgd-digits"]),
+        fixed=(
+            "tuned",
+            "learning rate 0.003 to 0.03",
+            tuned["accuracy"].to_numpy(),
+            fixed["accuracy"].to_numpy(),
+            tuned["cost"].to_numpy(),
+            fixed["cost"].to_numpy(),
+        ),
+        what="accuracy on digits",
+    )
+
+
+def papers_own(folder: Path) -> Searches:
+    """LSTM and MLP on Reuters; DeBERTa and DeBERTaV3 on MultiNLI (matched)."""
+    reuters = pd.read_csv(folder / "hedwig.csv")
+    multinli = pd.read_csv(folder / "deberta.csv").sort_values("iteration")
+    scores = {name: rows["best_matched"].to_numpy() for name, rows in multinli.groupby("model")}
+    third = multinli[multinli["model"] == "DeBERTaV3"]
+    tuned, rest = third.iloc[:N], third.iloc[N:]
+    default = rest[rest["epochs"] == 3].iloc[:N]
+    return Searches(
+        noisy={
+            "LSTM": reuters.loc[reuters["model_name"] == "reg_lstm", "f1"].to_numpy(),
+            "MLP": reuters.loc[reuters["model_name"] == "mlp", "f1"].to_numpy(),
+        },
+        model=("DeBERTaV3", scores["DeBERTaV3"]),
+        baseline=("DeBERTa", scores["DeBERTa"]),
+        fixed=(
+            "epochs tuned",
+            "3 epochs",
+            tuned["best_matched"].to_numpy(),
+            default["best_matched"].to_numpy(),
+            tuned["epochs"].to_numpy(dtype=float),
+            default["epochs"].to_numpy(dtype=float),
+        ),
+        what="accuracy on MultiNLI",
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- drawing
+
+
+def draw_curve(ax: Axes, curve: TuningCurve, place: int, label: str, *, shade: float = 0.18, line: bool = True) -> None:
+    """A band as far as it has two limits on the axes, and the estimate."""
+    colour, known = COLOURS[place % len(COLOURS)], ~curve.trivial
+    ax.fill_between(
+        curve.k, curve.lower, curve.upper, where=known.tolist(), color=colour, alpha=shade, linewidth=0,
+        label=None if line else label,
+    )  # fmt: skip
+    for limit in (curve.lower, curve.upper):
+        ax.plot(curve.k[known], limit[known], color=colour, linewidth=0.8, linestyle=DASHES[place % len(DASHES)])
+    if line:
+        ax.plot(curve.k, curve.estimate, color=colour, linestyle=DASHES[place % len(DASHES)], label=label)
+
+
+def finish(ax: Axes, title: str, y_label: str = "") -> None:
+    """What all panels share."""
+    ax.set_title(title, fontsize="medium")
+    ax.set_xlabel("Search iterations k")
+    if y_label:
+        ax.set_ylabel(y_label)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small", loc="best")
+
+
+def panels(rows: int, columns: int, *, share: bool = True) -> tuple[Figure, np.ndarray]:
+    """A figure that no window shows, with its axes."""
+    figure = Figure(figsize=(4.2 * columns, 3.2 * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, sharey=share, squeeze=False)
+
+
+def median(scores: np.ndarray, **options: object) -> TuningCurve:
+    """A median curve; larger is better."""
+    return tuning_curve(scores, direction="maximize", **options)
+
+
+# ---------------------------------------------------------------------------------------------------- figures
+
+
+def figure_1(data: Searches) -> Figure:
+    """Two samples of 25: U- and V-statistics on the left, 50 % bands on the right."""
+    figure, axes = panels(2, 2)
+    for row, (left, right) in enumerate(axes):
+        for place, (name, scores) in enumerate(data.noisy.items()):
+            sample = scores[25 * row : 25 * (row + 1)]
+            for estimator, dash in (("v", "-"), ("u", "--")):
+                mean = expected_best(sample, direction="maximize", k=np.arange(1, 26), estimator=estimator)
+                left.plot(mean.k, mean.estimate, dash, color=COLOURS[place], label=f"{name} ({estimator.upper()})")
+            draw_curve(right, median(sample, confidence=0.5), place, name)
+        finish(left, f"Sample {row + 1}: mean, two point estimates", "Best score")
+        finish(right, f"Sample {row + 1}: median, 50 % bands")
+    return figure
+
+
+def figure_2(data: Searches) -> Figure:
+    """One model: bands at three confidences."""
+    figure, axes = panels(1, 1)
+    name, scores = data.model
+    for place, confidence in enumerate((0.8, 0.5, 0.2)):
+        draw_curve(axes[0, 0], median(scores[:N], confidence=confidence), place, f"{confidence:.0%}", line=False)
+    curve = median(scores[:N])
+    axes[0, 0].plot(curve.k, curve.estimate, color="#1a1a1a", label="estimate")
+    finish(axes[0, 0], f"{name}, n = {N}", f"Median best {data.what}")
+    return figure
+
+
+def figure_7(data: Searches) -> Figure:
+    """DKW, KS and LD bands."""
+    return band_shapes(data, ("dkw", "ks", "ld_highest_density"))
+
+
+def figure_8(data: Searches) -> Figure:
+    """Equal-tailed and highest-density LD bands."""
+    return band_shapes(data, ("ld_equal_tailed", "ld_highest_density"))
+
+
+def band_shapes(data: Searches, methods: tuple[str, ...]) -> Figure:
+    """The same scores with several kinds of bands, for 6 and 48 of them."""
+    figure, axes = panels(1, 2, share=False)
+    name, scores = data.model
+    for ax, n, last in zip(axes[0], (6, N), (3, 12), strict=True):
+        for place, method in enumerate(methods):
+            curve = median(scores[:n], method=method, k=np.linspace(1, last, 200))
+            draw_curve(ax, curve, place, method.replace("_", " "), shade=0.12, line=False)
+        ax.plot(curve.k, curve.estimate, color="#1a1a1a", label="estimate")
+        finish(ax, f"{name}, n = {n}, 80 %", f"Median best {data.what}" if n == 6 else "")
+    return figure
+
+
+def figure_10(data: Searches) -> Figure:
+    """The band for several numbers of scores; its reach over their number, with a straight line through it."""
+    figure, axes = panels(1, 2, share=False)
+    name, scores = data.model
+    sizes = [n for n in (16, 48, 128, 448) if n <= len(scores)]
+    for place, n in enumerate(sizes):
+        draw_curve(axes[0, 0], median(scores[:n], k=np.geomspace(1, 64, 200)), place, f"n = {n}", line=False)
+    axes[0, 0].set_xscale("log")
+    finish(axes[0, 0], f"{name}, 80 % bands", f"Median best {data.what}")
+    plan = plan_tuning(n=np.arange(8, 513, 24))
+    slope, start = np.polyfit(plan.n, plan.k_max, 1)
+    axes[0, 1].plot(plan.n, plan.k_max, "o", markersize=3, color=COLOURS[0], label="exact")
+    axes[0, 1].plot(plan.n, start + slope * plan.n, "--", color=COLOURS[1], label=f"{slope:.4f} n + {start:.2f}")
+    finish(axes[0, 1], "Last k with two limits", "k")
+    axes[0, 1].set_xlabel("Scores n")
+    return figure
+
+
+def main() -> None:
+    """Draw the figures, print what they say."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("out")
+    folder.mkdir(parents=True, exist_ok=True)
+    data = searches()
+    model, baseline = data.model, data.baseline
+    print(f"{model[0]}, {data.what}, first {N} scores:")
+    print(median(model[1][:N], k=[2, 4, 8]).to_frame().to_string(index=False, float_format="{:.6f}".format))
+
+    against = compare_curves(
+        model[1][:N], baseline[1][:N], direction="maximize", names=(model[0], baseline[0]), rng=1
+    )  # fmt: skip
+    tuned, fixed, *values = data.fixed
+    at_cost = compare_curves(
+        values[0], values[1], direction="maximize", names=(tuned, fixed), cost_a=values[2],
+        cost_b=float(values[3][0]) if np.ptp(values[3]) == 0 else values[3], rng=1,
+    )  # fmt: skip
+    print(f"\nFigure 3: {against.sentences()[0]}\nFigure 4: {at_cost.sentences()[0]}")
+
+    with detached_figures():
+        figures = {
+            "1": figure_1(data),
+            "2": figure_2(data),
+            "3": evidence_plot(against).figure,
+            "4": evidence_plot(at_cost).figure,
+            "7": figure_7(data),
+            "8": figure_8(data),
+            "10": figure_10(data),
+        }
+    for number, figure in figures.items():
+        figure.savefig(folder / f"tuning_figure_{number}.svg")
+    print(f"\nSeven figures in {folder}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""Tuning curves in a report, and as files of their own."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmemtest._validate import check_columns
+from lmemtest.errors import ArgumentError
+from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, Text, paragraph
+from lmemtest.report.figures import figure
+from lmemtest.report.files import write_atomically
+from lmemtest.tuning.by_benchmark import tuning_curves
+from lmemtest.tuning.curve_set import TuningCurves
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+    from lmemtest.report.analysis import Analysis
+    from lmemtest.tuning.label_counts import LabelCounts
+
+RNG = 1  # of the rates of false labels, which the reports name
+MOST_ROWS = 24  # of a table before it is folded
+MOST_PAIRS = 10  # in sentences: 5 algorithms; the table has all
+DOTS_PER_INCH = 150
+CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files
+
+
+def curves_of(trials: Any, runs: Runs) -> TuningCurves:
+    """Tuning curves for a report on runs: as given, or of a table whose columns have the names of the runs'.
+
+    Parameters
+    ----------
+    trials : TuningCurves, Runs or dataframe
+        A table must have the score, the algorithm and the benchmark of the runs as columns.
+    runs : Runs
+        What the report is about.
+    """
+    if isinstance(trials, TuningCurves):
+        return trials
+    if hasattr(trials, "roles"):
+        return tuning_curves(trials)
+    from lmemtest._validate import as_frame
+
+    by = tuple(name for name in (runs.benchmark, runs.algorithm) if name is not None)
+    check_columns((runs.score, *by), as_frame(trials, argument="trials").collect_schema().names(), argument="trials")
+    return tuning_curves(trials, score=runs.score, direction=runs.direction, by=by)
+
+
+def call_of(curves: TuningCurves) -> str:
+    """The call that makes these curves.
+
+    Parameters
+    ----------
+    curves : TuningCurves
+    """
+    options: dict[str, Any] = {
+        "score": curves.score,
+        "direction": curves.direction,
+        "by": curves.by,
+        "statistic": curves.statistic,
+        "confidence": curves.confidence,
+    }
+    options |= (
+        {"over": "seed", "simultaneous": curves.simultaneous} if curves.over == "seed" else {"band": curves.method}
+    )
+    roles = {"cost": curves.cost, "seed": curves.seed, "budget": curves.budget}
+    given = {**roles, "k": curves.grid, "bounds": curves.bounds, "from_k": curves.from_k}
+    options |= {name: value for name, value in given.items() if value is not None}
+    options |= {"adjust": curves.adjust} if curves.adjust != "none" else {}
+    if "k" in options:
+        options["k"] = options["k"].tolist()
+    return f"lmemtest.tuning_curves(trials, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
+
+
+def curves_section(analysis: Analysis) -> Section | None:
+    """The tuning curves with the evidence between them; None without trials."""
+    from lmemtest.plots.tuning_curves import tuning_curves_plot
+
+    curves = analysis.trials
+    if curves is None:
+        return None
+    blocks: list[Block] = [
+        paragraph(_question(curves)),
+        figure(
+            lambda: tuning_curves_plot(curves),
+            alt=f"{_title(curves)} of {', '.join(curves.algorithms)} on {_benchmarks(curves)}; see the table.",
+            caption=(curves.describe() + " Grey: a limit is the end of the support and says nothing.",),
+        ),
+    ]
+    counts = labels_of(curves)
+    if counts is not None:
+        found = counts.sentences()
+        blocks += [Bullets(tuple((text,) for text in found))] if len(found) <= MOST_PAIRS else []
+        blocks.append(_folded("Table of the evidence", TableBlock(counts.result_table())))
+    blocks.append(_folded("Table of the curves", TableBlock(curves.result_table())))
+    blocks += [paragraph(_how_to_read(curves, counts)), paragraph(*_method(curves))]
+    return Section("tuning", _title(curves), tuple(blocks))
+
+
+def _folded(title: str, block: TableBlock) -> Block:
+    """A table, closed until asked for if it is long."""
+    return block if len(block.table.frame) <= MOST_ROWS else Fold(title, (block,))
+
+
+def labels_of(curves: TuningCurves) -> LabelCounts | None:
+    """Counts of the evidence where there are two algorithms to compare, and bands that can be told apart."""
+    if curves.over == "seed" or len(curves.algorithms) < 2 or not 0.0 < curves.level < 1.0:
+        return None
+    return curves.labels(rng=RNG)
+
+
+def headline(curves: TuningCurves) -> tuple[str, ...]:
+    """The answer in a few sentences, for the terminal.
+
+    Parameters
+    ----------
+    curves : TuningCurves
+    """
+    first = f"{_title(curves)} of {len(curves.algorithms)} algorithm{'s' * (len(curves.algorithms) != 1)} on "
+    first += f"{_benchmarks(curves)} by {curves.score}, {curves.direction}. {curves.describe()}"
+    counts = labels_of(curves)
+    found = counts.sentences() if counts is not None else ()
+    more = (f"... and {len(found) - MOST_PAIRS} more pairs: see {LABELS}.csv.",) if len(found) > MOST_PAIRS else ()
+    return (first, *found[:MOST_PAIRS], *more, *curves.notes)
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """The absolute path of a folder that exists or can be made.
+
+    Examples
+    --------
+    >>> check_folder("no/such")
+    Traceback (most recent call last):
+    lmemtest.errors.ArgumentError: output must be a folder in one that exists, but 'no' does not. Create it first.
+    """
+    target = Path(path).expanduser()
+    if target.exists() and not target.is_dir():
+        raise ArgumentError(f"output must be a folder, but {str(path)!r} is a file. Name a folder for several files.")
+    if not target.is_dir() and not target.parent.is_dir():
+        raise ArgumentError(
+            f"output must be a folder in one that exists, but {str(target.parent)!r} does not. Create it first."
+        )
+    return Path(os.path.abspath(target))
+
+
+def save_curves(
+    curves: TuningCurves, folder: str | os.PathLike[str], *, progress: Callable[[str], None] | None = None
+) -> tuple[Path, ...]:
+    """Write the table of the curves (csv), their figure (png and svg) and the evidence between them (csv).
+
+    Parameters
+    ----------
+    curves : TuningCurves
+    folder : path
+        Is made if it does not exist. Files that are there are replaced, by complete ones only.
+    progress : callable, optional
+        Called with the name of each step.
+
+    Returns
+    -------
+    tuple of Path
+        Where they are, absolute.
+
+    Raises
+    ------
+    ArgumentError
+        If the folder cannot be made, or is a file.
+    """
+    step = progress or (lambda _: None)
+    target = check_folder(folder)
+    contents: dict[str, str | bytes] = {f"{CURVES}.csv": curves.to_frame().to_csv(index=False)}
+    counts = labels_of(curves)
+    if counts is not None:
+        contents[f"{LABELS}.csv"] = counts.comparisons.to_csv(index=False)
+    step("drawing the curves")
+    contents |= _figures(curves)
+    step("writing")
+    target.mkdir(exist_ok=True)
+    paths = tuple(target / name for name in contents)
+    for path, content in zip(paths, contents.values(), strict=True):
+        write_atomically(path, content)
+    return paths
+
+
+def _figures(curves: TuningCurves) -> dict[str, str | bytes]:
+    from lmemtest.plots import detached_figures
+    from lmemtest.plots.tuning_curves import tuning_curves_plot
+    from lmemtest.report.figures import stable_svg
+
+    with detached_figures():
+        drawn = tuning_curves_plot(curves).figure.figure
+    image, vector = io.BytesIO(), io.StringIO()
+    drawn.savefig(image, format="png", dpi=DOTS_PER_INCH)
+    drawn.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+    return {f"{CURVES}.png": image.getvalue(), f"{CURVES}.svg": stable_svg(vector.getvalue())}
+
+
+# ---------------------------------------------------------------------------------------------------- words
+
+
+def _title(curves: TuningCurves) -> str:
+    return "Curves over seeds" if curves.over == "seed" else "Tuning curves"
+
+
+def _benchmarks(curves: TuningCurves) -> str:
+    count = len(curves.benchmarks)
+    return f"{count} benchmark{'s' * (count != 1)}"
+
+
+def _question(curves: TuningCurves) -> str:
+    if curves.over == "seed":
+        return (
+            "How good is an optimiser after each budget? The curves show a quantile over its seeds of the best score "
+            "so far, with limits that need no assumption about the scores."
+        )
+    return (
+        "How good is an algorithm after tuning? The curves show the best score of k random configurations, for each "
+        "k, because a comparison that fixes the tuning effort may turn with another effort."
+    )
+
+
+def _how_to_read(curves: TuningCurves, counts: LabelCounts | None) -> str:
+    text = (
+        "How to read it: compare curves at one budget. Where a band is grey, the data do not bound the curve on both "
+        "sides, whatever the estimate looks like. "
+    )
+    if counts is not None:
+        text += (
+            "Evidence is weak if one band excludes the other's estimate, fair if both do, strong if the bands are "
+            f"disjoint, over at least half of the budgets that count; rates of false labels are simulated (rng={RNG}). "
+            "No evidence is not equality."
+        )
+    elif curves.over == "seed":
+        text += "Whether optimisers differ is a question to the mixed model, not to the overlap of two bands."
+    return text
+
+
+def _method(curves: TuningCurves) -> Text:
+    if curves.over == "seed":
+        return (
+            "Method: at each budget the best scores so far of the seeds are independent draws of one distribution, "
+            "whose quantile lies between two of their order statistics with a binomial probability (Thompson 1936, "
+            "doi:10.1214/aoms/1177732502). Bands over configurations do not apply: an adaptive optimiser learns from "
+            "its scores.",
+        )
+    return (
+        "Method: a simultaneous confidence band for the distribution function of one score gives limits for the best "
+        "of k, exact for continuous scores and conservative for ties (Lourie, Cho & He 2024, "
+        "doi:10.48550/arXiv.2311.09480). It needs independent scores, as those of random search.",
+    )

@@ -1,0 +1,170 @@
+"""Best-so-far curves over seeds: a quantile at each budget, with exact limits from order statistics.
+
+An adaptive optimiser chooses each configuration in the light of the scores before it, so its scores are no independent
+draws of one distribution, and the law F^k of the best of k draws says nothing about them. Its repetitions are
+independent: at each budget the best scores so far of n seeds are n draws of one distribution, whose quantile lies
+between two order statistics with a probability that is binomial, whatever the distribution.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from lmemtest._validate import check_fraction, check_positive_int
+from lmemtest.errors import DataError
+from lmemtest.tuning._arguments import check_confidence
+from lmemtest.tuning._groups import Group, Roles, floats
+from lmemtest.tuning.curves import MOST_POINTS
+from lmemtest.tuning.distribution import SLACK
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+
+class Ranks(NamedTuple):
+    """Order statistics around a quantile: 0 and n + 1 stand for the ends of the support."""
+
+    lower: int
+    estimate: int
+    upper: int
+    coverage: float
+
+
+class SeedCurve(NamedTuple):
+    """Best scores so far: budgets, and rows of lower limit, estimate and upper limit at them."""
+
+    grid: FloatArray
+    lower: FloatArray
+    estimate: FloatArray
+    upper: FloatArray
+    level: float
+    coverage: float
+    raised: int  # scores that were worse than an earlier one of their seed
+    n: int
+
+
+def quantile_ranks(n: int, quantile: float = 0.5, *, confidence: float = 0.8) -> Ranks:
+    """Order statistics that enclose a quantile with at least the confidence.
+
+    Parameters
+    ----------
+    n : int >= 1
+        Number of independent scores.
+    quantile : float in (0, 1), default 0.5
+        Which quantile.
+    confidence : float in [0, 1], default 0.8
+        Probability that the interval holds; half of the rest is allowed at either end.
+
+    Returns
+    -------
+    Ranks
+        ``lower``, ``estimate``, ``upper``, counted from 1; 0 and n + 1 where no score is far enough. ``coverage`` is
+        the exact probability for a continuous distribution, at least `confidence`; for others it is a lower bound.
+
+    Notes
+    -----
+    With B binomial(n, quantile), the quantile lies below the score number r with probability at most P(B <= r - 1), and
+    above the score number s with probability at most P(B >= s). Both are equalities for continuous distributions.
+
+    References
+    ----------
+    Thompson (1936), On confidence ranges for the median, doi:10.1214/aoms/1177732502
+
+    Examples
+    --------
+    >>> quantile_ranks(25, confidence=0.95)
+    Ranks(lower=8, estimate=13, upper=18, coverage=0.956714...)
+    """
+    from scipy import special
+
+    n, quantile = check_positive_int(n, "n"), check_fraction(quantile, "quantile")
+    error = 0.5 * (1.0 - check_confidence(confidence))
+    below = np.concatenate([[0.0], special.bdtr(np.arange(n), n, quantile)])  # P(B <= r - 1), r = 0, ..., n
+    above = np.concatenate([special.bdtrc(np.arange(n), n, quantile), [0.0]])  # P(B >= s), s = 1, ..., n + 1
+    estimate = int(np.clip(np.ceil(n * quantile - SLACK), 1, n))
+    lower = min(int(np.flatnonzero(below <= error)[-1]), estimate)
+    upper = max(int(np.flatnonzero(above <= error)[0]) + 1, estimate)
+    coverage = float(1.0 - below[lower] - above[upper - 1])
+    return Ranks(lower, estimate, upper, max(coverage, 0.0))
+
+
+def seed_curve(
+    group: Group,
+    roles: Roles,
+    *,
+    grid: FloatArray | None,
+    quantile: float,
+    confidence: float,
+    simultaneous: bool,
+    bounds: tuple[float, float],
+) -> SeedCurve:
+    """The curve of one group; the quantile is counted from the worse end."""
+    paths = _paths(group, roles)
+    first = max(float(budgets[0]) for budgets, _ in paths)
+    last = min(float(budgets[-1]) for budgets, _ in paths)
+    points = _grid(group, [budgets for budgets, _ in paths], first, last, grid)
+    sign = 1.0 if roles.direction == "maximize" else -1.0
+    values, raised = np.empty((len(paths), len(points))), 0
+    for row, (budgets, scores) in zip(values, paths, strict=True):
+        best = np.maximum.accumulate(sign * scores)
+        raised += int(np.sum(best > sign * scores))
+        row[:] = best[np.searchsorted(budgets, points, side="right") - 1]
+    level = 1.0 - (1.0 - confidence) / len(points) if simultaneous else confidence
+    ranks = quantile_ranks(len(paths), quantile, confidence=level)
+    worst, top = (bounds[0], bounds[1]) if sign > 0 else (-bounds[1], -bounds[0])
+    ends = [np.full((1, len(points)), end) for end in (worst, top)]
+    ordered = np.concatenate([ends[0], np.sort(values, axis=0), ends[1]])
+    low, middle, high = ordered[ranks.lower], ordered[ranks.estimate], ordered[ranks.upper]
+    if sign < 0:
+        low, middle, high = -high, -middle, -low
+    return SeedCurve(points, low, middle, high, level, ranks.coverage, raised, len(paths))
+
+
+def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:
+    """Budgets in rising order with the scores at them, for each seed."""
+    import pandas as pd
+
+    seeds, budgets = group.frame[str(roles.seed)], floats(group.frame[str(roles.budget)])
+    missing = int(seeds.isna().sum() + np.isnan(budgets).sum())
+    if missing:
+        raise DataError(f"{group.name}: {missing:,} seeds or budgets are missing. Every score needs both.")
+    codes = pd.factorize(seeds)[0]
+    order = np.lexsort((budgets, codes))
+    codes, budgets = codes[order], budgets[order]
+    repeated = np.flatnonzero((np.diff(codes) == 0) & (np.diff(budgets) == 0))
+    if len(repeated):
+        row = order[repeated[0]]
+        raise DataError(
+            f"{group.name}: {len(repeated):,} rows repeat a seed and a budget (first: {roles.seed}={seeds.iloc[row]}, "
+            f"{roles.budget}={budgets[repeated[0]]:g}). Is another column, such as a prior, part of what was compared? "
+            "Name it in by=, or keep one of its values."
+        )
+    cuts = np.flatnonzero(np.diff(codes)) + 1
+    scores = floats(group.frame[roles.score])[order]
+    return list(zip(np.split(budgets, cuts), np.split(scores, cuts), strict=True))
+
+
+def _grid(group: Group, budgets: list[FloatArray], first: float, last: float, given: FloatArray | None) -> FloatArray:
+    """Budgets that all seeds have reached, and beyond which none of them stopped."""
+    if first > last:
+        raise DataError(
+            f"{group.name}: there is no budget at which all {len(budgets):,} seeds have a score: one begins at "
+            f"{first:g}, another ends at {last:g}. Leave such seeds out only if that has nothing to do with scores."
+        )
+    if given is not None:
+        outside = given[(given < first) | (given > last)]
+        if len(outside):
+            raise DataError(
+                f"{group.name}: k holds the budget {outside[0]:g}, but all seeds have scores from {first:g} to "
+                f"{last:g} only. Choose budgets in that range."
+            )
+        return given
+    points = np.unique(np.concatenate(budgets))
+    points = points[(points >= first) & (points <= last)]
+    if len(points) > MOST_POINTS:
+        points = points[np.unique(np.linspace(0, len(points) - 1, MOST_POINTS).round().astype(int))]
+    return points

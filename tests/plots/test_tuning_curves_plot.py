@@ -1,0 +1,135 @@
+"""Small multiples of tuning curves show their numbers and keep inside their rectangle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas, _style
+from lmemtest.plots.tuning_curves import tuning_curves_plot
+from lmemtest.tuning.by_benchmark import tuning_curves
+
+LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> {x} that nothing has room for, number {}"
+
+
+def trials(benchmarks, algorithms, n=48, *, seed=1):
+    rng = np.random.default_rng(seed)
+    parts = [
+        pd.DataFrame({"task": b, "tool": a, "loss": rng.gamma(2.0, 1.0 + 0.1 * j, n) * 10.0 ** (i % 4 - 2)})
+        for i, b in enumerate(benchmarks)
+        for j, a in enumerate(algorithms)
+    ]
+    return pd.concat(parts, ignore_index=True).assign(cost=rng.lognormal(size=n * len(parts)))
+
+
+def names(prefix, count):
+    return [f"{prefix}{i:02d}" for i in range(count)]
+
+
+def curves_of(frame, **options):
+    return tuning_curves(frame, score="loss", direction="minimize", by=["task", "tool"], **options)
+
+
+def over_seeds(n=12):
+    rng = np.random.default_rng(2)
+    rows = [(t, a, s, b, rng.normal()) for t in "xy" for a in "AB" for s in range(n) for b in (1, 3, 9, 27)]
+    frame = pd.DataFrame(rows, columns=["task", "tool", "seed", "budget", "loss"])
+    return curves_of(frame, over="seed", seed="seed", budget="budget")
+
+
+CASES = {
+    "two": lambda: curves_of(trials(names("task", 2), names("tool", 2))),
+    "five": lambda: curves_of(trials(names("task", 5), names("tool", 5), 20)),
+    "one": lambda: tuning_curves(trials(["a"], ["b"]), score="loss", direction="minimize", by="tool"),
+    "one k": lambda: curves_of(trials(["a"], ["b"]), k=[2]),
+    "cost": lambda: curves_of(trials(names("task", 3), names("tool", 2)), cost="cost"),
+    "few trials": lambda: curves_of(trials(names("task", 2), names("tool", 2), 2)),
+    "mean": lambda: curves_of(trials(names("task", 2), names("tool", 2)), statistic="mean", bounds=(0, 1000)),
+    "maximise": lambda: tuning_curves(
+        trials(names("task", 2), names("tool", 2)), score="loss", direction="maximize", by=["task", "tool"]
+    ),
+    "long names": lambda: curves_of(
+        trials([LONG.replace("{}", str(i)) for i in range(4)], [LONG.replace("{}", f"{i}") for i in range(3)])
+    ),
+    "odd names": lambda: curves_of(trials(["_漢字", "x\ny $"], ["_漢字", "$a$"])),
+    "equal scores": lambda: curves_of(trials(["a"], ["b"]).assign(loss=0.5)),
+    "large offset": lambda: curves_of(trials(["a", "b"], ["b"]).assign(loss=lambda f: 1e6 + 1e-3 * f["loss"])),
+    "seeds": over_seeds,
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", [None, (4.5, 4.5)])
+def test_all_text_is_readable(case, size, assert_readable):
+    ax = None if size is None else _canvas.new_axes(*size)
+    drawn = tuning_curves_plot(CASES[case](), ax=ax)
+    assert_readable(drawn)
+    assert ax is None or drawn is ax
+
+
+def test_twenty_algorithms_on_twenty_benchmarks_are_readable_and_told_apart(assert_readable):
+    ax = tuning_curves_plot(curves_of(trials(names("task", 20), names("tool", 20), 6)))
+    assert_readable(ax)
+    lines = [line for line in ax.child_axes[0].lines if line.get_label() == "_estimate"]
+    assert len({(line.get_color(), str(line.get_linestyle()), line._dash_pattern[1].__str__()) for line in lines}) == 20
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == names("tool", 20)
+
+
+def test_panels_show_their_curves():
+    curves = CASES["two"]()
+    ax = tuning_curves_plot(curves)
+    assert [panel.get_title() for panel in ax.child_axes] == ["task00", "task01"]
+    for panel, group in zip(ax.child_axes, curves.panels(), strict=True):
+        lines = [line for line in panel.lines if line.get_label() == "_estimate"]
+        for line, curve, colour in zip(lines, group, _style.PALETTE, strict=False):
+            assert line.get_color() == colour
+            assert list(line.get_xdata()) == list(curve.grid)
+            assert list(line.get_ydata()) == approx(list(curve.estimate))
+        bands = [c for c in panel.collections if c.get_label() == "_band"]
+        for band, curve in zip(bands, group, strict=True):
+            corners = band.get_paths()[0].vertices
+            assert corners[:, 0].max() == curve.reach
+            assert corners[:, 1].max() == approx(curve.upper[~curve.trivial].max())
+
+
+def test_what_is_trivial_is_grey_and_told():
+    curves = CASES["two"]()
+    ax = tuning_curves_plot(curves)
+    grey = [c for c in ax.child_axes[0].collections if c.get_label() == "_trivial"]
+    assert len(grey) == 2
+    for band, curve in zip(grey, curves.panels()[0], strict=True):
+        corners = band.get_paths()[0].vertices
+        assert (corners[:, 0].min(), corners[:, 0].max()) == (curve.reach, 48)
+    words = " ".join(text.get_text() for text in ax.texts)
+    assert "Grey: a limit is the end of the support" in words
+    within = tuning_curves_plot(curves_of(trials(["a"], ["b"]), k=[1, 2, 4]))
+    assert "Grey" not in " ".join(text.get_text() for text in within.texts)
+
+
+def test_the_axis_is_logarithmic_where_budgets_span_much():
+    assert {p.get_xscale() for p in tuning_curves_plot(CASES["two"]()).child_axes} == {"log"}
+    assert {p.get_xscale() for p in tuning_curves_plot(CASES["five"]()).child_axes} == {"linear"}
+
+
+def test_curves_over_seeds_are_steps_and_say_so():
+    ax = tuning_curves_plot(CASES["seeds"]())
+    lines = [line for panel in ax.child_axes for line in panel.lines if line.get_label() == "_estimate"]
+    assert {line.get_drawstyle() for line in lines} == {"steps-post"}
+    words = [text.get_text() for text in ax.texts]
+    assert "Budget" in words
+    assert any("over seeds" in text for text in words)
+    assert "at all budgets at once (Bonferroni)" in " ".join(words)
+
+
+def test_only_their_result_is_drawn_and_in_room_enough():
+    with pytest.raises(ArgumentError) as caught:
+        tuning_curves_plot({})
+    assert str(caught.value) == (
+        "curves must be the result of tuning_curves(), got dict. Two searches are drawn by "
+        "evidence_plot(compare_curves(...))."
+    )
+    with pytest.raises(ArgumentError, match="ax is too small: 2 panels needs larger axes, it is"):
+        tuning_curves_plot(CASES["two"](), ax=_canvas.new_axes(1.0, 0.4))

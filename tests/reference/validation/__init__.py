@@ -1,0 +1,1 @@
+"""The parts of validation_table.py."""

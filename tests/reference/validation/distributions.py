@@ -1,0 +1,315 @@
+"""Likelihood ratios, the studentized range and joint t distributions, resampling, planning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.inference.exact_null import exact_null
+from lmemtest.inference.grid import EmmeansResult
+from lmemtest.inference.multiplicity import ptukey, qtukey, two_sided_p
+from lmemtest.inference.planned_study import StudyDesign
+from lmemtest.inference.power_closed_form import operating
+from lmemtest.inference.resampling import _bca_shares
+from lmemtest.inference.simultaneous import largest_t
+
+from .common import Line, fitted, load, number, relative, suite_module
+
+
+def glrt_lines() -> list[Line]:
+    """Compare likelihood-ratio tests with lme4's."""
+    test = "tests/inference/test_glrt.py::test_statistic_df_and_p_match_lme4"
+    statistic = Line("likelihood-ratio statistics", "lme4", "", test)
+    chi2 = Line("their chi-squared p-values", "R", "", test)
+    mixture = Line("their mixture p-values", "R", "", test)
+    for row in load("lrt")["tests"]:
+        for method in ("ML", "REML"):
+            if not row.get(method):
+                continue
+            null, alternative = (
+                fitted(row["data"], row[x], method == "REML", row["weights"]) for x in ("null", "alternative")
+            )
+            got, want = lt.glrt(null, alternative, reference="chi2"), row[method]
+            statistic.add(got.statistic - want["statistic"])
+            chi2.add(got.pvalue - want["p_value"])
+            if want["p_value_mixture"] is not None:
+                got = lt.glrt(null, alternative, reference="mixture")
+                mixture.add(got.pvalue - want["p_value_mixture"])
+    return [statistic, chi2, mixture]
+
+
+def tukey_lines() -> list[Line]:
+    """Compare the studentized range with an independent quadrature, and with R."""
+    tests = "tests/inference/test_multiplicity.py::test_"
+    p = pd.DataFrame(load("ptukey")["probabilities"]).replace({"Inf": np.inf}).astype(float)
+    q = pd.DataFrame(load("ptukey")["quantiles"]).replace({"Inf": np.inf}).astype(float)
+    by = "independent quadrature"
+    tail = Line("studentized range, probabilities", by, "", tests + "probabilities_match_the_reference_quadrature")
+    in_r = Line("the same, from 10 df", "R's ptukey", "", tests + "probabilities_match_r_to_the_error_that_r_has")
+    quantile = Line("studentized range, quantiles", by, " rel.", tests + "quantiles_match_the_reference_quadrature")
+    got = ptukey(p["q"], p["k"], p["df"], upper=True)
+    for ours, want, r, df in zip(got, p["p_upper"], p["r_ptukey_upper"], p["df"], strict=True):
+        tail.add(ours - want)
+        if df >= 10:
+            in_r.add(ours - r)
+    for ours, want in zip(qtukey(q["p"], q["k"], q["df"]), q["q"], strict=True):
+        quantile.add(relative(ours, want))
+    return [tail, in_r, quantile]
+
+
+def exact_lines() -> list[Line]:
+    """Compare the exact null distribution of one variance with published simulations (6 groups of 5)."""
+    law = exact_null(np.ones((6, 1)), np.ones(6), np.arange(6), np.full(6, 5.0), n_obs=30, reml=True)
+    test = "tests/inference/test_exact_null.py::test_balanced_six_by_five_matches_published_values"
+    by = "published, 10,000 simulations"
+    at_zero = Line("exact null of one variance, 6 groups of 5: P(0)", f"0.5605, {by}", "", test)
+    above = Line("the same: P(statistic > 2.35)", f"0.05, {by}", "", test)
+    zero = law.probability_of_zero()
+    at_zero.add((np.nan if zero is None else zero) - 0.5605)
+    above.add(law.pvalue(2.35, 10_000, np.random.default_rng(0))[0] - 0.05)
+    return [at_zero, above]
+
+
+# ------------------------------------------------------------------------------------ the largest of several t
+
+
+def largest_t_lines() -> list[Line]:
+    """Compare the multivariate t with closed forms, Tukey, mvtnorm and Dunnett's tables; Hsu's intervals with R."""
+    brute, tests = suite_module("inference/test_simultaneous.py"), "tests/inference/test_simultaneous.py::test_"
+    sidak = Line(
+        "largest absolute t, independent, infinite df",
+        "closed form",
+        " rel.",
+        tests + "independent_normals_have_sidak_probabilities",
+    )
+    for m in (2, 3, 7):
+        want = -np.expm1(m * np.log1p(-two_sided_p(brute.C, np.inf)))
+        for got, value in zip(largest_t(np.eye(m)).sf(brute.C, np.inf), want, strict=True):
+            sidak.add(relative(got, value))
+    three = Line(
+        "three equally precise means",
+        "studentized range",
+        " rel.",
+        tests + "three_equally_precise_means_match_the_studentized_range_exactly",
+    )
+    joint = largest_t(brute.pair_correlation(np.ones(3)))
+    for df in (3.3, 20.0, np.inf):
+        want = ptukey(np.sqrt(2) * brute.C, 3, df, upper=True)
+        for got, value in zip(joint.sf(brute.C, df), want, strict=True):
+            three.add(relative(got, value))
+    by_error = Line(
+        "sampled directions, 4 to 24 means",
+        "studentized range",
+        " of the reported error",
+        tests + "sampled_directions_match_tukey_to_the_error_they_report",
+    )
+    c = np.array([1.5, 2.0, 3.0, 4.0, 6.0])
+    for k in (4, 8, 24):
+        joint = largest_t(brute.pair_correlation(np.ones(k)), method="quasi-monte-carlo", rng=11)
+        for df in (5.0, 40.0, np.inf):
+            want = ptukey(np.sqrt(2) * c, k, df, upper=True)
+            for got, value, error in zip(joint.sf(c, df), want, joint.error(c, df), strict=True):
+                by_error.add((got - value) / (error + 1e-9 * value))
+    mvtnorm = Line(
+        "largest t, one- and two-sided, any correlations",
+        "mvtnorm",
+        " of both reported errors",
+        tests + "probabilities_match_mvtnorm",
+    )
+    for family in load("simultaneous")["families"]:
+        for alternative in ("two-sided", "greater"):
+            joint = largest_t(np.array(family["correlation"]), alternative=alternative, rng=5)
+            for row in family["probabilities"]:
+                if row["alternative"] == alternative:
+                    c, df = row["c"], number(row["df"])
+                    error = row["error"] + float(joint.error(c, df)) + 4e-6  # mvtnorm's far tail is off by that
+                    mvtnorm.add((float(joint.sf(c, df)) - row["p_upper"]) / error)
+    dunnett = Line(
+        "Dunnett's critical values, two decimals",
+        "Dunnett (1955, 1964)",
+        "",
+        tests + "critical_values_are_those_of_dunnett",
+    )
+    for published, alternative in ((brute.TWO_SIDED, "two-sided"), (brute.ONE_SIDED, "greater")):
+        for df, row in published.items():
+            for m, want in enumerate(row, start=1):
+                joint = largest_t(0.5 + 0.5 * np.eye(m), alternative=alternative)
+                dunnett.add(float(joint.isf(0.05, df)) - want)
+    return [sidak, three, by_error, mvtnorm, dunnett, *control_lines(), hsu_line()]
+
+
+def control_lines() -> list[Line]:
+    """Compare p-values of all pairs and of comparisons with a control, adjusted jointly."""
+    layout = suite_module("inference/test_control.py")
+    tests = "tests/inference/test_control.py::test_"
+    pairs = Line('p-values of pairs, adjust="mvt"', "emmeans, mvtnorm", "", tests + "pairs_with_mvt_match_emmeans")
+    control = Line(
+        "p-values against a control, Dunnett",
+        "emmeans, mvtnorm",
+        "",
+        tests + "comparisons_with_a_control_match_emmeans",
+    )
+    for em, want in layout.rows_of(load, lambda name, formula: fitted(name, formula, True, None)):
+        for line, found, name in (
+            (pairs, lt.pairs(em, adjust="mvt", rng=1), "pairs"),
+            (control, lt.compare_to(em, em.labels()[0], rng=1), "control"),
+        ):
+            for got, row in zip(found.to_frame()["p_value"], want[name], strict=True):
+                line.add(got - row["p_value"])
+    return [pairs, control]
+
+
+def hsu_line() -> Line:
+    """Compare the ends of Hsu's intervals with his formulas in R."""
+    test = "tests/inference/test_best.py::test_intervals_match_the_formulas_of_hsu_computed_in_r"
+    line = Line("comparisons with the best, intervals", "Hsu's formulas, mvtnorm", " SE of a difference", test)
+    for case in load("simultaneous")["best"]:
+        rows = case["table"]
+        mean, variance = (np.array([row[name] for row in rows], dtype=float) for name in ("mean", "variance"))
+        k = len(mean)
+        em = means_of(mean, np.diag(variance), float(case["df"]))
+        frame = lt.versus_best(em, level=1 - case["alpha"], rng=1).to_frame()
+        size = np.sqrt(2 * variance.sum() / k)
+        for i, row in enumerate(rows):
+            for end in ("ci_low", "ci_high"):
+                line.add((frame[end][i] - number(row[end])) / size)
+    return line
+
+
+def means_of(mean: np.ndarray, covariance: np.ndarray, df: float) -> EmmeansResult:
+    """Marginal means from arrays, without a fit."""
+    k, nan = len(mean), np.full(len(mean), np.nan)
+    return EmmeansResult(
+        L=np.eye(k),
+        frame=pd.DataFrame({"algorithm": [f"a{i}" for i in range(k)]}),
+        b=mean,
+        V=covariance,
+        df_function=lambda rows: np.full(len(rows), df),
+        estimable_function=lambda rows: np.ones(len(rows), dtype=bool),
+        specs=("algorithm",),
+        by=(),
+        emmean=mean,
+        se=np.sqrt(np.diag(covariance)),
+        df=np.full(k, df),
+        ci_low=nan,
+        ci_high=nan,
+        n_obs=100,
+        weights="equal",
+        ddf="residual",
+        level=0.95,
+        response="score",
+        direction="maximize",
+    )
+
+
+# ---------------------------------------------------------------------------------------- resampling, planning
+
+
+def resampling_lines() -> list[Line]:
+    """Compare bootstrap and permutation p-values with exact ones."""
+    null, unit = "tests/inference/test_simulated_null.py::test_", " Monte-Carlo SE"
+    exact = Line(
+        "bootstrap p-value of one variance, 999 draws",
+        "exact distribution",
+        unit,
+        null + "a_single_variance_has_its_exact_null_distribution",
+    )
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame({"g": np.repeat(np.arange(6), 5), "y": rng.normal(size=30) + np.repeat(rng.normal(size=6), 5)})
+    fits = [lt.fit_lmm(formula, rows) for formula in ("y ~ 1", "y ~ 1 + (1|g)")]
+    got = lt.glrt(*fits, "bootstrap", n_boot=999, rng=1, progress=False)
+    exact.add((got.pvalue - lt.glrt(*fits, "exact").pvalue) / got.pvalue_error)
+
+    f_test = Line(
+        "bootstrap p-value of a fixed effect, 999 draws",
+        "F-test, six balanced blocks",
+        "",
+        null + "a_fixed_effect_in_balanced_blocks_has_about_the_p_value_of_the_f_test",
+    )
+    rows = suite_module("inference/test_simulated_null.py").blocks()
+    fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", rows) for fixed in ("1", "tool")]
+    want = fits[1].anova().to_frame()["p_value"][0]  # Satterthwaite's df are those of the F-test in balanced blocks
+    got = lt.glrt(*fits, "bootstrap", n_boot=999, rng=1, progress=False)
+    f_test.add(got.pvalue - want)
+    return [exact, f_test, *bootstrap_lines(), permutation_line()]
+
+
+def bootstrap_lines() -> list[Line]:
+    """Compare the bootstrap's standard error with the model's, and its BCa intervals with SciPy's."""
+    from scipy import stats
+
+    layout = suite_module("inference/test_resampling.py")
+    tests = "tests/inference/test_resampling.py::test_"
+    se = Line(
+        "bootstrap SE of a difference, 999 draws",
+        "the model's SE",
+        " rel. (Monte-Carlo SE 2e-02)",
+        tests + "standard_error_of_a_difference_is_that_of_the_model",
+    )
+    fit = lt.fit_lmm(layout.FORMULA, layout.make_table())
+    se.add(relative(lt.bootstrap(fit, layout.effect, 999, rng=1, progress=False).se[0], fit.bse.iloc[1]))
+
+    bca = Line("ends of BCa intervals, the same draws", "SciPy", " rel.", tests + "bca_shares_are_scipys")
+    x = np.random.default_rng(1).exponential(size=25)
+    want = stats.bootstrap((x,), np.mean, method="BCa", n_resamples=1999, rng=np.random.default_rng(2))
+    draws = want.bootstrap_distribution
+    jackknife = np.array([[np.delete(x, i).mean()] for i in range(len(x))])
+    shares, _ = _bca_shares(draws[:, None], np.array([x.mean()]), jackknife, (0.025, 0.975))
+    ends = (want.confidence_interval.low, want.confidence_interval.high)
+    for got, value in zip(np.quantile(draws, shares[:, 0]), ends, strict=True):
+        bca.add(relative(got, value))
+    return [se, bca]
+
+
+def permutation_line() -> Line:
+    """Compare with all 256 sign flips of eight benchmarks."""
+    layout, test = suite_module("inference/test_permutation.py"), "test_p_is_that_of_all_sign_flips"
+    line = Line(
+        "permutation p-value, 999 exchanges",
+        "all 256 sign flips",
+        " Monte-Carlo SE",
+        f"tests/inference/test_permutation.py::{test}",
+    )
+    rows = layout.make_table(seeds=1)
+    y = rows.pivot(index="task", columns="tool", values="loss")
+    d = (y["A"] - y["B"]).to_numpy()
+    flips = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T
+    exact = np.mean(np.abs(flips @ d) >= abs(d.sum()) - 1e-12)
+    runs = layout.runs_of(rows)
+    got = lt.permutation_test(runs, layout.NAIVE, n_permutations=999, rng=1, progress=False)
+    line.add((got.pvalue - exact) / got.pvalue_error)
+    return line
+
+
+def power_lines() -> list[Line]:
+    """Compare the closed form of power, its errors and its inverses with R."""
+    tests = "tests/inference/test_power.py::test_"
+    test = tests + "power_and_its_errors_are_those_of_r"
+    power = Line("power of a paired comparison", "R, power.t.test", " rel.", test)
+    type_s = Line("type-S error", "R, integrate", "", test)
+    type_m = Line("type-M error", "R, integrate", " rel.", test)
+    for want in load("power")["designs"]:
+        n = want["n"]
+        critical = StudyDesign(n_algorithms=2, n_benchmarks=n, n_seeds=1).critical(want["alpha"], "tukey")
+        got = operating(want["delta"], want["sd"] / np.sqrt(n), n - 1, critical)
+        power.add(relative(got.power, want["power"]))
+        type_s.add(got.type_s - want["type_s"])
+        type_m.add(relative(got.type_m, want["type_m"]))
+    options = {"method": "closed_form", "progress": False}
+    needed = Line("benchmarks that are needed", "R, power.t.test", "", tests + "needed_benchmarks_are_those_of_r")
+    plan = lt.VarianceComponents(interaction_sd=0, residual_sd=np.sqrt(0.5))
+    for want in load("power")["needed"]:
+        found = lt.power(plan, effect=want["delta"], n_benchmarks=5, n_seeds=1, **options).needed(want["power"])
+        needed.add(found.to_frame()["n_benchmarks"][0] - np.ceil(want["n"]))
+    effects = Line("detectable effects", "R, power.t.test", " rel.", tests + "detectable_effects_are_those_of_r")
+    plan = lt.VarianceComponents(interaction_sd=0.5, residual_sd=np.sqrt(0.5))
+    for want in load("power")["detectable"]:
+        found = lt.power(plan, effect=0.01, n_benchmarks=want["n"], n_seeds=2, **options).detectable(want["power"])
+        effects.add(relative(found.to_frame()["effect"][0], want["delta"]))
+    return [power, type_s, type_m, needed, effects]
+
+
+TESTS_OF_MODELS = (glrt_lines, exact_lines, resampling_lines)
+SIMULTANEOUS = (tukey_lines, largest_t_lines)
+PLANNING = (power_lines,)

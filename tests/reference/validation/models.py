@@ -1,0 +1,126 @@
+"""Fits: lme4, nlme, published log-likelihoods."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.errors import ConvergenceWarning
+
+from .common import Line, fitted, load, relative, table
+
+
+def fit_lines() -> list[Line]:
+    """Compare log-likelihoods, fixed effects, standard errors, variances and conditional modes."""
+    by = "lme4, polished"
+    tests = "tests/test_model.py::test_"
+    llf = Line("log-likelihood (ML and REML)", by, "", tests + "log_likelihood_is_lme4s_best")
+    beta = Line("fixed effects", by, " SE", tests + "fixed_effects_and_their_errors_agree_with_lme4")
+    se = Line("their standard errors", by, " rel.", tests + "fixed_effects_and_their_errors_agree_with_lme4")
+    sigma = Line("residual SD", by, " rel.", tests + "variance_components_agree_with_lme4")
+    cov = Line(
+        "variances and covariances of random effects",
+        by,
+        " of the product of the SDs",
+        tests + "variance_components_agree_with_lme4",
+    )
+    modes = Line("conditional modes (BLUPs)", by, " residual SD", tests + "conditional_modes_agree_with_lme4")
+    for want in load("fits")["fits"]:
+        for method in ("ML", "REML"):
+            fit, r = fitted(want["data"], want["formula"], method == "REML", want["weights"]), want[method]
+            llf.add(fit.llf - r["llf"])
+            sigma.add(relative(np.sqrt(fit.scale), r["sigma"]))
+            for row in r["fixef"]:
+                if row["estimate"] is not None:
+                    beta.add((fit.params[row["name"]] - row["estimate"]) / row["se"])
+                    se.add(relative(fit.bse[row["name"]], row["se"]))
+            if not r["flat_directions"]:
+                for difference in covariance_differences(fit, r):
+                    cov.add(difference)
+                for difference in mode_differences(fit, r):
+                    modes.add(difference)
+    return [llf, beta, se, sigma, cov, modes]
+
+
+def covariance_differences(fit: Any, r: Any) -> Iterator[float]:
+    """Differences of covariances over the product of the SDs, which count as 1 % of the residual SD at least."""
+    for row in r["varcorr"]:
+        for term, S in zip(fit.design.random, fit.covariances, strict=True):
+            same = set(term.group.split(":")) == set(row["group"].split(":"))
+            if same and {row["name1"], row["name2"]} <= set(term.names):
+                a, b = term.names.index(row["name1"]), term.names.index(row["name2"])
+                yield (S[a, b] - row["vcov"]) / max(np.sqrt(S[a, a] * S[b, b]), 1e-4 * fit.scale)
+
+
+def mode_differences(fit: Any, r: Any) -> Iterator[float]:
+    """Differences of conditional modes in residual standard deviations."""
+    for group in r.get("ranef") or []:
+        parts = set(group["group"].split(":"))
+        ours = fit.random_effects(next(t.group for t in fit.design.random if set(t.group.split(":")) == parts))
+        rows = [x if x in ours.index else ":".join(reversed(x.split(":"))) for x in group["levels"]]
+        got = ours.loc[rows, group["names"]].to_numpy()
+        yield float(np.abs(got - np.array(group["values"], dtype=float)).max()) / np.sqrt(fit.scale)
+
+
+def generated_lines() -> list[Line]:
+    """Compare with the best of lme4's optimisers on generated models: never below, sometimes above."""
+    test = "tests/test_never_below_lme4.py::test_log_likelihood_is_never_below_the_best_of_lme4s_optimisers"
+    below = Line("log-likelihood of 240 generated fits: below lme4's best", "best of lme4's optimisers", "", test)
+    above = Line("the same: above lme4's best", "best of lme4's optimisers", "", test)
+    frames = dict(iter(table("generated").groupby("id", sort=False)))
+    for model in load("generated")["models"]:
+        data = frames[model["id"]].drop(columns="id")
+        for method in ("ML", "REML"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                fit = lt.fit_lmm(model["formula"], data, reml=method == "REML")
+            difference = fit.llf - model[method]["llf"]
+            below.add(max(0.0, -difference))
+            above.add(max(0.0, difference))
+    below.quantity = below.quantity.replace("240", f"{len(below.values)}")
+    return [below, above]
+
+
+def priorband_lines() -> list[Line]:
+    """Compare with the published log-likelihoods on the PriorBand table, if it is here."""
+    test = "tests/test_priorband.py::test_published_log_likelihoods_are_reproduced"
+    line = Line("log-likelihood, PriorBand table (86,400 rows)", "lme4 and a second implementation", "", test)
+    folder = os.environ.get("LMEMTEST_DATA")
+    if folder:
+        data = pd.read_parquet(Path(folder) / "priorband.parquet")
+        for model in load("priorband_table")["models"]:
+            if not model["at_least"]:
+                line.add(lt.fit_lmm(model["formula"], data, reml=False).llf - model["llf"])
+    return [line]
+
+
+def dispersion_lines() -> list[Line]:
+    """Compare residual variances per group with nlme's varIdent."""
+    by, test = "nlme, varIdent", "tests/test_dispersion.py::test_fits_agree_with_nlme"
+    llf = Line("log-likelihood with a residual variance per group", by, "", test)
+    variances = Line("the residual variances", by, " rel.", test)
+    beta = Line("fixed effects beside them", by, " SE", test)
+    se = Line("their standard errors", by, " rel.", test)
+    for want in load("dispersion")["fits"]:
+        for method in ("ML", "REML"):
+            reml, theirs = method == "REML", want[method]
+            fit = lt.fit_lmm(want["formula"], table(want["data"]), reml=reml, dispersion=want["dispersion"])
+            llf.add(fit.llf - theirs["llf"])
+            for got, value in zip(fit.residual_variances, theirs["residual_variances"], strict=True):
+                variances.add(relative(got, value))
+            # for ML nlme scales standard errors by the residual degrees of freedom
+            inflate = 1.0 if reml else np.sqrt(fit.nobs / (fit.nobs - fit.rank))
+            for got, error, row in zip(fit.params, fit.bse, theirs["fixef"], strict=True):
+                beta.add((got - row["estimate"]) / row["se"])
+                se.add(relative(error * inflate, row["se"]))
+    return [llf, variances, beta, se]
+
+
+SECTIONS = (fit_lines, generated_lines, priorband_lines, dispersion_lines)

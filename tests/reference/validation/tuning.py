@@ -1,0 +1,262 @@
+"""Tuning curves: rational arithmetic, published levels and curves, quadrature with 30 digits, opda."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import special, stats
+
+from lmemtest.tuning import _convolution
+from lmemtest.tuning.curves import tuning_curve
+from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
+from lmemtest.tuning.false_labels import false_label_rates
+from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.order_statistics import (
+    METHODS,
+    critical_value,
+    crossing_probability,
+    highest_density_intervals,
+    intervals,
+)
+from lmemtest.tuning.parametric_fit import fit_noisy_quadratic, fit_quadratic
+from lmemtest.tuning.planner import plan_tuning
+from lmemtest.tuning.quadratic import QuadraticDistribution
+
+from .common import Line, load, relative, suite_module
+
+ORDER = "tests/tuning/test_order_statistics.py"
+CALIBRATED = ("ld_highest_density", "ld_equal_tailed", "ks")
+
+
+def band_lines() -> list[Line]:
+    """Compare crossing probabilities, confidences and critical values."""
+    brute, tests = suite_module("tuning/test_order_statistics.py"), f"{ORDER}::test_"
+    probability = Line(
+        "probability that a band holds, n up to 48",
+        "exact rational arithmetic",
+        "",
+        tests + "probability_of_a_band_equals_rational_arithmetic",
+    )
+    for n in (1, 2, 3, 5, 8, 13, 32, 48):
+        for method in METHODS:
+            for confidence in (0.05, 0.8, 0.999):
+                low, high = intervals(n, method, critical_value(n, method=method, confidence=confidence))
+                probability.add(crossing_probability(low, high) - float(brute.exact_by_counting(low, high)))
+    daniels = Line(
+        "the same, limits on a line, n up to 3,000",
+        "closed form (Daniels)",
+        "",
+        tests + "lower_limits_on_a_line_have_the_closed_form_of_daniels",
+    )
+    for n in (1, 2, 7, 100, 3000):
+        for slope in (0.1, 0.5, 0.95):
+            daniels.add(crossing_probability(slope * np.arange(1, n + 1) / n, np.ones(n)) - (1.0 - slope))
+    met = Line("confidence of calibrated bands, n up to 10,000", "as asked for", "", tests + "every_confidence_is_met")
+    for method in CALIBRATED:
+        for n in (3, 48, 700):
+            for confidence in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
+                value = critical_value(n, method=method, confidence=confidence)
+                met.add(crossing_probability(*intervals(n, method, value)) - confidence)
+        value = critical_value(10_000, method=method, confidence=0.8)
+        met.add(crossing_probability(*intervals(10_000, method, value)) - 0.8)
+    ks = Line(
+        "Kolmogorov-Smirnov half-width, n up to 140",
+        "SciPy, kstwo",
+        "",
+        tests + "kolmogorov_smirnov_half_width_is_the_quantile",
+    )
+    for n in (2, 5, 48, 140):
+        for confidence in (0.01, 0.5, 0.8, 0.99):
+            ks.add(critical_value(n, method="ks", confidence=confidence) - stats.kstwo.ppf(confidence, n))
+    levels = Line("levels of LD bands", "second implementation", " rel.", tests + "critical_levels_are_the_known_ones")
+    for method, n, confidence, want in published(brute.test_critical_levels_are_the_known_ones):
+        levels.add(relative(critical_value(n, method=method, confidence=confidence), want))
+    return [probability, daniels, met, ks, levels, mass_line(), reach_line()]
+
+
+def published(test: object) -> list[tuple]:
+    """The values in the decorator of a test."""
+    (mark,) = (m for m in test.pytestmark if m.name == "parametrize")  # type: ignore[attr-defined]
+    return mark.args[1]
+
+
+def mass_line() -> Line:
+    """What highest-density intervals leave out is their level."""
+    test = f"{ORDER}::test_highest_density_intervals_have_their_mass_and_equal_densities"
+    line = Line("mass outside of highest-density intervals", "incomplete beta function", " rel.", test)
+    for n in (2, 3, 4, 9, 48, 1023, 10_000):
+        rank = np.arange(1.0, n + 1.0)
+        for level in (1e-12, 0.001, 0.0169, 0.3, 0.99):
+            low, high = highest_density_intervals(n, level)
+            outside = special.betainc(rank, n + 1 - rank, low) + special.betaincc(rank, n + 1 - rank, high)
+            for got in outside:
+                line.add(relative(got, level))
+    return line
+
+
+def reach_line() -> Line:
+    """Largest k at which both limits say something."""
+    test = "tests/tuning/test_planner.py::test_the_reach_has_the_closed_forms_of_the_ld_bands"
+    line = Line("reach of a band (planner)", "closed form", " rel.", test)
+    for n in (2, 8, 48, 300):
+        line.add(relative(plan_tuning(n=n).k_max[0], n * np.log(2) / -np.log(critical_value(n))))
+        options = {"method": "ld_equal_tailed", "confidence": 0.95}
+        want = n * np.log(1 / 0.9) / np.log(2 / critical_value(n, **options))
+        line.add(relative(plan_tuning(n=n, statistic=0.9, **options).k_max[0], want))
+    return line
+
+
+def estimator_lines() -> list[Line]:
+    """Compare U, V and W with exact fractions, published code and published numbers."""
+    brute, tests = suite_module("tuning/test_estimators.py"), "tests/tuning/test_estimators.py::test_"
+    weights = Line("weights of U, V and W", "exact fractions", " rel.", tests + "weights_are_the_exact_fractions")
+    for estimator, n, k in brute.DEFINED:
+        cumulative = [brute.cumulative(estimator, i, n, k) for i in range(n + 1)]
+        for i, got in enumerate(order_weights(n, k, estimator=estimator)):
+            exact = float(cumulative[i + 1] - cumulative[i])
+            weights.add(got if exact == 0.0 else relative(got, exact))
+    code = Line("V", "code of Dodge et al. (2019)", " rel.", tests + "v_is_the_published_code")
+    for k in range(1, 30):
+        got = expected_best(brute.SCORES, direction="maximize", k=k).estimate[0]
+        code.add(relative(got, brute.allennlp(brute.SCORES, k)))
+    return [weights, code, *published_curve_lines()]
+
+
+def published_curve_lines() -> list[Line]:
+    """Compare with numbers of published data, where the data are."""
+    brute = suite_module("tuning/test_estimators.py")
+    hedwig = Line(
+        "U, V and W of the Hedwig trials, six decimals",
+        "second implementation",
+        "",
+        "tests/tuning/test_estimators.py::test_published_data_give_the_known_numbers",
+    )
+    deberta = Line(
+        "median curve and band of DeBERTaV3, six decimals",
+        "second implementation",
+        "",
+        "tests/tuning/test_curves.py::test_deberta_v3_median_curve",
+    )
+    folder = os.environ.get("LMEMTEST_DATA")
+    if folder:
+        for model, k, want in published(brute.test_published_data_give_the_known_numbers):
+            scores = brute.hedwig(Path(folder), model)
+            for estimator, value in zip(ESTIMATORS, want, strict=True):
+                got = expected_best(scores, direction="maximize", k=k, estimator=estimator).estimate[0]
+                hedwig.add(got - value)
+        rows = pd.read_csv(Path(folder) / "deberta.csv")
+        scores = rows.loc[rows["model"] == "DeBERTaV3", "best_matched"].to_numpy()[:48]
+        found = tuning_curve(scores, direction="maximize", k=[2, 4, 8]).to_frame()[["lower", "estimate", "upper"]]
+        want = [[0.881610, 0.901477, 0.904840], [0.901477, 0.904228, 0.905655], [0.903006, 0.905145, 0.906062]]
+        for difference in (found.to_numpy() - want).ravel():
+            deberta.add(difference)
+    return [hedwig, deberta]
+
+
+def label_line() -> list[Line]:
+    """Compare simulated rates of false labels with exact ones for equal laws."""
+    test = "tests/tuning/test_compare.py::test_false_label_rates_of_48_scores_are_the_known_ones"
+    line = Line("rates of false labels, 48 trials, 100,000 pairs", "second implementation", "", test)
+    seven = range(1, 8)
+    for options, want in (({"portion": 0.0}, (0.335, 0.076, 0.002)), ({}, (0.094, 0.010, 0.0003))):
+        got = false_label_rates(48, k=seven, n_sim=100_000, rng=1, **options).rate
+        for ours, value in zip(got, want, strict=True):
+            line.add(ours - value)
+    return [line]
+
+
+def law_lines() -> list[Line]:
+    """Compare the (noisy) quadratic distribution with quadrature of 30 digits and with opda."""
+    tests = "tests/tuning/test_noisy_quadratic.py::test_"
+    values = load("opda_parametric")
+    digits = Line(
+        "noisy quadratic: log density, log cdf, log sf, c up to 10",
+        "mpmath, 30 digits",
+        "",
+        tests + "integrals_of_thirty_digits_agree",
+    )
+    wide = Line("the same, c of 20 and 50", "mpmath, 30 digits", "", digits.test)
+    for case in values["integrals"]:
+        z, s, c = np.array([case["z"]]), case["s"], case["c"]
+        line = digits if c <= 10 else wide
+        for function, name in (
+            (_convolution.log_density, "log_pdf"),
+            (_convolution.log_below, "log_cdf"),
+            (_convolution.log_above, "log_sf"),
+        ):
+            line.add(function(z, s, c)[0] - case[name])
+    smallest = Line(
+        "expected best of k of noisy scores",
+        "mpmath, nested quadrature",
+        "",
+        tests + "expected_best_scores_agree_with_nested_quadrature",
+    )
+    for case in values["expected_smallest"]:
+        law = NoisyQuadraticDistribution(0.0, 1.0, case["c"], case["s"], True)
+        smallest.add(law.mean_curve(case["k"]) - case["value"])
+    witness = Line("noisy quadratic: cdf", "mpmath", "", tests + "where_opda_differs_the_integrals_take_our_side")
+    theirs = Line("the same, opda's cdf (not ours)", "mpmath", "", witness.test)
+    for case in values["opda_witness"]:
+        law = NoisyQuadraticDistribution(0.0, 1.0, case["c"], case["o"], True)
+        witness.add(law.cdf(case["y"]) - case["cdf"])
+        theirs.add(case["opda_cdf"] - case["cdf"])
+    return [digits, wide, smallest, witness, theirs, *opda_lines()]
+
+
+def opda_lines() -> list[Line]:
+    """Compare curves and fits with opda's."""
+    quiet = Line(
+        "quadratic: cdf, quantiles, median and mean curves",
+        "opda",
+        "",
+        "tests/tuning/test_quadratic.py::test_opda_agrees",
+    )
+    noisy = Line(
+        "noisy quadratic: quantiles, median and mean curves",
+        "opda (rounds more)",
+        " of 1 + noise",
+        "tests/tuning/test_noisy_quadratic.py::test_opda_agrees",
+    )
+    for want in load("opda_parametric")["opda"]:
+        line, c, o = (noisy if want["o"] else quiet), want["c"], want["o"]
+        law = (
+            NoisyQuadraticDistribution(0.0, 1.0, c, o, want["convex"])
+            if o
+            else QuadraticDistribution(0.0, 1.0, c, want["convex"])
+        )
+        pairs = [(law.ppf(want["q"]), want["ppf"])]
+        if not o:
+            pairs.append((law.cdf(want["y"]), want["cdf"]))
+        for direction, short in (("minimize", "min"), ("maximize", "max")):
+            pairs.append((law.quantile_curve(want["k"], direction=direction), want[f"median_{short}"]))
+            pairs.append((law.mean_curve(want["k"], direction=direction), want[f"mean_{short}"]))
+        for got, theirs in pairs:
+            for difference in (np.asarray(got) - np.array(theirs)) / (1.0 + o):
+                line.add(difference)
+    return [quiet, noisy, fit_line()]
+
+
+def fit_line() -> Line:
+    """How far the objective of a fit is below that of opda's estimates."""
+    brute = suite_module("tuning/test_parametric_fit.py")
+    line = Line(
+        "fits: objective below that of opda's estimates",
+        "opda",
+        "",
+        "tests/tuning/test_parametric_fit.py::test_fits_are_at_least_as_high_as_those_of_opda",
+    )
+    for want in load("opda_parametric")["opda_fits"]:
+        if want["upper"] is None:  # with limits the two maximise other products
+            y, convex = np.array(want["y"]), want["convex"]
+            fit = fit_noisy_quadratic if want["noisy"] else fit_quadratic
+            got = fit(y, direction="minimize" if convex else "maximize")
+            theirs = NoisyQuadraticDistribution(want["a"], want["b"], want["c"], want["o"], convex)
+            line.add(max(0.0, brute.objective(y, theirs) - got.objective))
+    return line
+
+
+BANDS = (band_lines, estimator_lines, label_line)
+LAWS = (law_lines,)

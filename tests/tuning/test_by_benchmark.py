@@ -1,0 +1,452 @@
+"""Curves of many groups at once: each is the curve of its own scores, and what is counted is counted right."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from pytest import approx
+
+from lmemtest.data.datasets import load_hpo_runs, load_hpo_trials
+from lmemtest.data.runs import Runs
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.tuning.by_benchmark import tuning_curves
+from lmemtest.tuning.compare import compare_curves
+from lmemtest.tuning.costs import mean_cost
+from lmemtest.tuning.curves import tuning_curve
+from lmemtest.tuning.false_labels import false_label_rates
+from lmemtest.tuning.seed_bands import quantile_ranks
+
+ROLES = {"score": "loss", "direction": "minimize", "by": ["task", "tool"]}
+
+
+def make(sizes=((48, 48), (20, 3)), seed=1):
+    """Trials of tools A and B on tasks t0, t1, ...; `sizes` per task. The row order is mixed up."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (f"t{i}", tool, i + step + rng.gamma(2.0), rng.lognormal(0.0, 0.3))
+        for i, pair in enumerate(sizes)
+        for step, (tool, n) in enumerate(zip("AB", pair, strict=True))
+        for _ in range(n)
+    ]
+    frame = pd.DataFrame(rows, columns=["task", "tool", "loss", "cost"])
+    return frame.sample(frac=1.0, random_state=2).reset_index(drop=True)
+
+
+def of(frame, task, tool):
+    return frame[(frame["task"] == task) & (frame["tool"] == tool)]
+
+
+# ------------------------------------------------------------------------------------------------ over trials
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"statistic": 0.9, "confidence": 0.95, "band": "ks"},
+        {"statistic": "mean", "bounds": (0.0, 100.0)},
+        {"from_k": 2.0, "k": [2, 4.5, 30]},
+    ],
+)
+def test_each_curve_is_that_of_its_own_scores(options):
+    frame = make()
+    curves = tuning_curves(frame, **ROLES, **options)
+    single = {("method" if name == "band" else name): value for name, value in options.items()}
+    table = curves.to_frame()
+    assert list(table.columns) == ["task", "tool", "k", "lower", "estimate", "upper", "trivial"]
+    for (task, tool), rows in table.groupby(["task", "tool"]):
+        want = tuning_curve(of(frame, task, tool)["loss"], direction="minimize", **single).to_frame()
+        pd.testing.assert_frame_equal(rows[want.columns].reset_index(drop=True), want)
+
+
+def test_unequal_numbers_of_trials_have_bands_of_their_own():
+    groups = tuning_curves(make(), **ROLES).groups()
+    assert groups["n"].tolist() == [48, 48, 20, 3]
+    assert groups["reach"].tolist() == approx([8, 8, 3, np.nan], nan_ok=True)
+    assert tuning_curves(make(), **ROLES).notes == (
+        "At no budget two limits, for too few trials or too many failed ones: task=t1, tool=B (n = 3).",
+    )
+
+
+def test_the_numbers_of_the_paper(data_dir):
+    scores = pd.read_csv(data_dir / "deberta.csv")
+    scores = scores[scores["iteration"] <= 48]
+    got = tuning_curves(scores, score="best_matched", direction="maximize", by="model", k=[2, 4, 8]).to_frame()
+    got = got[got["model"] == "DeBERTaV3"].reset_index(drop=True)
+    want = [
+        (0.881610, 0.901477, 0.904840),
+        (0.901477, 0.904228, 0.905655),
+        (0.903006, 0.905145, 0.906062),
+    ]
+    assert got[["lower", "estimate", "upper"]].to_numpy() == approx(np.array(want), abs=5e-7)
+
+
+@pytest.mark.parametrize("kind", ["dict", "polars", "lazy", "arrow", "duckdb", "runs"])
+def test_any_table_gives_the_same(kind):
+    frame = make()
+    want = tuning_curves(frame, **ROLES).to_frame()
+    table = {
+        "dict": lambda: {name: frame[name].to_numpy() for name in frame},
+        "polars": lambda: pl.from_pandas(frame),
+        "lazy": lambda: pl.from_pandas(frame).lazy(),
+        "arrow": lambda: pl.from_pandas(frame).to_arrow(),
+        "duckdb": lambda: duckdb.from_df(frame),
+        "runs": lambda: Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task"),
+    }[kind]()
+    got = tuning_curves(table).to_frame() if kind == "runs" else tuning_curves(table, **ROLES).to_frame()
+    pd.testing.assert_frame_equal(got, want, check_dtype=False)
+
+
+def test_categories_keep_their_order_and_one_column_is_enough():
+    frame = make().assign(tool=lambda f: pd.Categorical(f["tool"], categories=["B", "A"]))
+    curves = tuning_curves(frame, **ROLES)
+    assert curves.algorithms == ("B", "A")
+    assert [curve.key for curve in curves.curves][:2] == [("t0", "B"), ("t0", "A")]
+    alone = tuning_curves(of(make(), "t0", "A"), score="loss", direction="minimize", by="tool", k=1)
+    assert (alone.benchmarks, alone.algorithms, len(alone.to_frame())) == (("",), ("A",), 1)
+
+
+def test_maximising_is_minimising_the_negative():
+    frame = make()
+    low = tuning_curves(frame, **ROLES).to_frame()
+    high = tuning_curves(frame.assign(loss=-frame["loss"]), **{**ROLES, "direction": "maximize"}).to_frame()
+    assert np.array_equal(low["estimate"], -high["estimate"])
+    assert np.array_equal(low["lower"], -high["upper"])
+
+
+@pytest.mark.parametrize(("adjust", "level"), [("bonferroni", 0.9), ("sidak", 0.8**0.5), (None, 0.8)])
+def test_the_confidence_is_adjusted_for_benchmarks(adjust, level):
+    frame = make()
+    curves = tuning_curves(frame, **ROLES, adjust=adjust)
+    assert curves.level == approx(level)
+    want = tuning_curve(of(frame, "t0", "A")["loss"], direction="minimize", confidence=level)
+    assert list(curves.curves[0].upper) == list(want.upper)
+    assert ("all 2 benchmarks" in curves.describe()) is (adjust is not None)
+
+
+def test_costs_are_budgets_and_their_uncertainty_is_in_the_band():
+    frame = make()
+    curves = tuning_curves(frame, **ROLES, cost="cost")
+    table = curves.to_frame()
+    assert list(table.columns)[2:4] == ["cost", "k"]
+    rows = of(frame, "t0", "A")
+    mean = mean_cost(rows["cost"].to_numpy(), 48, confidence=0.98)
+    curve = tuning_curve(rows["loss"], direction="minimize", confidence=0.82)
+    got = table[(table["task"] == "t0") & (table["tool"] == "A")]
+    assert got["k"].to_numpy() == approx(got["cost"].to_numpy() / mean.mean)
+    assert got["k"].min() >= 1 - 1e-6
+    assert got["k"].max() <= 48 + 1e-6
+    assert list(got["upper"]) == list(curve.at(got["cost"].to_numpy() / mean.high).upper)  # pessimistic when minimising
+    assert list(got["lower"]) == list(curve.at(got["cost"].to_numpy() / mean.low).lower)
+    assert curves.groups()["mean_cost"][0] == mean.mean
+    same = tuning_curves(frame.assign(cost=2.0), **ROLES, cost="cost", k=[2, 4])
+    assert same.to_frame()["upper"].tolist() == tuning_curves(frame, **ROLES, k=[1, 2]).to_frame()["upper"].tolist()
+
+
+def test_the_table_shows_where_curves_can_be_compared():
+    shown = tuning_curves(make(), **ROLES).result_table().frame
+    assert shown["k"].tolist() == [8, 8, 1, 1]
+    text = tuning_curves(make(), **ROLES).summary()
+    assert "Tuning curves of loss, minimize" in text
+    assert "each curve by itself" in text
+
+
+# ----------------------------------------------------------------------------------------------------- labels
+
+
+def test_labels_are_those_of_single_comparisons():
+    frame = make(((48, 48), (40, 30), (48, 48), (3, 3)))
+    counts = tuning_curves(frame, **ROLES).labels(n_sim=2000, rng=3)
+    for row in counts.comparisons.to_dict("records"):
+        a, b = (of(frame, row["task"], tool)["loss"] for tool in "AB")
+        want = compare_curves(a, b, direction="minimize", names=("A", "B"), n_sim=0)
+        assert (row["evidence"], row["better"]) == (want.label, want.better or "")
+        assert row["budgets"] == want.usable.sum()
+    row = counts.to_frame().iloc[0]
+    labels = counts.comparisons["evidence"] + counts.comparisons["better"]
+    for level in ("weak", "fair", "strong"):
+        assert row[f"first_{level}"] == (labels == f"{level}A").sum()
+        assert row[f"second_{level}"] == (labels == f"{level}B").sum()
+    assert (row["benchmarks"], row["not_comparable"]) == (4, 1)
+    rng = np.random.default_rng(3)
+    rates = [false_label_rates(*n, n_sim=2000, rng=rng).rate for n in ((30, 40), (48, 48))]
+    expected = rates[0] + 2 * rates[1]
+    assert row[["expected_weak", "expected_fair", "expected_strong"]].tolist() == approx(expected.tolist())
+
+
+def test_labels_speak():
+    counts = tuning_curves(make(((48, 48), (48, 48))), **ROLES).labels(n_sim=0)
+    assert counts.sentences() == ("A and B, 2 benchmarks: evidence for A on 2 (2 strong).",)
+    assert "expected weak" not in counts.summary()
+    assert "each band at 80 %" in counts.summary()
+
+
+def test_rows_that_look_like_pairs_are_named():
+    frame = make(((48, 48),))
+    pairs = of(frame, "t0", "A")
+    frame = pd.concat([pairs, pairs.assign(tool="B", loss=pairs["loss"] + 0.1)])
+    notes = tuning_curves(frame, **ROLES).labels(n_sim=0).notes
+    assert notes == (
+        "Rows go together as scores of the same configurations do: A and B on t0. The bands hold, the rates of false "
+        "labels may not; compare_curves(paired=True) or the mixed model use the pairs.",
+    )
+
+
+def test_labels_in_cost_units_compare_at_equal_cost():
+    frame = make()
+    frame.loc[frame["tool"] == "A", "cost"] *= 3
+    at_cost = tuning_curves(frame[frame["task"] == "t0"], **ROLES, cost="cost").labels()
+    a, b = of(frame, "t0", "A"), of(frame, "t0", "B")
+    costs = {"cost_a": a["cost"], "cost_b": b["cost"]}
+    want = compare_curves(a["loss"], b["loss"], direction="minimize", names=("A", "B"), n_sim=0, **costs)
+    assert at_cost.comparisons["budgets"].tolist() == [want.usable.sum()]
+    assert at_cost.comparisons["budgets"][0] > 0
+    assert at_cost.comparisons["evidence"].tolist() == [want.label]
+    assert at_cost.counts["expected_weak"].isna().all()
+
+
+# -------------------------------------------------------------------------------------------------- over seeds
+
+
+def seeds(n=12, budgets=(1, 2, 5), *, rng=4):
+    random = np.random.default_rng(rng)
+    return pd.DataFrame(
+        [
+            (task, tool, rep, budget, random.normal())
+            for task in ("t0", "t1")
+            for tool in "AB"
+            for rep in range(n)
+            for budget in budgets
+        ],
+        columns=["task", "tool", "rep", "epochs", "loss"],
+    ).sample(frac=1.0, random_state=3)
+
+
+OVER = {**ROLES, "over": "seed", "seed": "rep", "budget": "epochs"}
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("simultaneous", [True, False])
+def test_limits_over_seeds_are_order_statistics_of_the_best_so_far(direction, simultaneous):
+    frame = seeds()
+    curves = tuning_curves(frame, **{**OVER, "direction": direction}, simultaneous=simultaneous)
+    table = curves.to_frame()
+    assert list(table.columns) == ["task", "tool", "budget", "lower", "estimate", "upper", "trivial"]
+    ranks = quantile_ranks(12, confidence=1 - 0.2 / 3 if simultaneous else 0.8)
+    best = frame.sort_values("epochs").groupby(["task", "tool", "rep"])["loss"]
+    frame = frame.assign(best=best.cummin() if direction == "minimize" else best.cummax())
+    for row in table.to_dict("records"):
+        part = frame[
+            (frame["task"] == row["task"]) & (frame["tool"] == row["tool"]) & (frame["epochs"] == row["budget"])
+        ]
+        ordered = part["best"].sort_values(ascending=direction == "maximize").tolist()
+        ends = sorted([ordered[ranks.lower - 1], ordered[ranks.upper - 1]])
+        assert [row["lower"], row["upper"]] == ends
+        assert row["estimate"] == ordered[5]  # the sixth of twelve from the worse end
+    assert any("worse than an earlier one of their seed" in note for note in curves.notes)
+
+
+def test_ranks_are_those_of_the_binomial_law():
+    assert quantile_ranks(25, confidence=0.95)[:3] == (8, 13, 18)  # as in tables of the sign test
+    assert quantile_ranks(6, confidence=0.95)[:3] == (1, 3, 6)
+    assert quantile_ranks(5, confidence=0.95)[:3] == (0, 3, 6)
+    assert quantile_ranks(5, confidence=0.9).coverage == approx(1 - 2 / 32)
+    assert quantile_ranks(1, confidence=0.0)[:3] == (1, 1, 1)
+    assert quantile_ranks(7, confidence=1.0) == (0, 4, 8, 1.0)
+    for n in (1, 2, 9, 30):
+        for q in (0.1, 0.5, 0.9):
+            for confidence in (0.5, 0.8, 0.99):
+                found = quantile_ranks(n, q, confidence=confidence)
+                assert found.coverage >= confidence
+                assert found.lower <= found.estimate <= found.upper
+
+
+def test_seeds_with_other_budgets_are_read_as_steps():
+    frame = pd.DataFrame(
+        {"tool": "A", "rep": [0, 0, 0, 1, 1, 1], "epochs": [1.0, 3, 9, 2, 4, 8], "loss": [5.0, 3, 1, 4, 6, 2]}
+    )
+    options = {
+        "score": "loss",
+        "direction": "minimize",
+        "by": "tool",
+        "over": "seed",
+        "seed": "rep",
+        "budget": "epochs",
+    }
+    table = tuning_curves(frame, **options, confidence=0.2, simultaneous=False).to_frame()
+    assert table["budget"].tolist() == [2, 3, 4, 8]  # both have begun, none has stopped
+    assert table["lower"].tolist() == [4, 3, 3, 2]
+    assert table["upper"].tolist() == [5, 4, 4, 3]
+
+
+def test_too_few_seeds_say_nothing_and_are_named():
+    curves = tuning_curves(seeds(3), **OVER)
+    assert curves.to_frame()["trivial"].all()
+    assert curves.notes[-1] == (
+        "Too few seeds for two limits: task=t0, tool=A (n = 3); task=t0, tool=B (n = 3); task=t1, tool=A (n = 3); "
+        "and 1 more. Name fewer budgets with k=, or add seeds."
+    )
+    assert not tuning_curves(seeds(6), **OVER, k=[5]).to_frame()["trivial"].any()
+
+
+def test_runs_bring_their_roles_and_priors_stay_apart():
+    runs = load_hpo_runs().filter(benchmark=["svm-digits", "mlp-vote"], budget=[4, 32])
+    curves = tuning_curves(runs, over="seed", bounds=(0, 1))
+    assert curves.by == ("benchmark", "prior", "algorithm")
+    assert curves.groups()["n"].unique().tolist() == [25]
+    assert "over seeds" in curves.summary().splitlines()[0]
+
+
+def test_labels_over_seeds_are_refused():
+    with pytest.raises(ArgumentError) as caught:
+        tuning_curves(seeds(), **OVER).labels()
+    assert str(caught.value) == (
+        "labels are for tuning curves over the trials of random search. Compare optimisers over seeds with the mixed "
+        "model at the budget that matters: analyze(runs.filter(budget=...))."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ errors
+
+
+def test_missing_scores_are_refused_with_groups_and_counts():
+    frame = make()
+    frame.loc[frame.index[(frame["task"] == "t0") & (frame["tool"] == "B")][:5], "loss"] = np.nan
+    frame.loc[frame.index[(frame["task"] == "t1") & (frame["tool"] == "A")][:1], "loss"] = np.nan
+    with pytest.raises(DataError) as caught:
+        tuning_curves(frame, **ROLES)
+    assert str(caught.value) == (
+        "The score 'loss' is missing (NaN) in 5 of 48 at task=t0, tool=B; 1 of 20 at task=t1, tool=A. Score a failed "
+        "run as the worst value that can occur, or for quantile curves as infinitely bad: dropping it would make the "
+        "search look better than it was."
+    )
+
+
+def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
+    frame = make()
+    frame.loc[frame.index[(frame["task"] == "t0") & (frame["tool"] == "B")][:5], "loss"] = np.inf
+    assert np.isfinite(tuning_curves(frame, **ROLES).to_frame()["estimate"]).all()
+    with pytest.raises(DataError) as caught:
+        tuning_curves(frame.assign(loss=-frame["loss"]), **ROLES)
+    assert str(caught.value) == (
+        "task=t0, tool=B: scores hold 5 of 48 that are -inf, the best value there is when direction is 'minimize'. "
+        "A failed run is a worst score: write inf for it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"score": None}, "score must be given: the column that was measured, for instance score='loss'."),
+        ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'."),
+        ({"by": []}, "by must name at least the column of the algorithm, got none."),
+        ({"by": ["tool", "tool"]}, "by must name different columns, got 'tool' twice."),
+        (
+            {"by": ["task", "k"]},
+            "by names the column 'k', which is the name of a column of the result. Rename it in the table.",
+        ),
+        ({"by": ["loss"]}, "score and by name the same column, 'loss'."),
+        ({"by": ["task", 3]}, "by must be the name of a column, got 3."),
+        ({"score": 3}, "score must be the name of a column, got 3."),
+        (
+            {"bounds": "low"},
+            "bounds must be (low, high) with low < high, the smallest and the largest score that can occur, got 'low'. "
+            "Write float('-inf') or float('inf') for an end that is not known.",
+        ),
+        ({"k": [0]}, "k must be positive and finite (how many configurations are tried), got 0."),
+        ({"confidence": 80}, "confidence must be a number between 0 and 1, got 80. Write 0.8?"),
+        (
+            {"band": "hd"},
+            "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'hd'.",
+        ),
+        ({"adjust": "holm"}, "adjust must be 'none' or 'bonferroni' or 'sidak', got 'holm'."),
+        ({"over": "seeds"}, "over must be 'trials' or 'seed', got 'seeds'. Did you mean 'seed'?"),
+        (
+            {"over": "seed", "seed": "tool"},
+            "over='seed' needs budget: the columns that tell repetitions apart and say at which budget a score was "
+            "reached, for instance seed='seed', budget='budget'.",
+        ),
+        (
+            {"simultaneous": False},
+            "simultaneous=False is for over='seed': a band over trials holds for all k at once, at no extra cost.",
+        ),
+        (
+            {"over": "seed", "seed": "cost", "budget": "cost", "statistic": "mean"},
+            "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
+            "mixed model: fit_lmm(), emmeans().",
+        ),
+        (
+            {"over": "seed", "seed": "cost", "budget": "cost", "cost": "cost"},
+            "cost is for curves over trials; with over='seed' budgets are those of the runs.",
+        ),
+        (
+            {"from_k": 2, "k": [1]},
+            "k must be at least from_k = 2, which the band is calibrated for, got 1. Choose a smaller from_k.",
+        ),
+        (
+            {"bounds": (0, 1)},
+            "task=t0, tool=A: bounds must enclose all scores, but 29 of 48 lie outside of 0 to 1 (the scores go from "
+            "0.0798668 to 3.78733). Widen the bounds, or give a failed run the worst score that can occur.",
+        ),
+    ],
+)
+def test_wrong_arguments_are_explained(options, message):
+    with pytest.raises((ArgumentError, DataError)) as caught:
+        tuning_curves(make(), **{**ROLES, **options})
+    assert str(caught.value) == message
+
+
+def test_unknown_columns_are_named_with_the_nearest():
+    with pytest.raises(UnknownColumnError, match="by names the column 'tol', which is not in the data") as caught:
+        tuning_curves(make(), **{**ROLES, "by": ["task", "tol"]})
+    assert "Did you mean 'tool'?" in str(caught.value)
+
+
+def test_scores_of_several_budgets_are_not_taken_for_trials():
+    with pytest.raises(DataError) as caught:
+        tuning_curves(load_hpo_runs().filter(budget=[1, 2, 32]))
+    assert str(caught.value) == (
+        "Scores at 3 budgets are mixed ('budget': 1, 2, 32), but a tuning curve is of scores at one budget. Keep one "
+        "of them, for instance with runs.filter(), or use over='seed' for the course of an optimiser over its budget."
+    )
+
+
+def test_a_repeated_seed_and_budget_is_refused():
+    frame = pd.concat([seeds(), seeds(rng=5)])
+    with pytest.raises(DataError) as caught:
+        tuning_curves(frame, **OVER)
+    assert str(caught.value).startswith("task=t0, tool=A: 36 rows repeat a seed and a budget (first: rep=")
+    assert str(caught.value).endswith("Name it in by=, or keep one of its values.")
+
+
+def test_seeds_that_never_meet_are_refused():
+    frame = pd.DataFrame({"tool": "A", "rep": [0, 1], "epochs": [1.0, 2], "loss": [5.0, 3]})
+    with pytest.raises(DataError) as caught:
+        tuning_curves(frame, **{**OVER, "by": "tool"})
+    assert str(caught.value) == (
+        "tool=A: there is no budget at which all 2 seeds have a score: one begins at 2, another ends at 1. Leave such "
+        "seeds out only if that has nothing to do with scores."
+    )
+    with pytest.raises(DataError) as caught:
+        tuning_curves(seeds(), **OVER, k=[2, 7])
+    assert str(caught.value) == (
+        "task=t0, tool=A: k holds the budget 7, but all seeds have scores from 1 to 5 only. "
+        "Choose budgets in that range."
+    )
+
+
+def test_bounds_may_be_known_at_one_end_only():
+    low = tuning_curves(make(), **{**ROLES, "direction": "maximize"}, statistic="mean", bounds=(-5, np.inf))
+    assert np.isinf(low.to_frame()["upper"]).all()
+    high = tuning_curves(make(), **ROLES, statistic="mean", bounds=(-np.inf, 50))
+    assert np.isfinite(high.to_frame()["upper"]).all()
+
+
+def test_the_table_of_the_caller_is_not_touched():
+    trials = load_hpo_trials()
+    before = trials.copy()
+    tuning_curves(trials, score="valid_loss", direction="minimize", by=["dataset", "model"], cost="cost")
+    pd.testing.assert_frame_equal(trials, before)
