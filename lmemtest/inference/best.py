@@ -54,7 +54,8 @@ class BestResult(Tabular):
     level : float
         Simultaneous confidence level.
     candidates : dict
-        Levels that can still be the best, by the values of the `by` factors (a tuple; empty without `by`).
+        Levels that are compared and can still be the best, by the values of the `by` factors (a tuple;
+        empty without `by`).
     notes : tuple of str
         What a reader must know.
     """
@@ -72,7 +73,8 @@ class BestResult(Tabular):
 
         ``lead`` is how much better the level is than the best of the others, positive for one level at most;
         ``p_value`` belongs to the hypothesis that the level is the best; ``critical`` is the one-sided Dunnett
-        critical value with this level as the control. Levels without a mean or a test are NaN and stay candidates.
+        critical value with this level as the control. Levels without a mean or a test are NaN, and whether they can be
+        the best is not known: ``can_be_best`` (nullable boolean) is NA.
         """
         return self.table.copy()
 
@@ -101,15 +103,20 @@ class BestResult(Tabular):
         where = ", ".join(f"{name} = {format_level(value)}" for name, value in zip(self.by, key, strict=True))
         where = f"At {where}: " if where else ""
         percent = f"{100 * self.level:.4g} % confidence"
-        if len(names) == 1:
-            return f"{where}{names[0]} is the best ({percent})."
         same = [(self.table[name] == value).to_numpy() for name, value in zip(self.by, key, strict=True)]
-        others = int(np.sum(np.logical_and.reduce(same)) if same else len(self.table)) - len(names)
+        here = self.table[np.logical_and.reduce(same)] if same else self.table
+        unknown = here.loc[here["can_be_best"].isna(), "level"].tolist()
+        if not names:
+            return f"{where}The levels cannot be compared with these data, so none is known to be the best or not."
+        others = len(here) - len(names) - len(unknown)
+        tail = f" Nothing is known of {' and '.join(unknown)}." if unknown else ""
+        if len(names) == 1:
+            return f"{where}{names[0]} is the best{' of those compared' if unknown else ''} ({percent}).{tail}"
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         if not others:
-            return f"{where}No level can be ruled out as the best ({percent}): {listed}."
+            return f"{where}No level can be ruled out as the best ({percent}): {listed}.{tail}"
         rest = "the other one" if others == 1 else f"the other {others}"
-        return f"{where}{listed} can be the best; {rest} cannot ({percent})."
+        return f"{where}{listed} can be the best; {rest} cannot ({percent}).{tail}"
 
 
 def versus_best(
@@ -182,7 +189,7 @@ def versus_best(
         columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, 1.0 - level, generator)
         frames.append({**{name: [value] * len(rows) for name, value in key.items()}, "level": names, **columns})
         can_be = columns["can_be_best"]
-        candidates[tuple(key.values())] = tuple(n for n, ok in zip(names, can_be, strict=True) if ok)
+        candidates[tuple(key.values())] = tuple(n for n, ok in zip(names, can_be, strict=True) if ok is True)
         notes.extend(found)
 
     import pandas as pd
@@ -190,7 +197,9 @@ def versus_best(
     if direction and em.direction and direction != em.direction:
         notes.append(f"The best was sought to {direction} as asked; the runs say {em.direction}.")
     return BestResult(
-        table=pd.concat([pd.DataFrame(frame) for frame in frames], ignore_index=True),
+        table=pd.concat([pd.DataFrame(frame) for frame in frames], ignore_index=True).astype(
+            {"can_be_best": "boolean"}
+        ),
         emmeans=em,
         by=em.by,
         direction=used,
@@ -230,17 +239,18 @@ def _compare(
                 "The one-sided Dunnett critical value of each level was integrated by quasi-Monte-Carlo with "
                 f"{joint.n_points:,} points."
             )
-    compared = testable.any(axis=1)
+    compared = np.asarray(testable.any(axis=1))
     if not compared.all():
         names = ", ".join(em.labels()[row] for row in rows[~compared])
-        notes.append(f"{names}: no mean or no test, so not compared, and not ruled out as the best.")
+        notes.append(f"{names}: no mean or no test, so not compared; whether it can be the best is not known (NA).")
     low, high = _intervals(difference, se, critical)
     lead = np.where(testable, difference, np.inf).min(axis=1)
     widest = np.where(testable, critical, -np.inf).max(axis=1)
     columns = {"mean": em.emmean[rows]}
     for name, values in (("lead", lead), ("ci_low", low), ("ci_high", high), ("critical", widest)):
         columns[name] = np.where(compared, values, np.nan)
-    return {**columns, "p_value": p_value, "can_be_best": (high > 0) | ~compared}, notes
+    can_be_best = [bool(high[i] > 0) if compared[i] else None for i in range(k)]
+    return {**columns, "p_value": p_value, "can_be_best": can_be_best}, notes
 
 
 def _differences(

@@ -179,8 +179,18 @@ class PairsResult(Tabular):
         tail = [f"... and {more} more pairs; see sentences()."] if more > 0 else []
         return "\n".join([self.result_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
 
+    def _family(self) -> str:
+        """What the adjustment counts: the means, or with "mvt" the tests if some pairs have none."""
+        tested = self.table["p_value"].notna().to_numpy()
+        if self.adjust not in JOINT_ADJUSTMENTS or tested.all():
+            return f"a family of {self.family_size} means"
+        counts = tested.reshape(-1, self.family_size * (self.family_size - 1) // 2).sum(axis=1)
+        low, high = counts.min(), counts.max()
+        size = f"{low}" if low == high else f"{low} to {high}"
+        return f"a family of {size} {'test' if high == 1 else 'tests'}, those that exist"
+
     def _facts(self) -> str:
-        family = f"a family of {self.family_size} means" + (" in each group" if self.by else "")
+        family = self._family() + (" in each group" if self.by else "")
         return (
             f"Response {self.emmeans.response}, n = {self.emmeans.n_obs} rows; {DDF_NAMES[self.ddf]} degrees "
             f"of freedom; p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment for {family}, "
@@ -337,7 +347,7 @@ def pairs(
     0    A     B      -1.0  11.0    0.016
     """
     check_em(em, level)
-    check_choice(adjust, "adjust", ADJUSTMENTS)
+    _check_adjust(adjust)
     generator = resolve_rng(rng)
     level = em.level if level is None else float(level)
     labels = em.labels()
@@ -426,7 +436,7 @@ def contrast(
     0  C against A and B       4.0
     """
     check_em(em, level)
-    check_choice(adjust, "adjust", ADJUSTMENTS)
+    _check_adjust(adjust)
     generator = resolve_rng(rng)
     level = em.level if level is None else float(level)
     table = _coefficient_table(em, coefficients)
@@ -455,6 +465,15 @@ def contrast(
         level=level,
         notes=(*em.notes, *sums, *tested.notes(frame)),
     )
+
+
+def _check_adjust(adjust: Any) -> None:
+    if isinstance(adjust, str) and adjust == "dunnett":
+        raise ArgumentError(
+            "adjust='dunnett' is for comparisons with one control, and this function knows none. Use "
+            f"compare_to(means, control). Here adjust may be {' or '.join(map(repr, ADJUSTMENTS))}."
+        )
+    check_choice(adjust, "adjust", ADJUSTMENTS)
 
 
 def _coefficient_table(em: EmmeansResult, given: Any) -> pd.DataFrame:

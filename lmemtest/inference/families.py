@@ -11,7 +11,7 @@ import numpy as np
 from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import EmmeansResult
-from lmemtest.inference.multiplicity import JOINT_ADJUSTMENTS, Adjusted, adjust
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, JOINT_ADJUSTMENTS, Adjusted, adjust
 from lmemtest.inference.simultaneous import LargestT, largest_t
 
 if TYPE_CHECKING:
@@ -58,12 +58,25 @@ class Evaluated:
         found = []
         if missing.any():
             found.append(f"{missing.sum()} of {len(frame)} differences are not estimable from these data (NaN).")
+            found += self._family_note()
         if exact.any():
             found.append(
                 f"{exact.sum()} of {len(frame)} differences have no standard error or no degrees of freedom, "
                 "so they have no test (NaN)."
             )
         return (*found, *dict.fromkeys(note for part in self.adjusted for note in part.notes))
+
+    def _family_note(self) -> list[str]:
+        """What an adjustment makes of differences that do not exist."""
+        if self.method == "none":
+            return []
+        name = ADJUSTMENT_NAMES[self.method]
+        if self.method in JOINT_ADJUSTMENTS:
+            return [f"The {name} adjustment is for the differences that have a test."]
+        return [
+            f"The {name} adjustment still counts these, which is on the safe side; leave levels without a mean out by "
+            "at= for a smaller family."
+        ]
 
 
 def evaluate_contrasts(

@@ -52,7 +52,7 @@ class GlrtResult(Tabular):
     method : {"ML", "REML"}
         Which likelihood was compared.
     null, alternative : str
-        Formulas.
+        The models: formulas, with residual variances and weights where the fits have them.
     n_obs : int
         Rows behind both fits.
     notes : tuple of str
@@ -205,8 +205,8 @@ def glrt(
         "llf_null": float(null.llf),
         "llf_alternative": float(alternative.llf),
         "method": "REML" if null.reml else "ML",
-        "null": str(null.formula),
-        "alternative": str(alternative.formula),
+        "null": null.label,
+        "alternative": alternative.label,
         "n_obs": int(null.nobs),
     }
     if reference == "bootstrap":

@@ -19,6 +19,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.inference.reference import (
     ReferenceGrid,
+    check_at,
     check_fit,
     check_specs,
     format_level,
@@ -274,9 +275,10 @@ def emmeans(
     check_choice(weights, "weights", WEIGHTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     level = check_fraction(level, "level")
-    values = grid_values(fit, at or {})
+    at = check_at(at)
+    values = grid_values(fit, at)
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
-    check_specs(fit, spec_names, by_names, at or {})
+    check_specs(fit, spec_names, by_names, at)
     ddf = check_vcov(fit, vcov, ddf)
     fit, changes = fit_for_ddf(fit, ddf)
     if vcov is not None:
@@ -325,7 +327,7 @@ def emmeans(
         notes=(
             *changes,
             *_averaging_notes(grid, weights),
-            *_covariate_notes(covariates, at or {}),
+            *_covariate_notes(covariates, at),
             *_interaction_notes(fit, grid, spec_names + by_names),
             *_missing_notes(fit, frame, L, emmean, df),
             *direction_notes,
@@ -354,7 +356,7 @@ def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
         )
     if vcov.fit is not fit:
         raise ArgumentError(
-            f"vcov belongs to another fit ({vcov.fit.formula}) than the one given ({fit.formula}). Make it from this "
+            f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
             f"fit: cluster_robust(fit, {vcov.label!r})."
         )
     if ddf != "satterthwaite":

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._table import Tabular
-from lmemtest._validate import check_choice
+from lmemtest._validate import check_choice, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
 from lmemtest.inference.reference import ReferenceGrid, check_specs, format_level, grid_values, name_tuple
@@ -305,7 +305,7 @@ def joint_tests(
     values = grid_values(fit, _around_means(fit))
     names = [name for name in values if name not in by_names and len(values[name]) > 1]
     if not names:
-        raise ArgumentError("joint_tests needs a factor or a number in the fixed part that is not in by=; got none.")
+        raise ArgumentError(_nothing_to_test(fit, by_names))
     together = [set(columns) for columns in term_columns(fit.design)]
     rows: list[_Row] = []
     reduced = []
@@ -328,6 +328,15 @@ def joint_tests(
     if reduced:
         notes.append(f"Combinations without data leave fewer degrees of freedom for {'; '.join(reduced)}.")
     return _tests(fit, rows, "marginal means", by_names, ddf, tuple(notes), vcov)
+
+
+def _nothing_to_test(fit: Any, by: tuple[str, ...]) -> str:
+    if not by:
+        return f"joint_tests needs a factor or a number in the fixed part, and '{fit.formula}' has none that varies."
+    return (
+        f"by= names {listed(by)}, and the fixed part has nothing else that could be tested within its levels. Leave it "
+        f"out: joint_tests(fit) tests {listed(by)}."
+    )
 
 
 def _tests(

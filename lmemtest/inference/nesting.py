@@ -79,16 +79,16 @@ def check_nesting(null: Any, alternative: Any) -> Nesting:
     if nesting is None:
         if _contained(alternative, null)[1] is not None:
             raise NestingError(
-                f"The models are in the wrong order: the null ({null.formula}) contains the alternative "
-                f"({alternative.formula}). Swap them: the smaller model comes first."
+                f"The models are in the wrong order: the null ({null.label}) contains the alternative "
+                f"({alternative.label}). Swap them: the smaller model comes first."
             )
         raise NestingError(
-            f"The null model ({null.formula}) is not nested in the alternative ({alternative.formula}): "
+            f"The null model ({null.label}) is not nested in the alternative ({alternative.label}): "
             f"{problem}. A likelihood-ratio test needs nested models; compare others by aic or bic."
         )
     if alternative.n_params <= null.n_params:
         raise NestingError(
-            f"The alternative ({alternative.formula}) has no parameter that the null ({null.formula}) lacks: "
+            f"The alternative ({alternative.label}) has no parameter that the null ({null.label}) lacks: "
             f"both have {null.n_params}. They are the same model, so there is nothing to test."
         )
     return nesting

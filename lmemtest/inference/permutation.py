@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MAX_T = "max_t"
 
 _SAME = 1e-9  # relative: relabellings that only rename give the same statistic up to rounding
-_FEW_ARRANGEMENTS = 3.0  # log10
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,7 +63,7 @@ class PermutationResult(Tabular):
     n_strata : int
         Groups within which labels were exchanged.
     formula : str
-        The model.
+        The model: its formula, with the residual variances by a column where the fit has them.
     notes : tuple of str
         What else a reader must know.
     """
@@ -184,7 +183,8 @@ def permutation_test(
     Raises
     ------
     ArgumentError
-        If an option is unknown, the table lacks a role, or the model does not compare the algorithms.
+        If `runs` is a plain table, an option is unknown, the table lacks a role, or the model does not compare the
+        algorithms.
     DataError
         If no labels can be exchanged.
 
@@ -247,7 +247,7 @@ def permutation_test(
         exchangeable=exchanged_in_words(runs, exchange),
         hypothesis=hypothesis_in_words(unit),
         n_strata=exchange.n_strata,
-        formula=fit.formula,
+        formula=fit.label,
         notes=tuple(_notes(exchange, draws, failures, results)),
     )
 
@@ -286,11 +286,11 @@ def _number(value: Any) -> float:
 
 def _notes(exchange: Relabelling, draws: FloatArray, failures: list[str], results: list[Any]) -> list[str]:
     notes = []
-    size = exchange.log10_arrangements()
-    if size < _FEW_ARRANGEMENTS:
+    few = exchange.few_arrangements
+    if few is not None:
         notes.append(
-            f"There are only {round(10.0**size):,} distinct relabellings, so the p-value cannot be smaller than "
-            f"{10.0**-size:.2g} apart from the resolution of the draws."
+            f"There are only {few:,} distinct relabellings, so the p-value cannot be smaller than {1.0 / few:.2g} "
+            "apart from the resolution of the draws."
         )
     if exchange.fixed_items:
         notes.append(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -315,36 +315,72 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], 
             continue
         target = targets.get(groups) if tuple(term.names) == ("Intercept",) else None
         if target is None or target in sds:
+            slopes = {name.value for name in bar.terms.columns()}
             raise ArgumentError(
                 f"the term {term.label} has no place in the planned study, which knows (1 | {benchmark}), "
-                f"(1 | {benchmark}:{algorithm}) and (1 | {benchmark}:{seed or 'seed'}). {_instead(groups, roles)}"
+                f"(1 | {benchmark}:{algorithm}) and (1 | {benchmark}:{seed or 'seed'}). "
+                f"{_instead(fit, groups, slopes, roles)}"
             )
         sds[target] = math.sqrt(float(covariance[0, 0]))
     return sds, notes
 
 
-def _instead(groups: frozenset[str | None], roles: dict[str, str | None]) -> str:
-    extra = sorted(str(name) for name in groups - set(roles.values()))
+def _instead(fit: Any, groups: frozenset[str | None], slopes: set[str], roles: dict[str, str | None]) -> str:
+    extra = sorted(str(name) for name in (groups | slopes) - set(roles.values()))
     if extra:
-        return f"Fit the runs of one value of {' and '.join(extra)}: runs.filter({extra[0]}=...)."
+        return _filtered(extra)
     if groups == {roles["benchmark"], roles["algorithm"], roles["seed"]}:
-        return "Fit one row per run: runs.filter(budget=...)."
+        return f"Fit one row per run. {_why_repeated(fit, [str(name) for name in roles.values()])}"
     return f"Fit (1 | {roles['benchmark']}:{roles['algorithm']}) in its place, or plan with VarianceComponents(...)."
+
+
+def _filtered(names: Sequence[str]) -> str:
+    """The way to one row per run: keep one value of some columns."""
+    values = ", ".join(f"{name}=..." for name in names)
+    return (
+        f"A study is planned at one value of {' and '.join(names)}: fit the runs there, one = runs.filter({values}) "
+        "with recommend(one).formula."
+    )
 
 
 def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
     cell = [str(roles["benchmark"]), str(roles["algorithm"])]
     table = as_frame(fit.data).lazy()
     run = [name for name in (*cell, roles["seed"]) if name is not None]
-    rows, distinct = fit.nobs, len(table.select(run).unique().collect())
+    rows, distinct = fit.nobs, _n_distinct(table, run)
     if roles["seed"] is not None and distinct < rows:
         raise ArgumentError(
             f"the model was fitted to {rows:,} rows of {distinct:,} runs, and a study is planned with one score per "
-            "run. Fit the runs at one budget and one level of each metafeature: runs.filter(budget=...)."
+            f"run. {_why_repeated(fit, run)}"
         )
-    counts = table.select(cell).collect().to_pandas().value_counts()
+    counts = table.select(cell).collect().to_pandas().groupby(cell[::-1], observed=True).size()
     return Pilot(
-        n_algorithms=check_positive_int(counts.index.get_level_values(1).nunique(), "n_algorithms"),
-        n_benchmarks=check_positive_int(counts.index.get_level_values(0).nunique(), "n_benchmarks"),
+        n_algorithms=check_positive_int(counts.index.get_level_values(cell[1]).nunique(), "n_algorithms"),
+        n_benchmarks=check_positive_int(counts.index.get_level_values(cell[0]).nunique(), "n_benchmarks"),
         n_seeds=float(len(counts) / np.sum(1.0 / counts.to_numpy())),
     )
+
+
+def _n_distinct(table: Any, names: Sequence[str]) -> int:
+    return len(table.select(list(names)).unique().collect())
+
+
+def _why_repeated(fit: Any, run: list[str]) -> str:
+    """The columns in which the rows of one run differ, and the way out."""
+    from lmemtest.data.runs import Runs
+
+    table = as_frame(fit.data).lazy()
+    known = [name for name in table.collect_schema().names() if name not in (*run, fit.design.parsed.response)]
+    if isinstance(fit.data, Runs):
+        named = [name for name in (fit.data.budget, *fit.data.metafeatures) if name in known]
+        known = [*named, *(name for name in known if name not in named)]
+    else:
+        named = []
+    n_runs = _n_distinct(table, run)
+    varying = [name for name in known if _n_distinct(table, [*run, name]) > n_runs]
+    reasons = [name for name in varying if name in named]
+    if not reasons:  # of all other columns the one with the fewest values is a condition, the rest may be measurements
+        reasons = sorted(varying, key=lambda name: _n_distinct(table, [name]))[:1]
+    if not reasons:
+        return "No column tells the rows of one run apart: are some of them copies? Drop these."
+    return f"The rows of a run differ in {' and '.join(reasons)}. {_filtered(reasons)}"

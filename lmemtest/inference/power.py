@@ -288,9 +288,10 @@ def _plan_notes(source: Any, plan: VarianceComponents, effect: float) -> list[st
 
 def _copied_difference(fit: Any, effect: float) -> str | None:
     """The two algorithms whose estimated difference is the effect."""
+    from lmemtest.data.runs import Runs
     from lmemtest.inference.grid import emmeans
 
-    name = getattr(fit.data, "algorithm", None)
+    name = fit.data.algorithm if isinstance(fit.data, Runs) else None
     if effect == 0 or name is None or name not in fit.design.factors:
         return None
     means = emmeans(fit, name)

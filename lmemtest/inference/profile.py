@@ -235,7 +235,7 @@ def profile(
         curves=_curves(found),
         level=level,
         likelihood="restricted maximum likelihood" if reml else "maximum likelihood",
-        formula=str(fit.formula),
+        formula=fit.label,
         evaluations=sum(path.evaluations for _, path in found if path is not None),
         notes=tuple(notes),
     )
@@ -417,7 +417,7 @@ def _followed(
         fit = fit.refit(theta_start=fit.problem.to_user(fit.problem.split(path.better)[0]))
         wanted = _again(fit, wanted)
     raise EstimationError(
-        f"profiling '{fit.formula}' met one better optimum after the other, so its likelihood has no settled maximum. "
+        f"profiling '{fit.label}' met one better optimum after the other, so its likelihood has no settled maximum. "
         "Fit it with restarts=20, or simplify its random part."
     )
 

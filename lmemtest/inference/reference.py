@@ -151,13 +151,32 @@ def format_level(value: Any) -> str:
 
 
 def name_tuple(given: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
+    if not (given is None or isinstance(given, Iterable)):
+        raise ArgumentError(f"{argument} must be a name or several names of columns, got {given!r}.")
     names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    other = [name for name in names if not isinstance(name, str)]
+    if other:
+        raise ArgumentError(
+            f"{argument} must name columns by strings, got {other[0]!r} of type {type(other[0]).__name__}."
+        )
     if argument == "specs" and not names:
         raise ArgumentError("specs must name at least one factor of the model, got none.")
     repeated = [name for i, name in enumerate(names) if name in names[:i]]
     if repeated:
         raise ArgumentError(f"{argument} names {repeated[0]!r} twice; name each factor once.")
     return names
+
+
+def check_at(at: Any) -> Mapping[str, Any]:
+    """The values of `at=`, none where it is not given."""
+    if at is None:
+        return {}
+    if not isinstance(at, Mapping):
+        raise ArgumentError(
+            f"at must be a dict of column names and values, got {at!r}. Write for instance "
+            "at={'algorithm': ['A', 'B']}."
+        )
+    return at
 
 
 def check_fit(fit: Any, name: str) -> None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 UNITS = ("benchmark", "instance", "run")
 
+_FEW_ARRANGEMENTS = 1000.0  # below it draws repeat so often that their number hides how little there is to draw
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Relabelling:
@@ -91,6 +93,12 @@ class Relabelling:
         same = np.bincount(self.stratum * self.n_labels + self.label, minlength=n_strata * self.n_labels)
         return float((gammaln(sizes + 1).sum() - gammaln(same + 1).sum()) / np.log(10.0))
 
+    @property
+    def few_arrangements(self) -> int | None:
+        """The number of distinct relabellings where it is small, else None."""
+        log10 = self.log10_arrangements()
+        return round(10.0**log10) if log10 < np.log10(_FEW_ARRANGEMENTS) else None
+
     def draw(self, rng: np.random.Generator) -> Index:
         """For each item the item of its stratum whose label it gets, all arrangements equally likely."""
         return np.lexsort((rng.random(len(self.stratum)), self.stratum))
@@ -139,7 +147,7 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     DataError
         If nothing can be exchanged, or a column belongs to the algorithms themselves.
     """
-    check_choice(unit, "unit", UNITS)
+    check_unit(unit, runs)
     _check_roles(runs, unit)
     columns_of = {
         "benchmark": (runs.benchmark,),
@@ -208,6 +216,27 @@ def _starts_if_alike(item: Index, stratum: Index, rest: Index, n: NDArray[np.flo
     return start if alike else None
 
 
+def check_runs(runs: Any) -> None:
+    """Refuse a table whose columns have no roles, with the way to give them."""
+    from lmemtest.data.runs import Runs
+
+    if not isinstance(runs, Runs):
+        raise ArgumentError(
+            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
+            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
+        )
+
+
+def check_unit(unit: Any, runs: Runs) -> str:
+    """Refuse what is not a unit of exchange; a seed is a block and not a unit."""
+    if isinstance(unit, str) and unit not in UNITS and unit in ("seed", runs.seed):
+        raise ArgumentError(
+            f"unit must be {' or '.join(map(repr, UNITS))}, got {unit!r}. Runs with the same seed are the blocks "
+            "within which unit='run' exchanges names: use unit='run'."
+        )
+    return check_choice(unit, "unit", UNITS)
+
+
 def _check_roles(runs: Runs, unit: str) -> None:
     if unit == "instance" and not runs.metafeatures:
         raise ArgumentError(
@@ -274,6 +303,7 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
     argument : str
         Name of the argument, for messages.
     """
+    check_runs(runs)
     formula = getattr(model, "formula", model)
     if not isinstance(formula, str):
         raise ArgumentError(f"{argument} must be a formula or a fit, got {type(model).__name__}.")

@@ -23,12 +23,15 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "diagnostics": ["diagnosis_plot", "qq_plot", "residuals_plot", "scale_plot"],
         "effects": ["benchmark_effects_plot"],
         "evidence_plot": ["evidence_plot", "winning_plot"],
+        "fidelity": ["fidelity_plot"],
         "influence_plot": ["influence_plot"],
         "marginal_means": ["emmeans_plot"],
+        "metafeature": ["metafeature_plot"],
         "pairwise": ["pairs_matrix_plot", "pairs_plot"],
         "parametric_curve_plot": ["parametric_curve_plot"],
         "power_plot": ["power_plot"],
         "profile_plot": ["profile_plot"],
+        "sanity": ["information_plot", "seed_plot"],
         "tuning_curves": ["tuning_curves_plot"],
         "tuning_plan": ["tuning_plan_plot"],
     },
@@ -46,12 +49,16 @@ if TYPE_CHECKING:
     from lmemtest.plots.effects import benchmark_effects_plot as benchmark_effects_plot
     from lmemtest.plots.evidence_plot import evidence_plot as evidence_plot
     from lmemtest.plots.evidence_plot import winning_plot as winning_plot
+    from lmemtest.plots.fidelity import fidelity_plot as fidelity_plot
     from lmemtest.plots.influence_plot import influence_plot as influence_plot
     from lmemtest.plots.marginal_means import emmeans_plot as emmeans_plot
+    from lmemtest.plots.metafeature import metafeature_plot as metafeature_plot
     from lmemtest.plots.pairwise import pairs_matrix_plot as pairs_matrix_plot
     from lmemtest.plots.pairwise import pairs_plot as pairs_plot
     from lmemtest.plots.parametric_curve_plot import parametric_curve_plot as parametric_curve_plot
     from lmemtest.plots.power_plot import power_plot as power_plot
     from lmemtest.plots.profile_plot import profile_plot as profile_plot
+    from lmemtest.plots.sanity import information_plot as information_plot
+    from lmemtest.plots.sanity import seed_plot as seed_plot
     from lmemtest.plots.tuning_curves import tuning_curves_plot as tuning_curves_plot
     from lmemtest.plots.tuning_plan import tuning_plan_plot as tuning_plan_plot

@@ -16,14 +16,16 @@ from scipy import special
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest._table import Tabular
-from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
-from lmemtest.errors import ArgumentError, EstimationError
+from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
+from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.multiplicity import ptukey
 from lmemtest.inference.permutation import exchanged_in_words
 from lmemtest.inference.relabelling import (
     UNITS,
     RelabelledFit,
+    check_runs,
+    check_unit,
     differences,
     find_relabelling,
     fit_for_comparison,
@@ -38,9 +40,12 @@ if TYPE_CHECKING:
     from lmemtest.inference.relabelling import Index, Relabelling
     from lmemtest.model import LmmFit
 
+    _NamedFits = list[tuple[str, LmmFit]]
+
 YOURS, RECOMMENDED, NAIVE = "yours", "recommended", "naive"
 
 _LEVEL = 0.95  # of the interval of a rate: the simulation's own error
+_DOUBTFUL = 2.0  # times alpha: an interval that reaches further does not show that a model keeps its promise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +57,7 @@ class Rate:
     model : {"naive", "yours", "recommended"}
         Which model.
     formula : str
+        With the residual variances by a column where the model has them.
     unit : {"benchmark", "instance", "run"}
         What was exchanged.
     n : int
@@ -84,9 +90,15 @@ class Rate:
 
     @property
     def verdict(self) -> str:
-        """Whether the interval lies above, around or below the nominal level."""
+        """Whether the interval lies above, around or below the nominal level, or is too wide to say.
+
+        "too often" and "too rarely" where it excludes `alpha`; "as promised" where it contains `alpha` and excludes
+        twice `alpha`; else "cannot tell".
+        """
         low, high = self.interval
-        return "too often" if low > self.alpha else "too rarely" if high < self.alpha else "as promised"
+        if low > self.alpha or high < self.alpha:
+            return "too often" if low > self.alpha else "too rarely"
+        return "as promised" if high <= _DOUBTFUL * self.alpha else "cannot tell"
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -164,12 +176,47 @@ class CalibrationAudit(Tabular):
             "too often": f"{r.rate / r.alpha:.1f} times the promised {_percent(r.alpha)}, so do not trust its p-values "
             "here",
             "as promised": f"which agrees with the promised {_percent(r.alpha)}",
+            "cannot tell": f"too few tables to tell whether that is the promised {_percent(self.alpha)}; "
+            f"n={tables_needed(self.alpha):,} would tell for a model that keeps its level",
             "too rarely": f"less than the promised {_percent(r.alpha)}, so it is careful and may miss true differences",
         }[r.verdict]
         return (
             f"When {how}, {who} still reports a significant difference in {_percent(r.rate)} of {r.n - r.failed:,} "
             f"tables (95 % interval {_percent(low)} to {_percent(high)}), {end}."
         )
+
+
+def tables_needed(alpha: float) -> int:
+    """Relabelled tables after which a model that rejects in `alpha` of them is "as promised", not "cannot tell".
+
+    Parameters
+    ----------
+    alpha : float in (0, 1)
+
+    Returns
+    -------
+    int
+        Smallest n at which the interval of a rate of alpha ends at twice alpha.
+
+    Examples
+    --------
+    >>> tables_needed(0.05)
+    142
+    """
+    if _DOUBTFUL * alpha >= 1.0:
+        return 1
+    few, enough = 0, 1
+    while not _tells(enough, alpha):
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if _tells(middle, alpha) else (middle, enough)
+    return enough
+
+
+def _tells(n: int, alpha: float) -> bool:
+    """Whether the upper end of Clopper and Pearson's interval at `n` alpha rejections is at most twice alpha."""
+    return bool(special.betaincinv(n * alpha + 1.0, n * (1.0 - alpha), 0.5 * (1.0 + _LEVEL)) <= _DOUBTFUL * alpha)
 
 
 def binomial_interval(count: int, n: int, level: float = _LEVEL) -> tuple[float, float]:
@@ -262,10 +309,12 @@ def audit(
     runs : Runs
         The table.
     model : str or LmmFit, optional
-        Your model; by default the naive ``score ~ algorithm + (1|benchmark)``, which counts every row as an
-        independent observation. The recommended model (see `recommend`) is always beside it.
+        Your model, whose response (such as ``log(loss)``) the recommended one then has as well; by default the naive
+        ``score ~ algorithm + (1|benchmark)``, which counts every row as an independent observation. The recommended
+        model (see `recommend`) is always beside it.
     n : int
-        Relabelled tables per unit; 1,000 give a rate of 5 % an interval of 3.7 to 6.5 %.
+        Relabelled tables per unit; 1,000 give a rate of 5 % an interval of 3.7 to 6.5 %. Each is a refit of both
+        models, of 2 to 300 ms by their size: an audit of 1,000 tables takes seconds to minutes per unit.
     unit : {"benchmark", "instance", "run"} or a sequence of them
         What is exchanged: the algorithms' names on whole benchmarks, on instances (a benchmark at one combination of
         metafeatures), or on single runs of the same seed (on any runs of the instance where algorithms have seeds of
@@ -275,7 +324,7 @@ def audit(
         of freedom).
     placebo : level of the algorithm column, optional
         Use the runs of this algorithm alone, and name whole runs at random "placebo 1" and "placebo 2": an algorithm
-        against itself. Implies ``unit="run"``.
+        against itself. Implies ``unit="run"``. Every name needs runs, so at least two seeds on most benchmarks.
     rng : int, numpy.random.Generator or None
         Source of the relabellings; the same whatever `n_jobs` is.
     n_jobs : int
@@ -290,15 +339,19 @@ def audit(
     Raises
     ------
     ArgumentError
-        If an option is unknown, or the table has neither benchmarks nor seeds to exchange.
+        If `runs` is a plain table, an option is unknown, or the table has neither benchmarks nor seeds to exchange.
     DataError
-        If no labels can be exchanged.
+        If no labels can be exchanged, or `placebo` has too few runs.
 
     Notes
     -----
     The table is the user's own, so scales, outliers and heterogeneity are as they are. An exchange by "benchmark"
     or "instance" keeps the differences that algorithms have on single benchmarks and makes their direction random;
     one by "run" removes them. A model can keep its level in one and fail in the other.
+
+    The verdict of a rate goes by its 95 % interval (Clopper & Pearson 1934): "too often" or "too rarely" where it
+    excludes `alpha`, "as promised" where it contains `alpha` and ends below twice `alpha`, "cannot tell" where it
+    reaches further (at 5 % with fewer than about 140 tables).
 
     References
     ----------
@@ -315,6 +368,7 @@ def audit(
     0  benchmark        naive  20
     1  benchmark  recommended  20
     """
+    check_runs(runs)
     n = check_positive_int(n, "n")
     alpha = check_fraction(alpha, "alpha")
     notes: list[str] = []
@@ -322,7 +376,8 @@ def audit(
         runs, unit = _placebo(runs, placebo), "run"
         notes.append(f"Placebo: all runs are of {placebo!r}; their names are made up.")
     units, left_out = _units(runs, unit)
-    fits = _fits(runs, model)
+    fits, same_response = _fits(runs, model) if placebo is None else _fits_of_placebo(runs, model, placebo)
+    notes += same_response
     columns = list(dict.fromkeys(name for _, fit in fits for name in fit.cells.frame.columns))
     rates: list[Rate] = []
     exchanged = {}
@@ -330,11 +385,12 @@ def audit(
     for one in units:
         exchange = find_relabelling(runs, one, columns, score=fits[0][1].design.parsed.response)
         exchanged[one] = exchanged_in_words(runs, exchange)
+        notes += _few_relabellings(exchange)
         models = tuple(_rejects(runs, fit, exchange, alpha) for _, fit in fits)
         label = f"Exchanges by {one}"
         results = replicate(_Draw(exchange, models), n, rng=generator, n_jobs=n_jobs, progress=progress, label=label)
         for i, (name, fit) in enumerate(fits):
-            rate, why = _rate([r[i] for r in results], name, fit.formula, one, alpha)
+            rate, why = _rate([r[i] for r in results], name, fit.label, one, alpha)
             rates.append(rate)
             notes += why
     return CalibrationAudit(rates=tuple(rates), alpha=alpha, exchanged=exchanged, notes=(*notes, *left_out))
@@ -376,15 +432,52 @@ def _rate(verdicts: list[Any], name: str, formula: str, unit: str, alpha: float)
     return rate, notes
 
 
-def _fits(runs: Runs, model: str | LmmFit | None) -> list[tuple[str, LmmFit]]:
+def _few_relabellings(exchange: Relabelling) -> list[str]:
+    few = exchange.few_arrangements
+    if few is None:
+        return []
+    return [
+        f"There are only {few:,} distinct relabellings by {exchange.unit}, so tables repeat: the rate is one over "
+        f"these {few:,}, however many are drawn, and says little about tables like this one. More "
+        f"{_PLURALS[exchange.unit]} would help."
+    ]
+
+
+def _fits_of_placebo(runs: Runs, model: str | LmmFit | None, placebo: Any) -> tuple[_NamedFits, list[str]]:
+    """The fits, with the placebo named as the reason if there are too few runs for them."""
+    try:
+        return _fits(runs, model)
+    except (DataError, DesignError, EstimationError) as error:
+        raise DataError(
+            f"placebo={placebo!r} leaves the {runs.n_rows:,} rows of one algorithm, split into two, which are too few "
+            f"for a model: {error} Choose an algorithm with more runs, or audit without placebo=."
+        ) from error
+
+
+def _fits(runs: Runs, model: str | LmmFit | None) -> tuple[list[tuple[str, LmmFit]], list[str]]:
+    """The model that is audited and the recommended one of the same response, and what to say of that response."""
     if model is None:
         group = f" + (1 | {quote_name(runs.benchmark)})" if runs.benchmark and _several(runs, runs.benchmark) else ""
         naive = f"{quote_name(runs.score)} ~ {quote_name(runs.algorithm)}{group}"
         first = (NAIVE, fit_for_comparison(runs, naive))
     else:
         first = (YOURS, fit_for_comparison(runs, model))
-    recommended = fit_for_comparison(runs, recommend(runs).formula, argument="the recommended model")
-    return [first, (RECOMMENDED, recommended)]
+    formula = recommend(runs).formula
+    response = _response(first[1])
+    score = quote_name(runs.score)
+    notes = []
+    if response != score:  # the recommended formula begins with the score
+        formula = response + formula[len(score) :]
+        notes.append(f"The recommended model has the response of yours, {response}.")
+    recommended = fit_for_comparison(runs, formula, argument="the recommended model")
+    return [first, (RECOMMENDED, recommended)], notes
+
+
+def _response(fit: LmmFit) -> str:
+    """The left side of a fit's formula."""
+    parsed = fit.design.parsed
+    name = quote_name(parsed.response)
+    return f"{parsed.response_function}({name})" if parsed.response_function else name
 
 
 def _several(runs: Runs, column: str) -> bool:
@@ -394,8 +487,8 @@ def _several(runs: Runs, column: str) -> bool:
 def _units(runs: Runs, unit: str | Sequence[str]) -> tuple[list[str], list[str]]:
     """Units that the table has roles for; one that was asked for by name must be among them."""
     if isinstance(unit, str):
-        return [check_choice(unit, "unit", UNITS)], []
-    asked = [check_choice(one, "unit", UNITS) for one in dict.fromkeys(unit)]
+        return [check_unit(unit, runs)], []
+    asked = [check_unit(one, runs) for one in dict.fromkeys(unit)]
     if not asked:
         raise ArgumentError(f"unit must name at least one of {', '.join(UNITS)}, got none.")
     role = {"benchmark": "benchmark", "instance": "metafeature", "run": "seed"}
@@ -425,6 +518,12 @@ def _placebo(runs: Runs, algorithm: Any) -> Runs:
     run = frame.groupby([*where, runs.seed], observed=True, sort=True).ngroup().to_numpy()
     stratum = frame.groupby(where, observed=True, sort=True).ngroup().to_numpy() if where else np.zeros_like(run)
     first = np.unique(run, return_index=True)[1]
+    if np.bincount(stratum[first]).max() < 2:
+        on = f" on each {'benchmark' if len(where) == 1 else 'instance'}" if where else ""
+        raise DataError(
+            f"placebo={algorithm!r} splits the runs of one algorithm{on} into two names, and there is one run only. "
+            f"Choose an algorithm with two or more runs (values of '{runs.seed}'){on}, or audit without placebo=."
+        )
     rank = np.arange(len(first)) - np.searchsorted(stratum[first], stratum[first])  # runs are sorted by stratum
     names = np.array(["placebo 1", "placebo 2"], dtype=object)
     return Runs(frame.assign(**{runs.algorithm: names[(rank % 2)[run]]}), **runs.roles())
@@ -434,4 +533,5 @@ def _percent(share: float) -> str:
     return f"{100.0 * share:.1f} %" if 0.0 < share < 1.0 and round(share, 2) != share else f"{100.0 * share:.0f} %"
 
 
+_PLURALS = {"benchmark": "benchmarks", "instance": "benchmarks", "run": "runs"}
 _FORMATS = {"rate": _percent, "ci_low": _percent, "ci_high": _percent}

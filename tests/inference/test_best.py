@@ -83,14 +83,20 @@ def test_correlated_means_of_unbalanced_data_are_sampled_with_a_note(means_of):
     assert any("quasi-Monte-Carlo with 98,304 points" in note for note in result.notes)
 
 
-def test_levels_without_a_mean_are_not_ruled_out(fitted):
+def test_it_is_not_known_whether_a_level_without_a_mean_is_the_best(fitted):
     from lmemtest.inference.grid import emmeans
 
     em = emmeans(fitted("rank_deficient", "y ~ a * b + (1|g)"), "a", by="b")
-    frame = versus_best(em, direction="maximize", rng=1).to_frame()
+    result = versus_best(em, direction="maximize", rng=1)
+    frame = result.to_frame()
     missing = frame["mean"].isna()
     assert missing.any()
-    assert frame.loc[missing, "can_be_best"].all()
+    assert frame.loc[missing, "can_be_best"].isna().all()
+    assert frame.loc[~missing, "can_be_best"].notna().all()
+    unknown = set(zip(frame.loc[missing, "b"], frame.loc[missing, "level"], strict=True))
+    assert not any((b, name) in unknown for (b,), names in result.candidates.items() for name in names)
+    assert any("Nothing is known of " in sentence for sentence in result.sentences())
+    assert any("whether it can be the best is not known (NA)" in note for note in result.notes)
     assert np.isfinite(frame.loc[~missing, ["ci_low", "ci_high", "lead"]].to_numpy(dtype=float)).all()
 
 

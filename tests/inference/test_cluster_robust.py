@@ -516,6 +516,14 @@ def test_bad_arguments_are_named(unbalanced):
         cluster_robust(fit, [])
     with pytest.raises(ArgumentError, match=r"^fit must be"):
         cluster_robust(unbalanced, "benchmark")
+    with pytest.raises(ArgumentError, match=r"^cluster must be a name or several names of columns, got 3\.$"):
+        cluster_robust(fit, 3)
+
+
+def test_the_footer_names_the_residual_variances_of_the_model(unbalanced):
+    formula = "score ~ algorithm + (1 | benchmark)"
+    robust = cluster_robust(lt.fit_lmm(formula, unbalanced, dispersion="benchmark"), "benchmark")
+    assert f"{formula}, residual variance by benchmark; CR2 covariance from" in robust.summary()
 
 
 def test_simulated_scores_cannot_be_sorted_by_a_column_outside_of_the_model(unbalanced):

@@ -1,10 +1,12 @@
 """Pairs and contrasts: algebra, families, sentences, degenerate cases."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
+from pytest import approx
 
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
@@ -151,7 +153,7 @@ def test_arguments_are_checked(em):
     with pytest.raises(ArgumentError, match="em must be the result of emmeans"):
         pairs("algorithm")
     with pytest.raises(ArgumentError, match="adjust must be 'tukey' or"):
-        pairs(em, adjust="dunnett")
+        pairs(em, adjust="dunet")
     with pytest.raises(ArgumentError, match="level must be a number between 0 and 1"):
         pairs(em, level=1.0)
 
@@ -163,3 +165,40 @@ def test_estimates_scale_with_the_response(fitted, r_data):
     big = pairs(emmeans(fit_lmm(formula, data.assign(y=data["y"] * 1e6)), "algorithm")).to_frame()
     np.testing.assert_allclose(big["estimate"], one["estimate"] * 1e6, rtol=1e-6)
     np.testing.assert_allclose(big["p_value"], one["p_value"], rtol=1e-4)
+
+
+def test_dunnett_is_referred_to_the_function_that_knows_a_control(em):
+    message = (
+        "adjust='dunnett' is for comparisons with one control, and this function knows none. Use compare_to(means, "
+        "control). Here adjust may be 'tukey' or 'mvt' or 'holm' or 'sidak' or 'bonferroni' or 'fdr' or 'none'."
+    )
+    for call in (lambda: pairs(em, adjust="dunnett"), lambda: contrast(em, {"a": [1, -1]}, adjust="dunnett")):
+        with pytest.raises(ArgumentError) as raised:
+            call()
+        assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("adjust", "family", "note"),
+    [
+        ("mvt", "a family of 1 test, those that exist, ", "The multivariate t adjustment is for the differences that"),
+        ("tukey", "a family of 3 means, ", "The Tukey adjustment still counts these, which is on the safe side; leave"),
+        ("holm", "a family of 3 means, ", "The Holm adjustment still counts these, which is on the safe side; leave"),
+        ("none", "a family of 3 means, ", None),
+    ],
+)
+def test_the_footer_counts_the_family_that_was_adjusted_for(adjust, family, note):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(list(itertools.product("abcdef", "ABC", "uv", range(2))), columns=["task", "tool", "x", "rep"])
+    table = table[(table["tool"] != "C") | (table["x"] == "u")].assign(y=lambda t: rng.normal(size=len(t)))
+    result = pairs(emmeans(fit_lmm("y ~ tool * x + (1 | task)", table), "tool"), adjust=adjust, rng=1)
+    frame = result.to_frame()
+    assert frame["p_value"].notna().tolist() == [True, False, False]
+    assert family in result.summary()
+    assert not note or any(text.startswith(note) for text in result.notes)
+    alone = pairs(emmeans(fit_lmm("y ~ tool * x + (1 | task)", table), "tool"), adjust="none")
+    p = alone.to_frame()["p_value"][0]
+    if adjust == "mvt":  # one test needs no adjustment
+        assert frame["p_value"][0] == approx(p, rel=1e-9)
+    elif adjust == "holm":  # on the safe side, as the note says
+        assert frame["p_value"][0] == approx(min(1.0, 3 * p))

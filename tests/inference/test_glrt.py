@@ -216,6 +216,27 @@ def test_uncorrelated_terms_do_not_contain_correlated_ones(fitted):
         glrt(null, alternative)
 
 
+def test_models_that_differ_in_their_residual_variances_are_named_apart():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": list("xy") * 20, "b": np.repeat(list("pqrs"), 10), "y": rng.normal(size=40)})
+    formula = "y ~ a + (1 | b)"
+    one, by_b, by_a = (fit_lmm(formula, table, dispersion=name) for name in (None, "b", "a"))
+    test = glrt(one, by_b)
+    assert (test.null, test.alternative) == (formula, f"{formula}, residual variance by b")
+    with pytest.raises(NestingError) as raised:
+        glrt(by_b, one)
+    assert str(raised.value).startswith(
+        f"The models are in the wrong order: the null ({formula}, residual variance by b) contains the alternative "
+        f"({formula}). Swap them"
+    )
+    with pytest.raises(NestingError) as raised:
+        glrt(by_a, by_b)
+    assert str(raised.value).startswith(
+        f"The null model ({formula}, residual variance by a) is not nested in the alternative ({formula}, residual "
+        "variance by b): the alternative has no residual variances by 'a'."
+    )
+
+
 def test_the_same_model_is_refused_even_if_written_differently(fitted):
     a = fitted("bench_prior", "y ~ algorithm * prior + (1|benchmark)", False)
     b = fitted("bench_prior", "y ~ prior + algorithm + algorithm:prior + (1|benchmark)", False)

@@ -141,6 +141,14 @@ def test_labels_join_levels_of_several_specs(crossed):
         ({"specs": "algorithm", "by": "algorithm"}, ArgumentError, "'algorithm' is in both specs and by"),
         ({"specs": ["prior", "prior"]}, ArgumentError, "specs names 'prior' twice"),
         ({"specs": []}, ArgumentError, "specs must name at least one factor"),
+        ({"specs": 3}, ArgumentError, r"^specs must be a name or several names of columns, got 3\.$"),
+        ({"specs": [3]}, ArgumentError, r"^specs must name columns by strings, got 3 of type int\.$"),
+        ({"specs": "prior", "by": 3}, ArgumentError, r"^by must be a name or several names of columns, got 3\.$"),
+        (
+            {"specs": "prior", "at": 3},
+            ArgumentError,
+            r"^at must be a dict of column names and values, got 3\. Write for instance at={'algorithm': \['A', ",
+        ),
         (
             {"specs": "prior", "at": {"seeds": 1}},
             UnknownColumnError,

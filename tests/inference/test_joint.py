@@ -175,6 +175,13 @@ def test_models_without_intercept_and_without_terms(r_data):
     assert len(anova(only).to_frame()) == 0
     with pytest.raises(ArgumentError, match=r"^joint_tests needs a factor or a number in the fixed part"):
         joint_tests(only)
+    one = lt.fit_lmm("y ~ algorithm + (1|benchmark)", table)
+    with pytest.raises(ArgumentError) as raised:
+        joint_tests(one, by="algorithm")
+    assert str(raised.value) == (
+        "by= names algorithm, and the fixed part has nothing else that could be tested within its levels. Leave it "
+        "out: joint_tests(fit) tests algorithm."
+    )
 
 
 def test_functions_of_a_number_are_tested_inside_its_range(r_data):

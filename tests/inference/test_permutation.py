@@ -171,7 +171,13 @@ def test_gaps_are_reported():
 @pytest.mark.parametrize(
     ("roles", "options", "error", "message"),
     [
-        ({}, {"unit": "seed"}, ArgumentError, "unit must be 'benchmark' or 'instance' or 'run', got 'seed'."),
+        (
+            {},
+            {"unit": "seed"},
+            ArgumentError,
+            "got 'seed'. Runs with the same seed are the blocks within which unit='run' exchanges names: use unit='r",
+        ),
+        ({}, {"unit": "runs"}, ArgumentError, "got 'runs'. Did you mean 'run'"),
         ({"benchmark": None}, {}, ArgumentError, r"the table has no benchmark column. Name it in Runs\(benchmark=\)"),
         ({"seed": None}, {"unit": "run"}, ArgumentError, r"no column that tells them apart. Name it in Runs\(seed=\)"),
         ({}, {"statistic": "t"}, ArgumentError, "statistic must be 'max_t' or a function of a fit, got 't'."),
@@ -217,3 +223,19 @@ def test_the_residual_variances_of_a_fit_are_kept():
         for model in (fit, "loss ~ algorithm")
     )
     assert with_own != pytest.approx(with_one)
+
+
+def test_a_plain_table_is_told_that_its_columns_need_roles():
+    message = (
+        "runs must be Runs, got DataFrame. Say what the columns mean: lmemtest.Runs(table, score=..., direction=..., "
+        "algorithm=..., benchmark=..., seed=...)."
+    )
+    with pytest.raises(ArgumentError) as raised:
+        permutation_test(make_table(), NAIVE)
+    assert str(raised.value) == message
+
+
+def test_the_result_names_the_residual_variances_of_its_model():
+    runs = runs_of(make_table())
+    fit = lt.fit_lmm(NAIVE, runs, dispersion="task")
+    assert permutation_test(runs, fit, n_permutations=2, rng=1).formula == f"{NAIVE}, residual variance by task"

@@ -419,6 +419,7 @@ def make_runs(**columns):
 
 
 CORE = "loss ~ tool + (1 | task) + (1 | task:tool)"
+PLANNED_AT = "A study is planned at one value of prior:"
 
 
 def test_seeds_shared_by_all_benchmarks_cancel_and_are_left_out():
@@ -459,8 +460,14 @@ def test_replicates_without_a_seed_column_count_as_runs():
             "(1 + tool | task)",
             "Fit (1 | task:tool) in its place, or plan with VarianceCo",
         ),
-        (f"{CORE} + (1 | task:tool:rep)", "(1 | task:tool:rep)", "Fit one row per run: runs.filter(budget=...)."),
-        (f"{CORE} + (1 | task:prior)", "(1 | task:prior)", "Fit the runs of one value of prior: runs.filter(prior=..."),
+        (
+            f"{CORE} + (1 | task:tool:rep)",
+            "(1 | task:tool:rep)",
+            "Fit one row per run. The rows of a run differ in prior.",
+        ),
+        (f"{CORE} + (1 | task:prior)", "(1 | task:prior)", f"{PLANNED_AT} fit the runs there, one = runs.f"),
+        ("loss ~ tool * prior + (0 + prior | task)", "(0 + prior | task)", PLANNED_AT),
+        (f"{CORE} + (0 + prior | task:tool)", "(0 + prior | task:tool)", PLANNED_AT),
         (f"{CORE} + (1 | tool:rep)", "(1 | tool:rep)", "Fit (1 | task:tool) in its place, or plan with VarianceComp"),
     ],
 )
@@ -486,13 +493,45 @@ def test_a_model_without_the_interaction_is_refused():
 
 
 def test_several_rows_per_run_are_refused():
-    fit = lt.fit_lmm(CORE, make_runs(budget=[1, 2]))
+    def message(column):
+        return (
+            "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. The rows of a "
+            f"run differ in {column}. A study is planned at one value of {column}: fit the runs there, one = "
+            f"runs.filter({column}=...) with recommend(one).formula."
+        )
+
+    for column, values in (("budget", [1, 2]), ("prior", ["good", "bad"])):
+        runs = make_runs(**{column: values})
+        refused(ArgumentError, lambda: components_of(lt.fit_lmm(CORE, runs)), message(column))  # noqa: B023
+        plain = lt.fit_lmm(CORE, runs.to_frame().assign(seconds=np.arange(96.0)))
+        roles = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}
+        refused(ArgumentError, lambda: components_of(plain, **roles), message(column))  # noqa: B023
+
+
+def test_copies_of_rows_are_named_as_such():
+    table = make_runs().to_frame()
+    fit = lt.fit_lmm(CORE, lt.Runs(pd.concat([table, table]), **make_runs().roles()))
     refused(
         ArgumentError,
         lambda: components_of(fit),
-        "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. Fit the runs at "
-        "one budget and one level of each metafeature: runs.filter(budget=...).",
+        "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. No column tells "
+        "the rows of one run apart: are some of them copies? Drop these.",
     )
+
+
+def test_the_advice_for_metafeatures_works():
+    runs = make_runs(prior=["good", "bad"]).filter(prior="good")
+    assert components_of(lt.fit_lmm(lt.recommend(runs).formula, runs)).pilot.n_seeds == 4
+
+
+def test_levels_that_do_not_occur_are_not_counted():
+    runs = make_runs()
+    table = runs.to_frame().astype({"tool": "category", "task": "category"})
+    table = table.assign(tool=table["tool"].cat.add_categories("c"))
+    kept = lt.Runs(table, **runs.roles()).filter(task=[0, 1, 2, 3])
+    fit = lt.fit_lmm(CORE, kept)
+    assert components_of(fit).pilot == Pilot(n_algorithms=2, n_benchmarks=4, n_seeds=4.0)
+    assert closed(fit).n_algorithms == 2
 
 
 def test_dispersion_is_refused():

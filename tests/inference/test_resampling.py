@@ -174,3 +174,33 @@ def test_bca_needs_a_few_levels():
     few = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", make_table(benchmarks=3))
     with pytest.raises(ArgumentError, match="at least 4 levels to estimate a skewness, and benchmark has 3"):
         bootstrap(few, effect, 10, interval="bca")
+
+
+def test_too_few_draws_for_the_tails_are_said_to_be_too_few(fit):
+    few, enough = (bootstrap(fit, effect, n, rng=1) for n in (38, 39))
+    assert few.notes[-1] == (
+        "38 draws are too few for 95 % percentile intervals: an end would lie beyond all draws, so the smallest or "
+        "largest one takes its place and the interval is too short. Take n_boot=39 at least."
+    )
+    assert few.ci_low[0] == few.draws.min()
+    assert not any("too few" in note for note in enough.notes)
+    basic = bootstrap(fit, effect, 39, level=0.99, interval="basic", rng=1)
+    assert basic.notes[-1].endswith("Take n_boot=199 at least.")
+    corrected = bootstrap(fit, effect, 20, interval="bca", rng=1)
+    assert any(note.startswith("20 draws are too few for 95 % bca intervals") for note in corrected.notes)
+
+
+def test_a_statistic_that_the_fit_does_not_have_is_refused_before_any_draw(fit):
+    with pytest.raises(ArgumentError) as raised:
+        bootstrap(fit, lambda _: pd.Series({"a": 1.0, "b": np.nan}), 10**9)
+    assert str(raised.value) == (
+        "statistic must be finite for the fit itself; b is nan. Leave out what the data do not identify, such as "
+        "coefficients that were dropped."
+    )
+
+
+def test_the_result_names_the_residual_variances_of_its_model():
+    own = lt.fit_lmm(FORMULA, make_table(), dispersion="benchmark")
+    got = bootstrap(own, effect, 2, rng=1)
+    assert got.formula == own.label
+    assert f"{FORMULA}, residual variance by benchmark; 95 % percentile" in got.summary().replace("1 | ", "1|")

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 import lmemtest as lt
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.relabelling import find_relabelling, fit_for_comparison
-from lmemtest.recipes.calibration import Rate, _rejects, audit, binomial_interval
+from lmemtest.recipes.calibration import Rate, _rejects, audit, binomial_interval, tables_needed
 
 COLUMNS = [
     *("unit", "model", "rate", "ci_low", "ci_high", "n", "rejected", "failed", "unconverged", "verdict", "formula")
@@ -117,6 +117,97 @@ def test_a_unit_without_its_column_is_left_out_with_a_note():
     assert got.notes == ("No exchange by run: the table has no seed column.",)
 
 
+def rate_of(rejected, n, alpha=0.05):
+    return Rate(model="naive", formula="", unit="run", n=n, rejected=rejected, failed=0, unconverged=0, alpha=alpha)
+
+
+@pytest.mark.parametrize(
+    ("rejected", "n", "verdict"),
+    [
+        (0, 5, "cannot tell"),  # 0 to 52 %
+        (2, 40, "cannot tell"),  # 0.6 to 16.9 %
+        (5, 100, "cannot tell"),  # 1.6 to 11.3 %
+        (50, 1000, "as promised"),
+        (0, 40, "as promised"),  # 0 to 8.8 %
+        (0, 100, "too rarely"),
+        (5, 20, "too often"),
+    ],
+)
+def test_a_verdict_needs_an_interval_that_excludes_twice_the_level(rejected, n, verdict):
+    assert rate_of(rejected, n).verdict == verdict
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.25])
+def test_a_model_that_keeps_its_level_is_told_from_the_number_of_tables_that_is_named(alpha):
+    n, step = tables_needed(alpha), round(1 / alpha)
+    few, many = (n - 1) // step, -(-n // step)  # rejections at the nearest numbers of tables of which alpha is whole
+    assert rate_of(few, step * few, alpha).verdict == "cannot tell"
+    assert rate_of(many, step * many, alpha).verdict == "as promised"
+    assert binom.cdf(few, step * few, 2 * alpha) > 0.025 >= binom.cdf(many, step * many, 2 * alpha)
+
+
+def test_too_few_tables_are_said_to_be_too_few():
+    got = audit(make_runs(), n=3, unit="benchmark", rng=1)
+    assert got.sentences()[1].endswith(
+        "too few tables to tell whether that is the promised 5 %; n=142 would tell for a model that keeps its level."
+    )
+
+
+def test_few_benchmarks_allow_few_relabellings_which_is_said():
+    got = audit(make_runs(tasks=3), n=3, unit="benchmark", rng=1)
+    assert got.notes == (
+        "There are only 216 distinct relabellings by benchmark, so tables repeat: the rate is one over these 216, "
+        "however many are drawn, and says little about tables like this one. More benchmarks would help.",
+    )
+
+
+def test_the_recommended_model_has_the_response_of_yours():
+    runs = make_runs()
+    table = runs.to_frame().assign(loss=lambda t: np.exp(t["loss"]))
+    runs = lt.Runs(table, **runs.roles())
+    got = audit(runs, "log(loss) ~ tool + (1 | task)", n=2, unit="benchmark", rng=1)
+    assert got.rates[1].formula == "log" + lt.recommend(runs).formula.replace("loss", "(loss)", 1)
+    assert "The recommended model has the response of yours, log(loss)." in got.notes
+
+
+def test_the_rates_name_the_residual_variances_of_a_model():
+    runs = make_runs()
+    fit = lt.fit_lmm("loss ~ tool + (1 | task)", runs, dispersion="task")
+    got = audit(runs, fit, n=2, unit="benchmark", rng=1)
+    assert got.rates[0].formula == "loss ~ tool + (1 | task), residual variance by task"
+
+
+@pytest.mark.parametrize(
+    ("size", "message"),
+    [
+        (
+            {"seeds": 1},
+            "placebo='A' splits the runs of one algorithm on each benchmark into two names, and there is one run only. "
+            "Choose an algorithm with two or more runs (values of 'seed') on each benchmark, or audit without "
+            "placebo=.",
+        ),
+        (
+            {"seeds": 2, "tasks": 1},
+            "placebo='A' leaves the 2 rows of one algorithm, split into two, which are too few for a model: the table "
+            "has 2 rows and the fixed part 2 independent columns, so nothing is left to estimate the residual variance "
+            "from. Use fewer fixed effects or more runs. Choose an algorithm with more runs, or audit without "
+            "placebo=.",
+        ),
+    ],
+)
+def test_a_placebo_needs_several_runs(size, message):
+    with pytest.raises(DataError) as raised:
+        audit(make_runs(**size), placebo="A", n=2, rng=1)
+    assert str(raised.value) == message
+
+
+def test_a_plain_table_is_told_that_its_columns_need_roles():
+    with pytest.raises(
+        ArgumentError, match=r"^runs must be Runs, got DataFrame. Say what the columns mean: lmemtest.Ru"
+    ):
+        audit(make_runs().to_frame(), n=2)
+
+
 def test_failures_are_not_in_the_rate():
     rate = Rate(model="naive", formula="", unit="run", n=50, rejected=4, failed=10, unconverged=0, alpha=0.05)
     assert rate.rate == 0.1
@@ -127,7 +218,8 @@ def test_failures_are_not_in_the_rate():
     ("roles", "options", "message"),
     [
         ({}, {"n": 0}, "n must be a whole number of at least 1, got 0."),
-        ({}, {"unit": "seed"}, "unit must be 'benchmark' or 'instance' or 'run', got 'seed'."),
+        ({}, {"unit": "seed"}, "got 'seed'. Runs with the same seed are the blocks within which unit='run' exchanges"),
+        ({}, {"unit": ("run", "seed")}, "use unit='run'."),
         ({}, {"unit": ()}, "unit must name at least one of benchmark, instance, run, got none."),
         ({}, {"alpha": 5}, "alpha must be a number between 0 and 1"),
         ({}, {"placebo": "Z"}, "placebo='Z' is not an algorithm of the table. Algorithms: 'A', 'B', 'C'."),

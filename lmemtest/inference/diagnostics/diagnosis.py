@@ -230,7 +230,7 @@ def diagnose(
         influence=influences,
         residuals=observed.z,
         fitted=observed.fitted[rows.cell],
-        formula=fit.formula,
+        formula=fit.label,
         n_sim=int(n_sim),
         notes=_notes(fit, rows),
     )

@@ -63,8 +63,8 @@ class InfluenceResult(Tabular):
         "act": a verdict rests on a level that stands out from the others more than chance explains (``chance_p`` below
         0.05). "look": a verdict changes clearly without some level (one p-value below alpha, the other above twice
         alpha), or a level stands out, or one level with fewer than half of the rows holds more than half of the
-        residual variance, or the model cannot be fitted without a level. "fine": none of these; verdicts that change
-        by a hair are named in the sentence.
+        residual variance, or the model cannot be fitted without a level, or no comparison has a test. "fine": none of
+        these; verdicts that change by a hair are named in the sentence.
     sentence : str
         What was found and what to do.
     notes : tuple of str
@@ -165,7 +165,8 @@ def influence(
     UnknownColumnError
         If `group` or `specs` name something that is not there.
     ArgumentError
-        If several factors could be compared and `specs` does not choose, or an option is unknown.
+        If several factors could be compared and `specs` does not choose, `group` is what is compared, or an option is
+        unknown.
     DataError
         If the group has fewer than three levels.
 
@@ -212,6 +213,7 @@ def influence(
     alpha = check_fraction(alpha, "alpha")
     columns = _group_columns(fit, group)
     names = _specs(fit, columns, specs)
+    _check_not_compared(fit, group, columns, names)
     fit, notes = fit_for_ddf(fit, ddf)
     levels = Levels.of(fit, group, columns)
     reference = Reference.of(replace(fit, data=None), names, ddf)
@@ -261,6 +263,19 @@ def _specs(fit: Any, group: tuple[str, ...], specs: str | Sequence[str] | None) 
             f"Write for instance specs='{candidates[0]}'."
         )
     return tuple(candidates)
+
+
+def _check_not_compared(fit: Any, group: str, columns: tuple[str, ...], specs: tuple[str, ...]) -> None:
+    """Refuse to leave out what is compared: each of its means would be gone, and the others nearly the same."""
+    if not set(columns) <= set(specs):
+        return
+    others = [bar.group for bar in fit.design.parsed.bars if not set(bar.groups) <= set(specs)]
+    instead = f"group='{others[0]}'" if others else "a group of scores, such as the benchmark or the seed"
+    raise ArgumentError(
+        f"group='{group}' is what is compared, and without one of its levels there is no comparison with it whose "
+        f"verdict could change. Use {instead}; to see what a level does to the comparisons of the others, fit the "
+        "model without its rows. specs=() looks at the coefficients instead."
+    )
 
 
 # ---------------------------------------------------------------------- the result
@@ -335,7 +350,7 @@ class _Found:
             alpha=self.alpha,
             adjust=self.method,
             ddf=self.reference.ddf,
-            formula=fit.formula,
+            formula=fit.label,
             severity=story.severity(),
             sentence=story.sentence(),
             notes=(*notes, *_notes(fit, table)),

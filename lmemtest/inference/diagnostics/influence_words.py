@@ -54,7 +54,11 @@ class Story:
         if len(changing) and changing.index.isin(outlying.index).any():
             return "act"
         clear = changing[changing["n_clear"] > 0]
-        return "look" if any(map(len, (clear, outlying, self._loud(), self._failed()))) else "fine"
+        return "look" if self._untested() or any(map(len, (clear, outlying, self._loud(), self._failed()))) else "fine"
+
+    def _untested(self) -> bool:
+        """There are comparisons, and none of them has a test."""
+        return len(self.whole) > 0 and not self.whole["p_value"].notna().any()
 
     def sentence(self) -> str:
         changing, outlying, loud, failed = self._changing(), self._outlying(), self._loud(), self._failed()
@@ -101,7 +105,13 @@ class Story:
         return f"{self.group} {level}" if level[:1].isdigit() or level[:1] == "-" else level
 
     def _calm(self) -> str:
-        n, m = len(self.table), len(self.whole)
+        n, m = len(self.table), int(self.whole["p_value"].notna().sum())
+        if self._untested():
+            return (
+                f"None of the {len(self.whole)} comparisons has a test in the whole table, because the data do not "
+                f"identify it, so there is no verdict that a single {self.group} could change. Compare what the design "
+                "has: within levels of another factor, or without the empty cells."
+            )
         if not m:
             return f"Leaving out any one of the {n} levels of {self.group} changes nothing that is tested."
         size = self.table["largest_shift"].abs()

@@ -415,16 +415,47 @@ def test_a_fixed_factor_may_lose_a_level():
     )
 
 
-def test_leaving_out_an_algorithm_compares_the_others():
+def test_what_is_compared_cannot_be_left_out():
+    table = make_table(benchmarks=6, algorithms="ABC", seed=4)
+    fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
+    message = (
+        "group='algorithm' is what is compared, and without one of its levels there is no comparison with it whose "
+        "verdict could change. Use group='benchmark'; to see what a level does to the comparisons of the others, fit "
+        "the model without its rows. specs=() looks at the coefficients instead."
+    )
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        influence(fit, "algorithm")
+    assert influence(fit, "algorithm", specs=()).specs == ()
+
+
+def test_comparisons_without_a_test_are_not_called_stable():
+    table = make_table(benchmarks=5, seeds=4, algorithms="AB", seed=3).assign(
+        x=lambda t: np.where(t["seed"] > 1, "u", "v")
+    )
+    table = table[(table["algorithm"] == "A") | (table["x"] == "u")]
+    fit = lt.fit_lmm("loss ~ algorithm * x + (1|benchmark)", table)
+    found = influence(fit, "benchmark", specs="algorithm")
+    assert found.severity == "look"
+    assert found.sentence == (
+        "None of the 1 comparisons has a test in the whole table, because the data do not identify it, so there is no "
+        "verdict that a single benchmark could change. Compare what the design has: within levels of another factor, "
+        "or without the empty cells."
+    )
+
+
+def test_the_result_names_the_residual_variances_of_its_model():
+    fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", make_table(), dispersion="benchmark")
+    assert "residual variance by benchmark; refitted without" in influence(fit, "seed").summary()
+
+
+def test_leaving_out_an_algorithm_loses_its_effects():
     table = make_table(benchmarks=6, algorithms="ABC", seed=4)
     fit = lt.fit_lmm("loss ~ algorithm + (0 + algorithm|benchmark)", table)
-    found = influence(fit, "algorithm")
+    found = influence(fit, "algorithm", specs=())
     fresh = lt.fit_lmm("loss ~ algorithm + (0 + algorithm|benchmark)", table[table["algorithm"] != "C"])
-    want = pairs(emmeans(fresh, "algorithm")).to_frame()
-    here = found.comparisons.query("level == 'C'")
-    np.testing.assert_allclose(here["estimate"], [want["estimate"][0], np.nan, np.nan], rtol=1e-6)
-    assert here["p_value"].iloc[0] == approx(want["p_value"][0], rel=1e-3)
-    assert found.table["n_compared"].tolist() == [1, 1, 1]
+    effects = found.effects.query("level == 'C'").set_index("term")["estimate"]
+    assert effects["algorithm[T.B]"] == approx(fresh.params["algorithm[T.B]"], rel=1e-6)
+    assert np.isnan(effects["algorithm[T.C]"])
     assert found.table["reason"].iloc[2].endswith("algorithm[T.C], (0 + algorithm | benchmark)")
     parts = found.components.query("level == 'C' and group == 'benchmark'")
     assert parts["variance"].isna().all()

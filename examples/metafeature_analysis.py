@@ -1,0 +1,64 @@
+"""Does a prior decide which of two optimisers is better, and on which benchmarks does it not?
+
+    python metafeature_analysis.py [folder]
+
+Figures 4 and 12 of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO
+benchmarking, arXiv:2408.02533, and the same question as one mixed model. Writes svg figures into the folder (default:
+out). With the environment variable LMEMTEST_DATA set, the runs are those of the paper, priorband.parquet in that
+folder; else the bundled ones.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.plots import detached_figures
+from lmemtest.plots.metafeature import metafeature_plot
+from lmemtest.recipes.metafeature_effects import metafeature_model
+from lmemtest.recipes.metafeatures import metafeature_analysis
+
+
+def study() -> tuple[lt.Runs, tuple[str, str]]:
+    """The runs, and the two algorithms."""
+    folder = os.environ.get("LMEMTEST_DATA")
+    if not folder:
+        return lt.datasets.load_hpo_runs(), ("HB+prior", "HB")
+    table = pd.read_parquet(Path(folder) / "priorband.parquet")
+    runs = lt.Runs(
+        table,
+        score="value",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=("prior",),
+    )
+    return runs, ("PB", "HB")
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    runs, algorithms = study()
+
+    outcomes = metafeature_analysis(runs, algorithms=algorithms, metafeature="prior", rng=0)
+    print(outcomes, end="\n\n")
+    naive = metafeature_analysis(runs, algorithms=algorithms, metafeature="prior", error="budgets")
+    print("With budgets as repetitions:", naive.sentence, end="\n\n")
+
+    # ranks within benchmark, prior and budget: every budget and every benchmark counts the same
+    ranks = runs.filter(algorithm=list(algorithms)).normalize("rank", per=("benchmark", "prior", "budget"))
+    model = metafeature_model(ranks, algorithms=algorithms, metafeature="prior", rng=0)
+    print(model)
+
+    with detached_figures():
+        for name, result in (("clusters", outcomes), ("contrasts", model)):
+            metafeature_plot(result).figure.savefig(out / f"metafeature-{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,320 @@
+"""Three nested models of scores over a budget: without it, with one effect for all, with one effect per algorithm.
+
+What makes the tests honest is the random part, which is the same in all three. The scores of a run at several budgets
+are one curve, so runs have levels and slopes of their own; benchmarks and algorithms on benchmarks have them too, since
+on one benchmark budget may help and on the next it may not, and nothing of that is an effect in general.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._validate import check_columns, listed
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.reference import format_level
+from lmemtest.recipes.run_scores import check_runs_argument
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+
+FORMS = ("linear", "categorical", "spline")
+SPLINE_DF = 4  # a cubic with one inner knot: bends twice, as learning curves do
+MOST_BUDGETS = 50  # more levels than this are a continuum: one effect each would eat the data
+FEWEST_FOR_SPLINE = SPLINE_DF + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetModels:
+    """Formulas of the three models.
+
+    Attributes
+    ----------
+    runs : Runs
+        The runs, with the budget in its role.
+    form : {"linear", "categorical", "spline"}
+    simple, fidelity, interaction : str
+        ``~ algorithm``, ``+ budget`` and ``+ algorithm:budget``, all with the same random part.
+    clusters : str
+        What the budget effects are a sample over, in words.
+    n_clusters : int
+    notes : tuple of str
+    """
+
+    runs: Runs
+    form: str
+    simple: str
+    fidelity: str
+    interaction: str
+    clusters: str
+    n_clusters: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Design:
+    """Distinct combinations of the roles, with the number of rows of each."""
+
+    runs: Runs
+    instance: tuple[str, ...]
+    frame: pd.DataFrame
+    rows: np.ndarray
+
+    def count(self, columns: tuple[str, ...]) -> int:
+        return len(self.frame[list(dict.fromkeys(columns))].drop_duplicates())
+
+    @property
+    def generalises(self) -> bool:
+        return self.runs.benchmark is not None and self.count((self.runs.benchmark,)) > 1
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+
+def budget_models(runs: Runs, fidelity_var: str | None, form: str) -> BudgetModels:
+    """Write the three models for a table of runs.
+
+    Parameters
+    ----------
+    runs : Runs
+    fidelity_var : str or None
+        The column of the budget; that of the runs by default.
+    form : {"linear", "categorical", "spline"}
+        How the mean score depends on the budget.
+
+    Returns
+    -------
+    BudgetModels
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If there is no budget, or the form does not fit it.
+    DataError
+        If the budget effect cannot be identified: one budget, nothing repeated, or algorithms without common budgets.
+    """
+    check_runs_argument(runs)
+    runs = _with_budget(runs, fidelity_var)
+    design = _design(runs)
+    form, notes = _checked_form(design, form)
+    _check_common(design, form)
+    random, more = _random(design, form)
+    notes = [*notes, *_ranges(design), *more]
+    algorithm = _factor(runs, runs.algorithm)
+    budget = _effect(runs, form)
+    base = [algorithm]
+    if not design.generalises:
+        for name in design.instance:
+            if name != runs.benchmark:
+                base += [_factor(runs, name), f"{algorithm}:{_factor(runs, name)}"]
+
+    def formula(*terms: str) -> str:
+        return f"{quote_name(runs.score)} ~ {' + '.join([*base, *terms, *random])}"
+
+    clusters, n = _clusters(design)
+    return BudgetModels(
+        runs=runs,
+        form=form,
+        simple=formula(),
+        fidelity=formula(budget),
+        interaction=formula(budget, f"{algorithm}:{budget}"),
+        clusters=clusters,
+        n_clusters=n,
+        notes=tuple(notes),
+    )
+
+
+def _with_budget(runs: Runs, name: str | None) -> Runs:
+    if name is None:
+        if runs.budget is None:
+            raise ArgumentError(
+                "runs has no budget column, so there is no fidelity to test. Name it: Runs(table, ..., budget=...), "
+                f"or fidelity_var=... Columns: {listed(runs.columns)}."
+            )
+        return runs
+    check_columns((name,), runs.columns, argument="fidelity_var")
+    taken = {runs.score: "score", runs.algorithm: "algorithm", runs.benchmark: "benchmark", runs.seed: "seed"}
+    if name in taken:
+        raise ArgumentError(f"fidelity_var must not be the {taken[name]} column, got {name!r}.")
+    rest = tuple(m for m in runs.metafeatures if m != name)
+    return dataclasses.replace(runs, budget=name, metafeatures=rest)
+
+
+def _design(runs: Runs) -> _Design:
+    from lmemtest.data.cells import compress
+
+    metafeatures = tuple(m for m in runs.metafeatures if len(runs.levels(m)) > 1)
+    instance = (*((runs.benchmark,) if runs.benchmark else ()), *metafeatures)
+    keys = [*instance, runs.algorithm, *((runs.seed,) if runs.seed else ()), runs.budget]
+    cells = compress(runs, by=[key for key in keys if key is not None], score=runs.score)
+    return _Design(runs, instance, cells.frame, np.asarray(cells.n))
+
+
+def _numeric(design: _Design) -> bool:
+    column = design.frame[design.runs.budget]
+    return bool(pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column))
+
+
+def _checked_form(design: _Design, form: str) -> tuple[str, list[str]]:
+    name = design.runs.budget
+    budgets = design.frame[name].drop_duplicates()
+    n = len(budgets)
+    if n < 2:
+        raise DataError(
+            f"There is one budget only ({name} = {format_level(budgets.iloc[0])}), so its effect cannot be tested. "
+            "Bring scores of the same runs at other budgets."
+        )
+    if form != "categorical" and not _numeric(design):
+        raise ArgumentError(f"form={form!r} needs numbers as budgets, and {name!r} has none. Use form='categorical'.")
+    if form == "categorical" and n > MOST_BUDGETS:
+        raise ArgumentError(
+            f"form='categorical' has one effect per budget, and there are {n:,} budgets, more than {MOST_BUDGETS}. "
+            "Use form='spline', or filter the runs to fewer budgets."
+        )
+    if n == 2 and form != "linear" and _numeric(design):
+        return "linear", [f"With two budgets form={form!r} is the same as form='linear', which was fitted."]
+    if form == "spline" and n < FEWEST_FOR_SPLINE:
+        raise ArgumentError(
+            f"form='spline' needs at least {FEWEST_FOR_SPLINE} budgets, there are {n}. Use form='categorical'."
+        )
+    return form, []
+
+
+def _check_common(design: _Design, form: str) -> None:
+    """Algorithms must be seen at budgets that others have as well: else algorithm and budget are one and the same."""
+    runs = design.runs
+    sets = {a: set(part[runs.budget]) for a, part in design.frame.groupby(runs.algorithm, observed=True)}
+    everywhere = set.union(*sets.values())
+    alone = [a for a, own in sets.items() if len(own) < 2]
+    if alone:
+        raise DataError(
+            f"{listed(map(repr, map(str, alone)))} ran at one budget only, so how budget acts on it is not known. "
+            f"Leave it out, runs.filter({runs.algorithm}=[...]), or bring its scores at other budgets."
+        )
+    common = set.intersection(*sets.values())
+    if form == "categorical" and len(common) < len(everywhere):
+        raise DataError(
+            f"form='categorical' compares algorithms at every budget, but they share {len(common)} of "
+            f"{len(everywhere)} budgets. Filter the runs to the shared ones, runs.filter({runs.budget}=[...]), or use "
+            "form='linear' or 'spline'."
+        )
+    if form == "categorical":
+        return
+    ends = [(min(own), max(own)) for own in sets.values()]
+    if min(high for _, high in ends) <= max(low for low, _ in ends):
+        raise DataError(
+            f"The budgets of the algorithms do not overlap ({_ranges_text(sets)}), so the effect of {runs.budget} "
+            "cannot be told from that of the algorithm. Bring scores of all algorithms at common budgets."
+        )
+
+
+def _ranges(design: _Design) -> list[str]:
+    runs = design.runs
+    sets = {a: set(part[runs.budget]) for a, part in design.frame.groupby(runs.algorithm, observed=True)}
+    if len({(min(own), max(own)) for own in sets.values()}) == 1:
+        return []
+    return [
+        f"Algorithms have different ranges of {runs.budget} ({_ranges_text(sets)}); beyond its own range an "
+        "algorithm's curve is extrapolated."
+    ]
+
+
+def _ranges_text(sets: dict[Any, set[Any]]) -> str:
+    return listed([f"{a}: {format_level(min(s))} to {format_level(max(s))}" for a, s in sets.items()], most=4)
+
+
+def _factor(runs: Runs, column: str) -> str:
+    """The column in formula syntax; numbers that are names (1, 2, 3) must not become a slope."""
+    numeric = runs.frame.collect_schema()[column].is_numeric()
+    return f"C({quote_name(column)})" if numeric else quote_name(column)
+
+
+def _effect(runs: Runs, form: str) -> str:
+    name = quote_name(str(runs.budget))
+    if form == "linear":
+        return name
+    return f"bs({name}, df={SPLINE_DF})" if form == "spline" else _factor(runs, str(runs.budget))
+
+
+def _clusters(design: _Design) -> tuple[str, int]:
+    runs = design.runs
+    if design.generalises:
+        assert runs.benchmark is not None
+        return "benchmarks", design.count((runs.benchmark,))
+    return "runs", design.count((*design.instance, runs.algorithm, *((runs.seed,) if runs.seed else ())))
+
+
+def _random(design: _Design, form: str) -> tuple[list[str], list[str]]:
+    """The random part: levels and slopes of benchmarks, algorithms on benchmarks, and runs."""
+    runs, instance = design.runs, design.instance
+    slope_groups: list[tuple[str, ...]] = []
+    level_groups: list[tuple[str, ...]] = []
+    if design.generalises:
+        assert runs.benchmark is not None
+        for place in dict.fromkeys([(runs.benchmark,), instance]):
+            slope_groups += [place, (*place, runs.algorithm)]
+    if runs.seed is not None:
+        # With one benchmark the seeds are the sample: what they share over algorithms is a slope, too.
+        (level_groups if design.generalises else slope_groups).append((*instance, runs.seed))
+        slope_groups.append((*instance, runs.algorithm, runs.seed))
+    _check_repeated(design)
+    terms: list[str] = []
+    notes: list[str] = []
+    kept: list[tuple[str, ...]] = []
+    for group in sorted([*slope_groups, *level_groups], key=len):
+        n = design.count(group)
+        if n < 2 or n >= design.n_rows or any(set(k) < set(group) and design.count(k) == n for k in kept):
+            continue
+        kept.append(group)
+        label = ":".join(map(quote_name, group))
+        sloped = group in slope_groups and _numeric(design) and _slope_identified(design, group, n)
+        terms.append(f"(1 + {quote_name(str(runs.budget))} | {label})" if sloped else f"(1 | {label})")
+    if form != "linear" or not _numeric(design):
+        terms += _bends(design)
+        notes.append(
+            f"Random effects of {runs.budget} are slopes and, on benchmarks, single budgets; how single runs bend is "
+            "not modelled, and form='linear' does not depend on it."
+        )
+    return terms, notes
+
+
+def _slope_identified(design: _Design, group: tuple[str, ...], n: int) -> bool:
+    """A group needs two budgets for a slope, and more points than a level and a slope to have an error beside them."""
+    return design.count((*group, str(design.runs.budget))) >= 1.5 * n and design.n_rows > 2 * n
+
+
+def _bends(design: _Design) -> list[str]:
+    """Departures of benchmarks from the common curve, budget by budget."""
+    if not design.generalises:
+        return []
+    runs, out = design.runs, []
+    assert runs.benchmark is not None
+    assert runs.budget is not None
+    for group in ((runs.benchmark, runs.budget), (runs.benchmark, runs.algorithm, runs.budget)):
+        if 1 < design.count(group) < design.n_rows:
+            out.append(f"(1 | {':'.join(map(quote_name, group))})")
+    return out
+
+
+def _check_repeated(design: _Design) -> None:
+    """Something must be repeated, and rows of one run must be known as such."""
+    runs = design.runs
+    if design.generalises:
+        return
+    curve = (*design.instance, runs.algorithm, *((runs.seed,) if runs.seed else ()))
+    if runs.seed is None and (design.rows > 1).any():
+        raise DataError(
+            "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
+            "column: Runs(table, ..., seed=...)."
+        )
+    if design.count(curve) == design.count((*design.instance, runs.algorithm)):
+        raise DataError(
+            "There is one benchmark and one run per algorithm, so the course of a run cannot be told from an effect of "
+            f"{runs.budget}. Bring more seeds (they show what holds on this benchmark) or more benchmarks."
+        )

@@ -1,0 +1,535 @@
+"""One mixed model for the question whether a metafeature decides which of two algorithms is better.
+
+``score ~ algorithm * metafeature`` with advantages that differ from benchmark to benchmark at each level. The contrast
+of contrasts, (second - first algorithm) at one level minus that at another, is estimated for the population of
+benchmarks and, by partial pooling, for each benchmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._table import ResultTable, Tabular, format_number, format_p
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_fraction, resolve_rng
+from lmemtest.engine import prediction
+from lmemtest.errors import DataError
+from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.multiplicity import adjust_raw, t_quantile, two_sided_p
+from lmemtest.inference.reference import format_level
+from lmemtest.inference.simultaneous import largest_t
+from lmemtest.model import fit_lmm
+from lmemtest.recipes.outcomes import PairScores, pair_scores, singled_out_everywhere
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.data.runs import Runs
+    from lmemtest.engine.criterion import Criterion
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+# Beyond this the covariances of the advantages at the levels (10 for four) eat the benchmarks.
+_MOST_LEVELS, _FEWEST_BENCHMARKS = 4, 6
+# Contrasts above which the joint integral gives way to Sidak's inequality, which costs little width there.
+_JOINT = 60
+_ZERO = 1e-10  # of the largest error of the family: an error below it is rounding
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class MetafeatureModel(Tabular):
+    """Contrasts of contrasts from one mixed model, over benchmarks and for each benchmark.
+
+    Attributes
+    ----------
+    algorithms : tuple of two
+        Advantages are of the first over the second, on the scale of the score: positive is better.
+    metafeature : str
+    levels, benchmarks : tuple
+    fit : LmmFit
+        The model of the runs' means over budgets.
+    advantages : pandas.DataFrame
+        One row per level: ``level``, ``advantage`` (over benchmarks), ``se``, ``df``, ``t_ratio``, ``p_value``,
+        ``ci_low``, ``ci_high``.
+    overall : pandas.DataFrame
+        One row per pair of levels: ``level``, ``reference``, ``contrast`` (of the advantages), ``se``, ``df``,
+        ``t_ratio``, ``p_value``, ``ci_low``, ``ci_high``.
+    contrasts : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    alpha : float
+        One minus the level of the intervals.
+    notes : tuple of str
+        What was left out, and how the intervals were made.
+    """
+
+    algorithms: tuple[Any, Any]
+    metafeature: str
+    levels: tuple[Any, ...]
+    benchmarks: tuple[Any, ...]
+    fit: LmmFit
+    advantages: pd.DataFrame
+    overall: pd.DataFrame
+    contrasts: pd.DataFrame
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per benchmark and pair of levels.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``benchmark``, ``level``, ``reference``, ``raw`` (the contrast of the benchmark's own means), ``contrast``
+            (predicted, drawn towards the mean over benchmarks), ``se`` (of the prediction's error), ``df``,
+            ``t_ratio``, ``p_value``, ``ci_low``, ``ci_high`` (holding together over all rows), ``deviation`` (from the
+            mean over benchmarks), ``p_others`` (of no deviation, all rows together), ``singled_out``.
+        """
+        return self.contrasts.copy()
+
+    @property
+    def formula(self) -> str:
+        """The model."""
+        return self.fit.formula
+
+    @property
+    def singled_out(self) -> tuple[Any, ...]:
+        """Benchmarks that are singled out for every pair of levels that differ over benchmarks."""
+        return singled_out_everywhere(self.contrasts, self.overall, self.alpha, self.benchmarks)
+
+    @property
+    def rule(self) -> str:
+        """How benchmarks are singled out, in words."""
+        return (
+            f"Rule: a benchmark is singled out if the contrast over benchmarks differs from zero at "
+            f"{_percent(self.alpha)} and the benchmark's own one, by itself, is not significant in the same direction "
+            f"in a one-sided test at {_percent(self.alpha)} (degrees of freedom: benchmarks minus one at least)."
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """Plain sentences: the advantage at each level, its contrast, and the benchmarks that do not follow."""
+        first, second = map(format_level, self.algorithms)
+        out = []
+        for row in self.advantages.to_dict("records"):
+            level = format_level(row["level"])
+            side = "better" if row["advantage"] > 0 else "worse"
+            if row["p_value"] < self.alpha:
+                out.append(f"At {level} {first} is {side} than {second} by {_estimate(row, 'advantage', self.alpha)}.")
+            else:
+                text = _estimate(row, "advantage", self.alpha, absolute=False)
+                out.append(f"At {level} {first} and {second} are not significantly different (advantage {text}).")
+        for row in self.overall.to_dict("records"):
+            out += self._of_pair(row)
+        return tuple(out)
+
+    @property
+    def sentence(self) -> str:
+        """The sentences as one text."""
+        return " ".join(self.sentences())
+
+    def result_table(self) -> ResultTable:
+        """The contrasts as a table for text, markdown, html and latex."""
+        first, second = map(format_level, self.algorithms)
+        facts = (
+            f"{self.fit.formula}; mean score of each run over the budgets, REML. Contrast: advantage of {first} over "
+            f"{second} at the level minus that at the reference, on the scale of the score.",
+            self.rule,
+        )
+        frame = self.contrasts.drop(columns=["t_ratio", "df"])
+        frame = frame.assign(singled_out=np.where(frame["singled_out"], "yes", ""))
+        title = f"{first} against {second}: contrasts of advantages by {self.metafeature}"
+        return ResultTable(title=title, frame=frame, notes=(*facts, *self.notes), formats={"p_others": "p"})
+
+    def summary(self) -> str:
+        """The contrasts as a table, and the conclusion."""
+        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+
+    def _of_pair(self, row: dict[Any, Any]) -> list[str]:
+        level, reference = format_level(row["level"]), format_level(row["reference"])
+        if not row["p_value"] < self.alpha:
+            text = _estimate(row, "contrast", self.alpha, absolute=False)
+            return [f"The advantage at {level} is not significantly different from that at {reference} ({text})."]
+        side = "smaller" if row["contrast"] < 0 else "larger"
+        out = [f"The advantage is {side} at {level} than at {reference} by {_estimate(row, 'contrast', self.alpha)}."]
+        part = self.contrasts[self.contrasts["level"] == row["level"]]
+        part = part[part["reference"] == row["reference"]]
+        odd = [format_level(name) for name in part["benchmark"][part["singled_out"]]]
+        clear = int(((part["p_value"] < self.alpha) & (part["contrast"] * row["contrast"] > 0)).sum())
+        tail = f"; singled out: {', '.join(odd)}" if odd else "; none is singled out"
+        return [*out, f"On {clear} of {len(part)} benchmarks the interval is on this side of zero{tail}."]
+
+
+def metafeature_model(
+    runs: Runs,
+    *,
+    algorithms: Sequence[Any],
+    metafeature: str,
+    levels: Sequence[Any] | None = None,
+    dispersion: str | None = None,
+    alpha: float = 0.05,
+    rng: int | np.random.Generator | None = None,
+) -> MetafeatureModel:
+    """Compare the advantage of one algorithm over another between levels of a metafeature by one mixed model.
+
+    Parameters
+    ----------
+    runs : Runs
+        With benchmark and seed. Scores must compare across benchmarks: see `Runs.normalize`.
+    algorithms : sequence of two levels of the algorithm column
+        Advantages are of the first over the second.
+    metafeature : str
+        The column whose levels are compared.
+    levels : sequence, optional
+        Levels to compare and their order, as in `metafeature_analysis`.
+    dispersion : {"benchmark"}, optional
+        With it, runs scatter differently on each benchmark.
+    alpha : float in (0, 1)
+        One minus the level of the intervals, and the level of the decisions.
+    rng : int, numpy.random.Generator or None
+        Points of the joint integrals where they are not quadratures.
+
+    Returns
+    -------
+    MetafeatureModel
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError, DataError
+        As in `metafeature_analysis`, and if there are fewer than three benchmarks.
+
+    Notes
+    -----
+    The response is the mean of each run over the budgets that all runs of its benchmark have, so budgets are not
+    counted as repetitions. With up to four levels and six or more benchmarks the model is ``score ~ algorithm + m +
+    algorithm:m + (0 + m | benchmark) + (0 + m:half | benchmark) + (1 | benchmark:m:seed)`` with ``half`` 1/2 for the
+    first algorithm and -1/2 for the second: benchmarks have difficulties and differences at each level, which depend
+    on each other between levels in any way. Otherwise the levels of a benchmark differ to the same degree: ``(1 |
+    benchmark) + (1 | benchmark:m) + (0 + half | benchmark) + (0 + half | benchmark:m) + (1 | benchmark:m:seed)``. (The
+    recommended model's ``(0 + m | benchmark:algorithm)`` is the same for two algorithms but for one restriction,
+    difficulties that vary at least half as much as the differences; normalised scores break it.)
+
+    The contrast of a benchmark is the best linear unbiased prediction L b + K u with the variance of its error
+    (Henderson 1975) and Satterthwaite's degrees of freedom. Intervals and p-values of a table hold together: by the
+    joint t distribution, beyond 60 rows by Sidak's inequality. They are right on average over benchmarks like these:
+    a benchmark that is far from the others is drawn towards them, and its interval is then too optimistic. Variances
+    are taken as estimated: in simulations with 12 benchmarks that differ by less than runs scatter, 95 % intervals held
+    together in 90 to 92 % of the tables. With less than one degree of freedom, where the spread between benchmarks is
+    estimated as almost zero, there is no interval, and a note.
+
+    References
+    ----------
+    Henderson (1975), doi:10.2307/2529430; Barr, Levy, Scheepers & Tily (2013), doi:10.1016/j.jml.2012.11.001
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.recipes.metafeature_effects import metafeature_model
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8)
+    >>> found = metafeature_model(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1)
+    >>> found.overall[["level", "reference", "contrast", "p_value"]].round(4)
+      level reference  contrast  p_value
+    0  good       bad    0.0024   0.0002
+    """
+    alpha = check_fraction(alpha, "alpha")
+    generator = resolve_rng(rng)
+    _check_dispersion(dispersion)
+    pairs = pair_scores(runs, algorithms, metafeature, levels)
+    if len(pairs.benchmarks) < 3:
+        raise DataError(
+            f"A model of benchmarks as a sample needs three or more, there are {len(pairs.benchmarks)}. "
+            "metafeature_analysis compares levels on each benchmark by itself."
+        )
+    names = _Names.of(runs, metafeature)
+    table = type(runs)(
+        _run_means(pairs, names),
+        score=names.score,
+        direction=runs.direction,
+        algorithm=names.algorithm,
+        benchmark=names.benchmark,
+        seed=names.seed,
+        metafeatures=(metafeature,),
+    )
+    fit = fit_lmm(names.formula(pairs), table, dispersion=names.benchmark if dispersion else None)
+    predicted = _Predicted.of(fit, pairs, names)
+    advantages, _ = predicted.population(predicted.level_rows(), alpha, generator)
+    advantages.insert(0, "level", list(pairs.levels))
+    advantages = advantages.rename(columns={"estimate": "advantage"})
+    where = pairs.pairs()
+    overall, _ = predicted.population(predicted.pair_rows(), alpha, generator)
+    overall.insert(0, "level", [pairs.levels[late] for late, _ in where])
+    overall.insert(1, "reference", [pairs.levels[early] for _, early in where])
+    overall = overall.rename(columns={"estimate": "contrast"})
+    contrasts, how = predicted.by_benchmark(overall, alpha, generator)
+    return MetafeatureModel(
+        algorithms=pairs.algorithms,
+        metafeature=metafeature,
+        levels=pairs.levels,
+        benchmarks=pairs.benchmarks,
+        fit=fit,
+        advantages=advantages,
+        overall=overall,
+        contrasts=contrasts,
+        alpha=alpha,
+        notes=(*pairs.notes, *how, *fit.notes),
+    )
+
+
+# ---------------------------------------------------------------------- the model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Names:
+    """Columns of the table of run means, all of them factors."""
+
+    score: str
+    algorithm: str
+    benchmark: str
+    seed: str
+    metafeature: str
+    half: str  # 1/2 for the first algorithm and -1/2 for the second: its random slope is the difference
+
+    @classmethod
+    def of(cls, runs: Runs, metafeature: str) -> _Names:
+        if runs.benchmark is None or runs.seed is None:  # pair_scores has refused this
+            raise DataError("runs must have a benchmark and a seed column.")
+        return cls(
+            score=runs.score,
+            algorithm=runs.algorithm,
+            benchmark=runs.benchmark,
+            seed=runs.seed,
+            metafeature=metafeature,
+            half=_new_name("half", runs.columns),
+        )
+
+    def formula(self, pairs: PairScores) -> str:
+        """The model, its terms from benchmarks to runs; the last one is the only one about runs."""
+        y, a, b, s, m = map(quote_name, (self.score, self.algorithm, self.benchmark, self.seed, self.metafeature))
+        rich = len(pairs.levels) <= _MOST_LEVELS and len(pairs.benchmarks) >= _FEWEST_BENCHMARKS
+        h = quote_name(self.half)
+        groups = (
+            [f"(0 + {m} | {b})", f"(0 + {m}:{h} | {b})"]
+            if rich
+            else [f"(1 | {b})", f"(1 | {b}:{m})", f"(0 + {h} | {b})", f"(0 + {h} | {b}:{m})"]
+        )
+        shared = [f"(1 | {b}:{m}:{s})"] if pairs.in_both().any() else []
+        return " + ".join([f"{y} ~ {a} + {m} + {a}:{m}", *groups, *shared])
+
+
+def _check_dispersion(dispersion: Any) -> None:
+    from lmemtest.errors import ArgumentError
+
+    if dispersion not in (None, "benchmark"):
+        raise ArgumentError(f"dispersion must be 'benchmark' or None, got {dispersion!r}.")
+
+
+def _new_name(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _factor(codes: NDArray[np.intp], levels: tuple[Any, ...]) -> Any:
+    """Levels by their text: numbers that are names must not become a slope."""
+    return pd.Categorical.from_codes(codes, categories=pd.Index([format_level(level) for level in levels]))
+
+
+def _run_means(pairs: PairScores, names: _Names) -> pd.DataFrame:
+    """One row per run: its mean score over the shared budgets."""
+    use = pairs.ran[..., None] & pairs.shared[:, None, None, None, :]
+    total = np.where(use, pairs.scores, 0.0).sum(axis=4)
+    b, v, a, s = np.nonzero(pairs.ran)
+    return pd.DataFrame(
+        {
+            names.benchmark: _factor(b, pairs.benchmarks),
+            names.metafeature: _factor(v, pairs.levels),
+            names.algorithm: _factor(a, pairs.algorithms),
+            names.seed: _factor(s, pairs.seeds),
+            names.half: 0.5 - a,
+            names.score: total[b, v, a, s] / pairs.shared.sum(axis=1)[b],
+        }
+    )
+
+
+# ---------------------------------------------------------------------- predictions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Predicted:
+    """Advantages at every benchmark and level as linear functions L b + K u.
+
+    Attributes
+    ----------
+    fixed : (m, k, rank) float
+        Of the fixed effects; the same for all benchmarks.
+    random : tuple of (q, effects, m, k) float
+        Of the effects of each term.
+    raw : (m, k) float
+        Differences of the means of the runs.
+    """
+
+    fit: LmmFit
+    pairs: PairScores
+    fixed: Array
+    random: tuple[Array, ...]
+    raw: Array
+
+    @classmethod
+    def of(cls, fit: LmmFit, pairs: PairScores, names: _Names) -> _Predicted:
+        m, k = pairs.compared.shape
+        b, v = (part.ravel() for part in np.indices((m, k)))
+        grids = [
+            pd.DataFrame(
+                {
+                    names.benchmark: _factor(b, pairs.benchmarks),
+                    names.metafeature: _factor(v, pairs.levels),
+                    names.algorithm: _factor(np.full(b.shape, a), pairs.algorithms),
+                    names.half: np.full(b.shape, 0.5 - a),
+                }
+            )
+            for a in (0, 1)
+        ]
+        signs = (-pairs.sign, pairs.sign)  # to minimize, the advantage of the first is second minus first
+        rows = sum(sign * fit.design.rows(grid) for sign, grid in zip(signs, grids, strict=True))
+        random = []
+        for i, term in enumerate(fit.design.random):
+            q, effects = len(term.levels), len(term.names)
+            K = np.zeros((q, effects, m * k))
+            if names.seed not in term.group.split(":"):
+                for sign, grid in zip(signs, grids, strict=True):
+                    basis, codes = fit.design.random_rows(i, grid)
+                    known = np.flatnonzero(codes >= 0)
+                    K[codes[known], :, known] += sign * basis[known]
+            random.append(K.reshape(q, effects, m, k))
+        use = pairs.ran[..., None] & pairs.shared[:, None, None, None, :]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(use, pairs.scores, 0.0).sum(axis=(3, 4)) / use.sum(axis=(3, 4))
+        return cls(
+            fit=fit,
+            pairs=pairs,
+            fixed=np.asarray(rows)[:, fit.problem.kept].reshape(m, k, -1),
+            random=tuple(random),
+            raw=pairs.sign * (mean[:, :, 1] - mean[:, :, 0]),
+        )
+
+    def level_rows(self) -> Array:
+        return self.fixed[0]
+
+    def pair_rows(self) -> Array:
+        return np.array([self.fixed[0, late] - self.fixed[0, early] for late, early in self.pairs.pairs()])
+
+    def population(self, L: Array, alpha: float, rng: np.random.Generator) -> tuple[pd.DataFrame, list[str]]:
+        """Functions of the fixed effects with tests and intervals that hold together."""
+        full = np.zeros((len(L), self.fit.design.X.shape[1]))
+        full[:, self.fit.problem.kept] = L
+        covariance, df = self.fit.cov(full), np.asarray(self.fit.df(full, "satterthwaite"), dtype=float)
+        return _tested(L @ self.fit.kept_params, covariance, df, alpha, rng)
+
+    def by_benchmark(
+        self, overall: pd.DataFrame, alpha: float, rng: np.random.Generator
+    ) -> tuple[pd.DataFrame, list[str]]:
+        """Contrasts of every benchmark that has both levels."""
+        where = [
+            (i, b, late, early)
+            for i, (late, early) in enumerate(self.pairs.pairs())
+            for b in np.flatnonzero(self.pairs.compared[:, late] & self.pairs.compared[:, early])
+        ]
+        pair, b, late, early = (np.array(part, dtype=np.intp) for part in zip(*where, strict=True))
+        fixed = self.fixed[b, late] - self.fixed[b, early]
+        random = tuple(K[:, :, b, late] - K[:, :, b, early] for K in self.random)
+        deviation = sum(
+            (np.einsum("qkc,qk->c", K, u) for K, u in zip(random, self.fit.modes, strict=True)), np.zeros(len(b))
+        )
+        estimate = fixed @ self.fit.kept_params + deviation
+        covariance, df = self._errors(fixed, random)
+        table, notes = _tested(estimate, covariance, df, alpha, rng)
+        # Satterthwaite's df go to zero with the spread between benchmarks, where the contrasts are known best; a flag
+        # must not come from there
+        t = estimate / np.sqrt(np.maximum(covariance.diagonal(), np.finfo(float).tiny))
+        single = two_sided_p(t, np.fmax(df, len(self.pairs.benchmarks) - 1.0))
+        own_covariance, own_df = self._errors(np.zeros_like(fixed), random)
+        own, _ = _tested(deviation, own_covariance, own_df, alpha, rng)
+        general = (overall["p_value"] < alpha).to_numpy()[pair]
+        # the other benchmarks give the direction, so the test of whether this one has it is one-sided
+        follows = (single < 2.0 * alpha) & (
+            np.sign(estimate) == np.sign(overall["contrast"].to_numpy(dtype=float))[pair]
+        )
+        table = table.rename(columns={"estimate": "contrast"})
+        table.insert(0, "benchmark", [self.pairs.benchmarks[i] for i in b])
+        table.insert(1, "level", [self.pairs.levels[i] for i in late])
+        table.insert(2, "reference", [self.pairs.levels[i] for i in early])
+        table.insert(3, "raw", self.raw[b, late] - self.raw[b, early])
+        table = table.assign(deviation=deviation, p_others=own["p_value"], singled_out=general & ~follows)
+        return table, notes
+
+    def _errors(self, fixed: Array, random: tuple[Array, ...]) -> tuple[Array, Array]:
+        """Covariance of the errors of predictions, and degrees of freedom of their variances."""
+        fit, targets = self.fit, prediction.Targets(fixed=fixed, random=random)
+
+        def covariance(x: Array, at: Criterion) -> Array:
+            return prediction.covariance(fit.problem, x, at, targets)
+
+        with one_blas_thread():
+            here = covariance(fit.optim.theta, fit.optim.criterion)
+            differences = prediction.Differences.around(fit.problem, fit.optim)
+            df = differences.degrees_of_freedom(
+                lambda x, at: covariance(x, at).diagonal(), here.diagonal(), fit.curvature
+            )
+        return here, df
+
+
+def _tested(
+    estimate: Array, covariance: Array, df: Array, alpha: float, rng: np.random.Generator
+) -> tuple[pd.DataFrame, list[str]]:
+    """Tests and intervals of a family; NaN where there is no error."""
+    variance = np.maximum(covariance.diagonal(), 0.0)
+    known = (variance > _ZERO * variance.max(initial=0.0)) & (df >= 1.0)
+    se = np.where(known, np.sqrt(variance), np.nan)
+    t = estimate / se
+    p, half, notes = np.full(len(t), np.nan), np.full(len(t), np.nan), list[str]()
+    m = int(known.sum())
+    if (df < 1.0).any():
+        notes.append(
+            f"Benchmarks differ so little that the errors of {int((df < 1.0).sum())} of {len(t)} contrasts are not "
+            "known well enough for an interval (less than one degree of freedom); they are close to the mean over "
+            "benchmarks."
+        )
+    if m > _JOINT:
+        p[known] = adjust_raw(two_sided_p(t[known], df[known]), "sidak", m)
+        half[known] = t_quantile(-0.5 * np.expm1(np.log1p(-alpha) / m), df[known]) * se[known]
+        notes.append(f"The {m} intervals hold together by Sidak's inequality, which makes them a little wider.")
+    elif m:
+        joint = largest_t(covariance[np.ix_(known, known)] / np.outer(se[known], se[known]), rng=rng)
+        p[known] = joint.sf(np.abs(t[known]), df[known])
+        half[known] = joint.isf(alpha, df[known]) * se[known]
+        notes += [joint.note(np.abs(t[known]), df[known])]
+    columns = {
+        "estimate": estimate,
+        "se": se,
+        "df": np.where(known, df, np.nan),
+        "t_ratio": t,
+        "p_value": p,
+        "ci_low": estimate - half,
+        "ci_high": estimate + half,
+    }
+    return pd.DataFrame(columns), notes
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.4g} %"
+
+
+def _estimate(row: dict[Any, Any], name: str, alpha: float, *, absolute: bool = True) -> str:
+    value, low, high = (float(row[key]) for key in (name, "ci_low", "ci_high"))
+    if absolute and value < 0:
+        value, low, high = -value, -high, -low
+    p = format_p(row["p_value"])
+    p = f"p{p}" if p.startswith("<") else f"p={p}"
+    return f"{format_number(value)} ({_percent(1.0 - alpha)} CI {format_number(low)} to {format_number(high)}, {p})"

@@ -1,0 +1,129 @@
+"""The figure of scores over the budget shows the means of the result."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from pytest import approx
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots.fidelity import _spread, fidelity_plot
+from lmemtest.recipes.budgets import Comparison, FidelityResult
+
+
+def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), **options) -> FidelityResult:
+    """A result without a fit."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for name, (i, budget) in itertools.product(names, enumerate(budgets)):
+        mean = rng.uniform(0.2, 0.4) + np.exp(-i)
+        rows.append((name, budget, mean, mean - 0.05, mean + 0.07))
+    curves = pd.DataFrame(rows, columns=["algorithm", "budget", "mean", "ci_low", "ci_high"])
+    observed = curves[["algorithm", "budget", "mean"]].assign(n=10)
+    observed["mean"] += 0.01
+    test = Comparison(
+        null="simple", alternative="interaction", llf_null=0.0, llf_alternative=1.0, statistic=2.0, df=1, glrt_p=0.1,
+        f_ratio=1.0, df_num=1.0, df_den=9.0, p_value=0.1,
+    )  # fmt: skip
+    slopes = pd.DataFrame({"algorithm": list(names), "estimate": 0.0})
+    given = {
+        "verdict": "none", "comparisons": (test,), "slopes": slopes, "per": "", "curves": curves, "observed": observed,
+        "formulas": {}, "form": "linear", "reference": "chi2", "alpha": 0.05, "score": "loss", "direction": "minimize",
+        "budget": "epochs", "clusters": "runs", "n_clusters": 3, "n_obs": 10,
+    }  # fmt: skip
+    return FidelityResult(**{**given, **options})
+
+
+def lines(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+def test_lines_points_and_areas_are_the_numbers():
+    result = make_result()
+    ax = fidelity_plot(result)
+    for i, name in enumerate(["RS", "HB", "PB"]):
+        rows = result.curves[result.curves["algorithm"] == name]
+        line, points = lines(ax, "_mean")[i], lines(ax, "_observed")[i]
+        assert list(line.get_xdata()) == [1, 2, 4, 8]
+        assert list(line.get_ydata()) == approx(rows["mean"].to_numpy())
+        assert list(points.get_ydata()) == approx(rows["mean"].to_numpy() + 0.01)
+        box = ax.collections[i].get_paths()[0].get_extents()
+        assert (box.y0, box.y1) == approx((rows["ci_low"].min(), rows["ci_high"].max()))
+        assert line.get_color() == points.get_color()
+    assert ax.get_xscale() == "linear"
+    assert "lower is better" in ax.get_ylabel()
+    assert "verdict: none" in ax.get_xlabel()
+
+
+def test_curves_are_named_at_their_ends_in_their_colour():
+    ax = fidelity_plot(make_result())
+    named = {text.get_text(): text for text in ax.texts}
+    assert set(named) == {"RS", "HB", "PB"}
+    ends = dict(zip(["RS", "HB", "PB"], lines(ax, "_mean"), strict=True))
+    for name, line in ends.items():
+        assert named[name].get_color() == line.get_color()
+    leads = [patch for patch in ax.patches if patch.get_label() == "_lead"]
+    assert sorted(lead.xy1[1] for lead in leads) == approx(sorted(line.get_ydata()[-1] for line in ends.values()))
+    heights = sorted((line.get_ydata()[-1], named[name].get_position()[1]) for name, line in ends.items())
+    assert [b for _, b in heights] == sorted(b for _, b in heights)
+
+
+def test_many_budgets_are_on_a_logarithmic_axis_and_many_algorithms_without_areas():
+    ax = fidelity_plot(make_result(names=[f"a{i}" for i in range(6)], budgets=(1, 3, 9, 27, 81)))
+    assert ax.get_xscale() == "log"
+    assert len(ax.collections) == 0
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
+
+
+def test_budgets_that_are_words_have_their_names_as_ticks():
+    ax = fidelity_plot(make_result(budgets=("low", "middle", "high")))
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["low", "middle", "high"]
+    assert list(lines(ax, "_mean")[0].get_xdata()) == [0, 1, 2]
+
+
+def test_names_keep_their_distance_and_their_range():
+    for values in ([100.0] * 5, [99.0, 98.0, 50.0, 49.0, 0.0], [3.0, 2.0, 1.0], [50.0], [60.0, 58.0, 56.0, 54.0]):
+        places = _spread(values, 6.0, 100.0)
+        assert all(a - b >= 6.0 - 1e-9 for a, b in itertools.pairwise(places))
+        assert min(places) >= -1e-9
+        assert max(places) <= 100.0
+
+
+LONG = ("a very long algorithm name with $\\alpha$ 1", "a very long algorithm name with $\\alpha$ 2", "漢字", "x_1")
+
+
+@pytest.mark.parametrize("names", [("A", "B"), LONG, [f"optimizer_{i}" for i in range(20)]], ids=["2", "long", "20"])
+@pytest.mark.parametrize("size", [(7.0, 4.5), (3.4, 2.8)])
+def test_everything_is_readable_inside_the_axes(names, size, assert_readable):
+    figure = Figure(figsize=size, dpi=100)
+    ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    assert fidelity_plot(make_result(names=names), ax=ax) is ax
+    assert_readable(ax)
+
+
+@pytest.mark.parametrize("n", [2, 5, 20])
+def test_a_new_figure_grows_with_the_curves(n, assert_readable):
+    ax = fidelity_plot(make_result(names=[f"a{i}" for i in range(n)], budgets=(1, 10, 100)))
+    assert ax.figure.get_size_inches()[0] == 7.0
+    assert_readable(ax)
+
+
+def test_missing_means_leave_gaps():
+    result = make_result()
+    curves = result.curves.copy()
+    curves.loc[3, ["mean", "ci_low", "ci_high"]] = np.nan
+    ax = fidelity_plot(make_result(curves=curves, observed=result.observed.iloc[:0]))
+    assert np.isnan(lines(ax, "_mean")[0].get_ydata()[-1])
+    assert {text.get_text() for text in ax.texts} == {"RS", "HB", "PB"}
+
+
+def test_what_is_no_result_and_axes_that_are_too_small_are_refused():
+    with pytest.raises(ArgumentError, match=r"result must be the result of fidelity\(\), got int\."):
+        fidelity_plot(3)
+    ax = Figure(figsize=(3.0, 0.5)).add_axes((0.0, 0.0, 1.0, 1.0))
+    with pytest.raises(ArgumentError, match="ax is too small: a plot of 3 curves needs at least"):
+        fidelity_plot(make_result(), ax=ax)

@@ -1,0 +1,227 @@
+"""One model for the metafeature: equal to the paired t-tests where these exist, pooled where it should be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.recipes.metafeature_effects import metafeature_model
+
+
+def table(
+    rng: np.random.Generator,
+    tasks: int = 12,
+    seeds: int = 6,
+    levels: tuple[str, ...] = ("bad", "good"),
+    between: float = 0.8,
+    effect: float = 1.0,
+) -> pd.DataFrame:
+    names = ["task", "prior", "tool", "seed", "budget"]
+    axes = [range(tasks), range(len(levels)), range(2), range(seeds), range(3)]
+    frame = pd.MultiIndex.from_product(axes, names=names).to_frame(index=False)
+    t, p, a, s, f = (frame[c].to_numpy() for c in names)
+    slope = between * rng.normal(size=(tasks, len(levels)))
+    loss = rng.normal(size=tasks)[t] - a * (effect * p + slope[t, p]) - 0.2 * f
+    loss = loss + 0.5 * rng.normal(size=(tasks, len(levels), 2, seeds))[t, p, a, s] + 0.2 * rng.normal(size=len(t))
+    frame["task"] = [f"t{i:02d}" for i in t]
+    frame["prior"] = [levels[i] for i in p]
+    frame["tool"] = ["AB"[i] for i in a]
+    return frame.assign(loss=loss)
+
+
+def runs_of(frame: pd.DataFrame, **roles: object) -> lt.Runs:
+    given = {
+        "score": "loss",
+        "direction": "minimize",
+        "algorithm": "tool",
+        "benchmark": "task",
+        "seed": "seed",
+        "budget": "budget",
+        "metafeatures": ("prior",),
+    }
+    return lt.Runs(frame, **{**given, **roles})
+
+
+def model(frame, **options):
+    return metafeature_model(runs_of(frame), **{"algorithms": ("B", "A"), "metafeature": "prior", "rng": 1, **options})
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return table(np.random.default_rng(2))
+
+
+@pytest.fixture(scope="module")
+def found(frame):
+    return model(frame)
+
+
+def differences(frame):
+    """(tasks, levels): advantage of B over A, the difference of the means."""
+    means = frame.groupby(["task", "prior", "tool"])["loss"].mean().unstack()
+    return (means["A"] - means["B"]).unstack()
+
+
+def test_over_benchmarks_the_model_is_the_t_test_of_the_benchmarks_differences(frame, found):
+    d = differences(frame)
+    want = stats.ttest_1samp(d["good"] - d["bad"], 0.0)
+    row = found.overall.iloc[0]
+    assert row["contrast"] == pytest.approx((d["good"] - d["bad"]).mean(), rel=1e-9)
+    assert (row["t_ratio"], row["df"]) == pytest.approx((want.statistic, 11.0), rel=1e-4)
+    assert row["p_value"] == pytest.approx(want.pvalue, rel=1e-3)
+
+
+def test_the_advantage_at_each_level_is_the_t_test_there(frame, found):
+    d = differences(frame)
+    for row in found.advantages.to_dict("records"):
+        want = stats.ttest_1samp(d[row["level"]], 0.0)
+        assert row["advantage"] == pytest.approx(d[row["level"]].mean(), rel=1e-9)
+        assert row["t_ratio"] == pytest.approx(want.statistic, rel=1e-3)
+
+
+def test_raw_contrasts_are_those_of_the_means_and_predictions_are_drawn_to_the_mean(frame, found):
+    d, got = differences(frame), found.to_frame()
+    assert got["raw"].to_numpy() == pytest.approx((d["good"] - d["bad"]).to_numpy())
+    assert np.mean(got["contrast"]) == pytest.approx(got["raw"].mean(), rel=1e-6)
+    assert got["contrast"].std() < got["raw"].std()
+    assert got["deviation"].to_numpy() == pytest.approx(got["contrast"] - found.overall["contrast"].item())
+
+
+def test_predictions_and_errors_are_henderson_s_on_dense_matrices(found):
+    """The mixed-model equations, solved in full at the estimated variances."""
+    fit, got = found.fit, found.to_frame()
+    cells = fit.cells.frame
+    X, y, n = fit.design.X, fit.cells.mean, fit.cells.n
+    Z, G = [], []
+    for term, S in zip(fit.design.random, fit.covariances, strict=True):
+        q, k = len(term.levels), len(term.names)
+        block = np.zeros((len(cells), q, k))
+        block[np.arange(len(cells)), term.codes] = term.basis
+        Z.append(block.reshape(len(cells), q * k))
+        G.append(np.kron(np.eye(q), S))
+    Z, size = np.hstack(Z), [g.shape[0] for g in G]
+    g = np.zeros((sum(size), sum(size)))
+    for i, part in enumerate(G):
+        start = sum(size[:i])
+        g[start : start + size[i], start : start + size[i]] = part
+    V = Z @ g @ Z.T + np.diag(fit.scale / n)
+    Vi = np.linalg.inv(V)
+    phi = np.linalg.inv(X.T @ Vi @ X)
+    b = phi @ X.T @ Vi @ y
+    u = g @ Z.T @ Vi @ (y - X @ b)
+    levels = list(fit.design.random[1].levels)
+    names = list(fit.design.random[1].names)
+    for row in got.to_dict("records"):
+        K = np.zeros(sum(size))
+        for level, sign in (("good", 1.0), ("bad", -1.0)):
+            column = next(i for i, name in enumerate(names) if f"[{level}]" in name)
+            K[size[0] + levels.index(row["benchmark"]) * len(names) + column] = sign
+        points = pd.DataFrame(
+            {
+                "task": row["benchmark"],
+                "prior": ["good", "good", "bad", "bad"],
+                "tool": list("BABA"),
+                "seed": "0",
+                "half": [0.5, -0.5, 0.5, -0.5],
+            }
+        )
+        L = np.array([-1.0, 1.0, 1.0, -1.0]) @ fit.design.rows(points)
+        K = -K  # half is +1/2 for B, and a low loss is good
+        d = L - X.T @ Vi @ Z @ g @ K
+        variance = K @ g @ K - K @ g @ Z.T @ Vi @ Z @ g @ K + d @ phi @ d
+        assert row["contrast"] == pytest.approx(L @ b + K @ u, rel=1e-6)
+        assert row["se"] == pytest.approx(np.sqrt(variance), rel=1e-6)
+
+
+def test_intervals_and_p_values_agree(found):
+    for table_ in (found.overall, found.advantages, found.to_frame()):
+        excludes = (table_["ci_low"] > 0) | (table_["ci_high"] < 0)
+        assert (excludes == (table_["p_value"] < 0.05)).all()
+
+
+def test_a_benchmark_without_the_effect_is_singled_out():
+    frame = table(np.random.default_rng(5), seeds=20, between=0.1, effect=2.0)
+    odd = (frame["task"] == "t04") & (frame["tool"] == "B") & (frame["prior"] == "good")
+    frame.loc[odd, "loss"] += 2.4
+    result = model(frame)
+    assert result.singled_out == ("t04",)
+    assert result.to_frame().set_index("benchmark")["p_others"]["t04"] < 0.05
+    assert "singled out: t04" in result.sentence
+
+
+def test_swapping_algorithms_and_levels_changes_signs(frame, found):
+    want = found.to_frame()
+    swapped = model(frame, algorithms=("A", "B")).to_frame()
+    assert swapped["contrast"].to_numpy() == pytest.approx(-want["contrast"].to_numpy(), rel=1e-5)
+    turned = model(frame, levels=("good", "bad")).to_frame()
+    assert turned["contrast"].to_numpy() == pytest.approx(-want["contrast"].to_numpy(), rel=1e-5)
+    assert turned["se"].to_numpy() == pytest.approx(want["se"].to_numpy(), rel=1e-4)
+
+
+def test_a_linear_change_of_the_score_scales_the_answer(frame, found):
+    scaled = model(frame.assign(loss=1000.0 * frame["loss"] - 5.0)).to_frame()
+    want = found.to_frame()
+    assert scaled["ci_low"].to_numpy() == pytest.approx(1000.0 * want["ci_low"].to_numpy(), rel=1e-4)
+
+
+def test_numbers_as_names_and_a_column_called_half_are_no_trouble(frame, found):
+    codes = frame.assign(
+        task=frame["task"].str[1:].astype(int), prior=(frame["prior"] == "good") * 25.0, half=frame["seed"]
+    ).drop(columns="seed")
+    result = metafeature_model(runs_of(codes, seed="half"), algorithms=("B", "A"), metafeature="prior", rng=1)
+    assert result.overall["contrast"].item() == pytest.approx(found.overall["contrast"].item())
+    assert "half_" in result.formula
+    assert result.levels == (0.0, 25.0)
+
+
+def test_five_levels_share_one_variance():
+    result = model(table(np.random.default_rng(3), levels=tuple("abcde")))
+    assert result.formula == (
+        "loss ~ tool + prior + tool:prior + (1 | task) + (1 | task:prior) + (0 + half | task) + (0 + half | task:prior)"
+        " + (1 | task:prior:seed)"
+    )
+    assert len(result.overall) == 10
+    assert len(result.to_frame()) == 120
+    assert "The 120 intervals hold together by Sidak's inequality, which makes them a little wider." in result.notes
+
+
+def test_dispersion_gives_each_benchmark_its_noise(frame):
+    noisy = frame.copy()
+    rng = np.random.default_rng(1)
+    rows = (noisy["task"] == "t00").to_numpy()
+    noisy.loc[rows, "loss"] += 5.0 * rng.normal(size=rows.sum())
+    one = model(noisy).to_frame().set_index("benchmark")["se"]
+    own = model(noisy, dispersion="benchmark").to_frame().set_index("benchmark")["se"]
+    assert one.max() / one.min() < 1.01
+    assert own["t00"] > 1.5 * own.drop("t00").max()
+
+
+def test_benchmarks_that_do_not_differ_are_not_singled_out_and_the_contrast_is_known():
+    for seed in range(4):
+        result = model(table(np.random.default_rng(seed), between=0.0))
+        assert result.singled_out == ()
+        assert result.overall["p_value"].item() < 0.001
+        got = result.to_frame()
+        assert got["contrast"].to_numpy() == pytest.approx(result.overall["contrast"].item(), abs=0.5)
+        unknown = got["df"].isna()
+        assert got["p_value"].isna().equals(unknown)
+        assert any("less than one degree of freedom" in note for note in result.notes) == unknown.any()
+
+
+def test_what_is_refused(frame):
+    with pytest.raises(lt.errors.DataError, match="needs three or more, there are 2"):
+        model(frame[frame["task"] < "t02"])
+    with pytest.raises(lt.errors.ArgumentError, match="dispersion must be 'benchmark' or None, got 'seed'"):
+        model(frame, dispersion="seed")
+    with pytest.raises(lt.errors.ArgumentError, match="algorithms names 'X'"):
+        model(frame, algorithms=("A", "X"))
+
+
+def test_the_summary_says_what_was_done(found):
+    text = found.summary()
+    assert "mean score of each run over the budgets, REML" in text
+    assert found.rule in text
+    assert found.sentences()[-1] in text

@@ -1,0 +1,107 @@
+"""How often a metafeature without influence is found to have one, benchmark by benchmark and over benchmarks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+import lmemtest as lt
+from lmemtest.recipes.metafeature_effects import metafeature_model
+from lmemtest.recipes.metafeatures import metafeature_analysis
+
+pytestmark = pytest.mark.slow
+
+TASKS, SEEDS, BUDGETS = 8, 12, 6
+
+
+def null_runs(rng: np.random.Generator, difference: float, between: float = 0.0) -> lt.Runs:
+    """Curves with a common difference of two tools, the same at both levels (on average over tasks)."""
+    names = ["task", "prior", "tool", "seed", "budget"]
+    axes = [range(TASKS), range(2), range(2), range(SEEDS), range(BUDGETS)]
+    frame = pd.MultiIndex.from_product(axes, names=names).to_frame(index=False)
+    t, p, a, s, f = (frame[c].to_numpy() for c in names)
+    advantage = difference + between * rng.normal(size=(TASKS, 2))
+    loss = rng.normal(size=TASKS)[t] - 0.3 * f + 0.5 * p - advantage[t, p] * a
+    loss = loss + 0.3 * rng.normal(size=(TASKS, SEEDS))[t, s]  # seeds are blocks
+    loss = loss + 0.5 * rng.normal(size=(TASKS, 2, 2, SEEDS))[t, p, a, s]  # runs are curves
+    loss = loss + 0.3 * rng.normal(size=len(frame))
+    frame = frame.assign(loss=loss, tool=np.array(["A", "B"])[a], prior=np.array(["bad", "good"])[p])
+    return lt.Runs(
+        frame,
+        score="loss",
+        direction="minimize",
+        algorithm="tool",
+        benchmark="task",
+        seed="seed",
+        budget="budget",
+        metafeatures=("prior",),
+    )
+
+
+@pytest.mark.parametrize("test", ["two-sample", "paired"])
+@pytest.mark.parametrize("difference", [0.0, 0.5])
+def test_outcomes_are_contrasted_at_five_percent_or_less_and_budgets_are_no_repetitions(difference, test):
+    n = 200
+    rng = np.random.default_rng(17)
+    single, family, singled_out, naive = 0, 0, 0, 0
+    for _ in range(n):
+        runs = null_runs(rng, difference)
+        options = {"algorithms": ("B", "A"), "metafeature": "prior", "test": test}
+        found = metafeature_analysis(runs, n=399, rng=rng, **options)
+        single += int((found.contrasts["p_unadjusted"] < 0.05).sum())
+        family += bool((found.contrasts["p_value"] < 0.05).any())
+        singled_out += bool(found.singled_out)
+        budgets = metafeature_analysis(runs, error="budgets", **options)
+        naive += bool((budgets.contrasts["p_value"] < 0.05).any())
+    assert binomtest(single, n * TASKS, 0.05, alternative="greater").pvalue > 0.001
+    assert binomtest(family, n, 0.05, alternative="greater").pvalue > 0.001
+    assert binomtest(singled_out, n, 0.05, alternative="greater").pvalue > 0.001
+    assert binomtest(naive, n, 0.05, alternative="greater").pvalue < 0.001
+
+
+@pytest.mark.parametrize("between", [0.0, 0.6])
+def test_the_model_finds_a_contrast_over_benchmarks_at_five_percent(between):
+    n = 150
+    rng = np.random.default_rng(23)
+    overall, covered, odd = 0, 0, 0
+    for _ in range(n):
+        runs = null_runs(rng, 0.3, between)
+        found = metafeature_model(runs, algorithms=("B", "A"), metafeature="prior", rng=rng)
+        overall += bool(found.overall["p_value"].item() < 0.05)
+        odd += bool(found.singled_out)
+        covered += bool((found.contrasts["p_others"] < 0.05).any())
+    if between:
+        assert binomtest(overall, n, 0.05).pvalue > 0.001
+    else:  # variances that are zero are estimated as positive now and then: careful
+        assert binomtest(overall, n, 0.05, alternative="greater").pvalue > 0.001
+        assert binomtest(covered, n, 0.05, alternative="greater").pvalue > 0.001
+    assert binomtest(odd, n, 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_simultaneous_intervals_of_the_benchmarks_contrasts_cover_them_all():
+    n, between = 100, 0.6
+    rng = np.random.default_rng(29)
+    names = ["task", "prior", "tool", "seed"]
+    axes = [range(12), range(2), range(2), range(6)]
+    frame = pd.MultiIndex.from_product(axes, names=names).to_frame(index=False)
+    t, p, a, _ = (frame[c].to_numpy() for c in names)
+    covered = 0
+    for _ in range(n):
+        advantage = p.max() * np.array([0.0, 1.0]) + between * rng.normal(size=(12, 2))
+        loss = rng.normal(size=12)[t] - advantage[t, p] * a + 0.8 * rng.normal(size=len(frame))
+        runs = lt.Runs(
+            frame.assign(loss=loss, tool=np.array(["A", "B"])[a], prior=np.array(["bad", "good"])[p]),
+            score="loss",
+            direction="minimize",
+            algorithm="tool",
+            benchmark="task",
+            seed="seed",
+            metafeatures=("prior",),
+        )
+        found = metafeature_model(runs, algorithms=("B", "A"), metafeature="prior", rng=rng).to_frame()
+        truth = advantage[:, 1] - advantage[:, 0]
+        covered += not ((found["ci_low"] > truth) | (truth > found["ci_high"])).any()
+    # the variances are taken as estimated, so a little less than 95 %
+    assert binomtest(covered, n, 0.90, alternative="less").pvalue > 0.001
