@@ -195,7 +195,7 @@ def random_effects(
         full, given = (
             prediction.covariance(fit.problem, fit.optim.theta, at, targets, conditional=c) for c in (False, True)
         )
-        df = _degrees_of_freedom(fit, targets, (given if conditional else full).diagonal(), conditional=conditional)
+        df = error_df(fit, targets, (given if conditional else full).diagonal(), conditional=conditional)
     chosen = given if conditional else full
     parts, notes, start = [], list[str](), 0
     for i, term in zip(positions, terms, strict=True):
@@ -203,7 +203,7 @@ def random_effects(
         for j, name in enumerate(term.names):
             rows = start + j + k * np.arange(q)
             covariance = chosen[np.ix_(rows, rows)]
-            part, note = _one_effect(fit.modes[i][:, j], covariance, df[rows], interval, level, generator)
+            part, note = effect_intervals(fit.modes[i][:, j], covariance, df[rows], interval, level, generator)
             part["se"] = np.sqrt(np.maximum(full.diagonal()[rows], 0.0))
             part["conditional_sd"] = np.sqrt(np.maximum(given.diagonal()[rows], 0.0))
             hidden, why = _without_interval(fit, i, j, df[rows])
@@ -248,7 +248,7 @@ def _without_interval(fit: LmmFit, i: int, j: int, df: Array) -> tuple[NDArray[n
     )
 
 
-def _degrees_of_freedom(fit: LmmFit, targets: prediction.Targets, variance: Array, *, conditional: bool) -> Array:
+def error_df(fit: LmmFit, targets: prediction.Targets, variance: Array, *, conditional: bool) -> Array:
     """Satterthwaite degrees of freedom of the errors, one computation for all levels of a kind."""
     first, alike = representatives(variance)
     kinds = prediction.Targets(fixed=targets.fixed[first], random=tuple(K[:, :, first] for K in targets.random))
@@ -260,7 +260,7 @@ def _degrees_of_freedom(fit: LmmFit, targets: prediction.Targets, variance: Arra
     return differences.degrees_of_freedom(variances, variance[first], fit.curvature)[alike]
 
 
-def _one_effect(
+def effect_intervals(
     estimate: Array, error: Array, df: Array, interval: str, level: float, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, str]:
     """Estimates with intervals over the levels of one effect, and how the intervals were made."""

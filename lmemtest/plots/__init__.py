@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "_canvas": ["detached_figures"],
         "calibration": ["calibration_plot"],
         "caterpillar": ["caterpillar_plot"],
+        "clustering": ["benchmark_clusters_plot"],
         "critical_difference": ["cd_diagram"],
         "diagnostics": ["diagnosis_plot", "qq_plot", "residuals_plot", "scale_plot"],
         "effects": ["benchmark_effects_plot"],
@@ -31,9 +32,12 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "parametric_curve_plot": ["parametric_curve_plot"],
         "power_plot": ["power_plot"],
         "profile_plot": ["profile_plot"],
+        "reliability": ["reliability_plot"],
         "sanity": ["information_plot", "seed_plot"],
+        "shrinkage": ["shrunken_effects_plot"],
         "tuning_curves": ["tuning_curves_plot"],
         "tuning_plan": ["tuning_plan_plot"],
+        "variation": ["variation_plot"],
     },
 )
 
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from lmemtest.plots._canvas import detached_figures as detached_figures
     from lmemtest.plots.calibration import calibration_plot as calibration_plot
     from lmemtest.plots.caterpillar import caterpillar_plot as caterpillar_plot
+    from lmemtest.plots.clustering import benchmark_clusters_plot as benchmark_clusters_plot
     from lmemtest.plots.critical_difference import cd_diagram as cd_diagram
     from lmemtest.plots.diagnostics import diagnosis_plot as diagnosis_plot
     from lmemtest.plots.diagnostics import qq_plot as qq_plot
@@ -58,7 +63,10 @@ if TYPE_CHECKING:
     from lmemtest.plots.parametric_curve_plot import parametric_curve_plot as parametric_curve_plot
     from lmemtest.plots.power_plot import power_plot as power_plot
     from lmemtest.plots.profile_plot import profile_plot as profile_plot
+    from lmemtest.plots.reliability import reliability_plot as reliability_plot
     from lmemtest.plots.sanity import information_plot as information_plot
     from lmemtest.plots.sanity import seed_plot as seed_plot
+    from lmemtest.plots.shrinkage import shrunken_effects_plot as shrunken_effects_plot
     from lmemtest.plots.tuning_curves import tuning_curves_plot as tuning_curves_plot
     from lmemtest.plots.tuning_plan import tuning_plan_plot as tuning_plan_plot
+    from lmemtest.plots.variation import variation_plot as variation_plot

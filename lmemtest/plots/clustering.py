@@ -1,0 +1,153 @@
+"""Clusters of benchmarks: the tree with their stability, or how often two benchmarks share a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._validate import check_choice
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas, _heat, _rows, _style
+from lmemtest.recipes.clustering import BenchmarkClusters
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+KINDS = ("dendrogram", "together")
+_Branch = tuple[float, float, float, float, float, int]
+
+
+def benchmark_clusters_plot(clusters: BenchmarkClusters, *, kind: str = "dendrogram", ax: Axes | None = None) -> Axes:
+    """Draw clusters of benchmarks.
+
+    Parameters
+    ----------
+    clusters : BenchmarkClusters
+        From `lmemtest.benchmark_clusters`.
+    kind : {"dendrogram", "together"}
+        The tree with a colour per cluster and its stability; or a map of how often two benchmarks share a cluster when
+        the runs are redrawn.
+    ax : Axes, optional
+        Where to draw; a new figure with None.
+
+    Returns
+    -------
+    Axes
+        Benchmarks in the order of the tree's leaves, from the top.
+
+    Raises
+    ------
+    ArgumentError
+        If `clusters` is not a result of `benchmark_clusters`, nothing was redrawn for the map, or `ax` is too small.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.plots.clustering import benchmark_clusters_plot
+    >>> from lmemtest.recipes.clustering import benchmark_clusters
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> ax = benchmark_clusters_plot(benchmark_clusters(runs, n_boot=20, rng=1))
+    >>> len(ax.get_yticklabels())
+    20
+    """
+    _canvas.check_axes(ax)
+    if not isinstance(clusters, BenchmarkClusters):
+        raise ArgumentError(f"clusters must be the result of benchmark_clusters(), got {type(clusters).__name__}.")
+    check_choice(kind, "kind", KINDS)
+    if kind == "together":
+        return _heat.draw_heat(_map(clusters), ax)
+    branches, heights = _branches(clusters)
+    ax = _rows.draw_rows(_leaves(clusters, heights), ax)
+    _draw_branches(ax, clusters, branches)
+    return ax
+
+
+def _map(clusters: BenchmarkClusters) -> _heat.Heat:
+    if not clusters.n_boot:
+        raise ArgumentError(
+            "kind='together' needs redrawn tables, and there are none. Use kind='dendrogram', or cluster with "
+            "n_boot=200 where runs are repeated."
+        )
+    order = list(clusters.table["benchmark"])
+    values = clusters.together.loc[order, order].to_numpy(dtype=float)
+    names = tuple(_style.one_line(name) for name in order)
+    return _heat.Heat(
+        rows=names,
+        columns=names,
+        values=values,
+        shown=np.ones(values.shape, dtype=bool),
+        coloured=np.isfinite(values),
+        palette="from zero",
+        scale_label="Share of redrawn tables with both in one cluster",
+        note=f"{clusters.n_boot:,} tables with redrawn runs, {clusters.n_clusters} clusters each.",
+    )
+
+
+def _branches(clusters: BenchmarkClusters) -> tuple[list[_Branch], Array]:
+    """Merges as (height, y and height of both sides, cluster or 0 above them), and the first height of each leaf."""
+    order = {name: row for row, name in enumerate(clusters.table["benchmark"])}
+    cluster = dict(zip(clusters.table["benchmark"], clusters.table["cluster"].tolist(), strict=True))
+    names = list(clusters.profiles.index)
+    nodes = [(float(order[name]), 0.0, int(cluster[name])) for name in names]
+    heights = np.zeros(len(names))
+    branches = []
+    for left, right, height, _ in clusters.linkage:
+        sides = (int(left), int(right))
+        for side in sides:
+            if side < len(names):
+                heights[order[names[side]]] = height
+        (y1, h1, c1), (y2, h2, c2) = (nodes[side] for side in sides)
+        own = c1 if c1 == c2 else 0
+        branches.append((float(height), y1, h1, y2, h2, own))
+        nodes.append((0.5 * (y1 + y2), float(height), own))
+    return branches, heights
+
+
+def _leaves(clusters: BenchmarkClusters, heights: Array) -> _rows.Rows:
+    table = clusters.table
+    series = []
+    for row in clusters.clusters.to_dict("records"):
+        place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
+        known = "" if not clusters.n_boot else f", {row['verdict']} ({row['jaccard']:.2f})"
+        series.append(
+            _rows.Series(
+                name=f"cluster {row['cluster']}{known}",
+                row=place,
+                centre=np.zeros(len(place)),
+                low=np.zeros(len(place)),
+                high=heights[place],
+                colour=_style.colour(row["cluster"] - 1),
+                marker=_style.marker(row["cluster"] - 1),
+            )
+        )
+    unit = {"shape": "shape of the profiles", "noise": "standard deviations of a run"}[clusters.scale]
+    label = f"Distance ({unit}), {clusters.method} linkage"
+    if clusters.n_boot:
+        label += "\nIn brackets: mean Jaccard similarity when the runs are redrawn"
+    return _rows.Rows(
+        labels=tuple((_style.one_line(name),) for name in table["benchmark"]),
+        series=tuple(series),
+        axis_label=label,
+        reference=0.0,
+        legend=True,
+    )
+
+
+def _draw_branches(ax: Axes, clusters: BenchmarkClusters, branches: list[_Branch]) -> None:
+    size = float(ax.get_yticklabels()[0].get_fontsize())
+    style: dict[str, Any] = {"linewidth": 0.12 * size, "linestyle": "-", "marker": "none"}
+    style |= {"zorder": 2, "label": "_branch"}
+    n = len(clusters.profiles)
+    for height, y1, h1, y2, h2, own in branches:
+        colour = _style.colour(int(own) - 1) if own else _style.MUTED
+        for y, start in ((y1, h1), (y2, h2)):
+            if start > 0 or y != round(y):  # the branch of a leaf is drawn with it
+                ax.plot([start, height], [y, y], color=colour, **style)
+        ax.plot([height, height], [y1, y2], color=colour, **style)
+    top = max(branch[0] for branch in branches)
+    _canvas.set_number_ticks(ax, -0.02 * top, 1.04 * top or 1.0, size)
+    ax.set_ylim(n - 0.5, -0.5)

@@ -1,0 +1,145 @@
+"""Shrunken differences between algorithms on each benchmark: a map of all, or one comparison with its intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._validate import check_choice
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas, _heat, _rows, _style
+from lmemtest.recipes.shrinkage import MEAN, ShrunkenEffects
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import DataFrame
+
+KINDS = ("heatmap", "caterpillar")
+
+
+def shrunken_effects_plot(
+    effects: ShrunkenEffects, *, kind: str = "heatmap", comparison: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw what the model expects of each algorithm on each benchmark.
+
+    Parameters
+    ----------
+    effects : ShrunkenEffects
+        From `lmemtest.benchmark_effects`.
+    kind : {"heatmap", "caterpillar"}
+        All comparisons as colours, bold where the interval excludes zero; or one comparison, sorted, with intervals,
+        the observed differences and the overall one.
+    comparison : str, optional
+        For the caterpillar: an algorithm (its deviation from the mean), or "A - B" for a pair; the first by default.
+    ax : Axes, optional
+        Where to draw; a new figure with None.
+
+    Returns
+    -------
+    Axes
+        The map has benchmark i, from the top, at y = i and comparison j at x = j.
+
+    Raises
+    ------
+    ArgumentError
+        If `effects` is not a result of `benchmark_effects`, an option is unknown, or `ax` is too small.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.plots.shrinkage import shrunken_effects_plot
+    >>> from lmemtest.recipes.shrinkage import benchmark_effects
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good", algorithm=["RS", "HB"])
+    >>> ax = shrunken_effects_plot(benchmark_effects(runs, contrast="pairs"), kind="caterpillar")
+    >>> ax.get_yticklabels()[0].get_text()
+    'boosting-diabetes'
+    """
+    _canvas.check_axes(ax)
+    if not isinstance(effects, ShrunkenEffects):
+        raise ArgumentError(f"effects must be the result of benchmark_effects(), got {type(effects).__name__}.")
+    check_choice(kind, "kind", KINDS)
+    names = {_name(*pair): pair for pair in effects.comparisons}
+    comparison = next(iter(names)) if comparison is None else comparison
+    check_choice(comparison, "comparison", tuple(names))
+    if kind == "heatmap":
+        return _heat.draw_heat(_map(effects, tuple(names)), ax)
+    left, right = names[comparison]
+    table = effects.table
+    part = table[(table["algorithm"] == left) & (table["versus"] == right)]
+    ax = _rows.draw_rows(_content(effects, part.sort_values("estimate", kind="stable"), comparison), ax)
+    overall = float(part["overall"].mean())
+    ax.axvline(overall, color=_style.MUTED, linewidth=0.8, linestyle="--", zorder=1, label="_overall")
+    return ax
+
+
+def _name(left: str, right: str) -> str:
+    return left if right == MEAN else f"{left} - {right}"
+
+
+def _better(effects: ShrunkenEffects) -> str:
+    return "negative is better" if effects.direction == "minimize" else "positive is better"
+
+
+def _map(effects: ShrunkenEffects, names: tuple[str, ...]) -> _heat.Heat:
+    table = effects.table
+    units = list(dict.fromkeys(table["benchmark"]))
+    shape = (len(names), len(units))  # the table runs over comparisons, then over benchmarks
+    values = table["estimate"].to_numpy(dtype=float).reshape(shape).T
+    clear = ((table["ci_low"] > 0) | (table["ci_high"] < 0)).to_numpy().reshape(shape).T
+    what = "Deviation from the mean" if effects.contrast == "mean" else "Difference"
+    held = "hold together over the rows" if effects.interval == "simultaneous" else "hold one by one"
+    level = _style.nobreak(f"{100 * effects.level:g} %")
+    return _heat.Heat(
+        rows=tuple(_style.one_line(name) for name in units),
+        columns=tuple(_style.one_line(name) for name in names),
+        values=values,
+        shown=np.ones(values.shape, dtype=bool),
+        coloured=np.isfinite(values),
+        bold=clear,
+        palette="high is blue" if effects.direction == "maximize" else "low is blue",
+        scale_label=f"{what}, shrunken ({_better(effects)})",
+        note=f"Bold: zero is outside the {level} interval; the intervals of a column {held}.",
+    )
+
+
+def _content(effects: ShrunkenEffects, rows: DataFrame, comparison: str) -> _rows.Rows:
+    values = {name: rows[name].to_numpy(dtype=float) for name in ("estimate", "ci_low", "ci_high", "observed")}
+    clear = (values["ci_low"] > 0) | (values["ci_high"] < 0)
+    nothing = np.full(len(rows), np.nan)
+    place = np.arange(len(rows), dtype=np.intp)
+    seen = np.isfinite(values["observed"])
+    series = [
+        _rows.Series(
+            name="observed",
+            row=place[seen],
+            centre=values["observed"][seen],
+            low=nothing[seen],
+            high=nothing[seen],
+            colour=_style.NEUTRAL,
+            marker="|",
+        )
+    ]
+    for name, mask, solid in (("shrunken, differs from zero", clear, True), ("shrunken, may be zero", ~clear, False)):
+        if mask.any():
+            series.append(
+                _rows.Series(
+                    name=name,
+                    row=place[mask],
+                    centre=values["estimate"][mask],
+                    low=values["ci_low"][mask],
+                    high=values["ci_high"][mask],
+                    colour=_style.ACCENT if solid else _style.MUTED,
+                    hollow=not solid,
+                )
+            )
+    level = _style.nobreak(f"{100 * effects.level:g} %")
+    held = "intervals that hold together" if effects.interval == "simultaneous" else "intervals, one by one"
+    what = f"{_style.one_line(comparison)}{' minus the mean' if effects.contrast == 'mean' else ''}"
+    return _rows.Rows(
+        labels=tuple((_style.one_line(str(name)),) for name in rows["benchmark"]),
+        series=tuple(series),
+        axis_label=f"{what} ({_better(effects)})\n{level} {held}; dashed: overall",
+        reference=0.0,
+        legend=True,
+    )

@@ -1,0 +1,276 @@
+"""Balanced tables as strata: one mean square per set of factors, which is all that the restricted likelihood sees.
+
+In a balanced table the projections on the means of all sets of factors commute. Each set ``T`` (benchmark, benchmark x
+algorithm, ...) then owns a stratum with a mean square ``MS_T`` on ``d_T`` degrees of freedom and the expectation
+``xi_T = sum of n_U s2_U over the random terms U that contain T`` (``n_U`` rows per group of ``U``), and the restricted
+likelihood is that of independent chi-squared variables:
+
+    -2 log L = sum over random strata of  d_T (log xi_T + MS_T / xi_T)  + constant,   s2_U >= 0.
+
+So estimates, profiles and their intervals cost microseconds whatever the number of rows.
+
+References
+----------
+Searle, Casella & McCulloch (1992), Variance Components, chapters 3 and 4, doi:10.1002/9780470316856
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import optimize, special
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+Factors = frozenset[str]
+_TOLERANCE = 1e-10  # of a variance, relative to the largest mean square: below it is zero
+_FAR = 1e6  # of the estimate: where the search for an upper end gives up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Stratum:
+    """Rows averaged over all but some factors, with the means over fewer factors taken out.
+
+    Attributes
+    ----------
+    factors : frozenset of str
+    df : int
+    mean_square : float
+    rows : float
+        Rows per group of the factors.
+    """
+
+    factors: Factors
+    df: int
+    mean_square: float
+    rows: float
+
+
+def group_codes(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.intp]:
+    """Number of the group of every row; 0 for all without columns."""
+    if not columns:
+        return np.zeros(len(frame), dtype=np.intp)
+    return frame.groupby(list(columns), sort=False, observed=True).ngroup().to_numpy(dtype=np.intp)
+
+
+def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
+    """Strata of a table, or None if it is not balanced.
+
+    Parameters
+    ----------
+    codes : dict
+        Per set of factors the number of the group of every row; with every two sets their intersection.
+    y : (n, r) float
+        One score per row; or its course over r > 1 budgets, about the row's mean: then the strata are those of the
+        interactions with the budget.
+
+    Returns
+    -------
+    dict of frozenset to Stratum, or None
+    """
+    return _strata(codes, y) if _crossed(codes) else None
+
+
+def _strata(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
+    found: dict[Factors, Stratum] = {}
+    groups: dict[Factors, int] = {}
+    parts: dict[Factors, Array] = {}
+    for factors in sorted(codes, key=len):
+        counts = np.bincount(codes[factors])
+        below = [inner for inner in found if inner < factors]
+        groups[factors] = len(counts) - sum(groups[inner] for inner in below)
+        if counts.min() != counts.max() or groups[factors] < 0:
+            return None
+        part = _group_means(codes[factors], counts, y)
+        for inner in below:
+            part = part - parts[inner]
+        parts[factors] = part
+        df = groups[factors] * max(y.shape[1] - 1, 1)
+        square = float(np.einsum("nr,nr->", part, part)) / df if df else 0.0
+        found[factors] = Stratum(factors=factors, df=df, mean_square=square, rows=len(y) / len(counts))
+    return found
+
+
+def _group_means(code: NDArray[np.intp], counts: NDArray[np.intp], y: Array) -> Array:
+    """Mean of the group of every row, ``(n, r)``."""
+    if len(counts) == len(code):
+        return y
+    columns = [np.bincount(code, weights=column) / counts for column in y.T]
+    return np.stack(columns, axis=1)[code]
+
+
+def _crossed(codes: dict[Factors, NDArray[np.intp]]) -> bool:
+    """Whether the groups of any two sets meet equally often within the groups of their intersection."""
+    sets = list(codes)
+    for i, left in enumerate(sets):
+        for right in sets[:i]:
+            if left <= right or right <= left:
+                continue
+            n_left, n_right, n_shared = (int(codes[s].max()) + 1 for s in (left, right, left & right))
+            pairs = np.unique(codes[left].astype(np.int64) * n_right + codes[right], return_counts=True)[1]
+            if len(pairs) * n_shared != n_left * n_right or pairs.min() != pairs.max():
+                return False
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BalancedModel:
+    """Random terms on the random strata of a balanced table.
+
+    Attributes
+    ----------
+    terms : tuple of frozenset
+        The random terms; the last one is the residual.
+    design : (strata, terms) float
+        Rows per group of the terms that contain a stratum.
+    df, mean_square : (strata,) float
+    """
+
+    terms: tuple[Factors, ...]
+    strata: tuple[Factors, ...]
+    design: Array
+    df: Array
+    mean_square: Array
+
+    @classmethod
+    def of(cls, strata: Sequence[Stratum], terms: Sequence[Factors], table: dict[Factors, Stratum]) -> BalancedModel:
+        kept = [s for s in strata if s.df > 0]
+        design = [[table[t].rows if s.factors <= t else 0.0 for t in terms] for s in kept]
+        return cls(
+            terms=tuple(terms),
+            strata=tuple(s.factors for s in kept),
+            design=np.array(design),
+            df=np.array([s.df for s in kept], dtype=float),
+            mean_square=np.array([s.mean_square for s in kept]),
+        )
+
+    def deviance(self, variances: Array) -> float:
+        """-2 restricted log-likelihood up to a constant."""
+        xi = self.design @ variances
+        return float(self.df @ (np.log(xi) + self.mean_square / xi)) if xi.min() > 0 else np.inf
+
+    def expected(self, variances: Array) -> dict[Factors, float]:
+        """Expected mean square of each stratum."""
+        return dict(zip(self.strata, (self.design @ variances).tolist(), strict=True))
+
+    def estimate(self) -> Array:
+        """REML estimates, ``(terms,)``."""
+        return self._minimum(None, 0.0)[0]
+
+    def _minimum(self, index: int | None, value: float, start: Array | None = None) -> tuple[Array, float]:
+        """Variances with the smallest deviance, one of them held, and that deviance; best of several starts."""
+        scale = float(self.mean_square.max())
+        free = [j for j in range(len(self.terms)) if j != index]
+        A = self.design * scale
+
+        def objective(x: Array) -> tuple[float, Array]:
+            v = np.zeros(len(self.terms))
+            v[free] = x
+            if index is not None:
+                v[index] = value / scale
+            xi = np.maximum(A @ v, 1e-14 * scale)
+            ratio = self.mean_square / xi
+            return float(self.df @ (np.log(xi) + ratio)), ((self.df / xi * (1.0 - ratio)) @ A)[free]
+
+        unrestricted = np.linalg.lstsq(A, self.mean_square, rcond=None)[0]
+        floor = [1e-13 if j == len(self.terms) - 1 else 0.0 for j in free]  # the residual is never nothing
+        starts = [np.maximum(unrestricted[free], 1e-6), np.full(len(free), 1.0 / A[0].max() * scale)]
+        if start is not None:
+            starts.insert(0, start[free] / scale)
+        found = [
+            optimize.minimize(
+                objective,
+                np.maximum(x, floor),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(low, None) for low in floor],
+                options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000},
+            )
+            for x in starts
+        ]
+        best = min(found, key=lambda result: float(result.fun))
+        v = np.zeros(len(self.terms))
+        v[free] = best.x * scale
+        if index is not None:
+            v[index] = value
+        v[v < _TOLERANCE * scale] = 0.0
+        return v, float(best.fun)
+
+    def interval(self, index: int, level: float) -> tuple[float, float]:
+        """Profile-likelihood interval of the standard deviation of a term.
+
+        Parameters
+        ----------
+        index : int
+            Which term.
+        level : float in (0, 1)
+
+        Returns
+        -------
+        (float, float)
+            The lower end is 0 where the likelihood does not exclude it.
+        """
+        best, least = self._minimum(None, 0.0)
+        cut = special.ndtri(0.5 * (1.0 + level)) ** 2
+
+        def rise(sd: float) -> float:
+            return self._minimum(index, sd**2, best)[1] - least - cut
+
+        sd = float(np.sqrt(best[index]))
+        unit = float(np.sqrt(self.mean_square.max() / self.design[:, index].max()))
+        residual = index == len(self.terms) - 1
+        low = 0.0
+        if sd > 0 and (residual or rise(0.0) > 0):
+            low = float(optimize.brentq(rise, 1e-9 * sd, sd, xtol=1e-10 * sd, rtol=1e-12))
+        top = 2.0 * (sd or 0.1 * unit)
+        while rise(top) < 0:
+            top *= 2.0
+            if top > _FAR * unit:
+                return low, np.inf
+        high = optimize.brentq(rise, sd, top, xtol=1e-10 * top, rtol=1e-12)
+        return low, float(high)
+
+
+def signal_interval(f: float, df: float, error_df: float, level: float) -> tuple[float, float]:
+    """Interval of signal over noise, from the F ratio of fixed means.
+
+    Parameters
+    ----------
+    f : float >= 0
+        F ratio of the means on `df` and `error_df` degrees of freedom.
+    level : float in (0, 1)
+
+    Returns
+    -------
+    (float, float)
+        Of the variance of the true means over the error variance of a mean: the noncentrality over `df` whose F
+        distribution has the observed ratio at its upper and lower tail (Steiger 2004,
+        doi:10.1037/1082-989X.9.2.164). Exact where the ratio is noncentral F.
+
+    Examples
+    --------
+    >>> low, high = signal_interval(9.0, 4, 60, 0.95)
+    >>> round(low, 2), round(high, 2)
+    (2.89, 16.02)
+    """
+    tail = 0.5 * (1.0 - level)
+
+    def solve(p: float) -> float:
+        def gap(nc: float) -> float:
+            return float(special.ncfdtr(df, error_df, nc, f)) - p
+
+        if gap(0.0) <= 0:
+            return 0.0
+        top = 10.0 * df * (f + 1.0)
+        while gap(top) > 0:
+            top *= 2.0
+        return float(optimize.brentq(gap, 0.0, top, xtol=1e-10 * top))
+
+    return solve(1.0 - tail) / df, solve(tail) / df

@@ -1,0 +1,131 @@
+"""Figures of variation, reliability, shrunken effects and clusters show the numbers of their results."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.plots.clustering import benchmark_clusters_plot
+from lmemtest.plots.reliability import reliability_plot
+from lmemtest.plots.shrinkage import shrunken_effects_plot
+from lmemtest.plots.variation import variation_plot
+from lmemtest.recipes.clustering import benchmark_clusters
+from lmemtest.recipes.reliability import ranking_reliability
+from lmemtest.recipes.shrinkage import benchmark_effects
+from lmemtest.recipes.variation import variance_sources
+
+
+def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:
+    rng = np.random.default_rng(k)
+    A, B, AB = 0.5 * rng.normal(size=k), 2.0 * rng.normal(size=9), rng.normal(size=(k, 9))
+    tool = [f"a very long algorithm name with $x$ and <b> {i}" if long else f"A{i}" for i in range(k)]
+    task = [f"benchmark {'with a long name ' * long}{j}" for j in range(9)]
+    rows = [
+        (tool[i], task[j], s, A[i] + B[j] + AB[i, j] + rng.normal())
+        for i, j, s in itertools.product(range(k), range(9), range(4))
+    ]
+    roles = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
+    return lt.Runs(
+        pd.DataFrame(rows, columns=["tool", "task", "seed", "loss"]), score="loss", direction="minimize", **roles
+    )
+
+
+PLOTS = {
+    "variation": (variance_sources, variation_plot, {}),
+    "reliability": (ranking_reliability, reliability_plot, {}),
+    "heatmap": (benchmark_effects, shrunken_effects_plot, {}),
+    "caterpillar": (benchmark_effects, shrunken_effects_plot, {"kind": "caterpillar"}),
+    "dendrogram": (lambda runs: benchmark_clusters(runs, n_boot=20, rng=1), benchmark_clusters_plot, {}),
+    "together": (
+        lambda runs: benchmark_clusters(runs, n_boot=20, rng=1),
+        benchmark_clusters_plot,
+        {"kind": "together"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLOTS)
+@pytest.mark.parametrize(("k", "long"), [(2, False), (5, True), (20, True)])
+def test_every_figure_is_readable(name, k, long, assert_readable) -> None:
+    compute, draw, options = PLOTS[name]
+    result = compute(make_runs(k, long=long))
+    assert_readable(draw(result, **options))
+    figure = Figure(figsize=(9, 7) if name in ("heatmap", "together") else (6.5, 4.5))
+    assert_readable(draw(result, ax=figure.subplots(), **options))
+
+
+def lines(ax, label):
+    return [line for line in ax.get_lines() if line.get_label() == label]
+
+
+def test_variation_draws_standard_deviations_and_says_what_it_leaves_out() -> None:
+    found = variance_sources(make_runs())
+    ax = variation_plot(found)
+    (drawn,) = lines(ax, "_estimates")
+    assert drawn.get_xdata() == approx(found.to_frame()["sd"].to_numpy())
+    ends = np.array([line.get_xdata() for line in lines(ax, "_interval")])
+    assert ends == approx(found.to_frame()[["ci_low", "ci_high"]].to_numpy())
+    ax = variation_plot(found, leave_out=["task"])
+    assert "task" not in [label.get_text() for label in ax.get_yticklabels()]
+    assert "Not drawn: task (" in ax.get_xlabel().replace("\n", " ")
+
+
+def test_reliability_draws_the_closed_form_and_the_study() -> None:
+    found = ranking_reliability(make_runs(), n_benchmarks=[30], n_seeds=[1, 4])
+    ax = reliability_plot(found)
+    for line, n in zip(lines(ax, "_curve"), (1, 4), strict=True):
+        x, y = line.get_data()
+        assert y == approx(np.array([found.at(b, n) for b in x]))
+    (dot,) = lines(ax, "_study")
+    assert (dot.get_xdata()[0], dot.get_ydata()[0]) == approx((9, found.reliability))
+
+
+def test_effects_are_drawn_where_they_are() -> None:
+    found = benchmark_effects(make_runs(), contrast="pairs")
+    ax = shrunken_effects_plot(found)
+    mesh = next(c for c in ax.collections if c.get_label() == "_cells")
+    want = found.to_frame()["estimate"].to_numpy().reshape(6, 9).T
+    assert np.asarray(mesh.get_array()).reshape(9, 6) == approx(want)
+    ax = shrunken_effects_plot(found, kind="caterpillar", comparison="A1 - A3")
+    part = found.to_frame().query("algorithm == 'A1' and versus == 'A3'").sort_values("estimate")
+    assert [t.get_text() for t in ax.get_yticklabels()] == part["benchmark"].tolist()
+    drawn = sorted((y, x) for line in lines(ax, "_estimates")[1:] for x, y in zip(*line.get_data(), strict=True))
+    assert [x for _, x in drawn] == approx(part["estimate"].tolist())
+    (overall,) = lines(ax, "_overall")
+    assert overall.get_xdata()[0] == approx(part["overall"].iloc[0])
+
+
+def test_the_tree_has_its_merges() -> None:
+    found = benchmark_clusters(make_runs(), n_boot=20, rng=1)
+    ax = benchmark_clusters_plot(found)
+    assert [t.get_text() for t in ax.get_yticklabels()] == found.to_frame()["benchmark"].tolist()
+    upright = [line.get_xdata()[0] for line in lines(ax, "_branch") if line.get_xdata()[0] == line.get_xdata()[1]]
+    assert sorted(upright) == approx(sorted(found.linkage[:, 2]))
+
+
+@pytest.mark.parametrize("draw", [variation_plot, reliability_plot, shrunken_effects_plot, benchmark_clusters_plot])
+def test_other_results_are_refused(draw) -> None:
+    with pytest.raises(lt.errors.ArgumentError, match=r"must be the result of \w+\(\), got int"):
+        draw(3)
+
+
+def test_bad_options() -> None:
+    runs = make_runs()
+    sources = variance_sources(runs)
+    with pytest.raises(lt.errors.ArgumentError, match="leave_out must be"):
+        variation_plot(sources, leave_out="nothing")
+    with pytest.raises(lt.errors.ArgumentError, match="leave_out names all sources"):
+        variation_plot(sources, leave_out=[s.name for s in sources.sources])
+    effects = benchmark_effects(runs)
+    with pytest.raises(lt.errors.ArgumentError, match="kind must be"):
+        shrunken_effects_plot(effects, kind="pie")
+    with pytest.raises(lt.errors.ArgumentError, match="comparison must be"):
+        shrunken_effects_plot(effects, comparison="A0 - A1")
+    with pytest.raises(lt.errors.ArgumentError, match="kind='together' needs redrawn tables"):
+        benchmark_clusters_plot(benchmark_clusters(runs, n_boot=0), kind="together")
