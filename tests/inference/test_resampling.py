@@ -64,10 +64,10 @@ def test_a_refit_to_some_of_the_cells_is_the_fit_of_that_part(fit):
 
 
 def test_standard_error_of_a_difference_is_that_of_the_model(fit):
-    got = bootstrap(fit, effect, 999, rng=1)
+    got = bootstrap(fit, effect, 399, rng=1)
     se = fit.bse.iloc[1]
-    assert got.se[0] == approx(se, rel=4 / np.sqrt(2 * 999))  # four standard errors of a standard deviation
-    assert abs(got.bias[0]) < 4 * se / np.sqrt(999)
+    assert got.se[0] == approx(se, rel=4 / np.sqrt(2 * 399))  # four standard errors of a standard deviation
+    assert abs(got.bias[0]) < 4 * se / np.sqrt(399)
     half = stats.norm.ppf(0.975) * se
     assert got.ci_low[0] == approx(got.estimate[0] - half, abs=0.25 * half)
     assert got.ci_high[0] == approx(got.estimate[0] + half, abs=0.25 * half)

@@ -378,6 +378,8 @@ def test_models_that_are_not_nested_are_not_compared(builder):
 
 
 def test_recipes_are_methods(builder):
+    runs = builder.runs
+    builder = ModelBuilder(runs.filter(step=list(runs.levels("step"))[:3]))
     assert len(builder.test_seed_dependency().table) == 3
     assert builder.test_benchmark_information(rank_benchmarks=True).ranked
     assert builder.test_fidelity(form="linear").verdict in {"none", "simple", "interaction"}
