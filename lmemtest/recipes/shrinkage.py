@@ -24,7 +24,7 @@ from lmemtest.data.cells import compress
 from lmemtest.engine import prediction
 from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
-from lmemtest.inference.random_effects import INTERVALS, error_df, effect_intervals
+from lmemtest.inference.random_effects import INTERVALS, effect_intervals, error_df
 from lmemtest.inference.reference import format_level
 from lmemtest.model import fit_lmm
 from lmemtest.model.random_effects import shapes
