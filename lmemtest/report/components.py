@@ -89,11 +89,15 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
     found = []
     for term, bar, S in zip(fit.design.random, fit.design.parsed.bars, fit.covariances, strict=True):
         per_cell = np.einsum("nk,kl,nl->n", term.basis, S, term.basis)
-        found.append((term.label, bar.groups, float(per_cell @ rows / rows.sum())))
+        conditions = sorted({name.value for name in bar.terms.columns()} & set(runs.metafeatures))
+        found.append((term.label, bar.groups, conditions, float(per_cell @ rows / rows.sum())))
     total = fit.mean_residual_variance + sum(variance for *_, variance in found)
-    kinds = {(_kind(set(groups), runs), _noun(groups, runs)) for _, groups, _ in found}
+    kinds = {(_kind(set(groups), runs), _noun(groups, runs)) for _, groups, _, _ in found}
+    # effects at the levels of a metafeature are what changes between the instances of a benchmark, too
+    kinds |= {(_kind(set(groups), runs), "instance") for _, groups, conditions, _ in found if conditions}
     parts = [
-        (label, _kind(set(groups), runs), _meaning(groups, kinds, runs), variance) for label, groups, variance in found
+        (label, _kind(set(groups), runs), _meaning(groups, conditions, kinds, runs), variance)
+        for label, groups, conditions, variance in found
     ]
     left = DISTINCT_NAMES["residual"].format(left=_left(kinds, fit, runs))
     parts.append(("Residual", "residual", left, fit.mean_residual_variance))
@@ -119,11 +123,12 @@ def _noun(groups: Iterable[str], runs: Runs) -> str:
     return "instance" if set(groups) & set(runs.metafeatures) else "benchmark"
 
 
-def _meaning(groups: tuple[str, ...], kinds: set[tuple[str, str]], runs: Runs) -> str:
+def _meaning(groups: tuple[str, ...], conditions: list[str], kinds: set[tuple[str, str]], runs: Runs) -> str:
     kind, noun = _kind(set(groups), runs), _noun(groups, runs)
     within = " of a benchmark" if noun == "instance" and (kind, "benchmark") in kinds else ""
     unit = "instance" if runs.metafeatures else "benchmark"
-    return DISTINCT_NAMES[kind].format(noun=noun, within=within, unit=unit, group=":".join(groups))
+    meaning = DISTINCT_NAMES[kind].format(noun=noun, within=within, unit=unit, group=":".join(groups))
+    return f"{meaning}, at each {' and '.join(conditions)} its own" if conditions else meaning
 
 
 def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:

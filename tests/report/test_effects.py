@@ -153,3 +153,14 @@ def test_the_share_of_benchmarks_is_a_normal_probability() -> None:
     assert share_of_benchmarks(0.0, 2.0) == 0.5
     assert share_of_benchmarks(-1.959963984540054, 1.0) == approx(0.975)
     assert (share_of_benchmarks(-1.0, 0.0), share_of_benchmarks(1.0, 0.0)) == (1.0, 0.0)
+
+
+def test_effects_at_the_levels_of_a_metafeature_are_not_left_to_the_residual() -> None:
+    runs = lt.datasets.load_hpo_runs().filter(budget=[4, 8])
+    fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
+    found = {c.kind: c.meaning for c in variance_components(fit, runs)}
+    assert (
+        found["interaction"]
+        == "advantages of algorithms that change from benchmark to benchmark, at each prior its own"
+    )
+    assert "instances" not in found["residual"]

@@ -20,6 +20,7 @@ import scipy.linalg as sla
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest._threads import one_blas_thread
+from lmemtest.data.runs import Runs
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import Term, build_system
 from lmemtest.engine.sweep import conditional_modes, sweep
@@ -205,11 +206,30 @@ def residual_variance_of_rows(fit: LmmFit) -> Array:
     return np.asarray(values[codes] / fit.cells.weight)
 
 
+def _seen(fit: LmmFit) -> list[int]:
+    """Kept coefficients that the conclusions rest on."""
+    names = [fit.design.x_names[j] for j in fit.problem.kept]
+    if isinstance(fit.data, Runs):
+        algorithm = fit.data.algorithm
+        atoms = {algorithm, f"C({algorithm})"}
+        columns = {
+            j
+            for label, part in fit.design.terms
+            if atoms & set(label.replace("`", "").split(":"))
+            for j in range(part.start, part.stop)
+        }
+        found = [c for c, j in enumerate(fit.problem.kept) if j in columns and names[c] != "Intercept"]
+        if found:
+            return found
+    return [c for c, name in enumerate(names) if name != "Intercept"] or list(range(len(names)))
+
+
 def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     """How much of the variance of the estimates comes from each random effect, ``(k,)`` shares per term.
 
-    The largest share over the coefficients, without the intercept where there are others: in a balanced table a
-    benchmark's own level moves the mean of all algorithms and none of their differences. With ``A y`` the estimates,
+    The largest share over the coefficients that tell algorithms apart, where the fit knows the algorithms from its
+    `Runs`, and else over all but the intercept: in a balanced table a benchmark's own level moves the mean of all
+    algorithms and none of their differences. With ``A y`` the estimates,
     ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds ``A Z_j S_j Z_j'A'`` to their covariance.
     """
     X = fit.design.X[:, fit.problem.kept]
@@ -220,8 +240,7 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     weighted = (held.n * held.sigma2 / held.variance)[:, None] * without_fixed.split(X)[0]  # s2 V^-1 X
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
-    names = [fit.design.x_names[j] for j in fit.problem.kept]
-    seen = [c for c, name in enumerate(names) if name != "Intercept"] or list(range(len(names)))
+    seen = _seen(fit)
     shares = []
     for term, L in zip(held.terms, held.factors, strict=True):
         variances = (L * L).sum(axis=1)
