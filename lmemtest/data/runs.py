@@ -467,3 +467,12 @@ def _check_values(column: str, values: Sequence[Any], levels: tuple[Any, ...]) -
 def _levels_text(levels: tuple[Any, ...]) -> str:
     shown = listed(levels, most=6).rsplit(", ... (", 1)[0]
     return f"{len(levels):,}: {shown}{', ...' if len(levels) > 6 else ''}"
+
+
+def require_runs(runs: Any) -> None:
+    """Refuse a table whose columns have no roles, with the way to give them."""
+    if not isinstance(runs, Runs):
+        raise ArgumentError(
+            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
+            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
+        )

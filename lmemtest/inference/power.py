@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
+from lmemtest.inference.binomial import binomial_interval
 from lmemtest.inference.planned_components import VarianceComponents, as_components
 from lmemtest.inference.planned_study import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
 from lmemtest.inference.power_closed_form import Operating, operating
@@ -211,7 +211,7 @@ def _simulated(results: list[Any], effect: float) -> dict[str, FloatArray]:
         if not good:
             raise EstimationError(f"no simulated study of a design could be analysed. {studies[0].reason}")
         estimates = np.array([estimate for significant, estimate, _ in good if significant])
-        low, high = _binomial_interval(len(estimates), n)
+        low, high = binomial_interval(len(estimates), n, LEVEL)
         wrong = float(np.mean(estimates < 0)) if len(estimates) else math.nan
         size = float(np.mean(np.abs(estimates))) / effect if len(estimates) and effect > 0 else math.nan
         values = {
@@ -226,14 +226,6 @@ def _simulated(results: list[Any], effect: float) -> dict[str, FloatArray]:
         for name, value in values.items():
             columns.setdefault(name, []).append(value)
     return {name: np.asarray(values) for name, values in columns.items()}
-
-
-def _binomial_interval(count: int, n: int) -> tuple[float, float]:
-    """Clopper and Pearson's interval of a share."""
-    tail = 0.5 * (1.0 - LEVEL)
-    low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
-    high = float(special.betaincinv(count + 1, n - count, 1.0 - tail)) if count < n else 1.0
-    return low, high
 
 
 # ---------------------------------------------------------------------- table and notes

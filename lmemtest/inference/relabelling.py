@@ -15,6 +15,7 @@ import numpy as np
 
 from lmemtest._validate import check_choice
 from lmemtest.data.cells import Cells, combine_codes, compress, group_codes
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.cell_map import CellMap, regroup
 from lmemtest.model import LmmFit, fit_lmm
@@ -216,17 +217,6 @@ def _starts_if_alike(item: Index, stratum: Index, rest: Index, n: NDArray[np.flo
     return start if alike else None
 
 
-def check_runs(runs: Any) -> None:
-    """Refuse a table whose columns have no roles, with the way to give them."""
-    from lmemtest.data.runs import Runs
-
-    if not isinstance(runs, Runs):
-        raise ArgumentError(
-            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
-            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
-        )
-
-
 def check_unit(unit: Any, runs: Runs) -> str:
     """Refuse what is not a unit of exchange; a seed is a block and not a unit."""
     if isinstance(unit, str) and unit not in UNITS and unit in ("seed", runs.seed):
@@ -303,7 +293,7 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
     argument : str
         Name of the argument, for messages.
     """
-    check_runs(runs)
+    require_runs(runs)
     formula = getattr(model, "formula", model)
     if not isinstance(formula, str):
         raise ArgumentError(f"{argument} must be a formula or a fit, got {type(model).__name__}.")

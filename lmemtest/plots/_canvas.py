@@ -102,7 +102,7 @@ def size_in_points(ax: Axes) -> tuple[float, float]:
     return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
 
 
-def _has_layout_engine(figure: Figure) -> bool:
+def has_layout_engine(figure: Figure) -> bool:
     """Tell whether drawing moves the axes; a placeholder is what remains of an engine that was switched off."""
     engine = figure.get_layout_engine()
     return engine is not None and not isinstance(engine, PlaceHolderLayoutEngine)
@@ -179,7 +179,7 @@ def fit_inside(ax: Axes, slot: Bbox) -> None:
     A figure with a layout engine does this by itself, and moving its axes would fight with it.
     """
     figure = ax.figure.figure
-    if _has_layout_engine(figure):
+    if has_layout_engine(figure):
         return
     pad = PAD * figure.dpi / 72
     for _ in range(3):  # tick labels move with the size, so one step is not always enough
@@ -193,10 +193,10 @@ def fit_inside(ax: Axes, slot: Bbox) -> None:
         top = min(slot.y1 - pad - (tight.y1 - box.y1), slot.y1)
         if right - left < 2 * pad or top - bottom < 2 * pad:
             raise too_small(ax, "its labels")
-        _place(ax, left, bottom, right, top)
+        place_axes(ax, left, bottom, right, top)
 
 
-def _place(ax: Axes, left: float, bottom: float, right: float, top: float) -> None:
+def place_axes(ax: Axes, left: float, bottom: float, right: float, top: float) -> None:
     to_figure = ax.figure.transSubfigure.inverted()
     (x0, y0), (x1, y1) = to_figure.transform([(left, bottom), (right, top)])
     ax.set_position((x0, y0, x1 - x0, y1 - y0))

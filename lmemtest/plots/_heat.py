@@ -67,7 +67,7 @@ class Heat:
 def draw_heat(heat: Heat, ax: Axes | None) -> Axes:
     """Draw `heat` in `ax` or a new figure, and return the axes."""
     if ax is None:
-        ax = _canvas.new_axes(*_figure_size(heat))
+        ax = _canvas.new_axes(*figure_size(heat))
     width, height = _canvas.size_in_points(ax)
     slot = ax.get_window_extent().frozen()
     size = _font(heat, ax, width, height)
@@ -83,7 +83,7 @@ def draw_heat(heat: Heat, ax: Axes | None) -> Axes:
     return ax
 
 
-def _figure_size(heat: Heat) -> tuple[float, float]:
+def figure_size(heat: Heat) -> tuple[float, float]:
     font = _style.base_font()
     glyph = 0.62 * font  # a generous mean width
     labels = min(max(map(len, heat.rows), default=1) * glyph, LABEL_SHARE * WIDEST * 72)

@@ -117,7 +117,7 @@ def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
     _canvas.set_number_ticks(ax, *limits, size)
     _canvas.fit_inside(ax, slot)
     if rows.legend and any(series.name for series in rows.series):
-        _draw_legend(ax, rows, size)
+        draw_legend(ax, rows, size)
         _canvas.fit_inside(ax, slot)
     _canvas.set_number_ticks(ax, *limits, size)  # the axis is shorter now, so fewer labels may fit
     _canvas.fit_inside(ax, slot)
@@ -273,14 +273,14 @@ def _label_axis(ax: Axes, rows: Rows, room: float, size: float) -> None:
     ax.set_xlabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
 
 
-def _draw_legend(ax: Axes, rows: Rows, size: float) -> None:
+def draw_legend(ax: Axes, rows: Rows, size: float) -> None:
     width = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
     named = [series for series in rows.series if series.name]
     names = [series.name for series in named]
     font = _style.font_for(names)
     ruler = _style.Ruler(ax, size, **font)
     names = _style.shorten(names, max(width - 4 * size, 4 * size), ruler)
-    columns = _legend_columns([ruler.width(name) for name in names], width, size)
+    columns = legend_columns([ruler.width(name) for name in names], width, size)
     legend = ax.legend(
         handles=[_handle(series, size) for series in named],
         labels=[str(i) for i in range(len(names))],
@@ -301,7 +301,7 @@ def _draw_legend(ax: Axes, rows: Rows, size: float) -> None:
         _style.literal(entry).set(text=name, color=_style.INK, **font)
 
 
-def _legend_columns(widths: Sequence[float], room: float, size: float) -> int:
+def legend_columns(widths: Sequence[float], room: float, size: float) -> int:
     """Return the most columns that fit; matplotlib fills them one after another, the first ones longest."""
     for columns in range(len(widths), 1, -1):
         stacked = [float(max(part)) for part in np.array_split(np.asarray(widths), columns)]

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import format_level
 from lmemtest.inference.separation import Separation
 from lmemtest.plots import _canvas, _style
+from lmemtest.plots._spacing import spread
 from lmemtest.plots.pairwise import ADJUSTMENTS
 
 if TYPE_CHECKING:
@@ -246,7 +245,7 @@ def _plan(ax: Axes, board: _Board, width: float, font: float) -> _Plan:
     axis, ticks = _axis(ax, board, width, zones, font)
     scale = (axis[1] - axis[0]) / (ticks.values[-1] - ticks.values[0])
     exact = [axis[0] + (mean - ticks.values[0]) * scale for mean in board.means]
-    columns = _spread(exact, COLUMN_GAP * font, axis)
+    columns = spread(exact, COLUMN_GAP * font, axis)
     levels = _stack([(columns[group[0]], columns[group[-1]]) for group in board.groups], 1.2 * font)
     shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
     fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if shift > 0.5 else 0.6 * font
@@ -320,25 +319,6 @@ def _range(board: _Board) -> tuple[float, float]:
         spread = max(0.1 * abs(low), tiny) or 1.0
     middle = (low + high) / 2
     return middle - spread / 2, middle + spread / 2
-
-
-def _spread(places: Sequence[float], gap: float, limits: tuple[float, float]) -> tuple[float, ...]:
-    """Move ascending places as little as possible (in squares) so that neighbours are `gap` apart.
-
-    With z = place - index * gap this is isotonic regression: pool adjacent violators, then clip.
-    """
-    count = len(places)
-    gap = min(gap, (limits[1] - limits[0]) / max(count - 1, 1))
-    pools: list[list[float]] = []  # (mean, size)
-    for index, place in enumerate(places):
-        pools.append([place - index * gap, 1])
-        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
-            mean, size = pools.pop()
-            total = pools[-1][1] + size
-            pools[-1] = [(pools[-1][0] * pools[-1][1] + mean * size) / total, total]
-    pooled = np.repeat([pool[0] for pool in pools], [int(pool[1]) for pool in pools])
-    clipped = np.clip(pooled, limits[0], limits[1] - (count - 1) * gap)
-    return tuple((clipped + gap * np.arange(count)).tolist())
 
 
 def _stack(spans: Sequence[tuple[float, float]], gap: float) -> tuple[int, ...]:

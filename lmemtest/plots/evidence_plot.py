@@ -371,7 +371,7 @@ def _set_ticks(ax: Axes, size: float) -> None:
     if ax.get_xscale() != "log":
         _canvas.set_number_ticks(ax, *limits, size)
         return
-    values = _round_numbers(*limits)
+    values = round_numbers(*limits)
     room = box.width * 72 / dpi
     place = np.log(values / limits[0]) / np.log(limits[1] / limits[0]) * room
     labels = [f"{value:g}" for value in values]
@@ -388,7 +388,7 @@ def _has_strip(ax: Axes) -> bool:
     return any(line.get_label() == "_guide" for line in ax.lines)
 
 
-def _round_numbers(low: float, high: float) -> FloatArray:
+def round_numbers(low: float, high: float) -> FloatArray:
     """1, 2, 5, 10, ... between two limits."""
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     values = (decades[:, None] * np.array([1.0, 2.0, 5.0])).ravel()

@@ -10,6 +10,7 @@ from matplotlib.patches import ConnectionPatch
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
+from lmemtest.plots._spacing import spread_downwards
 from lmemtest.recipes.budgets import FidelityResult
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ def _name_curves(ax: Axes, curves: list[_Curve], names: list[str], size: float) 
     last = [c.mean[np.isfinite(c.mean)][-1] if np.isfinite(c.mean).any() else bottom for c in curves]
     wanted = [float((value - bottom) / (top - bottom)) * height for value in last]
     order = sorted(range(len(curves)), key=lambda i: -wanted[i])
-    places = _spread([wanted[i] for i in order], _LINE * size, height)
+    places = spread_downwards([wanted[i] for i in order], _LINE * size, height)
     font = _style.font_for(names)
     for i, place in zip(order, places, strict=True):
         end = 1.0 + _LEAD * size / width
@@ -298,25 +299,3 @@ def _name_curves(ax: Axes, curves: list[_Curve], names: list[str], size: float) 
         )
         lead.set_label("_lead")
         ax.add_artist(lead)
-
-
-def _spread(wanted: list[float], step: float, height: float) -> list[float]:
-    """Places from the top down, at least a step apart and inside 0 to `height`, near the wanted ones (descending).
-
-    >>> _spread([90.0, 89.0, 20.0], 5.0, 100.0), _spread([100.0, 100.0], 5.0, 100.0)
-    ([92.0, 87.0, 20.0], [100.0, 95.0])
-    """
-    blocks: list[list[float]] = []  # each: sum of wanted centres moved to its top, size, top
-
-    def top_of(total: float, n: float) -> float:
-        return min(max(total / n, (n - 1.0) * step), height)
-
-    for value in wanted:
-        total, n = value, 1.0
-        top = top_of(total, n)
-        while blocks and blocks[-1][2] - blocks[-1][1] * step < top - 1e-9:
-            before_total, before_n, _ = blocks.pop()
-            total, n = before_total + total + n * before_n * step, before_n + n
-            top = top_of(total, n)
-        blocks.append([total, n, top])
-    return [top - j * step for _, n, top in blocks for j in range(int(n))]

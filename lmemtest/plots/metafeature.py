@@ -89,16 +89,16 @@ def _draw_map(result: MetafeatureAnalysis, ax: Axes | None) -> Axes:
     tree = len(result.linkage) > 0
     font = _style.base_font()
     if ax is None:
-        width, height = _heat._figure_size(heat)
+        width, height = _heat.figure_size(heat)
         wanted = (ROW_HEIGHT * len(heat.rows) + AROUND) * font / 72
         ax = _canvas.new_axes(max(width + tree * TREE * font / 72, 5.0), max(height, wanted))
     width, _ = _canvas.size_in_points(ax)
     taken = min(TREE * font, TREE_SHARE * width)
     slot = ax.get_window_extent().frozen()
     # a layout engine makes room by itself, and gives up axes that are moved
-    placed = tree and not _canvas._has_layout_engine(ax.figure.figure)
+    placed = tree and not _canvas.has_layout_engine(ax.figure.figure)
     if placed:
-        _canvas._place(ax, slot.x0 + taken * ax.figure.figure.dpi / 72, slot.y0, slot.x1, slot.y1)
+        _canvas.place_axes(ax, slot.x0 + taken * ax.figure.figure.dpi / 72, slot.y0, slot.x1, slot.y1)
     _heat.draw_heat(heat, ax)
     _mark(ax, result)
     if tree:

@@ -11,6 +11,7 @@ from matplotlib.transforms import ScaledTranslation
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power_result import USUAL_POWER, PowerResult
 from lmemtest.plots import _canvas, _style
+from lmemtest.plots._spacing import spread_downwards
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,7 +232,7 @@ def _label_curves(ax: Axes, curves: list[_Curve], size: float) -> None:
     height = ax.get_window_extent().height * 72 / ax.figure.figure.dpi
     step = 100.0 * _LINE * size / height
     order = sorted(range(len(curves)), key=lambda i: -curves[i].power[-1])
-    places = _spread([float(curves[i].power[-1]) for i in order], step)
+    places = spread_downwards([float(curves[i].power[-1]) for i in order], step, 100.0)
     for i, place in zip(order, places, strict=True):
         ax.annotate(
             curves[i].name,
@@ -244,30 +245,3 @@ def _label_curves(ax: Axes, curves: list[_Curve], size: float) -> None:
             annotation_clip=False,
             **_style.text_style(size, color=curves[i].colour),
         )
-
-
-def _spread(values: list[float], step: float) -> list[float]:
-    """Places from the top down, at least a step apart and inside 0 to 100, near the values (descending).
-
-    >>> _spread([90.0, 89.0, 20.0], 5.0), _spread([100.0, 100.0], 5.0)
-    ([92.0, 87.0, 20.0], [100.0, 95.0])
-    """
-    groups = [[value] for value in values]
-    centres = list(values)
-    i = 0
-    while i + 1 < len(groups):
-        apart = 0.5 * step * (len(groups[i]) + len(groups[i + 1]))
-        if centres[i] - centres[i + 1] < apart - 1e-9:
-            merged = groups[i] + groups.pop(i + 1)
-            centres.pop(i + 1)
-            groups[i] = merged
-            half = 0.5 * step * (len(merged) - 1)
-            centres[i] = min(max(float(np.mean(merged)), half), 100.0 - half)
-            i = max(i - 1, 0)
-        else:
-            i += 1
-    return [
-        centre + step * (0.5 * (len(group) - 1) - j)
-        for centre, group in zip(centres, groups, strict=True)
-        for j in range(len(group))
-    ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots.power_plot import _spread
+from lmemtest.plots._spacing import spread_downwards
 from lmemtest.recipes.reliability import TARGETS, RankingReliability
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _label_curves(ax: Axes, result: RankingReliability, seeds: list[float], most
     """Name the lines beside their right ends, from the highest down, without overlap."""
     height = ax.get_window_extent().height * 72 / ax.figure.figure.dpi
     order = sorted(range(len(seeds)), key=lambda i: -seeds[i])
-    places = _spread([100.0 * result.at(most, seeds[i]) for i in order], 100.0 * _LINE * size / height)
+    places = spread_downwards([100.0 * result.at(most, seeds[i]) for i in order], 100.0 * _LINE * size / height, 100.0)
     for i, place in zip(order, places, strict=True):
         name = f"{seeds[i]:.4g} seed{'s' * (seeds[i] != 1)}"
         ax.annotate(

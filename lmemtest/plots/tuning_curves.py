@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._rows import _legend_columns
-from lmemtest.plots.evidence_plot import _round_numbers
+from lmemtest.plots._rows import legend_columns
+from lmemtest.plots.evidence_plot import round_numbers
 from lmemtest.tuning._arguments import name_of
 from lmemtest.tuning.curve_set import GroupCurve, TuningCurves
 
@@ -140,7 +140,7 @@ def _new_axes(curves: TuningCurves) -> Axes:
 
 
 def _legend_lines(names: tuple[str, ...], glyph: float, width: float, font: float) -> int:
-    columns = _legend_columns([len(name) * glyph for name in names], width, font)
+    columns = legend_columns([len(name) * glyph for name in names], width, font)
     return -(-len(names) // columns)
 
 
@@ -160,7 +160,7 @@ def _legend_names(ax: Axes, curves: TuningCurves, font: float, width: float) -> 
     ruler = _style.Ruler(ax, font, **_style.font_for(names))
     most = max(0.45 * width, 10 * font) if len(names) > 1 else width - 5 * font
     short = _style.shorten(names, most - 5 * font, ruler)
-    return short, _legend_columns([ruler.width(name) for name in short], width - 2 * _canvas.PAD, font)
+    return short, legend_columns([ruler.width(name) for name in short], width - 2 * _canvas.PAD, font)
 
 
 def _layout(ax: Axes, curves: TuningCurves, n: int, size: tuple[float, float]) -> tuple[_Grid, list[str]]:
@@ -392,7 +392,7 @@ def _set_ticks(box: Axes, grid: _Grid) -> None:
         _style.literal(label).set(va="center")
     limits = box.get_xlim()
     if box.get_xscale() == "log":
-        values = _round_numbers(*limits)
+        values = round_numbers(*limits)
         places = np.log(values / limits[0]) / np.log(limits[1] / limits[0]) * grid.width
         labels = [f"{value:g}" for value in values]
     else:

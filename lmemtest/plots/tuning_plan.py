@@ -65,7 +65,7 @@ def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], *, ax: Axes | Non
     _label(ax, plans, size)
     _canvas.fit_inside(ax, slot)
     if len(plans) > 1:
-        _rows._draw_legend(ax, _rows.Rows(labels=(), series=tuple(lines), axis_label=""), size)
+        _rows.draw_legend(ax, _rows.Rows(labels=(), series=tuple(lines), axis_label=""), size)
         _canvas.fit_inside(ax, slot)
     _set_ticks(ax, size)  # the axes are smaller now
     _canvas.fit_inside(ax, slot)

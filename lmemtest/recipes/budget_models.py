@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import check_columns, listed
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.reference import format_level
-from lmemtest.recipes.run_scores import check_runs_argument
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -99,7 +99,7 @@ def budget_models(runs: Runs, fidelity_var: str | None, form: str) -> BudgetMode
     DataError
         If the budget effect cannot be identified: one budget, nothing repeated, or algorithms without common budgets.
     """
-    check_runs_argument(runs)
+    require_runs(runs)
     runs = _with_budget(runs, fidelity_var)
     design = _design(runs)
     form, notes = _checked_form(design, form)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._validate import listed
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.formula import parse_formula
 from lmemtest.formula.tokens import quote_name
 from lmemtest.recipes import term_text
 from lmemtest.recipes.identification import check_dispersion, check_identified
-from lmemtest.recipes.run_scores import check_runs_argument
 from lmemtest.recipes.term_words import fixed_words, random_words
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class ModelBuilder(Tabular):
     residual_by: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        check_runs_argument(self.runs)
+        require_runs(self.runs)
         object.__setattr__(self, "terms", term_text.fixed_labels("`" + self.runs.algorithm + "`", self.runs))
 
     # ------------------------------------------------------------------ composing

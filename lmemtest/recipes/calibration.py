@@ -17,14 +17,15 @@ from scipy import special
 from lmemtest._replicates import Failure, replicate
 from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.binomial import binomial_interval
 from lmemtest.inference.multiplicity import ptukey
 from lmemtest.inference.permutation import exchanged_in_words
 from lmemtest.inference.relabelling import (
     UNITS,
     RelabelledFit,
-    check_runs,
     check_unit,
     differences,
     find_relabelling,
@@ -219,34 +220,6 @@ def _tells(n: int, alpha: float) -> bool:
     return bool(special.betaincinv(n * alpha + 1.0, n * (1.0 - alpha), 0.5 * (1.0 + _LEVEL)) <= _DOUBTFUL * alpha)
 
 
-def binomial_interval(count: int, n: int, level: float = _LEVEL) -> tuple[float, float]:
-    """Clopper and Pearson's exact interval of a share.
-
-    Parameters
-    ----------
-    count, n : int
-        Successes and trials, ``n >= 1``.
-    level : float
-
-    Returns
-    -------
-    low, high : float
-
-    References
-    ----------
-    Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404
-
-    Examples
-    --------
-    >>> tuple(round(x, 4) for x in binomial_interval(0, 10))
-    (0.0, 0.3085)
-    """
-    tail = 0.5 * (1.0 - level)
-    low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
-    high = float(special.betaincinv(count + 1, n - count, 1.0 - tail)) if count < n else 1.0
-    return low, high
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rejects:
     """Does a model find some pair of algorithms different at level alpha, as `pairs` would say?"""
@@ -368,7 +341,7 @@ def audit(
     0  benchmark        naive  20
     1  benchmark  recommended  20
     """
-    check_runs(runs)
+    require_runs(runs)
     n = check_positive_int(n, "n")
     alpha = check_fraction(alpha, "alpha")
     notes: list[str] = []

@@ -16,8 +16,8 @@ import pandas as pd
 from lmemtest._table import Tabular
 from lmemtest.data.findings import Finding
 from lmemtest.data.points import Points, collect_points
+from lmemtest.data.runs import require_runs
 from lmemtest.inference.reference import format_level
-from lmemtest.recipes.run_scores import check_runs_argument
 
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable
@@ -107,7 +107,7 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     >>> copies.sentence
     "'RS' has the same scores as 'HB' in 1 of 1 runs."
     """
-    check_runs_argument(runs)
+    require_runs(runs)
     points = collect_points(runs)
     curves = _curves(points)
     rows = [*_same_seeds(curves), *_same(curves, "algorithm"), *_same(curves, "benchmark"), *_same_levels(curves)]

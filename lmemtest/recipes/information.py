@@ -16,6 +16,7 @@ from scipy import optimize, special
 
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._validate import check_choice, check_fraction, listed
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw
 from lmemtest.recipes.run_scores import (
@@ -24,7 +25,6 @@ from lmemtest.recipes.run_scores import (
     SCORE,
     SEED,
     RunScores,
-    check_runs_argument,
     instance_columns,
     run_scores,
 )
@@ -197,7 +197,7 @@ def benchmark_information(
     >>> len(result.informative), len(result.table)
     (20, 20)
     """
-    check_runs_argument(runs)
+    require_runs(runs)
     check_choice(per, "per", PER)
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_fraction(alpha, "alpha")

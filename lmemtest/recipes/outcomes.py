@@ -15,6 +15,7 @@ import pandas as pd
 
 from lmemtest._validate import check_columns, listed, suggest
 from lmemtest.data.cells import compress
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.multiplicity import t_quantile, two_sided_p
 from lmemtest.inference.reference import format_level
@@ -310,13 +311,7 @@ def singled_out_everywhere(
 
 
 def _check_runs(runs: Any) -> None:
-    from lmemtest.data.runs import Runs
-
-    if not isinstance(runs, Runs):
-        raise ArgumentError(
-            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
-            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
-        )
+    require_runs(runs)
     for role, why in (("benchmark", "contrasts are made within benchmarks"), ("seed", "it tells the runs apart")):
         if getattr(runs, role) is None:
             raise ArgumentError(f"runs must have a {role} column ({why}). Name it: Runs(table, ..., {role}=...).")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemtest.errors import ArgumentError
+from lmemtest.data.runs import require_runs
 from lmemtest.formula.tokens import quote_name
 
 if TYPE_CHECKING:
@@ -127,13 +127,7 @@ def recommend(runs: Runs) -> Recommendation:
     >>> lt.recommend(lt.datasets.load_hpo_runs().filter(budget=4, prior="good")).formula
     'loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)'
     """
-    from lmemtest.data.runs import Runs
-
-    if not isinstance(runs, Runs):
-        raise ArgumentError(
-            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
-            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=...)."
-        )
+    require_runs(runs)
     candidates = _candidates(runs)
     kept, left_out = _identified(runs, candidates)
     fixed, budget_notes = _fixed(runs)

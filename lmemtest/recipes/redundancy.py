@@ -12,10 +12,11 @@ import numpy as np
 from lmemtest._table import Tabular, format_number, format_p
 from lmemtest._validate import check_fraction
 from lmemtest.data.findings import Finding
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
 from lmemtest.inference.reference import format_level
-from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, check_runs_argument, run_scores
+from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, run_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -195,7 +196,7 @@ def similar_algorithms(
     from lmemtest.model import fit_lmm
     from lmemtest.recipes.recommended import recommend
 
-    check_runs_argument(runs)
+    require_runs(runs)
     alpha = check_fraction(alpha, "alpha")
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < np.inf:
         raise ArgumentError(f"margin must be a positive number of standard deviations of a run, got {margin!r}.")
@@ -289,7 +290,7 @@ def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
     >>> len(similar.table), similar.deviations.shape
     (190, (6, 20))
     """
-    check_runs_argument(runs)
+    require_runs(runs)
     alpha = check_fraction(alpha, "alpha")
     deviations, notes = _deviations(runs)
     table = _compare(deviations)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.cells import compress
-from lmemtest.data.runs import Runs
+from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.reference import format_level
 from lmemtest.recipes.mean_squares import Factors, Stratum, group_codes, strata_of
@@ -153,11 +153,7 @@ def one_score_per_run(runs: Any, *, task: str) -> Runs:
 
 
 def _check_runs(runs: Any, task: str) -> None:
-    if not isinstance(runs, Runs):
-        raise ArgumentError(
-            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
-            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=...)."
-        )
+    require_runs(runs)
     if runs.benchmark is None:
         raise ArgumentError(
             f"runs names no benchmark, and {task} by what differs between benchmarks. Name the column: "

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._validate import listed
 from lmemtest.data.cells import compress
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -48,17 +48,6 @@ class RunScores:
     def several_levels(self) -> bool:
         """Whether some benchmark was run at several levels of its metafeatures."""
         return bool(self.instances.shape[1] > 1 and self.instances.iloc[:, 0].duplicated().any())
-
-
-def check_runs_argument(runs: Any) -> None:
-    """Raise unless `runs` is a `Runs`."""
-    from lmemtest.data.runs import Runs
-
-    if not isinstance(runs, Runs):
-        raise ArgumentError(
-            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
-            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=...)."
-        )
 
 
 def instance_columns(runs: Runs) -> tuple[str, ...]:

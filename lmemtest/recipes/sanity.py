@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.findings import Finding
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import LmemtestError
-from lmemtest.recipes.run_scores import check_runs_argument
 
 if TYPE_CHECKING:
     import numpy as np
@@ -438,7 +438,7 @@ def check_all(
     """
     from lmemtest.recipes.budget_models import FORMS
 
-    check_runs_argument(runs)
+    require_runs(runs)
     alpha = check_fraction(alpha, "alpha")
     check_choice(form, "form", FORMS)
     study = _Study(runs, alpha, form, rng, runs.check())

@@ -21,11 +21,12 @@ import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_p
 from lmemtest._validate import check_fraction, listed
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.inference.variance_ratio import VarianceRatio, variance_ratio
-from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, check_runs_argument, run_scores
+from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -211,7 +212,7 @@ def seed_dependency(
     >>> result.affected, result.crossed
     ((), True)
     """
-    check_runs_argument(runs)
+    require_runs(runs)
     check_fraction(alpha, "alpha")
     if standardize is not None and not isinstance(standardize, bool):
         raise ArgumentError(f"standardize must be True, False or None, got {standardize!r}.")

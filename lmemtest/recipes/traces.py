@@ -11,8 +11,8 @@ import pandas as pd
 from lmemtest._table import Tabular, format_number
 from lmemtest.data.findings import Finding
 from lmemtest.data.points import Points, collect_points
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
-from lmemtest.recipes.run_scores import check_runs_argument
 
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable
@@ -109,7 +109,7 @@ def broken_traces(runs: Runs) -> Traces:
     >>> found.verdict, found.examples
     ('broken', ('RS, seed 0: worse by 1.000 at budget 3',))
     """
-    check_runs_argument(runs)
+    require_runs(runs)
     for role in ("budget", "seed"):
         if getattr(runs, role) is None:
             raise ArgumentError(f"runs has no {role} column, so there are no curves. Name it: Runs(..., {role}=...).")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._validate import check_choice, check_columns, check_fraction
-from lmemtest.data.runs import Runs
+from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import DDF_METHODS, EmmeansResult, emmeans
@@ -264,11 +264,7 @@ def analyze(
     >>> analysis.to_frame()[["algorithm", "letters"]].head(2).to_dict("list")["algorithm"][0] in analysis.headline()
     True
     """
-    if not isinstance(runs, Runs):
-        raise ArgumentError(
-            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
-            "analyze(Runs(table, score=..., direction=..., algorithm=..., benchmark=...))."
-        )
+    require_runs(runs)
     alpha = check_fraction(alpha, "alpha")
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)

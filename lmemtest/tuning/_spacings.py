@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from lmemtest.tuning import _convolution
-from lmemtest.tuning.noisy_quadratic import _quantile
+from lmemtest.tuning.noisy_quadratic import standard_quantile
 
 FloatArray = NDArray[np.float64]
 Box = tuple[float, float]
@@ -305,7 +305,9 @@ def _table(c: float, s: float) -> tuple[FloatArray, FloatArray]:
     """Quantiles of the standardised law at a fixed set of probabilities."""
     p = special.ndtr(np.linspace(-4.5, 4.5, _TABLE))
     low = p <= 0.5
-    z = np.concatenate([_quantile(p[low], s, c, above=False), _quantile(1.0 - p[~low], s, c, above=True)])
+    z = np.concatenate(
+        [standard_quantile(p[low], s, c, above=False), standard_quantile(1.0 - p[~low], s, c, above=True)]
+    )
     return p, z
 
 

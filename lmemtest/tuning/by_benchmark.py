@@ -23,7 +23,7 @@ from lmemtest.tuning._arguments import (
 )
 from lmemtest.tuning._groups import Group, Roles, find_roles, floats, named_groups, read_groups
 from lmemtest.tuning._setting import side_limits
-from lmemtest.tuning.compare import _on_grid
+from lmemtest.tuning.compare import on_grid
 from lmemtest.tuning.costs import COST_SHARE, MeanCost, mean_cost
 from lmemtest.tuning.curve_set import GroupCurve, TuningCurves
 from lmemtest.tuning.curves import MOST_POINTS, TuningCurve, tuning_curve
@@ -335,7 +335,7 @@ def _trials_curve(
     level: float,
     scores: FloatArray,
 ) -> GroupCurve:
-    read = _on_grid(str(group.key[-1]), curve, side_limits(grid, cost), cost)
+    read = on_grid(str(group.key[-1]), curve, side_limits(grid, cost), cost)
     return GroupCurve(
         key=group.key,
         n=curve.n,

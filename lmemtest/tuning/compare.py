@@ -296,7 +296,7 @@ def compare_curves(
         a, b, cost_a, cost_b, grid, paired, direction, bounds, curve_options(statistic, confidence, method, from_k)
     )
     budgets = setting.grid
-    compared = [_on_grid(*side) for side in zip(names, setting.curves, setting.sides, setting.costs, strict=True)]
+    compared = [on_grid(*side) for side in zip(names, setting.curves, setting.sides, setting.costs, strict=True)]
     usable = ~(compared[0].trivial | compared[1].trivial)
     levels = signed_levels(_turned(compared[0], direction), _turned(compared[1], direction))
     signed = np.where(usable, levels, 0).astype(np.int8)
@@ -328,7 +328,7 @@ def compare_curves(
     )
 
 
-def _on_grid(name: str, curve: TuningCurve, at: Limits, cost: MeanCost | None) -> ComparedCurve:
+def on_grid(name: str, curve: TuningCurve, at: Limits, cost: MeanCost | None) -> ComparedCurve:
     centre = curve.at(at.estimate)
     if cost is None or cost.known:
         low, high = centre, centre

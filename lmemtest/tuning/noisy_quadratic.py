@@ -187,7 +187,7 @@ class NoisyQuadraticDistribution(Curves):
         for rows, above in ((inside & (flat <= 0.5), far), (inside & (flat > 0.5), not far)):
             if rows.any():
                 tail = np.maximum(flat[rows] if above == far else 1.0 - flat[rows], _SMALLEST)
-                out[rows] = _quantile(tail, self.o / (self.b - self.a), self.c, above)
+                out[rows] = standard_quantile(tail, self.o / (self.b - self.a), self.c, above)
         return np.asarray(out.reshape(p.shape))
 
     def mean_curve(self, k: ArrayLike, *, direction: str | None = None) -> Number:
@@ -237,7 +237,7 @@ class NoisyQuadraticDistribution(Curves):
         return plain(self.noiseless.sample(size, rng=generator) + self.o * generator.standard_normal(size))
 
 
-def _quantile(tail: FloatArray, s: float, c: float, above: bool) -> FloatArray:
+def standard_quantile(tail: FloatArray, s: float, c: float, above: bool) -> FloatArray:
     """z with probability `tail`, at most one half, below it (or above it): Newton in logarithms within a bracket."""
     log_tail = np.log(tail)
     sign = -1.0 if above else 1.0
@@ -300,9 +300,9 @@ def _either(below: FloatArray, above: FloatArray, s: float, c: float) -> FloatAr
     out = np.empty(below.shape)
     small = below <= above
     if small.any():
-        out[small] = _quantile(np.maximum(below[small], _SMALLEST), s, c, above=False)
+        out[small] = standard_quantile(np.maximum(below[small], _SMALLEST), s, c, above=False)
     if not small.all():
-        out[~small] = _quantile(np.maximum(above[~small], _SMALLEST), s, c, above=True)
+        out[~small] = standard_quantile(np.maximum(above[~small], _SMALLEST), s, c, above=True)
     return out
 
 

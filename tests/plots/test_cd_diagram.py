@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
-from lmemtest.plots.critical_difference import _spread, _stack
+from lmemtest.plots._spacing import spread
+from lmemtest.plots.critical_difference import _stack
 
 CASES = (
     "two",
@@ -215,12 +216,12 @@ def test_spread_keeps_order_distance_and_limits():
     rng = np.random.default_rng(5)
     for _ in range(50):
         places = np.sort(rng.uniform(0, 100, rng.integers(1, 12)).round(-1))
-        out = np.array(_spread(places.tolist(), 7.0, (0.0, 100.0)))
+        out = np.array(spread(places.tolist(), 7.0, (0.0, 100.0)))
         assert np.all(np.diff(out) >= 7.0 - 1e-9)
         assert out.min() >= -1e-9
         assert out.max() <= 100 + 1e-9
-    np.testing.assert_allclose(_spread([0.0, 30.0, 90.0], 7.0, (0.0, 100.0)), [0, 30, 90])
-    np.testing.assert_allclose(_spread([50.0, 50.0], 8.0, (0.0, 100.0)), [46, 54])
+    np.testing.assert_allclose(spread([0.0, 30.0, 90.0], 7.0, (0.0, 100.0)), [0, 30, 90])
+    np.testing.assert_allclose(spread([50.0, 50.0], 8.0, (0.0, 100.0)), [46, 54])
 
 
 def test_stack_gives_touching_spans_their_own_level():

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.fidelity import _spread, fidelity_plot
+from lmemtest.plots._spacing import spread_downwards
+from lmemtest.plots.fidelity import fidelity_plot
 from lmemtest.recipes.budgets import Comparison, FidelityResult
 
 
@@ -87,7 +88,7 @@ def test_budgets_that_are_words_have_their_names_as_ticks():
 
 def test_names_keep_their_distance_and_their_range():
     for values in ([100.0] * 5, [99.0, 98.0, 50.0, 49.0, 0.0], [3.0, 2.0, 1.0], [50.0], [60.0, 58.0, 56.0, 54.0]):
-        places = _spread(values, 6.0, 100.0)
+        places = spread_downwards(values, 6.0, 100.0)
         assert all(a - b >= 6.0 - 1e-9 for a, b in itertools.pairwise(places))
         assert min(places) >= -1e-9
         assert max(places) <= 100.0

@@ -11,7 +11,8 @@ from pytest import approx
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power import power
-from lmemtest.plots.power_plot import _spread, power_plot
+from lmemtest.plots._spacing import spread_downwards
+from lmemtest.plots.power_plot import power_plot
 
 PLAN = {"interaction_sd": 0.02, "residual_sd": 0.03}
 
@@ -52,7 +53,7 @@ def test_every_line_is_named_beside_its_end_in_its_colour():
 
 def test_labels_keep_their_distance_and_their_range():
     for values in ([100.0] * 5, [99.0, 98.0, 50.0, 49.0, 0.0], [3.0, 2.0, 1.0], [50.0]):
-        places = _spread(values, 6.0)
+        places = spread_downwards(values, 6.0, 100.0)
         assert all(a - b >= 6.0 - 1e-9 for a, b in itertools.pairwise(places))
         assert min(places) >= 0.0
         assert max(places) <= 100.0

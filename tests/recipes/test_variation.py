@@ -281,7 +281,7 @@ def test_what_is_refused(function, task) -> None:
         function(frame)
     assert str(caught.value) == (
         "runs must be Runs, got DataFrame. Say what the columns mean: "
-        "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=...)."
+        "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
     )
     with pytest.raises(lt.errors.ArgumentError) as caught:
         function(as_runs(frame).filter(task="t0"))

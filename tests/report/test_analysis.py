@@ -195,7 +195,7 @@ def test_a_plain_table_is_refused(table: Make) -> None:
         analyze(table())
     assert str(error.value) == (
         "runs must be Runs, got DataFrame. Say what the columns mean: "
-        "analyze(Runs(table, score=..., direction=..., algorithm=..., benchmark=...))."
+        "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
     )
 
 
