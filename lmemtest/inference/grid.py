@@ -413,10 +413,16 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
     names = ", ".join(target_names)
     notes = []
     effect = grid.rows - grid.rows[:1]
-    if np.abs(effect - effect[:, :1]).max(initial=0.0) > tolerance:
-        listed = ", ".join(n for n, v in grid.nuisance.items() if len(v) > 1)
+    shape = [len(values) for values in grid.nuisance.values()]
+    along = effect.reshape(len(effect), *shape, -1)
+    moving = [
+        name
+        for axis, name in enumerate(grid.nuisance, start=1)
+        if np.abs(along - along.take([0], axis=axis)).max(initial=0.0) > tolerance
+    ]
+    if moving:
         notes.append(
-            f"Differences between the levels of {names} depend on {listed} in this model (interaction); "
+            f"Differences between the levels of {names} depend on {', '.join(moving)} in this model (interaction); "
             "an average over them may mislead. Consider by=."
         )
     for name in fit.design.numeric:

@@ -17,6 +17,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from scipy.special import fdtr
+
 from lmemtest.data.runs import require_runs
 from lmemtest.formula.tokens import quote_name
 
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 
 # Beyond this the covariances of the effects at the levels of a metafeature (10 for four) eat the benchmarks.
 _MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
+# Of means that differ by so little, where difficulties do vary independently of advantages.
+_CHANCE = 0.05
 # More budgets than this are a continuum: one effect each would eat the data.
 _MANY_BUDGETS = 50
 
@@ -117,6 +122,11 @@ def recommend(runs: Runs) -> Recommendation:
     fewer than six benchmarks) the instances of a benchmark are taken to differ to the same degree:
     ``(1|benchmark) + (1|benchmark:algorithm) + (1|instance) + (1|instance:algorithm)``, which is on the safe side.
 
+    Where benchmarks differ less in their mean scores than the algorithms' advantages on them would make them differ by
+    chance, their difficulties are fixed effects. Ranks and z-scores are so by construction: what one algorithm gains
+    another loses, a negative correlation that no variance of benchmarks can express. With a variance of zero in its
+    place the errors of two algorithms would be too small by 29 % (of k by a factor of sqrt(1 - 1/k)).
+
     Instances alone are not the sample: an algorithm's advantage on a benchmark is largely shared by its instances. In
     simulations with 10 benchmarks x 2 instances and advantages that belong to the benchmark, a model without
     ``benchmark:algorithm`` rejects in 20 % of the cases at a nominal 5 %, this one in 5 %.
@@ -129,14 +139,56 @@ def recommend(runs: Runs) -> Recommendation:
     """
     require_runs(runs)
     candidates = _candidates(runs)
-    kept, left_out = _identified(runs, candidates)
+    blocks = _blocks(runs)
+    kept, left_out = _identified(runs, [c for c in candidates if not blocks or not set(c.columns) <= set(blocks)])
     fixed, budget_notes = _fixed(runs)
+    if blocks:
+        fixed.append(_block_term(runs, blocks))
     text = " + ".join([t.text for t in fixed] + [c.text for c in kept])
     return Recommendation(
         formula=f"{quote_name(runs.score)} ~ {text}",
         terms=(*fixed, *(ModelTerm(text=c.text, meaning=c.meaning) for c in kept)),
         left_out=tuple(left_out),
         notes=(*_scope(runs), *budget_notes),
+    )
+
+
+def _blocks(runs: Runs) -> tuple[str, ...]:
+    """Columns of benchmarks (instances) whose difficulty must be fixed, because its variance would be negative."""
+    instance = _instance(runs)
+    if not _generalises(runs):
+        return ()
+    from lmemtest.data.cells import compress
+
+    cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
+    means = cells.frame.assign(score=cells.mean)
+    conditions = list(instance[1:])
+    if conditions:  # what a condition does to an algorithm everywhere is no difficulty of benchmarks
+        means["score"] -= means.groupby([*conditions, runs.algorithm], observed=True)["score"].transform("mean")
+    relative = any(
+        _varies_less_than_by_chance(means.pivot_table("score", list(places), runs.algorithm, observed=True))
+        for places in dict.fromkeys([instance[:1], instance])
+    )
+    return instance if relative else ()
+
+
+def _varies_less_than_by_chance(scores: pd.DataFrame) -> bool:
+    """Whether the means of the rows differ less than independent deviations within rows would make them (F-test)."""
+    y = scores.dropna().to_numpy()
+    n, k = y.shape
+    if n < 3 or k < 2:
+        return False
+    centre = y.mean(axis=1)
+    around = y - centre[:, None] - (y - centre[:, None]).mean(axis=0)
+    within = np.square(around).sum() / ((n - 1) * (k - 1))
+    return bool(within > 0 and fdtr(n - 1, (n - 1) * (k - 1), k * centre.var(ddof=1) / within) < _CHANCE)
+
+
+def _block_term(runs: Runs, blocks: tuple[str, ...]) -> ModelTerm:
+    return ModelTerm(
+        text=" * ".join(_as_factor(runs, column) for column in blocks),
+        meaning="scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others "
+        "lose, so algorithms are compared within benchmarks",
     )
 
 

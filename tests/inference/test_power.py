@@ -213,6 +213,7 @@ def test_the_planned_model_is_the_recommended_one():
     for n_seeds in (1, 4):
         rows = list(itertools.product("ab", range(6), range(n_seeds)))
         table = pd.DataFrame(rows, columns=["algorithm", "benchmark", "seed"]).assign(score=np.arange(len(rows)) % 7)
+        table["score"] += 10 * table["benchmark"]
         runs = lt.Runs(
             table, score="score", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed"
         )

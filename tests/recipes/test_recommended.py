@@ -17,7 +17,7 @@ def table(algorithms=3, benchmarks=4, seeds=5, budgets=3, priors=1):
     rows = itertools.product(range(algorithms), range(benchmarks), range(priors), range(seeds), range(budgets))
     frame = pd.DataFrame(list(rows), columns=["algorithm", "task", "prior", "seed", "budget"])
     frame["algorithm"] = "a" + frame["algorithm"].astype(str)
-    frame["loss"] = np.random.default_rng(0).normal(size=len(frame))
+    frame["loss"] = frame["task"] + np.random.default_rng(0).normal(size=len(frame))
     return frame
 
 
@@ -142,3 +142,34 @@ def test_every_recommended_model_can_be_fitted():
 def test_what_is_not_runs_is_named():
     with pytest.raises(ArgumentError, match="runs must be Runs, got DataFrame"):
         recommend(table())
+
+
+@pytest.mark.parametrize("how", ["rank", "zscore"])
+@pytest.mark.parametrize("algorithms", [2, 4])
+def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, algorithms):
+    """Closed form: two-way analysis of benchmark means, which a benchmark variance of zero would make too sure."""
+    frame = table(algorithms=algorithms, benchmarks=9, budgets=1)
+    advantage = np.random.default_rng(1).normal(size=(9, algorithms))
+    frame["loss"] += 2 * advantage[frame["task"], frame["algorithm"].str[1:].astype(int)]
+    runs = runs_of(frame).normalize(how)
+    got = recommend(runs)
+    assert got.formula == f"loss_{how} ~ algorithm + C(task) + (1 | task:algorithm) + (1 | task:seed)"
+    assert "what one algorithm gains there others lose" in got.summary()
+    pair = lt.pairs(lt.emmeans(lt.fit_lmm(got.formula, runs), "algorithm")).to_frame().iloc[0]
+    y = runs.to_frame().groupby(["task", "algorithm"])[runs.score].mean().unstack().to_numpy()
+    around = y - y.mean(axis=1, keepdims=True) - y.mean(axis=0) + y.mean()
+    df = 8 * (algorithms - 1)
+    assert pair["estimate"] == pytest.approx(y[:, 0].mean() - y[:, 1].mean(), rel=1e-8)
+    assert pair["se"] == pytest.approx(np.sqrt(2 * (around**2).sum() / df / 9), rel=1e-5)
+    assert pair["df"] == pytest.approx(df, rel=1e-4)
+
+
+def test_relative_scores_at_the_levels_of_a_metafeature():
+    frame = table(benchmarks=8, budgets=1, priors=2)
+    advantage = np.random.default_rng(1).normal(size=(8, 3))
+    frame["loss"] += 2 * advantage[frame["task"], frame["algorithm"].str[1:].astype(int)] + 5 * frame["prior"]
+    runs = runs_of(frame, metafeatures=("prior",))
+    assert "(0 + C(prior) | task) +" in recommend(runs).formula
+    assert "+ C(task) * C(prior) + (0 + C(prior) | task:algorithm)" in recommend(runs.normalize("rank")).formula
+    both = recommend(runs.normalize("rank", per=["task"]))
+    assert "+ C(task) * C(prior) + (0 + C(prior) | task:algorithm)" in both.formula
