@@ -104,6 +104,9 @@ def budget_models(runs: Runs, fidelity_var: str | None, form: str) -> BudgetMode
     design = _design(runs)
     form, notes = _checked_form(design, form)
     _check_common(design, form)
+    if form != "linear":  # a line leaves the bend of the mean curve in the residual, which only many rows can tell
+        runs, averaged = _benchmark_means(runs)
+        design, notes = _design(runs), [*notes, *averaged]
     random, more = _random(design, form)
     notes = [*notes, *_ranges(design), *more]
     algorithm = _factor(runs, runs.algorithm)
@@ -154,6 +157,27 @@ def _design(runs: Runs) -> _Design:
     keys = [*instance, runs.algorithm, *((runs.seed,) if runs.seed else ()), runs.budget]
     cells = compress(runs, by=[key for key in keys if key is not None], score=runs.score)
     return _Design(runs, instance, cells.frame, np.asarray(cells.n))
+
+
+def _benchmark_means(runs: Runs) -> tuple[Runs, tuple[str, ...]]:
+    """The runs, or their means per algorithm and benchmark, which say the same about the budget in less time."""
+    from lmemtest.data.runs import Runs
+    from lmemtest.recipes.run_table import benchmark_means, run_table
+
+    table, notes = benchmark_means(run_table(runs))
+    if table.seed == runs.seed and len(table.conditions) == len(runs.metafeatures):
+        return runs, notes
+    means = Runs(
+        table.frame,
+        score=table.score,
+        direction=runs.direction,
+        algorithm=table.algorithm,
+        benchmark=table.benchmark,
+        seed=table.seed,
+        budget=table.budget,
+        metafeatures=table.conditions,
+    )
+    return means, notes
 
 
 def _numeric(design: _Design) -> bool:
@@ -251,8 +275,9 @@ def _clusters(design: _Design) -> tuple[str, int]:
 
 
 def _random(design: _Design, form: str) -> tuple[list[str], list[str]]:
-    """The random part: levels and slopes of benchmarks, algorithms on benchmarks, and runs."""
+    """The random part: levels and courses over the budget of benchmarks, algorithms on benchmarks, and runs."""
     runs, instance = design.runs, design.instance
+    course, width = _course(design, form)
     slope_groups: list[tuple[str, ...]] = []
     level_groups: list[tuple[str, ...]] = []
     if design.generalises:
@@ -273,30 +298,43 @@ def _random(design: _Design, form: str) -> tuple[list[str], list[str]]:
             continue
         kept.append(group)
         label = ":".join(map(quote_name, group))
-        sloped = group in slope_groups and _numeric(design) and _slope_identified(design, group, n)
-        terms.append(f"(1 + {quote_name(str(runs.budget))} | {label})" if sloped else f"(1 | {label})")
+        sloped = group in slope_groups and width > 0 and _course_identified(design, group, n, width)
+        terms.append(f"(1 + {course} | {label})" if sloped else f"(1 | {label})")
     if form != "linear" or not _numeric(design):
         terms += _bends(design)
+    if not _numeric(design):
         notes.append(
-            f"Random effects of {runs.budget} are slopes and, on benchmarks, single budgets; how single runs bend is "
-            "not modelled, and form='linear' does not depend on it."
+            f"{runs.budget} has no numbers, so how runs go from one budget to the next is taken to vary without order."
         )
     return terms, notes
 
 
-def _slope_identified(design: _Design, group: tuple[str, ...], n: int) -> bool:
-    """A group needs two budgets for a slope, and more points than a level and a slope to have an error beside them."""
-    return design.count((*group, str(design.runs.budget))) >= 1.5 * n and design.n_rows > 2 * n
+def _course(design: _Design, form: str) -> tuple[str, int]:
+    """How groups may differ over the budget, as a term and its number of columns: a line, or a spline for a curve."""
+    name = quote_name(str(design.runs.budget))
+    if not _numeric(design):
+        return "", 0
+    columns = min(SPLINE_DF, design.count((str(design.runs.budget),)) - 2)
+    if form == "linear" or columns < 2:
+        return name, 1
+    return (f"bs({name}, df={columns})" if columns >= 3 else f"bs({name}, df=2, degree=2)"), columns
+
+
+def _course_identified(design: _Design, group: tuple[str, ...], n: int, width: int) -> bool:
+    """A group needs more budgets than its course has columns, and points that leave an error beside it."""
+    points = design.count((*group, str(design.runs.budget)))
+    return points >= (width + 0.5) * n and design.n_rows > (width + 1) * n
 
 
 def _bends(design: _Design) -> list[str]:
-    """Departures of benchmarks from the common curve, budget by budget."""
+    """Departures of benchmarks from their curves, budget by budget."""
     if not design.generalises:
         return []
     runs, out = design.runs, []
-    assert runs.benchmark is not None
-    assert runs.budget is not None
-    for group in ((runs.benchmark, runs.budget), (runs.benchmark, runs.algorithm, runs.budget)):
+    groups: list[tuple[str, ...]] = [(str(runs.benchmark), str(runs.budget))]
+    if not _numeric(design):  # no curves of algorithms on benchmarks that would take these up
+        groups.append((str(runs.benchmark), runs.algorithm, str(runs.budget)))
+    for group in groups:
         if 1 < design.count(group) < design.n_rows:
             out.append(f"(1 | {':'.join(map(quote_name, group))})")
     return out

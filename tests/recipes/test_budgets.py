@@ -111,6 +111,17 @@ def test_likelihoods_are_those_of_the_three_models():
         assert c.df == alternative.n_params - null.n_params
 
 
+def test_curves_of_a_complete_table_are_means_of_runs():
+    """One row less keeps the rows, with random curves of runs; an advantage that grows is seen either way."""
+    table = make_table(slopes=[0.0, 0.5, 1.0], benchmarks=10, spread=0.1, run_spread=0.1, seed=2, budgets=6)
+    means, rows = fidelity(runs_of(table), form="spline"), fidelity(runs_of(table.iloc[1:]), form="spline")
+    assert "Curves are means over 4 runs of each algorithm and instance." in means.notes
+    assert means.n_obs == 10 * 3 * 6
+    assert "(1 + bs(budget, df=4) | task:algorithm:seed)" in rows.formulas["simple"]
+    assert means.verdict == rows.verdict == "interaction"
+    assert means.reference == "kenward-roger"
+
+
 @pytest.mark.parametrize("form", ["categorical", "spline"])
 def test_a_bend_is_found_by_the_forms_that_can_bend(form):
     runs = runs_of(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
@@ -119,7 +130,8 @@ def test_a_bend_is_found_by_the_forms_that_can_bend(form):
     assert result.verdict == "simple"
     assert result["simple", "fidelity"].df == (5 if form == "categorical" else 4)
     assert result.per == "from budget 1 to 6"
-    assert "(1 | task:budget) + (1 | task:algorithm:budget)" in result.formulas["simple"]
+    random = "(1 + bs(budget, df=4) | task) + (1 + bs(budget, df=4) | task:algorithm) + (1 | task:budget)"
+    assert result.formulas["simple"] == f"loss ~ algorithm + {random}"
 
 
 def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table():
@@ -179,6 +191,8 @@ def test_two_algorithms_and_two_budgets_are_enough():
 
 def test_metafeatures_are_instances():
     table = pd.concat([make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")])
+    whole = fidelity(runs_of(table, metafeatures=("prior",)), form="categorical")
+    assert "Curves are means over the 2 levels of prior." in whole.notes
     result = fidelity(runs_of(table, metafeatures=("prior",)))
     assert "(1 + budget | task:prior:algorithm)" in result.formulas["simple"]
     assert "~ algorithm + (1" in result.formulas["simple"]

@@ -42,6 +42,28 @@ def test_the_budget_check_keeps_its_level():
     assert binomtest(sum(v != "none" for v in verdicts), 100, 0.05).pvalue > 0.001
 
 
+@pytest.mark.parametrize("form", ["spline", "categorical"])
+def test_the_check_of_curves_keeps_its_level_where_benchmarks_have_curves_of_their_own(form):
+    """Random walks over eight budgets: nothing that a slope and independent errors could describe."""
+    rng, shape = np.random.default_rng(17), (12, 3, 1, 8)
+    rows = pd.MultiIndex.from_product([range(n) for n in shape], names=["task", "algorithm", "seed", "budget"])
+    verdicts = []
+    for _ in range(40):
+        walks = rng.normal(size=shape).cumsum(axis=-1) + 1.5 * rng.normal(size=(12, 1, 1, 8)).cumsum(axis=-1)
+        table = pd.DataFrame({"loss": walks.ravel()}, index=rows).reset_index()
+        runs = lt.Runs(
+            table.assign(algorithm="a" + table["algorithm"].astype(str)),
+            score="loss",
+            direction="minimize",
+            algorithm="algorithm",
+            benchmark="task",
+            seed="seed",
+            budget="budget",
+        )
+        verdicts.append(fidelity(runs, form=form).verdict)
+    assert binomtest(sum(v != "none" for v in verdicts), 40, 0.05).pvalue > 0.001
+
+
 def test_a_common_effect_is_seldom_taken_for_an_interaction():
     rng = np.random.default_rng(12)
     verdicts = [fidelity(null_curves(rng, common=2.0)).verdict for _ in range(50)]
