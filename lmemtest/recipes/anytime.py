@@ -1,0 +1,475 @@
+"""Anytime performance: mean curves over the budget, and from which budget to which one algorithm is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import fdtrc
+
+from lmemtest._table import Tabular, format_number, format_p
+from lmemtest._validate import check_fraction, check_positive_int, listed, resolve_rng
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.reference import format_level
+from lmemtest.recipes import anytime_decisions as decisions_
+from lmemtest.recipes.budget_curves import CurveModel, curve_model, to_axis
+from lmemtest.recipes.mean_curves import CurveFamily, MeanCurves, complete_curves, spline_curves
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+    from lmemtest.inference.curve_family import LargestOverCurves
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+_FEW = 6  # benchmarks
+_CHANCE = 0.05  # that the variances of pairs differ as much as they do
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Anytime(Tabular):
+    """Curves over the budget, their differences, and what can be said at all budgets at once.
+
+    Attributes
+    ----------
+    curves : pandas.DataFrame
+        ``algorithm``, ``budget``, ``mean``, ``se``, ``ci_low``, ``ci_high`` (each point by itself), ``band_low``,
+        ``band_high`` (all algorithms and budgets at once).
+    differences : pandas.DataFrame
+        ``left``, ``right``, ``budget``, ``estimate`` (left - right), ``se``, ``t_ratio``, ``p_value`` (adjusted for
+        all pairs and budgets), ``band_low``, ``band_high``.
+    stretches : pandas.DataFrame
+        ``better``, ``worse``, ``budget_from``, ``budget_to``, ``whole_range``, ``largest`` (difference, better minus
+        worse), ``at`` (its budget).
+    best : pandas.DataFrame
+        ``budget_from``, ``budget_to``, ``candidates`` (nobody is shown to be better), ``best`` (shown to be better
+        than all others, else missing).
+    overall : pandas.DataFrame
+        Means over the range of budgets: ``left``, ``right``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``
+        (Tukey), ``ci_low``, ``ci_high``.
+    decisions : (k, k, points) int8
+        1 where the row is better than the column, -1 where it is worse, 0 where neither is shown; every statement
+        and figure reads this.
+    algorithms : tuple of str
+    budgets : (points,) float
+        Where curves are evaluated: the observed budgets, and points between them on smooth curves.
+    observed : (n,) float
+        Observed budgets.
+    critical_means, critical_differences : float
+        Half widths of the bands in standard errors.
+    df_means, df_differences : float
+    level : float
+    scale : {"linear", "log"}
+    columns : int or None
+        Of the spline; None where every budget has means of its own.
+    sample : {"benchmarks", "runs"}
+        What the answer generalises to.
+    n_sample : int
+    score, direction, budget : str
+    formula : str or None
+        The model of smooth curves; None where every budget has means of its own.
+    fit : LmmFit or None
+        Its fit; None where the table is complete and the solution is in closed form.
+    notes : tuple of str
+    """
+
+    curves: pd.DataFrame
+    differences: pd.DataFrame
+    stretches: pd.DataFrame
+    best: pd.DataFrame
+    overall: pd.DataFrame
+    decisions: NDArray[np.int8]
+    algorithms: tuple[str, ...]
+    budgets: Array
+    observed: Array
+    critical_means: float
+    critical_differences: float
+    df_means: float
+    df_differences: float
+    level: float
+    scale: str
+    columns: int | None
+    sample: str
+    n_sample: int
+    score: str
+    direction: str
+    budget: str
+    formula: str | None
+    fit: LmmFit | None
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The differences: one row per pair and budget."""
+        return self.differences.copy()
+
+    def at(self, budget: float) -> pd.DataFrame:
+        """The differences at one budget, from the curves.
+
+        Parameters
+        ----------
+        budget : float
+            The nearest point of `budgets` is taken.
+        """
+        point = self.budgets[self._point(budget)]
+        return self.differences[self.differences["budget"] == point].reset_index(drop=True)
+
+    def groups(self, budget: float) -> tuple[tuple[str, ...], ...]:
+        """Groups of algorithms without a shown difference at one budget, best first, as in a CD diagram.
+
+        Parameters
+        ----------
+        budget : float
+            The nearest point of `budgets` is taken.
+        """
+        point = self._point(budget)
+        means = self.means()
+        order = {i: rank for rank, i in enumerate(decisions_.ordered(means[:, point], self.direction))}
+        found = decisions_.groups_at(self.decisions, np.isfinite(means), point)
+        ranked = [tuple(sorted(group, key=order.__getitem__)) for group in found]
+        return tuple(tuple(self.algorithms[i] for i in g) for g in sorted(ranked, key=lambda g: order[g[0]]))
+
+    def means(self) -> Array:
+        """``(k, points)`` mean curves; NaN beyond the budgets of an algorithm."""
+        return self.curves["mean"].to_numpy(dtype=float).reshape(len(self.algorithms), -1)
+
+    def candidates(self) -> NDArray[np.bool_]:
+        """``(k, points)``: algorithms that nobody is shown to be better than."""
+        return decisions_.candidates(self.decisions, np.isfinite(self.means()))
+
+    def critical_difference(self) -> tuple[Array, Array]:
+        """Smallest and largest difference over pairs that would be shown, at each point."""
+        half = self.critical_differences * self.differences["se"].to_numpy(dtype=float).reshape(-1, len(self.budgets))
+        known = np.where(np.isfinite(half).any(axis=0), half, 0.0)
+        return np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+
+    def sentences(self) -> tuple[str, ...]:
+        """Who is best where, who is better than whom from which budget to which, and over the whole range."""
+        return (*self._best_sentences(), *self._stretch_sentences(), *self._overall_sentences())
+
+    def result_table(self) -> ResultTable:
+        """Stretches of budgets where one algorithm is better."""
+        from lmemtest._table import ResultTable
+
+        over = f"the logarithm of {self.budget}" if self.scale == "log" else self.budget
+        kind = (
+            f"{self.formula}: splines with {self.columns} columns over {over}."
+            if self.formula
+            else f"Means at each observed {self.budget}, with an unstructured covariance."
+        )
+        facts = (
+            kind,
+            f"{100 * self.level:g} % confidence for all pairs and budgets at once: a difference counts beyond "
+            f"{self.critical_differences:.3g} standard errors ({self.df_differences:g} degrees of freedom, "
+            f"{self.n_sample} {self.sample}).",
+        )
+        title = f"Budgets where one algorithm is better ({self.score}, {self.direction})"
+        formats = {"budget_from": ".4g", "budget_to": ".4g", "at": ".4g"}
+        return ResultTable(title=title, frame=self.stretches, notes=(*facts, *self.notes), formats=formats)
+
+    def summary(self) -> str:
+        """The stretches, then all statements in words."""
+        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+
+    def _point(self, budget: float) -> int:
+        low, high = float(self.budgets[0]), float(self.budgets[-1])
+        if not low <= float(budget) <= high:
+            raise ArgumentError(
+                f"budget must be between {low:g} and {high:g}, the budgets of the runs, got {budget!r}: curves say "
+                "nothing beyond them."
+            )
+        axis = to_axis(self.budgets, self.scale)
+        return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), self.scale)[0])))
+
+    def _best_sentences(self) -> list[str]:
+        shown = self.best[self.best["best"].notna()]
+        if shown.empty:
+            return [f"At no {self.budget} is one algorithm shown to be better than all others."]
+        return [
+            f"{row['best']} is better than all others {self._range_text(row['budget_from'], row['budget_to'])}."
+            for row in shown.to_dict("records")
+        ]
+
+    def _stretch_sentences(self) -> list[str]:
+        if self.stretches.empty:
+            return ["No pair of algorithms is shown to differ at any budget."]
+        return [
+            f"{row['better']} is better than {row['worse']} "
+            f"{self._range_text(row['budget_from'], row['budget_to'])} (by {format_number(abs(row['largest']))} at "
+            f"{row['at']:.4g}, where the difference is largest)."
+            for row in self.stretches.to_dict("records")
+        ]
+
+    def _overall_sentences(self) -> list[str]:
+        sure = self.overall[self.overall["p_value"] < 1.0 - self.level]
+        if sure.empty:
+            return [f"As a mean over the range of {self.budget} no pair is shown to differ."]
+        out = []
+        for row in sure.to_dict("records"):
+            names = (row["left"], row["right"])
+            better, worse = names if (row["estimate"] < 0) == (self.direction == "minimize") else names[::-1]
+            p = format_p(row["p_value"])
+            out.append(
+                f"As a mean over the range of {self.budget}, {better} is better than {worse} by "
+                f"{format_number(abs(row['estimate']))} (p {p if p.startswith('<') else '= ' + p})."
+            )
+        return out
+
+    def _range_text(self, low: float, high: float) -> str:
+        if np.isclose(low, high, rtol=1e-9):
+            return f"at {self.budget} {low:.4g}"
+        if np.isclose(low, self.budgets[0], rtol=1e-9) and np.isclose(high, self.budgets[-1], rtol=1e-9):
+            return f"at all budgets ({self.budget} {low:.4g} to {high:.4g})"
+        return f"from {self.budget} {low:.4g} to {high:.4g}"
+
+
+def anytime(
+    runs: Runs,
+    *,
+    scale: str = "auto",
+    df: str | int = "auto",
+    average: bool = True,
+    level: float = 0.95,
+    n_draws: int = 10_000,
+    rng: int | np.random.Generator | None = 0,
+) -> Anytime:
+    """Compare algorithms over all budgets at once.
+
+    Parameters
+    ----------
+    runs : Runs
+        With two or more algorithms, three or more budgets (numbers), and several benchmarks or seeds. Filter them to a
+        window of budgets to judge that window, or to a level of a metafeature.
+    scale : {"auto", "linear", "log"}
+        Where curves are smooth: over the budget or over its logarithm. "auto" takes the logarithm if the largest
+        budget is eight times the smallest or more.
+    df : int or "auto"
+        Columns of the cubic B-spline. "auto" takes the fewest (from 3, at most 8, and two less than there are budgets)
+        with which no difference of two curves departs from the observed one by more than a quarter of its standard
+        error.
+    average : bool
+        In a complete table with several benchmarks, average scores over runs and over levels of metafeatures first;
+        the solution is in closed form then. False fits all rows with random curves of runs, which gives the same where
+        no variance is estimated as zero.
+    level : float in (0, 1)
+        Confidence of the bands and of all statements about budgets at once.
+    n_draws : int
+        Draws of the largest standardised difference, from which bands get their width.
+    rng : int, numpy.random.Generator or None
+        Source of these draws; the default gives the same bands every time.
+
+    Returns
+    -------
+    Anytime
+
+    Raises
+    ------
+    ArgumentError, DataError
+        If there are no curves to compare: no budget column, fewer than three budgets, nothing repeated, ranges of
+        budgets that do not overlap.
+
+    Notes
+    -----
+    The model is ``score ~ algorithm * f(budget)`` with random curves f of benchmarks, of algorithms on benchmarks and
+    of runs. So an advantage at some budget counts only as far as it holds across benchmarks (across runs where there is
+    one benchmark). Bands hold for all algorithms, or all pairs, at all budgets together: with probability `level` no
+    stretch where one algorithm is called better is wrong. Their width is the quantile of the largest |t|, with
+    variances that follow a Wishart law along the curve. At a nominal 5 % a null table has a stretch in 2 to 6 % of
+    cases with 8 benchmarks or more, in 5 to 9 % with 5 or 6 (simulated).
+
+    An algorithm with scores in a part of the range only is compared there.
+
+    References
+    ----------
+    Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), arXiv:2408.02533, section 4.4; Degras (2011),
+    doi:10.5705/ss.2009.207; Verbyla, Cullis, Kenward & Welham (1999), doi:10.1111/1467-9876.00154
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.recipes.anytime import anytime
+    >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
+    >>> result = anytime(runs)
+    >>> result.stretches[["better", "worse"]].drop_duplicates().values.tolist()
+    [['HB', 'RS']]
+    """
+    from lmemtest.model import fit_lmm
+
+    level = check_fraction(level, "level")
+    n_draws = check_positive_int(n_draws, "n_draws", minimum=1000)
+    generator = resolve_rng(rng)
+    model = curve_model(runs, scale=scale, df=df, average=average)
+    if model.paired is not None:
+        fit, mean = None, complete_curves(model.paired, model, runs)
+    else:
+        assert model.formula is not None  # means per budget need a complete table
+        fit = fit_lmm(model.formula, model.frame)
+        mean = spline_curves(fit, model, runs)
+    curves, pairs = mean.curves(), mean.differences()
+    critical_means = curves.largest(model.df_means, n_draws=n_draws, rng=generator).critical(level)
+    family = pairs.largest(model.df_differences, n_draws=n_draws, rng=generator)
+    critical = family.critical(level)
+    square, square_se = mean.square(pairs.estimate, -1.0), mean.square(pairs.se)
+    decisions = decisions_.decide(square / square_se, critical, runs.direction)
+    return Anytime(
+        curves=_curve_table(mean, curves, model.df_means, level, critical_means),
+        differences=_difference_table(mean, pairs, family, critical),
+        stretches=_stretches(mean, decisions, square, square_se, critical, smooth=model.columns is not None),
+        best=_best(mean, decisions),
+        overall=_overall(mean, model.df_differences, level),
+        decisions=decisions,
+        algorithms=mean.algorithms,
+        budgets=mean.budgets,
+        observed=model.budgets,
+        critical_means=critical_means,
+        critical_differences=critical,
+        df_means=model.df_means,
+        df_differences=model.df_differences,
+        level=level,
+        scale=model.scale,
+        columns=model.columns,
+        sample=model.sample,
+        n_sample=model.n_sample,
+        score=runs.score,
+        direction=runs.direction,
+        budget=str(runs.budget),
+        formula=model.formula,
+        fit=fit,
+        notes=(*model.notes, *_cautions(runs, fit, model)),
+    )
+
+
+# ------------------------------------------------------------------ tables
+
+
+def _curve_table(mean: MeanCurves, curves: CurveFamily, df: float, level: float, critical: float) -> pd.DataFrame:
+    import pandas as pd
+
+    from lmemtest.inference.multiplicity import t_quantile
+
+    t = float(t_quantile(0.5 * (1.0 - level), df))
+    estimate, se = curves.estimate.ravel(), curves.se.ravel()
+    return pd.DataFrame(
+        {
+            "algorithm": np.repeat(np.array(mean.algorithms, dtype=object), len(mean.budgets)),
+            "budget": np.tile(mean.budgets, mean.n),
+            "mean": estimate,
+            "se": se,
+            "ci_low": estimate - t * se,
+            "ci_high": estimate + t * se,
+            "band_low": estimate - critical * se,
+            "band_high": estimate + critical * se,
+        }
+    )
+
+
+def _difference_table(mean: MeanCurves, pairs: CurveFamily, family: LargestOverCurves, critical: float) -> pd.DataFrame:
+    import pandas as pd
+
+    names = np.array(mean.algorithms, dtype=object)
+    first, second = mean.first_second
+    estimate, se = pairs.estimate.ravel(), pairs.se.ravel()
+    return pd.DataFrame(
+        {
+            "left": np.repeat(names[first], len(mean.budgets)),
+            "right": np.repeat(names[second], len(mean.budgets)),
+            "budget": np.tile(mean.budgets, len(first)),
+            "estimate": estimate,
+            "se": se,
+            "t_ratio": estimate / se,
+            "p_value": family.p_values(estimate / se),
+            "band_low": estimate - critical * se,
+            "band_high": estimate + critical * se,
+        }
+    )
+
+
+def _stretches(
+    mean: MeanCurves, decisions: Any, square: Array, square_se: Array, critical: float, *, smooth: bool
+) -> pd.DataFrame:
+    table = decisions_.better_stretches(
+        decisions, square, square_se, critical, mean.axis, list(mean.algorithms), smooth=smooth
+    )
+    return table.assign(
+        budget_from=mean.budgets_at(table["start"].to_numpy(dtype=float)),
+        budget_to=mean.budgets_at(table["end"].to_numpy(dtype=float)),
+        whole_range=table["whole"].astype(bool),
+        at=mean.budgets[table["at"].to_numpy(dtype=int)],
+    )[["better", "worse", "budget_from", "budget_to", "whole_range", "largest", "at"]]
+
+
+def _best(mean: MeanCurves, decisions: Any) -> pd.DataFrame:
+    table = decisions_.best_stretches(decisions, mean.defined, list(mean.algorithms))
+    return table.assign(
+        budget_from=mean.budgets[table["first"].to_numpy(dtype=int)],
+        budget_to=mean.budgets[table["last"].to_numpy(dtype=int)],
+    )[["budget_from", "budget_to", "candidates", "best"]]
+
+
+def _overall(mean: MeanCurves, df: float, level: float) -> pd.DataFrame:
+    """Differences of the means over the axis, with Tukey's adjustment."""
+    import pandas as pd
+
+    from lmemtest.inference.multiplicity import ptukey, qtukey
+
+    names = np.array(mean.algorithms, dtype=object)
+    first, second = mean.first_second
+    estimate, se = mean.mean_differences()
+    t = estimate / se
+    half = float(qtukey(level, mean.n, df)) / np.sqrt(2.0) * se
+    return pd.DataFrame(
+        {
+            "left": names[first],
+            "right": names[second],
+            "estimate": estimate,
+            "se": se,
+            "df": df,
+            "t_ratio": t,
+            "p_value": ptukey(np.sqrt(2.0) * np.abs(t), mean.n, df, upper=True),
+            "ci_low": estimate - half,
+            "ci_high": estimate + half,
+        }
+    )
+
+
+def _cautions(runs: Runs, fit: LmmFit | None, model: CurveModel) -> list[str]:
+    notes = []
+    if model.sample == "runs":
+        notes.append("There is one benchmark, so the answer holds there and says nothing about others.")
+    elif model.n_sample < _FEW:
+        notes.append(
+            f"There are only {model.n_sample} benchmarks: only large and consistent differences can be shown, and "
+            "bands are a little too narrow (with 5 benchmarks they held in 91 to 95 % of simulated tables at 95 %)."
+        )
+    if len(set(model.ranges.values())) > 1:
+        ranges = [f"{a}: {format_level(low)} to {format_level(high)}" for a, (low, high) in model.ranges.items()]
+        notes.append(f"Algorithms have different budgets ({listed(ranges)}); each pair is compared where both have.")
+    if fit is not None and not fit.converged:
+        notes.append("The optimiser's certificate is not complete; see result.fit.certificate().")
+    return [*notes, *_uneven(runs, model)]
+
+
+def _uneven(runs: Runs, model: CurveModel) -> list[str]:
+    """Pairs whose own differences vary more between units than the common variance says."""
+    if model.paired is None or model.paired.scores.shape[1] < 3 or model.paired.free < 3:
+        return []
+    names = sorted(str(a) for a in runs.levels(runs.algorithm))
+    first, second = np.triu_indices(len(names), 1)
+    squares = (model.paired.own_errors()[first, second] ** 2).mean(axis=1)
+    if not squares.any():
+        return []
+    worst, ratio = int(np.argmax(squares)), float(np.sqrt(squares.max() / squares.mean()))
+    free = model.paired.free
+    chance = len(squares) * float(fdtrc(free, free, squares.max() / max(squares.min(), np.finfo(float).tiny)))
+    if chance > _CHANCE:
+        return []
+    left, right = names[first[worst]], names[second[worst]]
+    return [
+        f"The difference of {left} and {right} varies between {model.sample} more than that of other pairs: its own "
+        f"standard error is {ratio:.2f} times the common one, so statements about it are too sure. Compare "
+        f"these two alone: runs.filter({runs.algorithm}=[{left!r}, {right!r}])."
+    ]

@@ -1,0 +1,71 @@
+"""The largest |t| over curves: against closed forms where curves are points, and against brute force where not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from lmemtest.inference.curve_family import largest_over_curves
+from lmemtest.inference.multiplicity import qtukey, t_quantile
+
+DRAWS = 40_000
+
+
+def law(rows, cov, df, seed=1, defined=None):
+    defined = np.ones(rows.shape[:2], dtype=bool) if defined is None else defined
+    return largest_over_curves(rows, cov, df, n_draws=DRAWS, rng=np.random.default_rng(seed), defined=defined)
+
+
+@pytest.mark.parametrize("df", [3.0, 11.0, 95.0])
+def test_one_point_is_students_t(df):
+    found = law(np.ones((1, 1, 1)), np.array([[2.5]]), df)
+    for level in (0.8, 0.95):
+        assert found.critical(level) == approx(t_quantile((1 - level) / 2, df), rel=0.03)
+
+
+@pytest.mark.parametrize(("k", "df"), [(3, 8.0), (6, 40.0)])
+def test_all_pairs_at_one_point_are_tukeys_range(k, df):
+    first, second = np.triu_indices(k, 1)
+    rows = (np.eye(k)[first] - np.eye(k)[second])[:, None, :]
+    assert law(rows, np.eye(k), df).critical(0.95) == approx(qtukey(0.95, k, df) / np.sqrt(2), rel=0.02)
+
+
+def test_points_of_one_direction_share_numerator_and_variance():
+    """A curve that is a multiple of one coefficient has one t ratio, however many points it is read at."""
+    rows = np.linspace(0.5, 2.0, 15)[None, :, None]
+    assert law(rows, np.array([[1.0]]), 7.0).critical(0.95) == approx(t_quantile(0.025, 7.0), rel=0.02)
+
+
+@pytest.mark.parametrize("units", [4, 9, 30])
+def test_unrelated_points_are_independent_t_tests(units):
+    """Means of independent points, each with its own variance: the largest of m independent |t|."""
+    m, df = 5, float(units - 1)
+    found = law(np.eye(m)[None], np.eye(m), df)
+    assert found.critical(0.95) == approx(t_quantile((1 - 0.95 ** (1 / m)) / 2, df), rel=0.03)
+
+
+def test_smooth_curves_against_brute_force():
+    """Samples of random curves: mean over its estimated error, the largest over the points."""
+    x = np.linspace(0, 1, 12)
+    cov = np.minimum.outer(x + 0.1, x + 0.1)
+    units, rng = 8, np.random.default_rng(0)
+    sample = rng.standard_normal((20_000, units, len(x))) @ np.linalg.cholesky(cov).T
+    t = sample.mean(axis=1) / (sample.std(axis=1, ddof=1) / np.sqrt(units))
+    wanted = np.quantile(np.abs(t).max(axis=1), 0.95)
+    assert law(np.eye(len(x))[None], cov / units, units - 1.0).critical(0.95) == approx(wanted, rel=0.02)
+
+
+def test_what_is_not_defined_does_not_count():
+    rows = np.eye(6)[None]
+    defined = np.array([[True, False, False, False, False, False]])
+    assert law(rows, np.eye(6), 20.0, defined=defined).critical(0.95) == approx(t_quantile(0.025, 20.0), rel=0.02)
+
+
+def test_p_values_count_the_draws_and_are_never_zero():
+    found = law(np.ones((1, 1, 1)), np.eye(1), 10.0)
+    p = found.p_values(np.array([0.0, -found.critical(0.95), 1e6, np.nan]))
+    assert p[0] == approx(1.0)
+    assert p[1] == approx(0.05, abs=1e-4)
+    assert p[2] == approx(1 / (DRAWS + 1))
+    assert np.isnan(p[3])

@@ -1,0 +1,444 @@
+"""Curves over the budget: closed forms of complete tables, planted differences, invariances, thin designs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.formula.smooth import fit_spline
+from lmemtest.recipes.anytime import anytime
+
+BUDGETS = np.array([1.0, 2, 3, 4, 6, 8, 12, 16])
+
+
+def table(
+    *, benchmarks=8, algorithms=3, seeds=3, conditions=("x",), effect=None, noise=0.2, spread=0.5, seed=0
+) -> pd.DataFrame:
+    """Curves with random levels and slopes over log budget; `effect` (algorithm, log budget) is added."""
+    rng = np.random.default_rng(seed)
+    rows = itertools.product(range(benchmarks), conditions, range(algorithms), range(seeds), BUDGETS)
+    t = pd.DataFrame(list(rows), columns=["task", "prior", "algo", "seed", "budget"])
+    b, a, s, x = t["task"].to_numpy(), t["algo"].to_numpy(), t["seed"].to_numpy(), np.log(t["budget"].to_numpy())
+    c = pd.factorize(t["prior"])[0]
+    level, slope = rng.normal(size=(2, benchmarks, algorithms))
+    run = rng.normal(size=(2, benchmarks, len(conditions), algorithms, seeds))
+    t["loss"] = (
+        rng.normal(size=benchmarks)[b]
+        + rng.normal(size=benchmarks)[b] * x
+        + spread * (level[b, a] + slope[b, a] * x)
+        + noise * (run[0][b, c, a, s] + run[1][b, c, a, s] * x)
+        + noise * rng.normal(size=len(t))
+    )
+    if effect is not None:
+        t["loss"] += effect(a, x)
+    return t.assign(algo=[f"a{i}" for i in a], task=[f"t{i:02d}" for i in b])
+
+
+def runs_of(frame, **roles) -> lt.Runs:
+    given = {"benchmark": "task", "seed": "seed", "budget": "budget"} | roles
+    direction = given.pop("direction", "minimize")
+    return lt.Runs(frame, score="loss", direction=direction, algorithm="algo", **given)
+
+
+def lmemtest_spline(x, columns):
+    return fit_spline(x, np.ones_like(x), n_inner=columns - 3, inner=None, degree=3, lower=None, upper=None)(x)
+
+
+# ------------------------------------------------------------------ closed forms
+
+
+def test_means_per_budget_are_the_paired_t_test_of_benchmark_means():
+    frame = table(algorithms=2)
+    result = anytime(runs_of(frame), df="budgets")
+    means = frame.groupby(["algo", "budget", "task"])["loss"].mean()
+    for row in result.differences.to_dict("records"):
+        witness = stats.ttest_rel(means["a0", row["budget"]], means["a1", row["budget"]])
+        assert row["t_ratio"] == approx(witness.statistic, rel=1e-9)
+    assert result.df_differences == 7
+    assert list(result.budgets) == list(BUDGETS)
+    assert result.columns is None
+    assert result.formula is None
+
+
+def test_means_per_budget_pool_the_variance_over_algorithms():
+    frame = table(algorithms=4)
+    result = anytime(runs_of(frame), df="budgets")
+    curves = frame.groupby(["task", "algo", "budget"])["loss"].mean().unstack(["algo", "budget"])
+    y = curves.to_numpy().reshape(8, 4, -1)
+    e = y - y.mean(axis=0) - (y - y.mean(axis=0)).mean(axis=1, keepdims=True)
+    mean_square = (e**2).sum(axis=(0, 1)) / (7 * 3)
+    first = result.differences.query("left == 'a0' and right == 'a3'")
+    assert first["estimate"].to_numpy() == approx((y[:, 0] - y[:, 3]).mean(axis=0), rel=1e-9)
+    assert first["se"].to_numpy() == approx(np.sqrt(2 * mean_square / 8), rel=1e-9)
+    curve = result.curves.query("algorithm == 'a1'")
+    assert curve["mean"].to_numpy() == approx(y[:, 1].mean(axis=0), rel=1e-9)
+
+
+def test_splines_have_the_errors_of_the_coefficients_of_each_benchmark():
+    """Random coefficients in a complete table."""
+    frame = table(benchmarks=30, algorithms=3, spread=1.0, noise=0.5, seed=3)
+    result = anytime(runs_of(frame), df=1)
+    assert result.fit is None
+    y = frame.groupby(["task", "algo", "budget"])["loss"].mean().to_numpy().reshape(30, 3, -1)
+    X = np.column_stack([np.ones_like(BUDGETS), np.log(BUDGETS)])
+    b = y @ np.linalg.pinv(X).T
+    e = b - b.mean(axis=0) - (b - b.mean(axis=0)).mean(axis=1, keepdims=True)
+    S = np.einsum("bai,baj->ij", e, e) / (29 * 2)
+    grid = np.column_stack([np.ones_like(result.budgets), np.log(result.budgets)])
+    first = result.differences.query("left == 'a0' and right == 'a1'")
+    assert first["estimate"].to_numpy() == approx(grid @ (b[:, 0] - b[:, 1]).mean(axis=0), rel=1e-9)
+    assert first["se"].to_numpy() == approx(np.sqrt(2 / 30 * np.einsum("xi,ij,xj->x", grid, S, grid)), rel=1e-9)
+    means = frame.groupby(["task", "algo", "budget"])["loss"].mean().reset_index()
+    fit = lt.fit_lmm(result.formula, means)
+    assert not fit.is_singular
+    L = np.zeros((2, len(fit.params)))
+    L[0, list(fit.params.index).index("algo[T.a1]")] = -1.0  # at log budget 0
+    L[1] = L[0]
+    L[1, list(fit.params.index).index("algo[T.a1]:log(budget)")] = -np.log(16.0)
+    ends = first.iloc[[0, -1]]
+    assert ends["estimate"].to_numpy() == approx(fit.estimate(L), rel=1e-7)
+    assert ends["se"].to_numpy() == approx(np.sqrt(fit.cov(L).diagonal()), rel=1e-5)
+
+
+@pytest.mark.parametrize("df", ["budgets", 3])
+def test_scores_with_the_same_mean_on_every_benchmark_keep_the_paired_errors(df):
+    """Ranks of two algorithms mirror each other; a fit with a benchmark variance of zero halves their variance."""
+    frame = table(algorithms=2, seeds=1)
+    pair = frame.groupby(["task", "budget"])["loss"]
+    frame["loss"] -= pair.transform("mean")
+    result = anytime(runs_of(frame), df=df)
+    y = frame.pivot_table(index="task", columns=["algo", "budget"], values="loss").to_numpy().reshape(8, 2, -1)
+    d = y[:, 0] - y[:, 1]
+    if df == 3:
+        X = np.column_stack([np.ones(8), lmemtest_spline(np.log(BUDGETS), 3)])
+        d = d @ np.linalg.pinv(X).T @ X.T
+    at = result.differences.set_index("budget").loc[BUDGETS]
+    assert at["se"].to_numpy() == approx(d.std(axis=0, ddof=1) / np.sqrt(8), rel=1e-9)
+
+
+def test_fitting_all_rows_with_random_curves_of_runs_gives_the_same_as_means_of_runs():
+    frame = table(benchmarks=30, algorithms=2, seeds=3, spread=1.0, noise=0.6, seed=5)
+    means, rows = (anytime(runs_of(frame), df=1, average=average) for average in (True, False))
+    assert "(1 + log(budget) | task:algo:seed)" in rows.formula
+    assert not rows.fit.is_singular
+    for column in ("estimate", "se"):
+        assert rows.differences[column].to_numpy() == approx(means.differences[column].to_numpy(), rel=1e-4)
+    assert rows.df_differences == means.df_differences == 29
+
+
+def test_the_overall_difference_is_the_mean_over_the_axis():
+    frame = table(algorithms=2)
+    result = anytime(runs_of(frame), df="budgets", scale="log")
+    d = result.differences["estimate"].to_numpy()
+    x = np.log(BUDGETS)
+    assert result.overall["estimate"][0] == approx(np.trapezoid(d, x) / (x[-1] - x[0]), rel=1e-9)
+    means = frame.groupby(["task", "algo", "budget"])["loss"].mean().unstack("budget")
+    area = pd.Series(np.trapezoid(means.to_numpy(), x, axis=1), means.index).unstack("algo")
+    witness = stats.ttest_rel(area["a0"], area["a1"])
+    assert result.overall["t_ratio"][0] == approx(witness.statistic, rel=1e-9)
+    assert result.overall["p_value"][0] == approx(witness.pvalue, rel=1e-6)
+
+
+def test_one_benchmark_makes_runs_the_sample():
+    frame = table(benchmarks=1, algorithms=2, seeds=12)
+    result = anytime(runs_of(frame), df="budgets")
+    for row in result.differences.to_dict("records"):
+        at = frame[frame["budget"] == row["budget"]].set_index(["algo", "seed"])["loss"]
+        assert row["t_ratio"] == approx(stats.ttest_rel(at["a0"], at["a1"]).statistic, rel=1e-9)
+    assert (result.sample, result.df_differences) == ("runs", 11)
+    assert "There is one benchmark, so the answer holds there and says nothing about others." in result.notes
+
+
+def test_conditions_of_one_benchmark_are_not_variation_of_runs():
+    frame = table(benchmarks=1, algorithms=2, seeds=8, conditions=("good", "bad"))
+    frame.loc[frame["prior"] == "bad", "loss"] += 100.0
+    result = anytime(runs_of(frame, metafeatures=["prior"]), df="budgets")
+    assert result.df_differences == 14
+    assert result.differences["se"].max() < 1
+    at = frame[frame["budget"] == 4.0].pivot_table(index=["prior", "seed"], columns="algo", values="loss")
+    d = at["a0"] - at["a1"]
+    pooled = sum(((d[p] - d[p].mean()) ** 2).sum() for p in ("good", "bad")) / 14
+    assert result.at(4)["se"][0] == approx(np.sqrt(pooled / 16), rel=1e-9)
+
+
+# ------------------------------------------------------------------ decisions
+
+
+def late_advantage(a, x):
+    return np.where(a == 1, -1.2 * np.maximum(x - np.log(4.0), 0.0), 0.0)
+
+
+@pytest.mark.parametrize("df", ["budgets", 4])
+def test_an_advantage_that_begins_late_is_found_where_it_is(df):
+    frame = table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)
+    result = anytime(runs_of(frame), df=df)
+    late = result.stretches.query("better == 'a1' and worse == 'a0'")
+    assert len(late) == 1
+    assert 3 < late["budget_from"].iloc[0] <= 8
+    assert late["budget_to"].iloc[0] == 16
+    assert not late["whole_range"].iloc[0]
+    assert result.stretches["better"].unique().tolist() == ["a1"]
+    assert result.best.iloc[-1]["best"] == "a1"
+    assert any(text.startswith("a1 is better than all others from budget") for text in result.sentences())
+
+
+def test_a_smooth_stretch_ends_where_the_band_reaches_zero():
+    frame = table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)
+    result = anytime(runs_of(frame), df=4)
+    late = result.stretches.query("better == 'a1' and worse == 'a0'").iloc[0]
+    d = result.differences.query("left == 'a0' and right == 'a1'")
+    x = np.log(d["budget"].to_numpy())
+    assert np.interp(np.log(late["budget_from"]), x, d["band_low"].to_numpy()) == approx(0.0, abs=1e-9)
+
+
+def test_all_answers_read_one_decision_matrix():
+    frame = table(effect=lambda a, x: 0.7 * a + 0.3 * x * (a == 2), spread=0.3, benchmarks=10)
+    result = anytime(runs_of(frame), df="budgets")
+    decisions, names = result.decisions, result.algorithms
+    assert (decisions == -decisions.transpose(1, 0, 2)).all()
+    square = {(row["left"], row["right"], row["budget"]): row for row in result.differences.to_dict("records")}
+    for i, j in itertools.combinations(range(3), 2):
+        for x, budget in enumerate(result.budgets):
+            row = square[names[i], names[j], budget]
+            shown = row["band_low"] > 0 or row["band_high"] < 0
+            assert bool(decisions[i, j, x]) == shown == (row["p_value"] < 0.05)
+            assert decisions[i, j, x] == (-np.sign(row["estimate"]) if shown else 0)
+    candidates = result.candidates()
+    for row in result.best.to_dict("records"):
+        inside = (result.budgets >= row["budget_from"]) & (result.budgets <= row["budget_to"])
+        assert (candidates[:, inside] == np.isin(names, row["candidates"])[:, None]).all()
+    last = result.groups(16)
+    together = {pair for group in last for pair in itertools.combinations(sorted(group), 2)}
+    for i, j in itertools.combinations(range(3), 2):
+        assert ((names[i], names[j]) in together) == (decisions[i, j, -1] == 0)
+
+
+@pytest.mark.parametrize("df", ["budgets", 4])
+def test_maximising_the_negative_scores_changes_nothing(df):
+    frame = table(effect=late_advantage, spread=0.1)
+    one = anytime(runs_of(frame), df=df)
+    other = anytime(runs_of(frame.assign(loss=-frame["loss"]), direction="maximize"), df=df)
+    columns = ["better", "worse", "budget_from", "budget_to"]
+    pd.testing.assert_frame_equal(one.stretches[columns], other.stretches[columns], rtol=1e-5)
+    assert one.best["candidates"].tolist() == other.best["candidates"].tolist()
+    assert one.groups(16) == other.groups(16)
+
+
+def test_order_of_rows_names_and_units_of_scores_change_nothing():
+    frame = table(effect=late_advantage, spread=0.1)
+    one = anytime(runs_of(frame))
+    shuffled = frame.sample(frac=1, random_state=1)
+    pd.testing.assert_frame_equal(one.differences, anytime(runs_of(shuffled)).differences)
+    moved = anytime(runs_of(frame.assign(loss=1000 * frame["loss"] - 5)))
+    pd.testing.assert_frame_equal(
+        one.stretches.drop(columns="largest"), moved.stretches.drop(columns="largest"), rtol=1e-6
+    )
+    order = pd.CategoricalDtype(["a2", "a0", "a1"], ordered=True)
+    turned = anytime(runs_of(frame.assign(algo=frame["algo"].astype(order))))
+    assert turned.algorithms == ("a2", "a0", "a1")
+    columns = ["better", "worse", "budget_from", "budget_to"]
+    pd.testing.assert_frame_equal(
+        turned.stretches[columns].sort_values(columns[:2], ignore_index=True),
+        one.stretches[columns].sort_values(columns[:2], ignore_index=True),
+        rtol=1e-6,
+    )
+    left = turned.differences.query("left == 'a2' and right == 'a0'")["estimate"].to_numpy()
+    assert left == approx(-one.differences.query("left == 'a0' and right == 'a2'")["estimate"].to_numpy())
+
+
+def test_the_same_table_gives_the_same_bands_every_time():
+    runs = runs_of(table())
+    assert anytime(runs).critical_differences == anytime(runs).critical_differences
+    assert anytime(runs, rng=1).critical_differences != anytime(runs, rng=2).critical_differences
+
+
+# ------------------------------------------------------------------ the spline
+
+
+def test_auto_takes_the_fewest_columns_that_follow_the_differences():
+    smooth = anytime(runs_of(table(spread=0.5, effect=lambda a, x: a * (x - x**2 / 3))))
+    assert 3 <= smooth.columns <= 4
+    jagged = anytime(
+        runs_of(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
+    )
+    assert jagged.columns is None
+    assert "each budget has means of its own and nothing is said between budgets" in " ".join(jagged.notes)
+
+
+def test_a_spline_that_departs_from_the_means_says_so():
+    runs = runs_of(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
+    notes = " ".join(anytime(runs, df=3).notes)
+    assert re.search(r"The curves \(3 columns\) depart from the observed differences by up to \d", notes)
+
+
+def test_the_spline_is_that_of_the_formula():
+    frame = table(algorithms=2)
+    result = anytime(runs_of(frame), df=4, scale="linear")
+    assert "bs(budget, df=4)" in result.formula
+    spline = fit_spline(BUDGETS, np.ones_like(BUDGETS), n_inner=1, inner=None, degree=3, lower=None, upper=None)
+    X = np.column_stack([np.ones_like(BUDGETS), spline(BUDGETS)])
+    means = frame.groupby(["algo", "budget"])["loss"].mean().unstack("budget").to_numpy()
+    fitted = spline(result.budgets) @ np.linalg.lstsq(X, (means[0] - means[1]), rcond=None)[0][1:]
+    fitted += np.linalg.lstsq(X, (means[0] - means[1]), rcond=None)[0][0]
+    assert result.differences["estimate"].to_numpy() == approx(fitted, rel=1e-6, abs=1e-9)
+
+
+def test_the_axis_is_logarithmic_where_budgets_span_doublings():
+    assert anytime(runs_of(table())).scale == "log"
+    frame = table().query("budget <= 4")
+    assert anytime(runs_of(frame)).scale == "linear"
+
+
+# ------------------------------------------------------------------ incomplete and thin tables
+
+
+def test_missing_runs_are_fitted_by_rows_with_random_curves_of_runs():
+    frame = table(benchmarks=10).query("not (task == 't01' and algo == 'a2' and seed == 2)")
+    result = anytime(runs_of(frame), df=3)
+    assert "| task:algo:seed)" in result.formula
+    assert any(note.startswith("Runs differ in number or in their budgets") for note in result.notes)
+    full = anytime(runs_of(table(benchmarks=10)), df=3)
+    assert result.differences["estimate"].to_numpy() == approx(full.differences["estimate"].to_numpy(), abs=0.1)
+
+
+def test_an_algorithm_with_fewer_budgets_is_compared_where_it_ran():
+    frame = table().query("algo != 'a1' or budget <= 8")
+    result = anytime(runs_of(frame), df=3)
+    beyond = result.differences.query("(left == 'a1' or right == 'a1') and budget > 8")
+    assert len(beyond)
+    assert beyond["estimate"].isna().all()
+    assert result.differences.query("left == 'a0' and right == 'a2'")["estimate"].notna().all()
+    assert not result.candidates()[1, result.budgets > 8].any()
+    assert any("each pair is compared where both have" in note for note in result.notes)
+
+
+def test_a_condition_that_some_benchmarks_lack_keeps_its_fixed_effects():
+    frame = table(benchmarks=9, conditions=("good", "bad")).query("prior == 'good' or task != 't03'")
+    result = anytime(runs_of(frame, metafeatures=["prior"]), df=3)
+    assert "algo * prior * bs" in result.formula
+
+
+def test_a_metafeature_of_benchmarks_is_no_condition():
+    frame = table().assign(kind=lambda t: np.where(t["task"] < "t04", "small", "large"))
+    plain, told = anytime(runs_of(frame)), anytime(runs_of(frame, metafeatures=["kind"]))
+    assert told.differences["estimate"].to_numpy() == approx(plain.differences["estimate"].to_numpy(), rel=1e-6)
+
+
+def test_one_seed_and_two_algorithms_are_enough():
+    result = anytime(runs_of(table(seeds=1, algorithms=2)))
+    assert result.df_differences == 7
+    frame = table(seeds=1, algorithms=2).drop(columns="seed")
+    no_seed = anytime(runs_of(frame, seed=None))
+    pd.testing.assert_frame_equal(no_seed.differences, result.differences)
+
+
+def test_few_benchmarks_are_said():
+    notes = " ".join(anytime(runs_of(table(benchmarks=4))).notes)
+    assert "There are only 4 benchmarks: only large and consistent differences can be shown" in notes
+
+
+def test_a_pair_that_varies_more_than_the_others_is_named():
+    frame = table(benchmarks=12, spread=0.1)
+    wild = np.random.default_rng(1).normal(size=12)[[int(t[1:]) for t in frame["task"]]]
+    frame["loss"] += 3 * wild * (frame["algo"] == "a2")
+    notes = " ".join(anytime(runs_of(frame)).notes)
+    assert re.search(r"The difference of a[01] and a2 varies between benchmarks more than that of other pairs", notes)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: anytime(table()), ArgumentError, "runs must be Runs"),
+        (lambda: anytime(runs_of(table(), budget=None)), ArgumentError, "runs has no budget column"),
+        (
+            lambda: anytime(runs_of(table().query("budget <= 2"))),
+            DataError,
+            "A curve needs scores at 3 budgets or more, 'budget' has 2.",
+        ),
+        (
+            lambda: anytime(runs_of(table().assign(budget=lambda t: pd.Categorical(t["budget"], ordered=True)))),
+            DataError,
+            "A curve over 'budget' needs numbers, and the column has none.",
+        ),
+        (
+            lambda: anytime(runs_of(table().query("(algo == 'a0' and budget <= 3) or (algo == 'a1' and budget >= 4)"))),
+            DataError,
+            "The budgets of the algorithms do not overlap (a0: 1 to 3, a1: 4 to 16)",
+        ),
+        (
+            lambda: anytime(runs_of(table().query("algo != 'a2' or budget <= 2"))),
+            DataError,
+            "a2 has scores at fewer than 3 budgets, which is no curve.",
+        ),
+        (
+            lambda: anytime(runs_of(table(benchmarks=1, seeds=1))),
+            DataError,
+            "There is one benchmark and one run per algorithm, so how much curves vary is not known.",
+        ),
+        (
+            lambda: anytime(runs_of(table(benchmarks=1), seed=None)),
+            DataError,
+            "Which rows belong to one run is not known, and with one benchmark the runs are the sample.",
+        ),
+        (lambda: anytime(runs_of(table()), df=7), ArgumentError, "df must be at most 6 with 8 budgets"),
+        (lambda: anytime(runs_of(table()), df="many"), ArgumentError, "df must be a number of columns, 'auto' or"),
+        (
+            lambda: anytime(runs_of(table().query("algo != 'a1' or budget <= 8")), df="budgets"),
+            DataError,
+            "df='budgets' needs a complete table",
+        ),
+        (lambda: anytime(runs_of(table()), scale="square"), ArgumentError, "scale must be"),
+        (
+            lambda: anytime(runs_of(table().assign(budget=lambda t: t["budget"] - 1)), scale="log"),
+            ArgumentError,
+            "scale='log' needs budgets above 0, the lowest budget is 0.",
+        ),
+        (lambda: anytime(runs_of(table()), level=95), ArgumentError, "level"),
+        (lambda: anytime(runs_of(table())).at(17), ArgumentError, "budget must be between 1 and 16"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused_with_the_next_step(make, kind, message):
+    with pytest.raises(kind, match=re.escape(message)):
+        make()
+
+
+def test_it_reads_as_text():
+    result = anytime(runs_of(table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)))
+    text = result.summary()
+    assert text.startswith("Budgets where one algorithm is better (loss, minimize)")
+    assert "95 % confidence for all pairs and budgets at once" in text
+    assert "better  worse" in text
+
+
+# ------------------------------------------------------------------ real data
+
+
+@pytest.mark.skipif("LMEMTEST_DATA" not in os.environ, reason="LMEMTEST_DATA is not set")
+def test_priorband_wins_at_the_end_and_loses_at_the_start():
+    frame = pd.read_parquet(Path(os.environ["LMEMTEST_DATA"]) / "priorband.parquet")
+    runs = lt.Runs(
+        frame,
+        score="normalized_regret",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=["prior"],
+    )
+    result = anytime(runs)
+    pairs = set(map(tuple, result.stretches[["better", "worse", "budget_from", "budget_to"]].to_numpy()))
+    assert ("HB", "PB", 1.0, 1.0) in pairs  # a bad prior costs the first evaluation
+    assert ("PB", "RS", 3.0, 24.0) in pairs
+    assert result.n_sample == 12
+    assert result.df_differences == 22
