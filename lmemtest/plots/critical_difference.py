@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # All heights are in units of the font size, so that the diagram scales as a whole.
+TITLE = 1.7
 HEADER, RULER, TICKS, ROW, BAR, FOOT = 1.7, 1.7, 2.0, 1.75, 0.85, 1.25
 COLUMN_GAP = 1.0  # least distance of two lines that run side by side
 LARGEST_FAN = 3.0
@@ -37,7 +38,7 @@ MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorith
 LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
 
 
-def cd_diagram(separation: Separation, *, ax: Axes | None = None) -> Axes:
+def cd_diagram(separation: Separation, *, ax: Axes | None = None, limits: tuple[float, float] | None = None) -> Axes:
     """Draw which algorithms differ, on the axis of their marginal means.
 
     Parameters
@@ -47,6 +48,8 @@ def cd_diagram(separation: Separation, *, ax: Axes | None = None) -> Axes:
     ax : Axes, optional
         Where to draw; the diagram fills its rectangle, labels included. With None a new figure is made, whose
         height grows with the number of algorithms and of groups.
+    limits : tuple of two floats, optional
+        Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
 
     Returns
     -------
@@ -56,8 +59,8 @@ def cd_diagram(separation: Separation, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ArgumentError
-        `separation` is not a `Separation`, has no mean or more than 60 groups, or `ax` is too small for
-        readable text.
+        `separation` is not a `Separation`, has no mean or more than 60 groups, `limits` are not two ascending
+        numbers, or `ax` is too small for readable text.
 
     Notes
     -----
@@ -85,25 +88,48 @@ def cd_diagram(separation: Separation, *, ax: Axes | None = None) -> Axes:
     _canvas.check_axes(ax)
     if not isinstance(separation, Separation):
         raise ArgumentError(f"separation must be the result of separation(), got {type(separation).__name__}.")
-    board = _board(separation)
+    board = board_of(separation)
+    frame = Frame(limits=_checked_limits(limits))
     if ax is None:
-        ax = _canvas.new_axes(*_figure_size(board))
+        ax = _canvas.new_axes(*_figure_size(board, frame))
     width, height = _canvas.size_in_points(ax)
-    plan = _largest_plan(ax, board, width, height)
-    _set_scales(ax, plan, width, height)
-    _draw_axis(ax, plan)
-    _draw_header(ax, plan)
-    _draw_elbows(ax, plan)
-    _draw_bars(ax, plan)
-    _draw_foot(ax, plan)
+    draw_plan(ax, _largest_plan(ax, board, width, height, frame), width, height)
     return ax
+
+
+def _checked_limits(limits: object) -> tuple[float, float] | None:
+    if limits is None:
+        return None
+    try:
+        low, high = map(float, limits)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not low < high or math.isinf(low) or math.isinf(high):
+        raise ArgumentError(f"limits must be two scores in ascending order, such as (0.0, 1.0), got {limits!r}.")
+    return low, high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What a diagram takes over from others beside it.
+
+    `limits` are scores that the axis reaches; `ticks` take the place of its own choice; `zones` are the least widths
+    of the labels left and right of the axis, in points; `title` is a line above; without `foot` the text below is left
+    out.
+    """
+
+    limits: tuple[float, float] | None = None
+    ticks: _canvas.Ticks | None = None
+    zones: tuple[float, float] = (0.0, 0.0)
+    title: str = ""
+    foot: bool = True
 
 
 # ------------------------------------------------------------ what is drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Board:
+class Board:
     """The content of a diagram: everything that does not depend on the size of the axes.
 
     `means` ascend; `groups` are index tuples into them, of two or more members; `sides` is "left" or "right"
@@ -136,7 +162,7 @@ class _Board:
         return any(group[-1] - group[0] >= len(group) for group in self.groups)
 
 
-def _board(separation: Separation) -> _Board:
+def board_of(separation: Separation) -> Board:
     means = dict(zip(separation.levels, map(float, separation.means), strict=True))
     placed = sorted((level for level in means if math.isfinite(means[level])), key=lambda level: means[level])
     if not placed:
@@ -154,7 +180,7 @@ def _board(separation: Separation) -> _Board:
             "Use pairs_matrix_plot(pairs), or compare fewer levels."
         )
         raise ArgumentError(message)
-    return _Board(
+    return Board(
         names=tuple(_style.one_line(level) for level in placed),
         means=tuple(means[level] for level in placed),
         groups=groups,
@@ -162,7 +188,7 @@ def _board(separation: Separation) -> _Board:
         differences=_differences(separation.critical_difference),
         direction=separation.direction,
         subject=_subject(separation),
-        test=_style.nobreak(f"{ADJUSTMENTS.get(separation.adjust, separation.adjust)}, α = {separation.alpha:g}"),
+        test=_style.nobreak(f"{ADJUSTMENTS.get(separation.adjust, separation.adjust)}, α = {separation.alpha:.3g}"),
         undecided=int(separation.undecided.loc[placed, placed].to_numpy().sum()) // 2,
     )
 
@@ -183,10 +209,10 @@ def _differences(pair: Sequence[float] | None) -> tuple[float, float] | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class Plan:
     """A board laid out in a rectangle: x and y in points from the upper left corner, downwards negative."""
 
-    board: _Board
+    board: Board
     font: float
     labels: tuple[str, ...]
     label_font: dict[str, list[str]]
@@ -196,6 +222,8 @@ class _Plan:
     levels: tuple[int, ...]  # which row of bars each group is drawn on
     header_rows: int
     foot: tuple[str, ...]
+    title: str
+    top: float  # the upper edge of the header
     y_axis: float
     y_bars: float  # the first row of bars
     y_rows: tuple[float, ...]  # the rows of labels
@@ -212,24 +240,31 @@ class _Plan:
         return low + (place - self.axis[0]) / (self.axis[1] - self.axis[0]) * (high - low)
 
 
-def _figure_size(board: _Board) -> tuple[float, float]:
+def _figure_size(board: Board, frame: Frame) -> tuple[float, float]:
+    width = figure_width([board])
     with _canvas.detached_figures():
         scratch = _canvas.new_axes(_canvas.FIGURE_WIDTH, _canvas.FIGURE_WIDTH)
-        font = _style.base_font()
-        ruler = _style.Ruler(scratch, font, **_style.font_for(board.names))
-        names = 2 * ruler.widest(board.names) + 4 * font
-        wanted = names / (1 - AXIS_SHARE) / 72
-        width = min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
-        plan = _plan(scratch, board, width * 72, font)
+        plan = plan_of(scratch, board, width * 72, _style.base_font(), frame)
     return width, (plan.height + 2 * _canvas.PAD) / 72
 
 
-def _largest_plan(ax: Axes, board: _Board, width: float, height: float) -> _Plan:
+def figure_width(boards: Sequence[Board]) -> float:
+    """Return the inches that a new figure needs for the names of its diagrams."""
+    names = [name for board in boards for name in board.names]
+    font = _style.base_font()
+    with _canvas.detached_figures():
+        scratch = _canvas.new_axes(_canvas.FIGURE_WIDTH, _canvas.FIGURE_WIDTH)
+        ruler = _style.Ruler(scratch, font, **_style.font_for(names))
+        wanted = (2 * ruler.widest(names) + 4 * font) / (1 - AXIS_SHARE) / 72
+    return min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
+
+
+def _largest_plan(ax: Axes, board: Board, width: float, height: float, frame: Frame) -> Plan:
     """Return the plan with the largest font, up to the default, that fits the height."""
     font = _style.base_font()
     least = min(_style.SMALLEST_FONT, font)
     while True:
-        plan = _plan(ax, board, width, font)
+        plan = plan_of(ax, board, width, font, frame)
         if plan.height + 2 * _canvas.PAD <= height + 0.5:
             return plan
         if font <= least:
@@ -238,11 +273,13 @@ def _largest_plan(ax: Axes, board: _Board, width: float, height: float) -> _Plan
         font = max(min(font - 0.25, 1.03 * font * height / plan.height), least)
 
 
-def _plan(ax: Axes, board: _Board, width: float, font: float) -> _Plan:
-    extra = _style.font_for(board.names + board.missing)
+def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> Plan:
+    """Lay a board out in `width` points with a font of `font` points."""
+    extra = _style.font_for((*board.names, *board.missing, frame.title))
     ruler = _style.Ruler(ax, font, **extra)
-    labels, zones = _labels(board, width, ruler)
-    axis, ticks = _axis(ax, board, width, zones, font)
+    labels, own = label_zones(board, width, ruler)
+    zones = (max(own[0], frame.zones[0]), max(own[1], frame.zones[1]))
+    axis, ticks = _axis(ax, board, width, zones, font, frame)
     scale = (axis[1] - axis[0]) / (ticks.values[-1] - ticks.values[0])
     exact = [axis[0] + (mean - ticks.values[0]) * scale for mean in board.means]
     columns = spread(exact, COLUMN_GAP * font, axis)
@@ -250,13 +287,14 @@ def _plan(ax: Axes, board: _Board, width: float, font: float) -> _Plan:
     shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
     fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if shift > 0.5 else 0.6 * font
     header_rows = _header_rows(board, axis, scale, ruler)
-    y_axis = -_canvas.PAD - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
+    top = -_canvas.PAD - TITLE * font * bool(frame.title)
+    y_axis = top - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
     y_bars = y_axis - fan - 0.5 * font
     bars = BAR * (max(levels) + 1) if levels else 0.0
     y_first = y_bars - (bars + 0.6) * font
-    foot = _foot(board, width, _style.Ruler(ax, FOOT_FONT * font, **extra))
+    foot = _foot(board, width, _style.Ruler(ax, FOOT_FONT * font, **extra)) if frame.foot else ()
     y_rows = tuple(y_first - row * ROW * font for row in range(board.rows))
-    return _Plan(
+    return Plan(
         board=board,
         font=font,
         labels=tuple(labels),
@@ -267,6 +305,8 @@ def _plan(ax: Axes, board: _Board, width: float, font: float) -> _Plan:
         levels=levels,
         header_rows=header_rows,
         foot=foot,
+        title=frame.title,
+        top=top,
         y_axis=y_axis,
         y_bars=y_bars,
         y_rows=y_rows,
@@ -274,7 +314,7 @@ def _plan(ax: Axes, board: _Board, width: float, font: float) -> _Plan:
     )
 
 
-def _labels(board: _Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:
+def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:
     """Return the labels, cut where they must be, and the width of the zones left and right of the axis."""
     gap = (ELBOW + 0.5) * ruler.size
     room = width - 2 * _canvas.PAD
@@ -295,20 +335,22 @@ def _labels(board: _Board, width: float, ruler: _style.Ruler) -> tuple[list[str]
 
 
 def _axis(
-    ax: Axes, board: _Board, width: float, zones: tuple[float, float], font: float
+    ax: Axes, board: Board, width: float, zones: tuple[float, float], font: float, frame: Frame
 ) -> tuple[tuple[float, float], _canvas.Ticks]:
-    low, high = _range(board)
+    low, high = axis_range(board)
+    if frame.limits is not None:
+        low, high = min(low, frame.limits[0]), max(high, frame.limits[1])
     axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
     if axis[1] - axis[0] < 6 * font:
         raise _canvas.too_small(ax, "a critical-difference diagram")
     ruler = _style.Ruler(ax, font)
-    ticks = _canvas.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
+    ticks = frame.ticks or _canvas.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
     first, last = ruler.width(ticks.labels[0]) / 2, ruler.width(ticks.labels[-1]) / 2
     axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
     return axis, ticks
 
 
-def _range(board: _Board) -> tuple[float, float]:
+def axis_range(board: Board) -> tuple[float, float]:
     """Return the range of the axis: all means, and the ruler unless it would squeeze them together."""
     low, high = board.means[0], board.means[-1]
     spread = high - low
@@ -333,17 +375,17 @@ def _stack(spans: Sequence[tuple[float, float]], gap: float) -> tuple[int, ...]:
     return tuple(levels)
 
 
-def _ruler_text(board: _Board) -> str:
+def _ruler_text(board: Board) -> str:
     if board.differences is None:
         return ""
     return f"CD {_style.interval(*board.differences)}"
 
 
-def _direction_text(board: _Board) -> str:
+def _direction_text(board: Board) -> str:
     return {"minimize": "← lower is better", "maximize": "higher is better →"}.get(board.direction or "", "")
 
 
-def _header_rows(board: _Board, axis: tuple[float, float], scale: float, ruler: _style.Ruler) -> int:
+def _header_rows(board: Board, axis: tuple[float, float], scale: float, ruler: _style.Ruler) -> int:
     """Return how many lines the texts above the axis take; direction and ruler share one if they can."""
     left, right = _direction_text(board), _ruler_text(board)
     if not left or not right:
@@ -352,7 +394,7 @@ def _header_rows(board: _Board, axis: tuple[float, float], scale: float, ruler: 
     return 1 if ruler.width(left) + taken + 2 * ruler.size <= axis[1] - axis[0] else 2
 
 
-def _foot(board: _Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
+def _foot(board: Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
     text = f"Marginal means of {board.subject}. "
     if board.groups:
         text += f"Dots on one bar: no significant difference ({board.test})."
@@ -372,7 +414,17 @@ def _foot(board: _Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
 # ------------------------------------------------------------ drawing
 
 
-def _set_scales(ax: Axes, plan: _Plan, width: float, height: float) -> None:
+def draw_plan(ax: Axes, plan: Plan, width: float, height: float) -> None:
+    """Draw a plan into axes of `width` x `height` points."""
+    _set_scales(ax, plan, width, height)
+    _draw_axis(ax, plan)
+    _draw_header(ax, plan)
+    _draw_elbows(ax, plan)
+    _draw_bars(ax, plan)
+    _draw_foot(ax, plan)
+
+
+def _set_scales(ax: Axes, plan: Plan, width: float, height: float) -> None:
     _canvas.bare(ax)
     ax.set_xscale("linear")
     ax.set_yscale("linear")
@@ -381,12 +433,12 @@ def _set_scales(ax: Axes, plan: _Plan, width: float, height: float) -> None:
     ax.set_ylim(spare / 2 - height, spare / 2)
 
 
-def _line(ax: Axes, places: Sequence[float], heights: Sequence[float], plan: _Plan, **style: object) -> None:
+def _line(ax: Axes, places: Sequence[float], heights: Sequence[float], plan: Plan, **style: object) -> None:
     style = {"color": _style.INK, "linewidth": 0.09 * plan.font, "marker": "none", "linestyle": "-"} | style
     ax.plot([plan.score(place) for place in places], heights, clip_on=False, **style)  # type: ignore[arg-type]
 
 
-def _draw_axis(ax: Axes, plan: _Plan) -> None:
+def _draw_axis(ax: Axes, plan: Plan) -> None:
     y, font = plan.y_axis, plan.font
     _line(ax, plan.axis, (y, y), plan, label="_axis", linewidth=0.12 * font)
     for value, label in zip(plan.ticks.values, plan.ticks.labels, strict=True):
@@ -394,10 +446,13 @@ def _draw_axis(ax: Axes, plan: _Plan) -> None:
         ax.text(value, y + 0.65 * font, label, ha="center", va="bottom", **_style.text_style(font))
 
 
-def _draw_header(ax: Axes, plan: _Plan) -> None:
+def _draw_header(ax: Axes, plan: Plan) -> None:
     board, font = plan.board, plan.font
     at_left = board.direction != "maximize"
-    top = -_canvas.PAD
+    top = plan.top
+    if plan.title:
+        style = _style.text_style(font, fontweight="bold", **plan.label_font)
+        ax.text(plan.score(_canvas.PAD), -_canvas.PAD, plan.title, ha="left", va="top", **style)
     if text := _direction_text(board):
         x = plan.ticks.values[0] if at_left else plan.ticks.values[-1]
         side = "left" if at_left else "right"
@@ -406,7 +461,7 @@ def _draw_header(ax: Axes, plan: _Plan) -> None:
         _draw_ruler(ax, plan, top - HEADER * font * (plan.header_rows - 1), from_right=at_left)
 
 
-def _draw_ruler(ax: Axes, plan: _Plan, top: float, *, from_right: bool) -> None:
+def _draw_ruler(ax: Axes, plan: Plan, top: float, *, from_right: bool) -> None:
     """Draw the critical difference at the worse end of the axis, where the direction is not written."""
     assert plan.board.differences is not None
     font = plan.font
@@ -437,7 +492,7 @@ def _draw_ruler(ax: Axes, plan: _Plan, top: float, *, from_right: bool) -> None:
         _line(ax, (place, place), (y - cap, y + cap), plan, label="_cd cap", linewidth=0.12 * font)
 
 
-def _draw_elbows(ax: Axes, plan: _Plan) -> None:
+def _draw_elbows(ax: Axes, plan: Plan) -> None:
     """Draw mean, fan, column, row, label; the outermost algorithm takes the top row, so no lines cross."""
     board, font = plan.board, plan.font
     count = len(board.names)
@@ -465,7 +520,7 @@ def _draw_elbows(ax: Axes, plan: _Plan) -> None:
     )
 
 
-def _draw_bars(ax: Axes, plan: _Plan) -> None:
+def _draw_bars(ax: Axes, plan: Plan) -> None:
     font = plan.font
     for group, level in zip(plan.board.groups, plan.levels, strict=True):
         y = plan.y_bars - BAR * font * level
@@ -482,7 +537,7 @@ def _draw_bars(ax: Axes, plan: _Plan) -> None:
 
 
 def _dots(
-    ax: Axes, plan: _Plan, members: Sequence[int], y: float, label: str, *, size: float, face: str, edge: str
+    ax: Axes, plan: Plan, members: Sequence[int], y: float, label: str, *, size: float, face: str, edge: str
 ) -> None:
     places = [plan.score(plan.columns[index]) for index in members]
     ax.plot(
@@ -500,7 +555,7 @@ def _dots(
     )
 
 
-def _draw_foot(ax: Axes, plan: _Plan) -> None:
+def _draw_foot(ax: Axes, plan: Plan) -> None:
     size = FOOT_FONT * plan.font
     style = _style.text_style(size, color=_style.MUTED, **plan.label_font)
     x = plan.score(_canvas.PAD)

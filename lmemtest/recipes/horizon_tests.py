@@ -1,0 +1,145 @@
+"""Pairwise tests in several families, a family per horizon, and the error over all of them.
+
+Within a family p-values are adjusted for its pairs. Over families the level is shared as by Holm (1979): each of H
+families is tested at alpha / H; one whose pairs are all significant hands its share on, so that the others are tested
+at alpha / (H - 1), and so forth. As long as no true null hypothesis is rejected, the m families that hold one keep
+their shares, so each is tested at alpha / m at most, and the chance of a false discovery in any of them is at most
+alpha, whatever the dependence between families.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.inference.contrasts import PairsResult, pairs
+from lmemtest.inference.grid import emmeans
+from lmemtest.inference.multiplicity import two_sided_p
+from lmemtest.inference.separation import Separation, separation
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+ACROSS = ("holm", "none")
+# Adjustments within a horizon that control the error of the whole family without random numbers.
+WITHIN = ("tukey", "holm", "sidak", "bonferroni", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Family:
+    """The comparisons of one fit.
+
+    Attributes
+    ----------
+    pairs : PairsResult
+        P-values adjusted within the family; intervals at the level that the family is tested at.
+    separation : Separation
+        Decisions at `alpha`.
+    alpha : float
+        The level of this family.
+    p_adjusted : (m,) float
+        Adjusted within the family and over families: significant below the level of the whole.
+    """
+
+    pairs: PairsResult
+    separation: Separation
+    alpha: float
+    p_adjusted: Array
+
+    def table(self) -> pd.DataFrame:
+        """One row per pair: left, right, estimate, se, df, p_value (of this test alone), p_adjusted, significant,
+        ci_low, ci_high."""
+        frame = self.pairs.to_frame()
+        alone = two_sided_p(frame["t_ratio"].to_numpy(dtype=float), frame["df"].to_numpy(dtype=float))
+        decided = self.separation.significant
+        significant = [bool(decided.loc[a, b]) for a, b in zip(frame["left"], frame["right"], strict=True)]
+        frame = frame.assign(p_value=alone, p_adjusted=self.p_adjusted, significant=significant)
+        columns = ["left", "right", "estimate", "se", "df", "p_value", "p_adjusted", "significant", "ci_low", "ci_high"]
+        return frame[columns]
+
+
+def families_of(
+    fits: Sequence[LmmFit], algorithm: str, *, adjust: str, across: str, alpha: float, ddf: str
+) -> list[Family]:
+    """Compare the algorithms in each fit, with the error over all of them under control.
+
+    Parameters
+    ----------
+    fits : sequence of LmmFit
+    algorithm : str
+        The factor whose means are compared.
+    adjust : {"tukey", "holm", "sidak", "bonferroni", "none"}
+        Within a family.
+    across : {"holm", "none"}
+        Over families.
+    alpha : float in (0, 1)
+    ddf : str
+        Degrees of freedom, as in `emmeans`.
+
+    Returns
+    -------
+    list of Family
+    """
+    found = [pairs(emmeans(fit, algorithm, ddf=ddf), adjust, level=1.0 - alpha) for fit in fits]
+    p_values = [result.table["p_value"].to_numpy(dtype=float) for result in found]
+    adjusted, levels = share_level(p_values, alpha, across)
+    return [_family(result, p, level) for result, p, level in zip(found, adjusted, levels, strict=True)]
+
+
+def _family(found: PairsResult, p_adjusted: Array, alpha: float) -> Family:
+    if found.level != 1.0 - alpha:
+        half = found.half_widths(1.0 - alpha)
+        estimate = found.table["estimate"]
+        table = found.table.assign(ci_low=estimate - half, ci_high=estimate + half)
+        found = replace(found, table=table, level=1.0 - alpha)
+    return Family(pairs=found, separation=separation(found, alpha=alpha), alpha=alpha, p_adjusted=p_adjusted)
+
+
+def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[list[Array], list[float]]:
+    """Adjusted p-values over families, and the level at which each family is tested.
+
+    Parameters
+    ----------
+    p_values : sequence of (m_h,) float
+        Adjusted within each family; NaN where there is no test.
+    alpha : float in (0, 1)
+    across : {"holm", "none"}
+
+    Returns
+    -------
+    adjusted : list of (m_h,) float
+        Below `alpha` exactly where the p-value is below the family's level.
+    levels : list of float
+
+    Examples
+    --------
+    >>> adjusted, levels = share_level([[0.01, 0.02], [0.03, 0.4]], 0.05, "holm")
+    >>> [p.tolist() for p in adjusted], levels
+    ([[0.02, 0.04], [0.04, 0.4]], [0.025, 0.05])
+    """
+    given = [np.asarray(p, dtype=float) for p in p_values]
+    if across == "none":
+        return given, [alpha] * len(given)
+    n = len(given)
+    largest = np.array([np.max(p[~np.isnan(p)], initial=0.0) for p in given])  # a family without tests stops nobody
+    order = np.argsort(largest, kind="stable")
+    divisors = n - np.arange(n)
+    # the level from which on the first j families are significant as a whole and hand on their shares
+    handed_on = np.concatenate([[0.0], np.maximum.accumulate(divisors * largest[order])])
+    done = int(np.sum(handed_on[1:] < alpha))
+    adjusted: list[Array] = [np.empty(0)] * n
+    levels = [0.0] * n
+    for position, family in enumerate(order):
+        steps = np.arange(position + 1)
+        candidates = np.maximum(divisors[steps, None] * given[family], handed_on[steps, None])
+        adjusted[family] = np.minimum(1.0, candidates.min(axis=0))
+        levels[family] = float(alpha / divisors[min(position, done)])
+    return adjusted, levels

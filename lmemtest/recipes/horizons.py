@@ -1,0 +1,496 @@
+"""Algorithms compared at several budgets or windows of budgets: which differ where, and whether that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from lmemtest._table import Tabular
+from lmemtest._validate import check_choice, check_fraction, listed
+from lmemtest.data.runs import require_runs
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.reference import format_level
+from lmemtest.model import fit_lmm
+from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, run_table
+from lmemtest.recipes.horizon_scores import (
+    Curves,
+    HorizonScores,
+    checked_places,
+    collect_curves,
+    place_label,
+    scores_at,
+)
+from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, families_of
+from lmemtest.recipes.recommended import recommend
+from lmemtest.recipes.run_scores import instance_columns
+
+if TYPE_CHECKING:
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+    from lmemtest.inference.contrasts import PairsResult
+    from lmemtest.inference.grid import EmmeansResult
+    from lmemtest.inference.separation import Separation
+    from lmemtest.model import LmmFit
+
+BUDGET_EFFECTS = ("averaged", "fixed", "random")
+_MOST_EFFECTS = 50  # budgets with an effect each; more would eat the data
+_SENTENCES_SHOWN = 15
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Horizon(Tabular):
+    """The comparison at one horizon.
+
+    Attributes
+    ----------
+    label : str
+        The budget, or "first-last" of a window.
+    start, end : float
+        The first and last budget; equal at a single one.
+    budgets : tuple of float
+        Budgets whose scores were used.
+    fit : LmmFit
+        The recommended model of the scores here.
+    emmeans : EmmeansResult
+    pairs : PairsResult
+        P-values are adjusted for the pairs of this horizon; intervals are at 1 - `alpha`.
+    separation : Separation
+        Decisions at `alpha`, the same as in the table of the whole result.
+    alpha : float
+        The level of this horizon, its share of that of the whole.
+    paper : pandas.DataFrame or None
+        The same pairs by the model that counts rows: left, right, estimate, se, df, p_value (adjusted within the
+        horizon); if asked for.
+    notes : tuple of str
+    """
+
+    label: str
+    start: float
+    end: float
+    budgets: tuple[float, ...]
+    fit: LmmFit
+    emmeans: EmmeansResult
+    pairs: PairsResult
+    separation: Separation
+    alpha: float
+    paper: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_window(self) -> bool:
+        """Whether it is a window of budgets."""
+        return self.start != self.end
+
+    @property
+    def formula(self) -> str:
+        """The model."""
+        return self.fit.formula
+
+    @property
+    def sentence(self) -> str:
+        """The best algorithm, and the ones that cannot be told from it."""
+        order = self.separation.levels
+        best, others = order[0], order[1:]
+        decided = self.separation.significant
+        ties = [name for name in others if not decided.loc[best, name]]
+        where = f"{'Over' if self.is_window else 'At'} {self.label}"
+        start = f"{where} {best} has the best mean"
+        if not ties:
+            what = "the other" if len(others) == 1 else "all others"
+            return f"{start}, significantly better than {what}."
+        if len(ties) == len(others):
+            what = "the other" if len(others) == 1 else "any other"
+            return f"{start}, not significantly different from {what}."
+        return f"{start}; not significantly different from it: {listed(ties, most=8)}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair, as `PairsResult.to_frame`."""
+        return self.pairs.to_frame()
+
+    def result_table(self) -> ResultTable:
+        """The pairs as a table for text, markdown, html and latex."""
+        table = self.pairs.result_table()
+        notes = (self.sentence, f"Model: {self.formula}", *table.notes, *self.notes)
+        return replace(table, title=f"Pairwise differences at {self.label}", notes=notes)
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Horizons(Tabular):
+    """Comparisons at several horizons, and the changes between them.
+
+    Attributes
+    ----------
+    horizons : tuple of Horizon
+        In ascending order, windows last.
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    changes : pandas.DataFrame
+        One row per pair of horizons, of which none is a part of the other, and pair of algorithms: ``earlier``,
+        ``later``, ``left``, ``right``, ``estimate_earlier``, ``estimate_later`` (left - right at each), ``change``
+        (later - earlier), ``se``, ``df``, ``p_value`` (of this test alone), ``p_adjusted``, ``significant``,
+        ``ci_low``, ``ci_high``, ``pattern``: "reverses" (significant at both, in opposite directions, and so is the
+        change), "grows", "shrinks" (a significant change of a difference that keeps its sign), "changes" (another
+        significant change) or "not shown".
+    change_formula : str or None
+        The model of the change of a run between two horizons.
+    budget, response : str
+    direction : {"minimize", "maximize"}
+    budget_effect, adjust, across, ddf : str
+    alpha : float
+        Level of all comparisons together, and again of all changes together.
+    notes : tuple of str
+    """
+
+    horizons: tuple[Horizon, ...]
+    table: pd.DataFrame
+    changes: pd.DataFrame
+    change_formula: str | None
+    budget: str
+    response: str
+    direction: str
+    budget_effect: str
+    adjust: str
+    across: str
+    ddf: str
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the horizons."""
+        return tuple(horizon.label for horizon in self.horizons)
+
+    def horizon(self, label: Any) -> Horizon:
+        """One of the horizons.
+
+        Parameters
+        ----------
+        label : str, float or tuple of two floats
+            Its name, its budget, or its window.
+
+        Returns
+        -------
+        Horizon
+
+        Raises
+        ------
+        ArgumentError
+            If there is none of this name.
+        """
+        name = label if isinstance(label, str) else None
+        if name is None and isinstance(label, Sequence) and len(label) == 2:
+            name = place_label((label[0], label[1]))
+        name = format_level(label) if name is None else name
+        for horizon in self.horizons:
+            if horizon.label == name:
+                return horizon
+        raise ArgumentError(f"there is no horizon {label!r}. Horizons: {listed(map(repr, self.labels))}.")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per horizon and pair.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``horizon``, ``left``, ``right``, ``estimate`` (left - right), ``se``, ``df``, ``p_value`` (of this test
+            alone), ``p_adjusted`` (for all pairs and, unless ``across="none"``, all horizons), ``significant``,
+            ``ci_low``, ``ci_high`` (holding together for the pairs of a horizon, at the horizon's level).
+        """
+        return self.table.copy()
+
+    def sentences(self) -> tuple[str, ...]:
+        """The best at each horizon, then what changes between horizons."""
+        return (
+            *(horizon.sentence for horizon in self.horizons),
+            *change_sentences(self.changes, self.table, self.direction),
+        )
+
+    def paper_frame(self) -> pd.DataFrame:
+        """The pairs by the model that counts rows, beside the recommended one.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``horizon``, ``left``, ``right``, ``estimate``, ``se``, ``p_value`` (adjusted for the pairs of the horizon)
+            and, by the other model, ``paper_estimate``, ``paper_se``, ``paper_p_value``.
+
+        Raises
+        ------
+        ArgumentError
+            If it was not asked for.
+        """
+        parts = []
+        for horizon in self.horizons:
+            if horizon.paper is None:
+                raise ArgumentError("the paper's model was not fitted. Ask for it: horizons(..., paper=True).")
+            frame = horizon.pairs.to_frame()[["left", "right", "estimate", "se", "p_value"]]
+            other = horizon.paper[["estimate", "se", "p_value"]].add_prefix("paper_")
+            parts.append(pd.concat([frame, other], axis=1).assign(horizon=horizon.label))
+        frame = pd.concat(parts, ignore_index=True)
+        return frame[["horizon", *(name for name in frame.columns if name != "horizon")]]
+
+    def result_table(self) -> ResultTable:
+        """The comparisons as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        return ResultTable(
+            title=f"Pairwise differences of {self.response} at {len(self.horizons)} horizons of {self.budget}",
+            frame=self.to_frame(),
+            notes=(*self._facts(), *self.notes),
+        )
+
+    def summary(self) -> str:
+        """The comparisons as a table, with the first sentences."""
+        sentences = self.sentences()
+        more = len(sentences) - _SENTENCES_SHOWN
+        tail = [f"... and {more} more; see sentences()."] if more > 0 else []
+        return "\n".join([self.result_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
+
+    def _facts(self) -> tuple[str, ...]:
+        within = f"{ADJUSTMENT_NAMES[self.adjust]} adjustment for the pairs of a horizon"
+        over = (
+            "Holm's sharing of the level over horizons: the error holds for all comparisons together"
+            if self.across == "holm"
+            else "none over horizons: the error holds for each horizon by itself"
+        )
+        formulas = dict.fromkeys(horizon.formula for horizon in self.horizons)
+        facts = [
+            f"p_adjusted: {within}, {over}; alpha = {self.alpha:g}, {DDF_NAMES[self.ddf]} degrees of freedom.",
+            *(f"Model: {formula}" for formula in formulas),
+        ]
+        if self.change_formula:
+            facts.append(f"Model of the changes between horizons (one score per run): {self.change_formula}")
+        return tuple(facts)
+
+
+def horizons(
+    runs: Runs,
+    budgets: Any = None,
+    *,
+    budget_effect: str = "averaged",
+    adjust: str = "tukey",
+    across: str = "holm",
+    alpha: float = 0.05,
+    ddf: str = "satterthwaite",
+    paper: bool = False,
+) -> Horizons:
+    """Compare algorithms at several budgets or windows of budgets, and test what changes between them.
+
+    Parameters
+    ----------
+    runs : Runs
+        With numeric budgets.
+    budgets : sequence of number or of two numbers, optional
+        Horizons, at most eight: a budget, or a window ``(first, last)``, both included. By default up to four budgets
+        spread over the range.
+    budget_effect : {"averaged", "fixed", "random"}
+        Inside windows. "averaged": each run counts once, with its mean over the budgets. "fixed" and "random" keep the
+        rows, with an effect ``C(budget)`` or ``(1 | budget)``, and the terms that make them one curve.
+    adjust : {"tukey", "holm", "sidak", "bonferroni", "none"}
+        Adjustment for the pairs of a horizon.
+    across : {"holm", "none"}
+        Whether the error is controlled over all horizons together.
+    alpha : float in (0, 1)
+        Level of all comparisons together, and again of all changes together.
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+        Degrees of freedom.
+    paper : bool
+        Fit ``score ~ algorithm + (1|budget) + (1|benchmark)`` as well, to see what counting rows would claim.
+
+    Returns
+    -------
+    Horizons
+
+    Raises
+    ------
+    ArgumentError
+        If there is no numeric budget, a horizon is malformed, named twice, or has no scores, or an option is unknown.
+    DataError
+        If there is one budget only, runs have no scores at a horizon, or nothing is repeated.
+
+    Notes
+    -----
+    The model of a horizon is that of `recommend` for the scores there: benchmarks are the sample. In a window the
+    budgets of one run are one curve. With complete tables its mean over the budgets says all about the comparison: the
+    t-tests are those of the models of the rows with ``(1 | benchmark:budget)`` and ``(1 |
+    benchmark:algorithm:budget)``, which "fixed" and "random" have, as long as no variance is estimated as zero.
+
+    Where not all runs have a score at a budget, the last one at or before it counts if the runs are best-so-far
+    curves; else it is an error. In a window, budgets that not all runs have are left out.
+
+    Over horizons the level is shared as by Holm: each of H horizons is tested at alpha / H, one whose pairs are all
+    significant hands its share on.
+
+    "Better at 5 and not significantly better at 15" is no evidence of a change (Gelman & Stern 2006). Changes have
+    tests of their own: each run's score at the later horizon minus that at the earlier is compared between algorithms
+    by the model recommended for one score per run. With complete tables of one instance per benchmark that is the
+    paired t-test of the benchmarks' mean changes.
+
+    References
+    ----------
+    Gelman & Stern (2006), Am. Stat. 60, 328-331, doi:10.1198/000313006X152649; Holm (1979), Scand. J. Stat. 6, 65-70;
+    Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), arXiv:2408.02533, figure 5.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.recipes.horizons import horizons
+    >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE"], prior="good")
+    >>> found = horizons(runs, [2, 8, (12, 32)])
+    >>> found.labels
+    ('2', '8', '12-32')
+    >>> print(found.horizon(2).sentence)
+    At 2 HB has the best mean, significantly better than all others.
+    >>> found.changes[["earlier", "later", "left", "right", "change", "pattern"]].head(3).round(4)
+      earlier later left right  change    pattern
+    0       2     8   HB    RS  0.0374    shrinks
+    1       2     8   HB   TPE  0.0394    shrinks
+    2       2     8   RS   TPE  0.0019  not shown
+    """
+    require_runs(runs)
+    alpha = check_fraction(alpha, "alpha")
+    check_choice(budget_effect, "budget_effect", BUDGET_EFFECTS)
+    check_choice(adjust, "adjust", WITHIN)
+    check_choice(across, "across", ACROSS)
+    check_choice(ddf, "ddf", DDF_METHODS)
+    curves = collect_curves(runs)
+    _check_repeated(curves)
+    places, notes = checked_places(curves, budgets)
+    at = [scores_at(curves, place) for place in places]
+    one_score = recommend(run_table(curves, at[0].scores, runs.score))  # depends on the runs, not on their scores
+    models = [_model(curves, scores, budget_effect, one_score.formula) for scores in at]
+    fits = [fit_lmm(formula, table) for table, formula, _ in models]
+    options: dict[str, Any] = {"adjust": adjust, "across": across, "alpha": alpha, "ddf": ddf}
+    families = families_of(fits, runs.algorithm, **options)
+    tables = [family.table() for family in families]
+    predictors = one_score.formula.removeprefix(quote_name(runs.score)).lstrip()
+    changes = compare_changes(curves, at, tables, predictors, **options)
+    found = tuple(
+        Horizon(
+            label=scores.label,
+            start=scores.start,
+            end=scores.end,
+            budgets=scores.budgets,
+            fit=fit,
+            emmeans=family.pairs.emmeans,
+            pairs=family.pairs,
+            separation=family.separation,
+            alpha=family.alpha,
+            paper=_paper(curves, scores, adjust) if paper else None,
+            notes=(*scores.notes, *how),
+        )
+        for scores, fit, family, (_, _, how) in zip(at, fits, families, models, strict=True)
+    )
+    frames = [table.assign(horizon=scores.label) for table, scores in zip(tables, at, strict=True)]
+    table = pd.concat(frames, ignore_index=True)
+    return Horizons(
+        horizons=found,
+        table=table[["horizon", *(name for name in table.columns if name != "horizon")]],
+        changes=changes.table,
+        change_formula=changes.formula,
+        budget=str(runs.budget),
+        response=runs.score,
+        direction=runs.direction,
+        budget_effect=budget_effect,
+        adjust=adjust,
+        across=across,
+        ddf=ddf,
+        alpha=alpha,
+        notes=tuple(
+            dict.fromkeys(
+                [*notes, *(note for horizon in found for note in horizon.notes), *changes.notes, *one_score.notes]
+            )
+        ),
+    )
+
+
+def _check_repeated(curves: Curves) -> None:
+    runs = curves.runs
+    algorithms = curves.keys[runs.algorithm].nunique()
+    if curves.n_runs > algorithms:
+        return
+    if runs.seed is None:
+        raise DataError(
+            "Which rows belong to one run is not known, and there is one benchmark, so that runs are the sample. Name "
+            "the seed column: Runs(table, ..., seed=...)."
+        )
+    raise DataError(
+        "There is one benchmark and one run per algorithm, so chance cannot be told from a difference. Bring more "
+        "seeds (they show what holds on this benchmark) or more benchmarks."
+    )
+
+
+# ---------------------------------------------------------------------- the model of a horizon
+
+
+def _model(
+    curves: Curves, scores: HorizonScores, budget_effect: str, one_score: str
+) -> tuple[Runs, str, tuple[str, ...]]:
+    """The table of a horizon, its model, and what a reader must know; `one_score` is the model of one score per run."""
+    runs = curves.runs
+    if not scores.exact:
+        table = run_table(curves, scores.scores, runs.score)
+        kept = budget_effect == "averaged" or scores.start == scores.end
+        note = f"At {scores.label} budget_effect='averaged' was used, since not all runs have scores at its budgets."
+        return table, one_score, () if kept else (note,)
+    if len(scores.budgets) == 1:
+        table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
+        return table, recommend(table).formula, ()
+    if budget_effect == "averaged":
+        return run_table(curves, scores.scores, runs.score), one_score, ()
+    if budget_effect == "fixed" and len(scores.budgets) > _MOST_EFFECTS:
+        raise ArgumentError(
+            f"budget_effect='fixed' has one effect per budget, and there are {len(scores.budgets)} in {scores.label}, "
+            f"more than {_MOST_EFFECTS}. Use budget_effect='averaged', or a narrower window."
+        )
+    table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
+    terms = [recommend(table).formula, *_budget_terms(table, budget_effect)]
+    return table, " + ".join(terms), ()
+
+
+def _levels(runs: Runs, budgets: tuple[float, ...]) -> list[Any]:
+    """Budgets as the column has them, whole numbers or not."""
+    wanted = set(budgets)
+    return [level for level in runs.levels(str(runs.budget)) if float(level) in wanted]
+
+
+def _budget_terms(table: Runs, budget_effect: str) -> list[str]:
+    """The effect of the budget, and the random effects that keep benchmarks from bending as one."""
+    budget, algorithm = quote_name(str(table.budget)), quote_name(table.algorithm)
+    terms = [f"C({budget})" if budget_effect == "fixed" else f"(1 | {budget})"]
+    if table.benchmark is None or len(table.levels(table.benchmark)) < 2:
+        return terms
+    instance = ":".join(map(quote_name, instance_columns(table)))
+    terms.append(f"(1 | {instance}:{budget})")
+    columns = [*instance_columns(table), table.algorithm, str(table.budget)]
+    if len(table.frame.lazy().select(columns).unique().collect()) < table.n_rows:
+        terms.append(f"(1 | {instance}:{algorithm}:{budget})")
+    return terms
+
+
+def _paper(curves: Curves, scores: HorizonScores, adjust: str) -> pd.DataFrame:
+    """Pairs by the model of the paper, in which every row is an observation of its own."""
+    from lmemtest.inference.contrasts import pairs
+    from lmemtest.inference.grid import emmeans
+
+    runs = curves.runs
+    if scores.exact:
+        table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
+    else:
+        table = run_table(curves, scores.scores, runs.score)
+    several = table.budget is not None and len(scores.budgets) > 1
+    algorithm = quote_name(runs.algorithm)
+    if table.frame.collect_schema()[runs.algorithm].is_numeric():
+        algorithm = f"C({algorithm})"
+    terms = [algorithm, *([f"(1 | {quote_name(str(runs.budget))})"] if several else [])]
+    if runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1:
+        terms.append(f"(1 | {quote_name(runs.benchmark)})")
+    fit = fit_lmm(f"{quote_name(runs.score)} ~ {' + '.join(terms)}", table)
+    found = pairs(emmeans(fit, runs.algorithm), adjust).to_frame()
+    return found[["left", "right", "estimate", "se", "df", "p_value"]]
