@@ -1,0 +1,299 @@
+"""The fits of a search: models by maximum likelihood, tests between neighbours, many at a time.
+
+A fit that is only compared is kept as a few numbers; its search begins at the estimates of a neighbour.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from lmemtest._replicates import Failure, replicate
+from lmemtest.data.cells import compress
+from lmemtest.engine.theta import lower_root, pack, unpack
+from lmemtest.errors import DesignError, EstimationError, NestingError
+from lmemtest.formula import build_design, parse_formula
+from lmemtest.inference.glrt import glrt
+from lmemtest.model.fitting import fit_cells
+from lmemtest.recipes.identification import check_dispersion, check_identified
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.data.runs import Runs
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+# Where a new standard deviation begins, in residual ones: not zero, where the search sees no slope.
+_NEW_ROOT = 0.3
+# Below this a p-value of quadrature or of a product of small numbers is rounding; its chi-squared tail is used to rank.
+_TRUSTED = 1e-12
+_UNDERFLOW = 1e-290
+
+Model = tuple[str, str | None]  # formula, dispersion
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fitted:
+    """What is kept of a fit by maximum likelihood, or why there is none.
+
+    Attributes
+    ----------
+    formula : str
+    dispersion : str or None
+    problem : str
+        Empty, or why the model cannot be fitted.
+    llf : float
+    n_params : int
+    n_rows : int
+    singular : tuple of str
+        Random effects with a variance of zero or a correlation of one.
+    converged : bool
+    factors : dict
+        Effects and relative Cholesky factor by groups: where a neighbour's search begins.
+    """
+
+    formula: str
+    dispersion: str | None
+    problem: str = ""
+    llf: float = math.nan
+    n_params: int = 0
+    n_rows: int = 0
+    singular: tuple[str, ...] = ()
+    converged: bool = True
+    factors: Mapping[frozenset[str], tuple[tuple[str, ...], Any]] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return not self.problem
+
+    @property
+    def aic(self) -> float:
+        return -2.0 * self.llf + 2.0 * self.n_params
+
+    def bic(self, n: int) -> float:
+        return -2.0 * self.llf + math.log(n) * self.n_params
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """A likelihood-ratio test between neighbours; NaN where one is not contained in the other."""
+
+    statistic: float
+    df: int
+    p_value: float
+    reference: str
+    log_p: float
+
+
+# ---------------------------------------------------------------------- one fit
+
+
+def fit_ml(model: Model, runs: Runs, near: Fitted | None = None, *, check: bool = True) -> LmmFit:
+    """Fit a model by maximum likelihood, from the estimates of a neighbour.
+
+    Raises
+    ------
+    DesignError, EstimationError
+        If the runs cannot identify the model.
+    """
+    formula, residual_by = model
+    if check:
+        check_model(model, runs)
+    parsed = parse_formula(formula)
+    by = [*parsed.columns, *([] if residual_by is None else [residual_by])]
+    cells = compress(runs, by=by, score=parsed.response, transform=parsed.response_transform)
+    design = build_design(parsed, cells.frame, cells.n)
+    start = None if near is None or not design.random else _start(design.random, near)
+    return fit_cells(
+        formula,
+        design,
+        cells,
+        data=runs,
+        weights=None,
+        dispersion=residual_by,
+        reml=False,
+        start=start,
+        restarts=None if near is None else 0,  # a neighbour's estimates are a better start than three others
+    )
+
+
+def check_model(model: Model, runs: Runs) -> None:
+    """Refuse a model that the runs cannot identify.
+
+    Raises
+    ------
+    DesignError
+        Naming the term and the reason.
+    """
+    formula, residual_by = model
+    if residual_by is not None:
+        check_dispersion(residual_by, runs)
+    check_identified(parse_formula(formula), runs)
+
+
+def _start(random: Sequence[Any], near: Fitted) -> Array:
+    """Factors of a neighbour, with moderate standard deviations for what it lacks."""
+    parts = []
+    for term in random:
+        names, root = near.factors.get(frozenset(term.group.split(":")), ((), np.empty((0, 0))))
+        spread = np.sqrt(np.mean(term.basis**2, axis=0))
+        L = np.diag(_NEW_ROOT / np.where(spread > 0, spread, 1.0))
+        shared = [name for name in names if name in term.names]
+        mine, theirs = ([list(where).index(name) for name in shared] for where in (term.names, names))
+        if shared:
+            S = L @ L.T
+            S[np.ix_(mine, mine)] = (root @ root.T)[np.ix_(theirs, theirs)]
+            L = lower_root(np.linalg.cholesky(S + 1e-8 * np.diag(np.diag(S) + 1e-8)))
+        parts.append(L)
+    return pack(parts)
+
+
+def summary_of(fit: LmmFit) -> Fitted:
+    """What is kept of a fit."""
+    factors = unpack(fit.theta, [len(term.names) for term in fit.design.random])
+    return Fitted(
+        formula=fit.formula,
+        dispersion=fit.dispersion,
+        llf=float(fit.llf),
+        n_params=int(fit.n_params),
+        n_rows=int(fit.nobs),
+        singular=fit.singular_terms,
+        converged=bool(fit.converged),
+        factors={
+            frozenset(term.group.split(":")): (tuple(term.names), L)
+            for term, L in zip(fit.design.random, factors, strict=True)
+        },
+    )
+
+
+# ---------------------------------------------------------------------- many fits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """A model to fit, and the neighbour to test it against.
+
+    Attributes
+    ----------
+    model : tuple of formula and dispersion
+    contains : str
+        How the larger of the two contains the other where no column of the smaller one's random effects shows it:
+        "inside" for intercepts of cells that become a free covariance matrix, "" for plain nesting.
+    check : bool
+        Whether to check that the runs identify it.
+    """
+
+    model: Model
+    contains: str = ""
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """Fit the question with the number of the replicate; picklable, so that processes can be spawned."""
+
+    questions: Sequence[Question]
+    runs: Runs
+    near: Fitted | None
+    neighbour: LmmFit | None
+    neighbour_is_null: bool
+    seed: int
+
+    def __call__(self, rng: np.random.Generator) -> tuple[Fitted, Comparison | None]:
+        question = self.questions[rng.bit_generator.seed_seq.spawn_key[-1]]  # type: ignore[attr-defined]
+        try:
+            fit = fit_ml(question.model, self.runs, self.near, check=question.check)
+        except DesignError as error:
+            return _failed(question.model, f"not identifiable: {error}"), None
+        except EstimationError as error:
+            return _failed(question.model, f"could not be fitted: {error}"), None
+        if self.neighbour is None:
+            return summary_of(fit), None
+        null, alternative = (self.neighbour, fit) if self.neighbour_is_null else (fit, self.neighbour)
+        return summary_of(fit), compare(null, alternative, contains=question.contains, seed=self.seed)
+
+
+def _failed(model: Model, problem: str) -> Fitted:
+    return Fitted(formula=model[0], dispersion=model[1], problem=problem, converged=False)
+
+
+def answer(
+    questions: Sequence[Question],
+    runs: Runs,
+    *,
+    near: Fitted | None,
+    neighbour: LmmFit | None = None,
+    neighbour_is_null: bool = True,
+    seed: int = 0,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+    label: str = "Models",
+) -> list[tuple[Fitted, Comparison | None]]:
+    """Fit models, and test each against one neighbour.
+
+    The answers do not depend on the number of processes, nor on the order of the questions.
+    """
+    if not questions:
+        return []
+    task = _Answer(questions, runs, near, neighbour, neighbour_is_null, seed)
+    # the fits draw nothing; replicate() brings processes, the progress bar and failures that are kept
+    results = replicate(task, len(questions), rng=0, n_jobs=n_jobs, progress=progress, label=label)
+    return [
+        (_failed(question.model, f"could not be fitted: {result.reason}"), None)
+        if isinstance(result, Failure)
+        else result
+        for question, result in zip(questions, results, strict=True)
+    ]
+
+
+# ---------------------------------------------------------------------- tests
+
+
+def compare(null: LmmFit, alternative: LmmFit, *, contains: str = "", seed: int = 0) -> Comparison:
+    """`glrt` with its automatic reference, and the logarithm of the p-value, which ranks where p is zero."""
+    df = int(alternative.n_params - null.n_params)
+    if contains == "inside":
+        # the variances that the null has are free in the alternative, in the interior of its covariance matrix
+        statistic = max(0.0, 2.0 * (float(alternative.llf) - float(null.llf)))
+        components: tuple[tuple[float, int], ...] = ((1.0, df),)
+        p, reference = math.exp(log_tail(statistic, components)), "chi2"
+    else:
+        try:
+            test = glrt(null, alternative, rng=seed)
+        except NestingError:
+            return Comparison(statistic=math.nan, df=df, p_value=math.nan, reference="not nested", log_p=math.nan)
+        statistic, p, reference = test.statistic, test.pvalue, test.reference
+        components = test.components or ((0.5, 0), (0.5, df))
+    log_p = math.log(p) if p > _TRUSTED else min(log_tail(statistic, components), math.log(_TRUSTED))
+    return Comparison(statistic=statistic, df=df, p_value=p, reference=reference, log_p=log_p)
+
+
+def log_tail(statistic: float, components: Sequence[tuple[float, int]]) -> float:
+    """Logarithm of the upper tail of a mixture of chi-squared distributions, however small it is.
+
+    >>> round(log_tail(3.841458820694124, [(1.0, 1)]), 6), round(log_tail(5000.0, [(0.5, 0), (0.5, 1)]), 3)
+    (-2.995732, -2505.178)
+    """
+    if statistic <= 0:
+        return 0.0
+    logs = [math.log(weight) + _log_chi2_tail(statistic, df) for weight, df in components if df > 0]
+    return float(special.logsumexp(logs)) if logs else -math.inf
+
+
+def _log_chi2_tail(x: float, df: int) -> float:
+    tail = float(special.chdtrc(df, x))
+    if tail > _UNDERFLOW:
+        return math.log(tail)
+    a, z = df / 2.0, x / 2.0
+    # Gamma(a, z) = exp(-z) z^a / (z + 1 - a - 1 (1 - a) / (z + 3 - a - 2 (2 - a) / ...)), here from far inside
+    fraction = 0.0
+    for i in range(200, 0, -1):
+        fraction = i * (i - a) / (z + 2 * i + 1 - a - fraction)
+    return -z + a * math.log(z) - math.log(z + 1 - a - fraction) - float(special.gammaln(a))
