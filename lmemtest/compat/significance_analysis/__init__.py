@@ -1,0 +1,33 @@
+"""The functions of significance-analysis 0.2.4, without R.
+
+A script written for that package (Geburek, Mallik, Stoll, Bouthillier & Hutter 2024, arXiv:2408.02533) runs when its
+import line says ``from lmemtest.compat.significance_analysis import ...``. Names, arguments, defaults and the shapes of
+results are those of the package. Estimates are the same numbers; where its tests are wrong, the tests here are right,
+and `docs/for-significance-analysis-users.md` lists each difference.
+"""
+
+from lmemtest.compat.significance_analysis.checks import (
+    benchmark_information_check,
+    fidelity_check,
+    seed_dependency_check,
+)
+from lmemtest.compat.significance_analysis.diagram import cd_diagram
+from lmemtest.compat.significance_analysis.download import download_priorband_data
+from lmemtest.compat.significance_analysis.likelihood import glrt
+from lmemtest.compat.significance_analysis.metafeatures import metafeature_analysis
+from lmemtest.compat.significance_analysis.mixed_model import Model, model
+from lmemtest.compat.significance_analysis.tables import convert_to_autorank, dataframe_validator
+
+__all__ = [
+    "Model",
+    "benchmark_information_check",
+    "cd_diagram",
+    "convert_to_autorank",
+    "dataframe_validator",
+    "download_priorband_data",
+    "fidelity_check",
+    "glrt",
+    "metafeature_analysis",
+    "model",
+    "seed_dependency_check",
+]

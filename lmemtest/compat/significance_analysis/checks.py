@@ -1,0 +1,190 @@
+"""The sanity checks in the package's form: its arguments, its return values, this package's tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, as_runs, to_table
+from lmemtest.recipes.budgets import fidelity
+from lmemtest.recipes.information import BenchmarkInformation, benchmark_information
+from lmemtest.recipes.run_scores import run_scores
+from lmemtest.recipes.seeds import seed_dependency
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+
+_EFFECTS = {"none": "none", "simple": "simple_effect", "interaction": "interaction_effect"}
+
+
+def seed_dependency_check(
+    data: pd.DataFrame,
+    algorithm_var: str = ALGORITHM,
+    loss_var: str = VALUE,
+    seed_var: str = SEED,
+    verbose: bool = True,
+) -> list[str]:
+    """Find the algorithms whose losses depend on the seed.
+
+    Parameters
+    ----------
+    data : dataframe
+        One row per run and budget, with seeds that come back on several benchmarks or in repeated rows. Columns named
+        ``benchmark`` and ``used_fidelity``, and others that tell rows apart, are taken into account.
+    algorithm_var, loss_var, seed_var : str
+        Columns.
+    verbose : bool
+        Print the likelihood-ratio test of all algorithms together, and the decision.
+
+    Returns
+    -------
+    list of str
+        The algorithms that an F-test each finds, with Holm's adjustment at 5 %.
+
+    Raises
+    ------
+    DesignError
+        If no seed comes back, so that its effect cannot be told from chance.
+
+    See Also
+    --------
+    lmemtest.seed_dependency : the same check with its table, intervals and sentences.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> data = lt.datasets.load_hpo_runs().filter(budget=8, prior="good").to_frame()
+    >>> seed_dependency_check(data, loss_var="loss", verbose=False)
+    []
+    """
+    runs = as_runs(data, algorithm=algorithm_var, loss=loss_var, seed=seed_var, required=(seed_var,))
+    found = seed_dependency(runs, verbose=verbose)
+    return [str(name) for name in found.affected]
+
+
+def benchmark_information_check(
+    data: pd.DataFrame,
+    algorithm_var: str = ALGORITHM,
+    benchmark_var: str = BENCHMARK,
+    loss_var: str = VALUE,
+    rank_benchmarks: bool = False,
+    verbose: bool = True,
+) -> dict[str, bool] | tuple[dict[str, bool], pd.DataFrame]:
+    """Find the benchmarks on which the algorithms differ.
+
+    Parameters
+    ----------
+    data : dataframe
+        One row per run and budget. Columns named ``seed`` and ``used_fidelity``, and others that tell rows apart, are
+        taken into account.
+    algorithm_var, benchmark_var, loss_var : str
+        Columns.
+    rank_benchmarks : bool
+        Also return how much the algorithms differ on each benchmark.
+    verbose : bool
+        Print the decision on each benchmark.
+
+    Returns
+    -------
+    dict of str to bool, or tuple of (dict, pandas.DataFrame)
+        Whether a benchmark tells algorithms apart: Welch's F-test of the runs on it (at any level of a metafeature),
+        with Holm's adjustment over all tests at 5 %. The table has ``Name`` (benchmark), ``Var`` and ``Std``: variance
+        and standard deviation of the algorithms' means there, averaged over the levels of metafeatures.
+
+    Raises
+    ------
+    DesignError
+        If no benchmark has two runs of two algorithms.
+
+    See Also
+    --------
+    lmemtest.benchmark_information : the same check with its table, intervals and sentences.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> data = lt.datasets.load_hpo_runs().filter(budget=8, model="svm").to_frame()
+    >>> benchmark_information_check(data, loss_var="loss", verbose=False)
+    {'svm-cancer': True, 'svm-diabetes': True, 'svm-digits': True, 'svm-vote': True}
+    """
+    runs = as_runs(data, algorithm=algorithm_var, loss=loss_var, benchmark=benchmark_var, required=(benchmark_var,))
+    found = benchmark_information(runs, rank_benchmarks=rank_benchmarks)
+    table = found.to_frame().assign(Name=_benchmarks(runs, found))
+    informative = table.groupby("Name", sort=False)["informative"].any()
+    keys = list(to_table(data)[benchmark_var].unique())
+    names = [str(key) for key in keys]
+    decisions = {key: bool(informative.get(name, False)) for key, name in zip(keys, names, strict=True)}
+    if verbose:
+        width = max(map(len, names))
+        for name, decision in zip(names, decisions.values(), strict=True):
+            print(f"=> Benchmark {name:<{width}} is {'informative' if decision else 'uninformative'}.")
+    if not rank_benchmarks:
+        return decisions
+    variance = table.groupby("Name", sort=False)["variance"].mean().clip(lower=0.0).reindex(names)
+    values = {"Name": np.array(names, dtype=object), "Var": variance.to_numpy(), "Std": np.sqrt(variance.to_numpy())}
+    ranking = pd.DataFrame(values, index=pd.Index([algorithm_var] * len(names)))
+    if verbose:
+        print(f"\n{ranking.reset_index(drop=True)}")
+        nothing = [name for name, decision in decisions.items() if not decision]
+        print(f"Benchmarks without algorithm variation: {nothing}")
+    return decisions, ranking
+
+
+def _benchmarks(runs: Runs, found: BenchmarkInformation) -> np.ndarray:
+    """The benchmark of each row of the table, whose names hold the levels of metafeatures as well."""
+    instances = run_scores(runs).instances
+    return instances.loc[found.table["benchmark"], runs.benchmark].astype(str).to_numpy(dtype=object)
+
+
+def fidelity_check(
+    data: pd.DataFrame,
+    fidelity_var: str = BUDGET,
+    algorithm_var: str = ALGORITHM,
+    benchmark_var: str = BENCHMARK,
+    loss_var: str = VALUE,
+    verbose: bool = True,
+) -> str:
+    """Find out whether the budget changes the losses, and those of all algorithms alike.
+
+    Parameters
+    ----------
+    data : dataframe
+        One row per run and budget. A column named ``seed``, and others that tell rows apart, are taken into account.
+    fidelity_var, algorithm_var, benchmark_var, loss_var : str
+        Columns.
+    verbose : bool
+        Print the three comparisons and the decision.
+
+    Returns
+    -------
+    {"none", "simple_effect", "interaction_effect"}
+        F-tests at 5 % of a budget effect, and of one that differs between algorithms, against how much such effects
+        vary between benchmarks (between runs if there is one benchmark).
+
+    Raises
+    ------
+    DataError
+        If the effect cannot be identified: one budget, or one run per algorithm on one benchmark.
+
+    See Also
+    --------
+    lmemtest.fidelity : the same check with its table, slopes and sentences.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> data = lt.datasets.load_hpo_runs().filter(prior="good", algorithm=["RS", "HB"], model="svm").to_frame()
+    >>> fidelity_check(data, fidelity_var="budget", loss_var="loss", verbose=False)
+    'interaction_effect'
+    """
+    runs = as_runs(
+        data,
+        algorithm=algorithm_var,
+        loss=loss_var,
+        benchmark=benchmark_var,
+        budget=fidelity_var,
+        required=(benchmark_var, fidelity_var),
+    )
+    return _EFFECTS[fidelity(runs, verbose=verbose).verdict]

@@ -1,0 +1,235 @@
+"""Critical-difference diagrams of the package's results."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._validate import check_columns, check_fraction, listed
+from lmemtest.compat.significance_analysis import r_names
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.multiplicity import qtukey
+from lmemtest.inference.reference import format_level
+from lmemtest.inference.separation import Separation, maximal_cliques
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.bool_]
+
+ALPHA = 0.05
+_DEFAULT_WIDTH = 4
+
+
+def cd_diagram(
+    result: Any,
+    reverse: bool = False,
+    width: float = 4,
+    system_id: str = "algorithm",
+    parent_ax: Axes | None = None,
+) -> Figure | None:
+    """Draw which algorithms differ, on the axis of their means or mean ranks.
+
+    Parameters
+    ----------
+    result : tuple of (pandas.DataFrame, pandas.DataFrame), or autorank's RankResult
+        Estimates and contrasts from `Model.post_hoc`.
+    reverse : bool
+        High values on the left.
+    width : float
+        Width of a new figure in inches. By default it is as wide as the names need.
+    system_id : str
+        Column of the estimates with the names.
+    parent_ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Figure or None
+        The new figure; None if drawn into `parent_ax`.
+
+    Raises
+    ------
+    ArgumentError
+        If `result` is neither of both, has no contrast that fits the names, or the axes are too small for text.
+
+    Notes
+    -----
+    Dots on one bar: no pair of them differs significantly at 5 %; pairs without a contrast are not joined. A bar passes
+    an algorithm that it does not join as a dotted line. The ruler has the smallest and the largest critical difference
+    of the pairs, each with its own standard error and degrees of freedom.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.compat.significance_analysis import model
+    >>> data = lt.datasets.load_hpo_runs().filter(budget=8, prior="good").to_frame()
+    >>> result = model("loss ~ algorithm + (1|benchmark)", data).post_hoc("algorithm")
+    P-values adjusted by tukey method for a family of 6 estimates
+    >>> figure = cd_diagram(result)
+    """
+    from lmemtest import plots
+
+    found = _of_tables(result[0], result[1], system_id) if _is_tables(result) else _of_ranks(result)
+    if parent_ax is not None:
+        ax = plots.cd_diagram(found, ax=parent_ax)
+    elif width == _DEFAULT_WIDTH:
+        ax = plots.cd_diagram(found)
+    else:
+        ax = plots.cd_diagram(found, ax=_axes_of_width(found, width))
+    if reverse:
+        _mirror(ax)
+    return None if parent_ax is not None else ax.figure.figure
+
+
+def _is_tables(result: Any) -> bool:
+    return (
+        isinstance(result, (tuple, list))
+        and len(result) == 2
+        and all(isinstance(table, pd.DataFrame) for table in result)
+    )
+
+
+# ---------------------------------------------------------------------- what is drawn
+
+
+def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str) -> Separation:
+    """Groups of a post-hoc analysis: pairs that are not in the contrasts are not joined."""
+    check_columns([system_id, "Estimate"], estimates.columns, argument="result[0]")
+    check_columns(["Contrast", "P-val"], contrasts.columns, argument="result[1]")
+    names = [format_level(value) for value in estimates[system_id]]
+    if len(set(names)) < len(names):
+        raise ArgumentError(
+            f"result has several estimates for one {system_id}, so there is one diagram for each level of the grouping "
+            "factors. Select the rows of one level from both tables first."
+        )
+    joined, undecided = np.zeros((2, len(names), len(names)), dtype=bool)
+    for (i, j), p in zip(_pairs(names, contrasts["Contrast"]), contrasts["P-val"], strict=True):
+        undecided[i, j] = undecided[j, i] = bool(np.isnan(p))
+        joined[i, j] = joined[j, i] = not p < ALPHA
+    return _separation(
+        names,
+        estimates["Estimate"].to_numpy(dtype=float),
+        joined,
+        undecided,
+        _critical(contrasts, len(names)),
+        what="the score",
+        test="p-values of the contrasts",
+    )
+
+
+def _pairs(names: Sequence[str], contrasts: pd.Series) -> Iterator[tuple[int, int]]:
+    """Positions of both sides of every contrast, which may itself hold " - " in a name."""
+    known = {}
+    for i, j in combinations(range(len(names)), 2):
+        for a, b in ((i, j), (j, i)):
+            known[f"{names[a]} - {names[b]}"] = known[r_names.contrast(names[a], names[b])] = (a, b)
+    for text in contrasts:
+        if text not in known:
+            raise ArgumentError(
+                f"result[1] has the contrast {text!r}, which is not a difference of two of {listed(names)}. Pass both "
+                "tables of the same post_hoc, and its factor as system_id."
+            )
+        yield known[text]
+
+
+def _critical(contrasts: pd.DataFrame, count: int) -> tuple[float, float]:
+    """Smallest and largest half width of the intervals, or Tukey's critical difference of each pair."""
+    if {"2.5_ci", "97.5_ci"} <= set(contrasts.columns):
+        half = (contrasts["97.5_ci"] - contrasts["2.5_ci"]).to_numpy(dtype=float) / 2.0
+    elif {"SE", "DF"} <= set(contrasts.columns):
+        half = qtukey(1.0 - ALPHA, count, contrasts["DF"]) / math.sqrt(2.0) * contrasts["SE"].to_numpy(dtype=float)
+    else:
+        half = np.empty(0)
+    half = half[np.isfinite(half)]
+    return (float(half.min()), float(half.max())) if len(half) else (math.nan, math.nan)
+
+
+def _of_ranks(result: Any) -> Separation:
+    """Groups of autorank's result: mean ranks that differ by no more than the critical difference."""
+    missing = [name for name in ("rankdf", "cd", "alpha") if not hasattr(result, name)]
+    if missing:
+        raise ArgumentError(
+            "result must be the two tables of post_hoc or autorank's RankResult, got "
+            f"{type(result).__name__}. Pass the return value of post_hoc(...) as it is."
+        )
+    if result.cd is None or not math.isfinite(result.cd):
+        raise ArgumentError(
+            "result has no critical difference, because autorank chose another post-hoc test than Nemenyi's. "
+            "Use autorank.plot_stats, or compare means by model(...).post_hoc."
+        )
+    check_fraction(result.alpha, "result.alpha")
+    check_columns(["meanrank"], result.rankdf.columns, argument="result.rankdf")
+    ranks = result.rankdf["meanrank"].to_numpy(dtype=float)
+    joined = np.abs(ranks[:, None] - ranks[None, :]) <= float(result.cd)
+    names = [format_level(value) for value in result.rankdf.index]
+    none = np.zeros_like(joined)
+    critical = (float(result.cd), float(result.cd))
+    return _separation(names, ranks, joined, none, critical, what="ranks", test="Nemenyi", alpha=float(result.alpha))
+
+
+def _separation(
+    names: Sequence[str],
+    means: NDArray[np.float64],
+    joined: Matrix,
+    undecided: Matrix,
+    critical: tuple[float, float],
+    *,
+    what: str,
+    test: str,
+    alpha: float = ALPHA,
+) -> Separation:
+    order = np.argsort(means, kind="stable")
+    levels = tuple(names[i] for i in order)
+    place = np.ix_(order, order)
+    groups = tuple(tuple(levels[i] for i in group) for group in maximal_cliques(joined[place]))
+    significant = ~joined & ~undecided & ~np.eye(len(names), dtype=bool)
+    return Separation(
+        levels=levels,
+        means=tuple(float(means[i]) for i in order),
+        se=(math.nan,) * len(levels),
+        groups=groups,
+        letters=dict.fromkeys(levels, ""),
+        critical_difference=critical,
+        alpha=alpha,
+        significant=pd.DataFrame(significant[place], index=list(levels), columns=list(levels)),
+        undecided=pd.DataFrame(undecided[place], index=list(levels), columns=list(levels)),
+        direction=None,
+        adjust=test,
+        interval_adjust=test,
+        ddf="satterthwaite",
+        response=what,
+    )
+
+
+# ---------------------------------------------------------------------- the figure
+
+
+def _axes_of_width(found: Separation, width: float) -> Axes:
+    """New axes of a width, and as high as the diagram needs: narrow ones wrap their notes."""
+    from lmemtest import plots
+    from lmemtest.plots._canvas import new_axes
+
+    if not isinstance(width, numbers.Real) or isinstance(width, bool) or not 1.0 <= width <= 100.0:
+        raise ArgumentError(f"width must be a number of inches between 1 and 100, got {width!r}.")
+    with plots.detached_figures():
+        natural = plots.cd_diagram(found).get_figure()
+    wide, high = natural.get_size_inches()
+    return new_axes(float(width), high * max(1.0, wide / float(width)))
+
+
+def _mirror(ax: Axes) -> None:
+    """Turn the axis round; texts keep to the side of their anchor that they were on."""
+    ax.invert_xaxis()
+    for text in ax.texts:
+        side = text.get_horizontalalignment()
+        if side != "center":
+            text.set_horizontalalignment("right" if side == "left" else "left")

@@ -1,0 +1,63 @@
+"""The PriorBand table, as a file in the working directory."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import tempfile
+import urllib.request
+from pathlib import Path
+
+from lmemtest.errors import DownloadError
+
+URL = "https://api.figshare.com/v2/file/download/49732203"
+TARGET = Path("dataset") / "priorband_data.parquet"
+
+_TIMEOUT = 60.0  # seconds without an answer
+_MARK = b"PAR1"  # first and last bytes of a parquet file
+
+
+def download_priorband_data() -> None:
+    """Download the PriorBand table from figshare to ``dataset/priorband_data.parquet``.
+
+    Nothing happens if the file is there. It appears only when it is complete.
+
+    Raises
+    ------
+    DownloadError
+        No network, or an answer that is not a parquet file.
+
+    Examples
+    --------
+    >>> download_priorband_data()  # doctest: +SKIP
+    """
+    if TARGET.exists():
+        return
+    try:
+        with urllib.request.urlopen(URL, timeout=_TIMEOUT) as response:
+            content = response.read()
+    except (OSError, http.client.HTTPException) as error:  # of the network, time-outs, answers that break off
+        raise DownloadError(f"could not download the PriorBand table from {URL} ({error}). {_by_hand()}") from error
+    if len(content) < 3 * len(_MARK) or not (content.startswith(_MARK) and content.endswith(_MARK)):
+        raise DownloadError(
+            f"{URL} answered with {len(content):,} bytes that are not a complete parquet file, so nothing was saved. "
+            f"{_by_hand()}"
+        )
+    _save(content)
+
+
+def _save(content: bytes) -> None:
+    """Write beside the target, then rename, so that no one ever sees a part of the file."""
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=TARGET.parent, suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.replace(name, TARGET)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _by_hand() -> str:
+    return f"Download that address on a machine with a network and save the file as {TARGET.as_posix()}."

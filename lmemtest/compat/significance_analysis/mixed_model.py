@@ -1,0 +1,418 @@
+"""`model`: fit a formula, and read the result as that of pymer4."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._validate import check_columns
+from lmemtest.compat.significance_analysis import effects, r_names
+from lmemtest.compat.significance_analysis.post_hoc import marginal_comparisons
+from lmemtest.compat.significance_analysis.tables import to_table
+from lmemtest.errors import DataWarning
+from lmemtest.formula import parse_formula
+from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.model import LmmFit, fit_lmm
+
+_FACTOR_CALL = re.compile(r"\b(?:as\.)?factor\(")  # R's; the same thing is C() here
+
+
+def model(
+    formula: str,
+    data: pd.DataFrame,
+    system_id: str = "algorithm",
+    factor: str | list[str] | None = None,
+    dummy: bool = True,
+    no_warnings: bool = True,
+) -> Model:
+    """Fit a linear or linear mixed model by maximum likelihood.
+
+    Parameters
+    ----------
+    formula : str
+        In lme4's syntax, such as ``"value ~ algorithm + (1|benchmark)"``.
+    data : dataframe
+        One row per run and budget; the tuple of `dataframe_validator` is taken too. It is not changed.
+    system_id : str
+        Column that is compared; a factor with its levels in the order of their first rows.
+    factor : str or list of str, optional
+        Further factors for `Model.post_hoc`.
+    dummy : bool
+        For a formula without random effects: True names and codes the result like a mixed model's, False like that of
+        pymer4's ``Lm``. The fit is the same, ordinary least squares.
+    no_warnings : bool
+        Keep what is noteworthy about the fit in `Model.warnings` only, instead of printing it as well.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    FormulaError, UnknownColumnError
+        If the formula cannot be read, or a name is not a column.
+    DesignError, DataError
+        If the data cannot identify the model, or hold infinite scores.
+
+    Warns
+    -----
+    DataWarning
+        If rows with missing values were left out.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> data = lt.datasets.load_hpo_runs().filter(budget=8, algorithm=["HB", "RS", "TPE"]).to_frame()
+    >>> mod = model("loss ~ algorithm + (1|benchmark) + prior", data)
+    >>> estimates, contrasts = mod.post_hoc("algorithm")
+    P-values adjusted by tukey method for a family of 3 estimates
+    >>> contrasts[["Contrast", "Estimate", "P-val", "Sig"]].round(4)
+       Contrast  Estimate   P-val  Sig
+    0   HB - RS   -0.0055  0.0000  ***
+    1  HB - TPE   -0.0048  0.0000  ***
+    2  RS - TPE    0.0008  0.2946
+    """
+    frame = to_table(data)
+    extra = [factor] if isinstance(factor, str) else list(factor or ())
+    names = list(dict.fromkeys([system_id, *extra]))
+    check_columns([system_id], frame.columns, argument="system_id")
+    check_columns(extra, frame.columns, argument="factor")
+    text = _FACTOR_CALL.sub("C(", formula)
+    parsed = parse_formula(text)
+    parsed.check_columns(list(frame.columns))
+    used = [parsed.response, *parsed.columns]
+    frame, notes = _complete(frame, list(dict.fromkeys([*used, *names])))
+    like_lmer = bool(parsed.bars) or dummy
+    levels = {name: list(frame[name].unique()) for name in names} if like_lmer else {}
+    # all columns stay: a test against another model may need those of that one
+    coded = frame.assign(**{name: pd.Categorical(frame[name], categories=v) for name, v in levels.items()})
+    fit = fit_lmm(text, coded, reml=False)
+    result = Model(formula=formula, given=frame, coded=coded, fit=fit, factors=levels, like_lmer=like_lmer, notes=notes)
+    if not no_warnings:
+        for note in result.warnings:
+            print(f"{note}\n")
+    return result
+
+
+def _complete(frame: pd.DataFrame, used: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Rows without a missing value, and a note if there are others."""
+    missing = frame[list(used)].isna().any(axis=1).to_numpy()
+    if not missing.any():
+        return frame, []
+    note = (
+        f"{missing.sum():,} of {len(frame):,} rows have missing values in the columns of the model and were left out. "
+        "A run that failed is a worst score, not a missing one."
+    )
+    warnings.warn(note, DataWarning, stacklevel=3)
+    return frame[~missing].reset_index(drop=True), [note]
+
+
+class Model:
+    """A fitted model with the attributes of pymer4's ``Lmer``; made by `model`.
+
+    Attributes
+    ----------
+    formula : str
+        Without spaces.
+    factors : dict of str to list
+        Factors and their levels, the reference level first.
+    likelihood_fit : LmmFit
+        The maximum-likelihood fit, for all else that this package offers.
+    warnings : list of str
+        What is noteworthy about the fit.
+    family, sig_type : str
+        ``"gaussian"`` and ``"parametric"``.
+    fitted : bool
+        True.
+    marginal_estimates, marginal_contrasts : pandas.DataFrame or None
+        Of the last `post_hoc`.
+    """
+
+    family = "gaussian"
+    sig_type = "parametric"
+    fitted = True
+
+    def __init__(
+        self,
+        *,
+        formula: str,
+        given: pd.DataFrame,
+        coded: pd.DataFrame,
+        fit: LmmFit,
+        factors: dict[str, list[Any]],
+        like_lmer: bool,
+        notes: list[str],
+    ) -> None:
+        self.formula = formula.replace(" ", "")
+        self.factors = factors
+        self.likelihood_fit = fit
+        self.warnings = [*notes, *fit.notes]
+        self.marginal_estimates: pd.DataFrame | None = None
+        self.marginal_contrasts: pd.DataFrame | None = None
+        self._given = given.copy()  # what the caller does to it later is no part of the fit
+        self._coded = coded
+        self._like_lmer = like_lmer
+
+    def __repr__(self) -> str:
+        return f"{type(self).__module__}.Model(fitted = True, formula = {self.formula}, family = {self.family})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"the model has no attribute {name!r}, though pymer4's may have. Everything about the fit is in "
+            ".likelihood_fit, an lmemtest.LmmFit."
+        )
+
+    # -- the fit as a whole -------------------------------------------------------------------------------------
+
+    @property
+    def logLike(self) -> float:
+        """Log-likelihood."""
+        return self.likelihood_fit.llf
+
+    @property
+    def AIC(self) -> float:
+        """Akaike's criterion, all parameters counted."""
+        return self.likelihood_fit.aic
+
+    @property
+    def BIC(self) -> float:
+        """Schwarz's criterion with the number of rows."""
+        return self.likelihood_fit.bic
+
+    @property
+    def model_obj(self) -> LmmFit:
+        """The fit: `likelihood_fit` under pymer4's name."""
+        return self.likelihood_fit
+
+    @cached_property
+    def inference_fit(self) -> LmmFit:
+        """The fit behind standard errors and tests.
+
+        That of maximum likelihood, as in the package; without random effects that of least squares, whose t-tests are
+        exact.
+        """
+        fit = self.likelihood_fit
+        return fit if fit.design.random else fit.refit(reml=True)
+
+    # -- fixed effects ------------------------------------------------------------------------------------------
+
+    def _name(self, name: str) -> str:
+        return r_names.coefficient(name, self.factors) if self._like_lmer else name
+
+    @cached_property
+    def coefs(self) -> pd.DataFrame:
+        """Fixed effects: Estimate, 2.5_ci, 97.5_ci, SE, DF, T-stat, P-val, Sig."""
+        fit = self.inference_fit
+        table = fit.to_frame()
+        half = t_quantile(0.025, table["df"]) * table["se"]
+        out = pd.DataFrame(
+            {
+                "Estimate": table["estimate"],
+                "2.5_ci": table["estimate"] - half,
+                "97.5_ci": table["estimate"] + half,
+                "SE": table["se"],
+                "DF": table["df"],
+                "T-stat": table["t_ratio"],
+                "P-val": table["p_value"],
+            }
+        )
+        out.index = pd.Index([self._name(name) for name in table["term"]])
+        known = out[out["Estimate"].notna()].copy()  # R drops what the data do not identify
+        known["Sig"] = pd.Series([r_names.stars(p) for p in known["P-val"]], index=known.index, dtype=object)
+        return known
+
+    @cached_property
+    def design_matrix(self) -> pd.DataFrame:
+        """The fixed part's matrix, one row per row of the data."""
+        fit = self.likelihood_fit
+        kept = fit.problem.kept
+        names = [self._name(fit.design.x_names[j]) for j in kept]
+        return pd.DataFrame(fit.design.rows(self._coded)[:, kept], columns=names)
+
+    @property
+    def rsquared(self) -> float:
+        """Share of the variance that a model without random effects explains."""
+        if self.likelihood_fit.design.random:
+            raise AttributeError("a mixed model has no single R squared: see likelihood_fit.diagnose()")
+        score = self.fits + self.residuals
+        return float(1.0 - (self.residuals**2).sum() / ((score - score.mean()) ** 2).sum())
+
+    @property
+    def rsquared_adj(self) -> float:
+        """`rsquared`, adjusted for the number of fixed effects."""
+        fit = self.likelihood_fit
+        return 1.0 - (1.0 - self.rsquared) * (fit.nobs - 1.0) / (fit.nobs - fit.rank)
+
+    # -- random effects -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def grps(self) -> dict[str, float]:
+        """Levels of each grouping factor."""
+        return effects.group_sizes(self.likelihood_fit)
+
+    @cached_property
+    def ranef_var(self) -> pd.DataFrame:
+        """Variances: Name, Var, Std, indexed by group; the residual last."""
+        return effects.variances(self.likelihood_fit)
+
+    @cached_property
+    def ranef_corr(self) -> pd.DataFrame | None:
+        """Correlations of random effects: IV1, IV2, Corr, indexed by group; None if there are none."""
+        return effects.correlations(self.likelihood_fit)
+
+    @cached_property
+    def ranef(self) -> pd.DataFrame | list[pd.DataFrame] | None:
+        """Deviations of the levels of each grouping factor; a list if there are several factors."""
+        tables = [table.rename(columns=r_names.column) for table in effects.deviations(self.likelihood_fit).values()]
+        return _one_or_all(tables)
+
+    @cached_property
+    def fixef(self) -> pd.DataFrame | list[pd.DataFrame] | None:
+        """Coefficients of each level: fixed effects plus deviations; a list if there are several factors."""
+        return _one_or_all(effects.coefficients(self.coefs["Estimate"], effects.deviations(self.likelihood_fit)))
+
+    # -- rows ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def fits(self) -> np.ndarray:
+        """Fitted score of each row."""
+        return self.likelihood_fit.predict(self._coded)
+
+    @cached_property
+    def residuals(self) -> np.ndarray:
+        """Score minus fitted score of each row."""
+        parsed = self.likelihood_fit.design.parsed
+        score = self._coded[parsed.response].to_numpy(dtype=float)
+        if parsed.response_transform is not None:
+            score = parsed.response_transform(score)
+        return np.asarray(score - self.fits)
+
+    @cached_property
+    def data(self) -> pd.DataFrame:
+        """A copy of the data with the columns ``residuals`` and ``fits``."""
+        return self._given.assign(residuals=self.residuals, fits=self.fits)
+
+    def predict(self, data: pd.DataFrame, use_rfx: bool = True) -> np.ndarray:
+        """Predicted scores of new rows.
+
+        Parameters
+        ----------
+        data : dataframe
+            With the columns of the model.
+        use_rfx : bool
+            Add the deviations of known groups.
+
+        Returns
+        -------
+        (rows,) numpy.ndarray
+        """
+        return self.likelihood_fit.predict(to_table(data), random=use_rfx)
+
+    # -- tests --------------------------------------------------------------------------------------------------
+
+    def post_hoc(
+        self,
+        marginal_vars: str | list[str],
+        grouping_vars: str | list[str] | None = None,
+        p_adjust: str | None = "tukey",
+        summarize: bool = True,
+        dof_asymptotic_at: int | None = None,  # noqa: ARG002 - pymer4's arguments
+        verbose: bool = False,  # noqa: ARG002
+    ) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+        """Marginal means and their pairwise differences.
+
+        Parameters
+        ----------
+        marginal_vars : str or list of str
+            Factors whose combinations are compared; or a column of numbers, whose slopes are compared between the
+            levels of `grouping_vars`.
+        grouping_vars : str or list of str, optional
+            Factors at whose levels the comparisons are made, each a family of its own.
+        p_adjust : {"tukey", "bonf", "holm", "fdr", "sidak", "mvt", "none"} or None
+            Adjustment for several comparisons.
+        summarize : bool
+            Return both tables; otherwise they are in `marginal_estimates` and `marginal_contrasts` only.
+        dof_asymptotic_at : int, optional
+            Taken and not used: degrees of freedom are Satterthwaite's whatever the number of rows.
+        verbose : bool
+            Taken and not used.
+
+        Returns
+        -------
+        tuple of (pandas.DataFrame, pandas.DataFrame) or None
+            Estimates: the factors, Estimate, 2.5_ci, 97.5_ci, SE, DF. Contrasts: Contrast, the grouping factors,
+            Estimate, 2.5_ci, 97.5_ci, SE, DF, T-stat, P-val, Sig. Not rounded.
+
+        Raises
+        ------
+        ArgumentError
+            If a name is not in the fixed part of the model, or an adjustment is unknown.
+        """
+        found = marginal_comparisons(self.inference_fit, marginal_vars, grouping_vars, p_adjust)
+        self.marginal_estimates, self.marginal_contrasts = found.estimates, found.contrasts
+        if not summarize:
+            return None
+        if found.heading:
+            print(found.heading)
+        return found.estimates.copy(), found.contrasts.copy()
+
+    def anova(self, force_orthogonal: bool = False) -> pd.DataFrame:  # noqa: ARG002 - pymer4's argument
+        """Type III F-tests of the fixed terms, whatever their coding.
+
+        Parameters
+        ----------
+        force_orthogonal : bool
+            Taken and not used: the tests do not depend on the coding.
+
+        Returns
+        -------
+        pandas.DataFrame
+            SS, MS, NumDF, DenomDF, F-stat, P-val, Sig, indexed by term.
+        """
+        table = self.inference_fit.anova().to_frame()
+        mean_square = table["f_ratio"] * self.inference_fit.scale
+        out = pd.DataFrame(
+            {
+                "SS": mean_square * table["df_num"],
+                "MS": mean_square,
+                "NumDF": table["df_num"],
+                "DenomDF": table["df_den"],
+                "F-stat": table["f_ratio"],
+                "P-val": table["p_value"],
+            }
+        )
+        out["Sig"] = pd.Series([r_names.stars(p) for p in table["p_value"]], dtype=object)
+        return out.set_index(pd.Index(table["term"]).rename(None))
+
+    def summary(self) -> pd.DataFrame:
+        """Print the model and its random effects.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `coefs`, rounded.
+        """
+        kind = "Linear mixed model fit by maximum likelihood" if self.grps else "Linear model fit by least squares"
+        corr = self.ranef_corr
+        print(
+            f"{kind}\nFormula: {self.formula}\n\nFamily: {self.family}\t Inference: {self.sig_type}\n\n"
+            f"Number of observations: {self.likelihood_fit.nobs}\t Groups: {self.grps}\n\n"
+            f"Log-likelihood: {self.logLike:.3f} \t AIC: {self.AIC:.3f}\n\nRandom effects:\n\n"
+            f"{self.ranef_var.round(3)}\n\n"
+            f"{'No random effect correlations specified' if corr is None else corr.round(3)}\n\nFixed effects:\n"
+        )
+        return self.coefs.round(3)
+
+
+def _one_or_all(tables: list[pd.DataFrame]) -> pd.DataFrame | list[pd.DataFrame] | None:
+    if not tables:
+        return None
+    return tables[0] if len(tables) == 1 else tables

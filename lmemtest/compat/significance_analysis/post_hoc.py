@@ -1,0 +1,171 @@
+"""Marginal means or slopes and their differences, in pymer4's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._validate import check_choice, listed
+from lmemtest.compat.significance_analysis import r_names
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.contrasts import pairs
+from lmemtest.inference.grid import EmmeansResult, emmeans
+from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.inference.reference import format_level
+
+if TYPE_CHECKING:
+    from lmemtest.model import LmmFit
+
+# Names that emmeans takes, and what they are called here.
+ADJUSTMENTS = {
+    "tukey": "tukey",
+    "bonf": "bonferroni",
+    "bonferroni": "bonferroni",
+    "holm": "holm",
+    "fdr": "fdr",
+    "BH": "fdr",
+    "sidak": "sidak",
+    "mvt": "mvt",
+    "none": "none",
+}
+_KEPT_VALUES = 2  # emmeans averages over the values of a numeric column that has at most this many
+_STEP = 1e-3  # of the spread of a column, for slopes
+_NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparisons:
+    """Both tables of a post-hoc analysis, and the line that is printed with them, if any."""
+
+    estimates: pd.DataFrame
+    contrasts: pd.DataFrame
+    heading: str
+
+
+def marginal_comparisons(
+    fit: LmmFit,
+    marginal_vars: str | Sequence[str],
+    grouping_vars: str | Sequence[str] | None,
+    p_adjust: str | None,
+) -> Comparisons:
+    """Compare marginal means or slopes.
+
+    Parameters
+    ----------
+    fit : LmmFit
+    marginal_vars, grouping_vars : str or sequence of str
+    p_adjust : str or None
+
+    Returns
+    -------
+    Comparisons
+    """
+    wanted = _names(marginal_vars)
+    given = _names(grouping_vars)
+    if not wanted:
+        raise ArgumentError("marginal_vars must name one or more factors of the model, such as 'algorithm'.")
+    adjust = ADJUSTMENTS[check_choice("none" if p_adjust is None else p_adjust, "p_adjust", tuple(ADJUSTMENTS))]
+    _check_names(fit, wanted, "marginal_vars")
+    _check_names(fit, given, "grouping_vars")
+    number = [name for name in given if name in fit.design.numeric]
+    if number:
+        raise ArgumentError(f"grouping_vars must be factors, and {number[0]!r} holds numbers. Name a factor.")
+    slopes = [name for name in wanted if name in fit.design.numeric]
+    if slopes:
+        em, wanted, given = _slopes(fit, wanted, given)
+    else:
+        em = emmeans(fit, tuple(reversed(wanted)), by=tuple(reversed(given)) or None, at=_kept(fit))
+    found = pairs(em, adjust, rng=0)
+    method = p_adjust or "none"
+    size = f"a family of {found.family_size} estimates" if adjust == "tukey" else f"{len(found.table)} comparisons"
+    single = adjust == "tukey" and found.family_size == 2  # a t-test
+    return Comparisons(
+        estimates=_estimates(em, [*wanted, *given]),
+        contrasts=_contrasts(em, found.to_frame(), wanted, given),
+        heading="" if single else f"P-values adjusted by {method} method for {size}",
+    )
+
+
+def _names(given: str | Sequence[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _check_names(fit: LmmFit, names: list[str], argument: str) -> None:
+    known = [*fit.design.factors, *fit.design.numeric]
+    for name in names:
+        if name not in known:
+            raise ArgumentError(
+                f"{argument} names {name!r}, which is not in the fixed part of the model ({fit.formula}). "
+                f"Columns there: {listed(known) or 'none'}."
+            )
+
+
+def _kept(fit: LmmFit) -> dict[str, list[float]]:
+    """Values of numeric columns that emmeans takes for levels of a factor."""
+    out = {}
+    for name in fit.design.numeric:
+        values = np.unique(fit.cells.frame[name].to_numpy(dtype=float))
+        if len(values) <= _KEPT_VALUES:
+            out[name] = values.tolist()
+    return out
+
+
+def _slopes(fit: LmmFit, wanted: list[str], given: list[str]) -> tuple[EmmeansResult, list[str], list[str]]:
+    """Slopes over a numeric column at the first of the grouping factors, within the levels of the others."""
+    if len(wanted) > 1:
+        raise ArgumentError(
+            f"marginal_vars must be factors only or one column of numbers, got {', '.join(wanted)}. Pass the factors "
+            "as grouping_vars to compare the slopes between their levels."
+        )
+    if not given:
+        raise ArgumentError(
+            f"{wanted[0]!r} holds numbers, so its slopes are compared, and grouping_vars must say between which "
+            "levels: post_hoc(..., grouping_vars='algorithm')."
+        )
+    name, (first, *rest) = wanted[0], given
+    centre = float(fit.design.numeric[name])
+    step = _STEP * float(np.std(fit.cells.frame[name].to_numpy(dtype=float)))
+    at = {key: values for key, values in _kept(fit).items() if key != name}
+    by = tuple(reversed(rest)) or None
+    low, high = (emmeans(fit, first, by=by, at={**at, name: centre + sign * step}) for sign in (-1.0, 1.0))
+    L = (high.L - low.L) / (2.0 * step)
+    L[np.abs(L) < 1e-9 * np.abs(L).max()] = 0.0  # what the difference leaves of terms without the column
+    estimate, se, df = high.evaluate(L)
+    half = t_quantile(0.025, df) * se
+    slopes = replace(high, L=L, emmean=estimate, se=se, df=df, ci_low=estimate - half, ci_high=estimate + half)
+    return slopes, [first], rest
+
+
+def _estimates(em: EmmeansResult, factors: list[str]) -> pd.DataFrame:
+    columns: dict[str, Any] = {name: _factor(em.frame[name]) for name in factors}
+    numbers = (em.emmean, em.ci_low, em.ci_high, em.se, em.df)
+    return pd.DataFrame(columns | dict(zip(_NUMBERS, numbers, strict=True)))
+
+
+def _factor(column: pd.Series) -> pd.Categorical:
+    """Labels in order of appearance, which is that of the levels."""
+    labels = [format_level(value) for value in column]
+    return pd.Categorical(labels, categories=list(dict.fromkeys(labels)))
+
+
+def _contrasts(em: EmmeansResult, table: pd.DataFrame, factors: list[str], by: list[str]) -> pd.DataFrame:
+    names, where = [], []
+    for _, rows in em.groups():
+        labels = [" ".join(format_level(em.frame[name].iloc[i]) for name in factors) for i in rows]
+        for i, j in combinations(range(len(rows)), 2):
+            names.append(r_names.contrast(labels[i], labels[j]))
+            where.append(rows[i])
+    columns: dict[str, Any] = {"Contrast": pd.Categorical(names, categories=list(dict.fromkeys(names)))}
+    if not by:
+        columns["Contrast"] = pd.Series(names, dtype=object)
+    columns |= {name: _factor(em.frame[name].iloc[where]) for name in by}
+    numbers = ("estimate", "ci_low", "ci_high", "se", "df", "t_ratio", "p_value")
+    for label, name in zip((*_NUMBERS, "T-stat", "P-val"), numbers, strict=True):
+        columns[label] = table[name].to_numpy(dtype=float)
+    columns["Sig"] = pd.Series([r_names.stars(p) for p in table["p_value"]], dtype=object)
+    return pd.DataFrame(columns)
