@@ -17,6 +17,9 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
         "_canvas": ["detached_figures"],
+        "anytime": ["anytime_plot"],
+        "anytime_differences": ["anytime_differences_plot"],
+        "anytime_ribbon": ["cd_ribbon"],
         "calibration": ["calibration_plot"],
         "caterpillar": ["caterpillar_plot"],
         "clustering": ["benchmark_clusters_plot"],
@@ -25,6 +28,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "effects": ["benchmark_effects_plot"],
         "evidence_plot": ["evidence_plot", "winning_plot"],
         "fidelity": ["fidelity_plot"],
+        "horizons": ["horizons_plot"],
         "influence_plot": ["influence_plot"],
         "marginal_means": ["emmeans_plot"],
         "metafeature": ["metafeature_plot"],
@@ -32,17 +36,23 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "parametric_curve_plot": ["parametric_curve_plot"],
         "power_plot": ["power_plot"],
         "profile_plot": ["profile_plot"],
+        "relative_ranks": ["relative_ranks_plot"],
         "reliability": ["reliability_plot"],
         "sanity": ["information_plot", "seed_plot"],
+        "selection": ["selection_plot"],
         "shrinkage": ["shrunken_effects_plot"],
         "tuning_curves": ["tuning_curves_plot"],
         "tuning_plan": ["tuning_plan_plot"],
         "variation": ["variation_plot"],
+        "violins": ["violin_plot"],
     },
 )
 
 if TYPE_CHECKING:
     from lmemtest.plots._canvas import detached_figures as detached_figures
+    from lmemtest.plots.anytime import anytime_plot as anytime_plot
+    from lmemtest.plots.anytime_differences import anytime_differences_plot as anytime_differences_plot
+    from lmemtest.plots.anytime_ribbon import cd_ribbon as cd_ribbon
     from lmemtest.plots.calibration import calibration_plot as calibration_plot
     from lmemtest.plots.caterpillar import caterpillar_plot as caterpillar_plot
     from lmemtest.plots.clustering import benchmark_clusters_plot as benchmark_clusters_plot
@@ -55,6 +65,7 @@ if TYPE_CHECKING:
     from lmemtest.plots.evidence_plot import evidence_plot as evidence_plot
     from lmemtest.plots.evidence_plot import winning_plot as winning_plot
     from lmemtest.plots.fidelity import fidelity_plot as fidelity_plot
+    from lmemtest.plots.horizons import horizons_plot as horizons_plot
     from lmemtest.plots.influence_plot import influence_plot as influence_plot
     from lmemtest.plots.marginal_means import emmeans_plot as emmeans_plot
     from lmemtest.plots.metafeature import metafeature_plot as metafeature_plot
@@ -63,10 +74,13 @@ if TYPE_CHECKING:
     from lmemtest.plots.parametric_curve_plot import parametric_curve_plot as parametric_curve_plot
     from lmemtest.plots.power_plot import power_plot as power_plot
     from lmemtest.plots.profile_plot import profile_plot as profile_plot
+    from lmemtest.plots.relative_ranks import relative_ranks_plot as relative_ranks_plot
     from lmemtest.plots.reliability import reliability_plot as reliability_plot
     from lmemtest.plots.sanity import information_plot as information_plot
     from lmemtest.plots.sanity import seed_plot as seed_plot
+    from lmemtest.plots.selection import selection_plot as selection_plot
     from lmemtest.plots.shrinkage import shrunken_effects_plot as shrunken_effects_plot
     from lmemtest.plots.tuning_curves import tuning_curves_plot as tuning_curves_plot
     from lmemtest.plots.tuning_plan import tuning_plan_plot as tuning_plan_plot
     from lmemtest.plots.variation import variation_plot as variation_plot
+    from lmemtest.plots.violins import violin_plot as violin_plot

@@ -24,11 +24,18 @@ if TYPE_CHECKING:
     from lmemtest.formula.bars import Bar
     from lmemtest.inference.glrt import GlrtResult
     from lmemtest.model import LmmFit
+    from lmemtest.recipes.anytime import Anytime
     from lmemtest.recipes.budgets import FidelityResult
+    from lmemtest.recipes.clustering import BenchmarkClusters
+    from lmemtest.recipes.horizons import Horizons
     from lmemtest.recipes.information import BenchmarkInformation
     from lmemtest.recipes.metafeatures import MetafeatureAnalysis
+    from lmemtest.recipes.model_search import SearchResult
+    from lmemtest.recipes.reliability import RankingReliability
     from lmemtest.recipes.sanity import SanityReport
     from lmemtest.recipes.seeds import SeedDependency
+    from lmemtest.recipes.selection import SelectionResult
+    from lmemtest.recipes.shrinkage import ShrunkenEffects
     from lmemtest.recipes.variation import VarianceSources
 
 
@@ -371,6 +378,48 @@ class ModelBuilder(Tabular):
         from lmemtest.recipes.variation import variance_sources
 
         return variance_sources(self.runs, **options)
+
+    def select(self, **options: Any) -> SelectionResult:
+        """Add the terms that improve the model, one at a time. See `select_terms`, which takes the same options."""
+        from lmemtest.recipes.selection import select_terms
+
+        return select_terms(self, **options)
+
+    def search(self, **options: Any) -> SearchResult:
+        """The best hierarchical model of a family. See `search_models`, which takes the same options."""
+        from lmemtest.recipes.model_search import search_models
+
+        return search_models(self, **options)
+
+    def anytime(self, **options: Any) -> Anytime:
+        """Which algorithm is better over all budgets at once? See `anytime`, which takes the same options."""
+        from lmemtest.recipes.anytime import anytime
+
+        return anytime(self.runs, **options)
+
+    def horizons(self, budgets: Sequence[Any] | None = None, **options: Any) -> Horizons:
+        """Which algorithm is better at which budget, and does that change? See `horizons` for the options."""
+        from lmemtest.recipes.horizons import horizons
+
+        return horizons(self.runs, budgets, **options)
+
+    def ranking_reliability(self, **options: Any) -> RankingReliability:
+        """Would the ranking hold up on other benchmarks? See `ranking_reliability`, which takes the same options."""
+        from lmemtest.recipes.reliability import ranking_reliability
+
+        return ranking_reliability(self.runs, **options)
+
+    def benchmark_effects(self, **options: Any) -> ShrunkenEffects:
+        """On which benchmarks does an algorithm win? See `benchmark_effects`, which takes the same options."""
+        from lmemtest.recipes.shrinkage import benchmark_effects
+
+        return benchmark_effects(self.runs, **options)
+
+    def benchmark_clusters(self, **options: Any) -> BenchmarkClusters:
+        """Which benchmarks favour the same algorithms? See `benchmark_clusters`, which takes the same options."""
+        from lmemtest.recipes.clustering import benchmark_clusters
+
+        return benchmark_clusters(self.runs, **options)
 
     # ------------------------------------------------------------------ within
 

@@ -48,7 +48,9 @@ def test_all_figures_are_listed():
     defined = {
         name
         for path in folder.glob("*.py")
-        for name in re.findall(r"^def ([a-z]\w*(?:_plot|_diagram))\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+        for name in re.findall(
+            r"^def ([a-z]\w*(?:_plot|_diagram|_ribbon))\(", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert defined | {"detached_figures"} == set(lmemtest.plots.__all__)
 

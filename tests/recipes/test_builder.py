@@ -386,3 +386,11 @@ def test_recipes_are_methods(builder):
     assert len(builder.metafeature_analysis(("HB", "PB"), "prior").to_frame()) == 6
     assert "share" in builder.variance_sources().to_frame()
     assert len(builder.check_all().to_frame()) > 3
+    start = builder.random("benchmark")
+    options = {"candidates": ["(1 | benchmark:algorithm)", "prior"], "criterion": "bic"}
+    assert start.select(**options).formula == start.search(**options).formula
+    assert builder.anytime(df=1).formula.startswith("loss ~ tool * ")
+    assert len(builder.horizons([1, 4]).horizons) == 2
+    assert 0 <= builder.ranking_reliability().reliability <= 1
+    assert len(set(builder.benchmark_effects(rng=0).to_frame()["benchmark"])) == len(runs.levels("task"))
+    assert builder.benchmark_clusters(n_boot=10, rng=0).n_boot == 10

@@ -1,0 +1,57 @@
+"""Which optimiser is better at which budget, over all budgets at once?
+
+    python anytime_performance.py [folder]
+
+What figure 5 of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO benchmarking,
+arXiv:2408.02533, asks for windows of budgets, with bands that hold at all budgets together. Writes svg figures into the
+folder (default: out). With the environment variable LMEMTEST_DATA set, the runs are those of the paper,
+priorband.parquet in that folder; else the bundled ones.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.plots import detached_figures
+
+FIGURES = {
+    "curves": lt.plots.anytime_plot,
+    "differences": lt.plots.anytime_differences_plot,
+    "ribbon": lt.plots.cd_ribbon,
+}
+
+
+def study() -> lt.Runs:
+    """Runs with a bad prior: the one that an optimiser has to recover from."""
+    folder = os.environ.get("LMEMTEST_DATA")
+    if not folder:
+        return lt.datasets.load_hpo_runs().filter(prior="bad", algorithm=["HB", "HB+prior", "RS", "TPE"])
+    runs = lt.Runs(
+        pd.read_parquet(Path(folder) / "priorband.parquet"),
+        score="value",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=("prior",),
+    )
+    return runs.filter(prior="bad")
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    # ranks within benchmark and budget: scores of different benchmarks have no common unit
+    result = lt.anytime(study().normalize("rank"), df="budgets")
+    print(result)
+    with detached_figures():
+        for name, figure in FIGURES.items():
+            figure(result).figure.savefig(out / f"anytime-{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

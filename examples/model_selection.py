@@ -1,0 +1,63 @@
+"""Which terms does a model of a benchmark study need? Forward selection, the best model, and an honest test.
+
+    python model_selection.py [folder]
+
+Extends section 4.4 of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO
+benchmarking, arXiv:2408.02533. Writes svg figures into the folder (default: out). With the environment variable
+LMEMTEST_DATA set, the runs are those of the paper, priorband.parquet in that folder; else the bundled ones.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.plots import detached_figures
+from lmemtest.plots.selection import selection_plot
+from lmemtest.recipes.model_search import search_models
+from lmemtest.recipes.selection import select_terms
+
+
+def study() -> lt.Runs:
+    """The runs at their largest budget."""
+    folder = os.environ.get("LMEMTEST_DATA")
+    if not folder:
+        return lt.datasets.load_hpo_runs().filter(budget=32)
+    runs = lt.Runs(
+        pd.read_parquet(Path(folder) / "priorband.parquet"),
+        score="value",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=("prior",),
+    )
+    last = runs.filter(used_fidelity=runs.levels("used_fidelity")[-1])
+    # benchmarks have scores on scales of their own: ranks count each of them the same
+    return last.normalize("rank", per=("benchmark", "prior"))
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    runs = study()
+
+    path = select_terms(runs, n_jobs=2)
+    print(path, end="\n\n")
+
+    models = search_models(runs, n_jobs=2)
+    print(models, end="\n\n")
+
+    halves = select_terms(runs, validate="half", rng=1, n_jobs=2)
+    print(halves.holdout)
+
+    with detached_figures():
+        for name, result in (("path", path), ("models", models)):
+            selection_plot(result).figure.savefig(out / f"selection-{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

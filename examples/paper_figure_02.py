@@ -1,0 +1,88 @@
+"""Critical differences of ranks and of a mixed model: figure 2 of the paper, and the same with honest errors.
+
+    python paper_figure_02.py [folder]
+
+Figure 2 of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO benchmarking,
+arXiv:2408.02533. Writes svg figures into the folder (default: out). With the environment variable LMEMTEST_DATA set,
+the runs are those of the paper, priorband.parquet in that folder; else the bundled ones.
+"""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.errors import DataWarning
+from lmemtest.plots import cd_diagram, detached_figures
+
+CLAIM = """Paper: ranks and the simple model lead to the same conclusion, with critical differences of another scale.
+Here the simple and the recommended model have the same means, but not the same right to tell them apart: rows of one
+run, and runs on one benchmark, are not independent. Over all budgets of PriorBand, ranks and regrets do not even agree
+on who is first, since ranks do not see how bad the first scores with a bad prior are."""
+
+
+def study() -> lt.Runs:
+    """Regrets of Hyperband with and without a prior and of random search."""
+    folder = os.environ.get("LMEMTEST_DATA")
+    if not folder:
+        runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"])
+        return lt.Runs(runs.to_frame(), **(runs.roles() | {"score": "regret"}))
+    table = pd.read_parquet(Path(folder) / "priorband.parquet")
+    return lt.Runs(
+        table,
+        score="normalized_regret",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=("prior",),
+    )
+
+
+def compared(runs: lt.Runs, formula: str, title: str):
+    """Marginal means of a model, all pairs, and a line of text."""
+    fit = lt.fit_lmm(formula, runs)
+    found = lt.separation(lt.pairs(lt.emmeans(fit, "algorithm")))
+    order = ", ".join(f"{name} {mean:.3f}" for name, mean in zip(found.levels, found.means, strict=True))
+    low, high = found.critical_difference
+    groups = [" = ".join(map(str, group)) for group in found.groups if len(group) > 1]
+    print(f"{title}\n  {formula}\n  best first: {order}\n  critical difference {low:.4f} to {high:.4f}")
+    print(f"  not told apart: {'; '.join(groups) or 'none'}\n")
+    return found
+
+
+def diagrams(runs: lt.Runs):
+    """The two halves of the figure, and the model that counts benchmarks instead of rows."""
+    # Autorank's Friedman-Nemenyi procedure compares mean ranks with one critical difference from a formula; here a
+    # linear model of the same ranks does, so the critical difference is of the same kind but not the same number
+    with warnings.catch_warnings():  # a few comparisons end in a tie of all algorithms
+        warnings.simplefilter("ignore", DataWarning)
+        ranks = runs.normalize("rank", per=("benchmark", *runs.metafeatures, "budget", "seed"))
+    return {
+        "ranks": compared(ranks, f"{ranks.score} ~ algorithm", "Left half: ranks, as Autorank sees the table"),
+        "simple": compared(runs, f"{runs.score} ~ algorithm", "Right half: the simple model, each row an observation"),
+        "recommended": compared(
+            runs, lt.recommend(runs).formula, "Recommended: benchmarks are the sample, runs are clusters"
+        ),
+    }
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    runs = study()
+    last = runs.levels(runs.budget)[-1]
+    with detached_figures():
+        for scope, table in (("all-budgets", runs), ("last-budget", runs.filter(**{runs.budget: last}))):
+            print(f"=== {scope} ===")
+            for name, found in diagrams(table).items():
+                cd_diagram(found).figure.savefig(out / f"figure-02-{scope}-{name}.svg")
+    print(CLAIM)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Sanity checks of a table of runs: does the seed, the benchmark, the budget matter?
+
+    python paper_figure_03.py [folder]
+
+Figure 3 of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO benchmarking,
+arXiv:2408.02533. Writes svg figures into the folder (default: out). With the environment variable LMEMTEST_DATA set,
+the runs are those of the paper, priorband.parquet in that folder; else the bundled ones.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.plots import detached_figures, fidelity_plot, information_plot, seed_plot
+
+PAPER = """Paper: seed is not a significant effect; all benchmarks it lists (LC-167190, LC-126026, LC-168330, LC-168910,
+PD1-LM1B, PD1-WMT, JAHS-C10) are informative; the budget should be used as an interaction effect."""
+
+
+def study() -> lt.Runs:
+    """Regrets, as in figure 10 of the paper."""
+    folder = os.environ.get("LMEMTEST_DATA")
+    if not folder:
+        runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"])
+        return lt.Runs(runs.to_frame(), **(runs.roles() | {"score": "regret"}))
+    table = pd.read_parquet(Path(folder) / "priorband.parquet")
+    return lt.Runs(
+        table,
+        score="normalized_regret",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=("prior",),
+    )
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    builder = lt.ModelBuilder(study())
+    seeds = builder.test_seed_dependency(verbose=True)
+    information = builder.test_benchmark_information(per="benchmark", verbose=True)
+    budget = builder.test_fidelity(verbose=True)
+    print(f"\n{PAPER}\n")
+    for result in (seeds, information, budget):
+        print("Here:", result.sentence)
+    with detached_figures():
+        for name, ax in (
+            ("seeds", seed_plot(seeds)),
+            ("benchmarks", information_plot(information)),
+            ("budget", fidelity_plot(budget)),
+        ):
+            ax.figure.savefig(out / f"figure-03-{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Relative ranks over the budget, for all instances and for each quality of the prior.
+
+    python paper_figure_06.py [folder]
+
+Figure 6 of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO benchmarking,
+arXiv:2408.02533, which comes from Mallik et al. (2023), PriorBand, arXiv:2306.12370. Writes svg figures into the folder
+(default: out). With the environment variable LMEMTEST_DATA set, the runs are those of the paper, priorband.parquet in
+that folder; else the bundled ones.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+import lmemtest as lt
+from lmemtest.plots import detached_figures
+from lmemtest.plots.relative_ranks import relative_ranks_plot
+from lmemtest.recipes.relative_ranks import relative_ranks
+
+
+def study() -> lt.Runs:
+    folder = os.environ.get("LMEMTEST_DATA")
+    if not folder:
+        return lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"])
+    table = pd.read_parquet(Path(folder) / "priorband.parquet")
+    return lt.Runs(
+        table,
+        score="value",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="benchmark",
+        seed="seed",
+        budget="used_fidelity",
+        metafeatures=("prior",),
+    )
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    runs = study()
+    with detached_figures():
+        for over in ("benchmarks", "seeds"):
+            ranks = relative_ranks(runs, by="prior", over=over)
+            print(f"Intervals over {over}: {ranks.band}")
+            print("\n".join(f"  {sentence}" for sentence in ranks.sentences()))
+            relative_ranks_plot(ranks).figure.savefig(out / f"figure-06-{over}.svg")
+    print("Paper: the band is one standard error over seeds (rank - se to rank + se of over='seeds').")
+    if "rel_rank" in runs.columns:
+        theirs = runs.to_frame().groupby([runs.algorithm, runs.budget])["rel_rank"].mean()
+        ours = ranks.panel("all").set_index(["algorithm", "budget"])["rank"]
+        print(f"The column rel_rank of the data has the same means: largest difference {abs(ours - theirs).max():.1e}.")
+
+
+if __name__ == "__main__":
+    main()

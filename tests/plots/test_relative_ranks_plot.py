@@ -1,0 +1,129 @@
+"""The figure of relative ranks shows the numbers of the result, in panels that stay readable."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from pytest import approx
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots.relative_ranks import relative_ranks_plot
+from lmemtest.recipes.relative_ranks import RelativeRanks
+
+LONG = tuple(f"a very long name of an optimizer with $\\alpha$ and _under_ number {i}" for i in range(5))
+
+
+def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), **options) -> RelativeRanks:
+    """A result without runs."""
+    rng = np.random.default_rng(1)
+    rows = []
+    panels = ("all", *levels) if levels else ("all",)
+    for panel, (i, name), budget in itertools.product(panels, enumerate(names), budgets):
+        rank = 1.2 + i + rng.uniform(-0.2, 0.2)
+        rows.append((panel, name, budget, rank, 0.1, rank - 0.2, rank + 0.25, 12))
+    columns = ["prior", "algorithm", "budget", "rank", "se", "ci_low", "ci_high", "n"]
+    table = pd.DataFrame(rows, columns=columns)
+    given = {
+        "table": table if levels else table.drop(columns="prior"), "by": "prior" if levels else None, "panels": panels,
+        "algorithms": tuple(names), "budgets": tuple(budgets), "budget": "epochs", "over": "benchmarks", "level": 0.95,
+        "n_benchmarks": 12, "n_seeds": 5, "score": "loss", "direction": "minimize",
+    }  # fmt: skip
+    return RelativeRanks(**{**given, **options})
+
+
+def lines(box, label):
+    return [line for line in box.lines if line.get_label() == label]
+
+
+def words(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+def test_lines_and_bands_are_the_numbers_with_rank_one_on_top():
+    result = make_result(levels=("bad", "good"))
+    ax = relative_ranks_plot(result)
+    assert [box.get_title(loc="left") for box in ax.child_axes] == ["All instances", "prior: bad", "prior: good"]
+    for panel, box in zip(result.panels, ax.child_axes, strict=True):
+        bottom, top = box.get_ylim()
+        assert bottom > top
+        for i, name in enumerate(result.algorithms):
+            rows = result.panel(panel).query("algorithm == @name")
+            line = lines(box, "_rank")[i]
+            assert list(line.get_xdata()) == [1, 2, 4, 8, 16]
+            assert list(line.get_ydata()) == approx(rows["rank"].to_numpy())
+            extent = box.collections[i].get_paths()[0].get_extents()
+            assert (extent.y0, extent.y1) == approx((rows["ci_low"].min(), rows["ci_high"].max()))
+            assert [text.get_color() for text in box.texts if text.get_text() == name] == [line.get_color()]
+    assert any(result.band[:30] in text for text in words(ax))
+
+
+def test_names_are_in_the_order_of_the_last_ranks():
+    box = relative_ranks_plot(make_result()).child_axes[0]
+    heights = {text.get_text(): text.get_position()[1] for text in box.texts}
+    assert heights["HB"] > heights["PB"] > heights["RS"]
+
+
+@pytest.mark.parametrize(
+    ("budgets", "scale"),
+    [((1, 2, 4, 8, 16), "log"), (tuple(range(1, 25)), "linear"), ((5, 10, 15), "linear"), ((0, 1, 10), "linear")],
+)
+def test_the_scale_follows_the_spacing_of_the_budgets(budgets, scale):
+    assert relative_ranks_plot(make_result(budgets=budgets)).child_axes[0].get_xscale() == scale
+
+
+def test_budgets_without_numbers_are_named():
+    box = relative_ranks_plot(make_result(budgets=("low", "middle", "high"))).child_axes[0]
+    assert [label.get_text() for label in box.get_xticklabels()] == ["low", "middle", "high"]
+
+
+def test_many_algorithms_have_no_bands_and_the_foot_says_so():
+    ax = relative_ranks_plot(make_result(names=[f"optimizer_{i:02d}" for i in range(20)]))
+    assert len(ax.child_axes[0].collections) == 0
+    assert "Bands are left out with more than 6 algorithms" in " ".join(words(ax))
+
+
+@pytest.mark.parametrize("levels", [(), ("bad", "good")])
+def test_one_budget_is_drawn_as_rows(levels, assert_readable):
+    result = make_result(budgets=(None,), levels=levels, budget=None)
+    ax = relative_ranks_plot(result)
+    assert ax.child_axes == []
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[:4] == (["All instances", "HB", "PB", "RS"] if levels else ["HB", "PB", "RS"])[: len(labels[:4])]
+    estimates = lines(ax, "_estimates")[0]
+    assert list(estimates.get_xdata()) == approx(result.table["rank"].to_numpy())
+    assert_readable(ax)
+
+
+NAMES = {"two": ("HB", "PB"), "five": LONG, "twenty": [f"optimizer_{i:02d}" for i in range(20)]}
+
+
+@pytest.mark.parametrize("case", NAMES)
+@pytest.mark.parametrize("levels", [(), ("bad", "good"), tuple("abcde")])
+def test_everything_can_be_read(case, levels, assert_readable):
+    assert_readable(relative_ranks_plot(make_result(names=NAMES[case], levels=levels)))
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_everything_can_be_read_in_small_axes(case, assert_readable):
+    figure = Figure(figsize=(5.0, 4.0))
+    left, right = figure.subplots(1, 2, gridspec_kw={"left": 0, "right": 1, "bottom": 0, "top": 1, "wspace": 0})
+    relative_ranks_plot(make_result(names=NAMES[case]), ax=left)
+    relative_ranks_plot(make_result(names=NAMES["two"], levels=("bad", "good")), ax=right)
+    assert_readable(left)
+
+
+def test_axes_that_are_too_small_and_other_results_are_refused():
+    ax = Figure(figsize=(0.8, 0.6)).add_axes((0, 0, 1, 1))
+    message = (
+        "ax is too small: a plot of 3 algorithms in 1 panel(s) needs larger axes, it is 0.8 x 0.6 inches. Pass larger "
+        "axes, or ax=None for a figure that grows with its content."
+    )
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        relative_ranks_plot(make_result(), ax=ax)
+    with pytest.raises(ArgumentError, match=r"^result must be that of relative_ranks\(\), got dict\.$"):
+        relative_ranks_plot({})

@@ -1,0 +1,168 @@
+"""Violins show the numbers of the result, upright or lying, and stay readable."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _style
+from lmemtest.plots.violins import violin_plot
+from lmemtest.recipes.distributions import score_distributions
+
+LONG = tuple(f"a very long name of an optimizer with $\\alpha$ and _under_ number {i}" for i in range(5))
+TWENTY = tuple(f"optimizer_{i:02d}" for i in range(20))
+
+
+def make_result(names=("HB", "PB", "RS"), *, priors=("bad",), tasks=("t0",), n=30, by=("algorithm",)):
+    rng = np.random.default_rng(1)
+    rows = []
+    for i, name in enumerate(names):
+        for prior in priors:
+            for k, task in enumerate(tasks):
+                y = rng.normal(size=n) + i % 3 + 10.0 * k + 8.0 * (i == 0) * (np.arange(n) % 2)
+                rows += [(name, prior, task, seed, score) for seed, score in enumerate(y)]
+    table = pd.DataFrame(rows, columns=["tool", "prior", "task", "seed", "loss"])
+    runs = lt.Runs(
+        table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed",
+        metafeatures=("prior",),
+    )  # fmt: skip
+    return score_distributions(runs, by=by)
+
+
+def lines(box, label):
+    return [line for line in box.lines if line.get_label() == label]
+
+
+def test_an_upright_violin_is_the_density_with_quartiles_and_median():
+    result = make_result()
+    box = violin_plot(result).child_axes[0]
+    assert [label.get_text() for label in box.get_xticklabels()] == ["HB", "PB", "RS"]
+    for i, row in enumerate(result.to_frame().itertuples()):
+        curve = result.densities[result.densities["tool"] == row.tool]
+        corners = box.collections[i].get_paths()[0].vertices
+        assert (corners[:, 1].min(), corners[:, 1].max()) == approx((row.min, row.max))
+        right = corners[:, 0].max() - i
+        assert corners[:, 0].min() - i == approx(-right)
+        widest = corners[np.argmax(corners[:, 0]), 1]
+        assert widest == approx(curve["score"].iloc[int(np.argmax(curve["density"]))])
+        assert list(lines(box, "_quartiles")[i].get_ydata()) == approx([row.q1, row.q3])
+        assert list(lines(box, "_median")[i].get_ydata()) == approx([row.median] * 2)
+    assert len(lines(box, "_star")) == 1  # HB has two clusters
+    assert lines(box, "_star")[0].get_xdata()[0] == 0
+
+
+def test_all_violins_have_the_same_width():
+    box = violin_plot(make_result()).child_axes[0]
+    widths = [np.ptp(area.get_paths()[0].vertices[:, 0]) for area in box.collections]
+    assert widths == approx([widths[0]] * 3)
+
+
+def test_two_colours_share_a_violin():
+    result = make_result(priors=("bad", "good"), by=("algorithm", "prior"))
+    ax = violin_plot(result)
+    box = ax.child_axes[0]
+    assert len(box.collections) == 6
+    for i, area in enumerate(box.collections):
+        x = area.get_paths()[0].vertices[:, 0] - i // 2
+        assert (x.max() < 0) if i % 2 == 0 else (x.min() > 0)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["bad", "good"]
+
+
+def test_three_colours_stand_side_by_side():
+    result = make_result(priors=("a", "b", "c"), by=("algorithm", "prior"))
+    box = violin_plot(result).child_axes[0]
+    centres = [area.get_paths()[0].get_extents().x0 + 0.5 * area.get_paths()[0].get_extents().width
+               for area in box.collections[:3]]  # fmt: skip
+    assert centres == approx([-0.2867, 0.0, 0.2867], abs=1e-3)
+
+
+def test_a_third_column_gives_panels_with_scales_of_their_own():
+    result = make_result(priors=("bad", "good"), tasks=("t0", "t1"), by=("algorithm", "prior", "benchmark"))
+    ax = violin_plot(result)
+    assert [box.get_title(loc="left") for box in ax.child_axes] == ["task: t0", "task: t1"]
+    low, high = (box.get_ylim() for box in ax.child_axes)
+    assert low[1] < high[1] - 5
+
+
+def test_few_scores_are_points_and_constant_ones_a_line():
+    result = make_result(n=5)
+    ax = violin_plot(result)
+    box = ax.child_axes[0]
+    assert len(box.collections) == 0
+    for points, name in zip(lines(box, "_points"), ("HB", "PB", "RS"), strict=True):
+        want = result.scores.loc[result.scores["tool"] == name, "score"]
+        assert sorted(points.get_ydata()) == approx(sorted(want))
+    assert "Points: groups of fewer than 8 scores." in " ".join(text.get_text() for text in ax.texts)
+    table = pd.DataFrame({"tool": ["a"] * 9 + ["b"] * 9, "loss": [1.0] * 9 + list(range(9))})
+    constant = score_distributions(lt.Runs(table, score="loss", direction="minimize", algorithm="tool"))
+    box = violin_plot(constant).child_axes[0]
+    assert len(box.collections) == 1
+    assert list(lines(box, "_median")[0].get_ydata()) == [1.0, 1.0]
+    assert [line.get_color() for line in lines(box, "_median")] == [_style.colour(0), _style.INK]
+
+
+@pytest.mark.parametrize("names", [LONG, TWENTY])
+def test_names_that_do_not_fit_below_lay_the_violins_down(names):
+    result = make_result(names=names)
+    box = violin_plot(result).child_axes[0]
+    assert len(box.get_yticklabels()) == len(names)
+    for i, row in enumerate(result.to_frame().itertuples()):
+        assert list(lines(box, "_quartiles")[i].get_xdata()) == approx([row.q1, row.q3])
+        assert list(lines(box, "_quartiles")[i].get_ydata()) == [i, i]
+    bottom, top = box.get_ylim()
+    assert bottom > top
+
+
+def test_the_axis_says_what_is_good_and_at_which_budget():
+    runs = lt.datasets.load_hpo_runs().filter(benchmark="svm-vote", algorithm=["RS", "HB"], prior="good")
+    ax = violin_plot(score_distributions(runs, budget=2))
+    assert "loss at budget 2 (lower is better)" in [text.get_text() for text in ax.texts]
+
+
+CASES = {
+    "two": {"names": ("HB", "PB")},
+    "five": {"names": LONG, "priors": ("bad", "good"), "by": ("algorithm", "prior")},
+    "twenty": {"names": TWENTY},
+    "twenty in colours": {"names": TWENTY, "priors": ("a", "b", "c"), "by": ("algorithm", "prior")},
+    "panels": {
+        "priors": ("bad", "good"), "tasks": [f"benchmark with a name {i}" for i in range(7)],
+        "by": ("algorithm", "prior", "benchmark"),
+    },
+    "points": {"n": 4, "priors": ("a", "b", "c"), "by": ("algorithm", "prior")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_everything_can_be_read(case, assert_readable):
+    assert_readable(violin_plot(make_result(**CASES[case])))
+
+
+@pytest.mark.parametrize("case", ["two", "five", "twenty"])
+def test_everything_can_be_read_in_small_axes(case, assert_readable):
+    figure = Figure(figsize=(4.0, 3.6))
+    violin_plot(make_result(**CASES[case]), ax=(ax := figure.add_axes((0, 0, 1, 1))))
+    assert_readable(ax)
+
+
+def test_colours_follow_the_second_column():
+    box = violin_plot(make_result(priors=("bad", "good"), by=("algorithm", "prior"))).child_axes[0]
+    assert [line.get_color() for line in lines(box, "_quartiles")[:2]] == [_style.colour(0), _style.colour(1)]
+
+
+def test_axes_that_are_too_small_and_other_results_are_refused():
+    ax = Figure(figsize=(0.8, 0.6)).add_axes((0, 0, 1, 1))
+    message = (
+        "ax is too small: a plot of 3 groups in 1 panel(s) needs larger axes, it is 0.8 x 0.6 inches. Pass larger "
+        "axes, or ax=None for a figure that grows with its content."
+    )
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
+        violin_plot(make_result(), ax=ax)
+    with pytest.raises(ArgumentError, match=r"^distributions must be the result of score_distributions\(\), got dict"):
+        violin_plot({})
