@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all lint types docs bench clean
+.PHONY: help demo test test-all lint types figures bench clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-all  the same with long simulations"
 	@echo "make lint      ruff check and format"
 	@echo "make types     mypy"
+	@echo "make figures   run the pages and save the figures that they show in docs/figures"
 	@echo "make bench     speed, beside R where R is installed"
 
 $(STAMP): pyproject.toml
@@ -35,6 +36,9 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+
+figures: $(STAMP)
+	$(BIN)/python tests/contract/test_docs.py
 
 bench: $(STAMP)
 	$(BIN)/python tests/benchmarks/bench_engine.py

@@ -12,8 +12,6 @@ import os
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 
@@ -29,16 +27,7 @@ def study() -> lt.Runs:
     folder = os.environ.get("LMEMTEST_DATA")
     if not folder:
         return lt.datasets.load_hpo_runs().filter(prior="bad", algorithm=["HB", "HB+prior", "RS", "TPE"])
-    runs = lt.Runs(
-        pd.read_parquet(Path(folder) / "priorband.parquet"),
-        score="value",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+    runs = lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
     return runs.filter(prior="bad")
 
 

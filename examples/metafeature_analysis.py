@@ -12,8 +12,6 @@ import os
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature import metafeature_plot
@@ -26,17 +24,7 @@ def study() -> tuple[lt.Runs, tuple[str, str]]:
     folder = os.environ.get("LMEMTEST_DATA")
     if not folder:
         return lt.datasets.load_hpo_runs(), ("HB+prior", "HB")
-    table = pd.read_parquet(Path(folder) / "priorband.parquet")
-    runs = lt.Runs(
-        table,
-        score="value",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+    runs = lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
     return runs, ("PB", "HB")
 
 

@@ -11,8 +11,6 @@ import os
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.selection import selection_plot
@@ -25,16 +23,7 @@ def study() -> lt.Runs:
     folder = os.environ.get("LMEMTEST_DATA")
     if not folder:
         return lt.datasets.load_hpo_runs().filter(budget=32)
-    runs = lt.Runs(
-        pd.read_parquet(Path(folder) / "priorband.parquet"),
-        score="value",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+    runs = lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
     last = runs.filter(used_fidelity=runs.levels("used_fidelity")[-1])
     # benchmarks have scores on scales of their own: ranks count each of them the same
     return last.normalize("rank", per=("benchmark", "prior"))

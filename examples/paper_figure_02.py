@@ -10,9 +10,8 @@ the runs are those of the paper, priorband.parquet in that folder; else the bund
 import os
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
-
-import pandas as pd
 
 import lmemtest as lt
 from lmemtest.errors import DataWarning
@@ -28,19 +27,8 @@ def study() -> lt.Runs:
     """Regrets of Hyperband with and without a prior and of random search."""
     folder = os.environ.get("LMEMTEST_DATA")
     if not folder:
-        runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"])
-        return lt.Runs(runs.to_frame(), **(runs.roles() | {"score": "regret"}))
-    table = pd.read_parquet(Path(folder) / "priorband.parquet")
-    return lt.Runs(
-        table,
-        score="normalized_regret",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+        return replace(lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"]), score="regret")
+    return replace(lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet"), score="normalized_regret")
 
 
 def compared(runs: lt.Runs, formula: str, title: str):

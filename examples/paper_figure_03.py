@@ -9,9 +9,8 @@ the runs are those of the paper, priorband.parquet in that folder; else the bund
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
-
-import pandas as pd
 
 import lmemtest as lt
 from lmemtest.plots import detached_figures, fidelity_plot, information_plot, seed_plot
@@ -24,19 +23,8 @@ def study() -> lt.Runs:
     """Regrets, as in figure 10 of the paper."""
     folder = os.environ.get("LMEMTEST_DATA")
     if not folder:
-        runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"])
-        return lt.Runs(runs.to_frame(), **(runs.roles() | {"score": "regret"}))
-    table = pd.read_parquet(Path(folder) / "priorband.parquet")
-    return lt.Runs(
-        table,
-        score="normalized_regret",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+        return replace(lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"]), score="regret")
+    return replace(lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet"), score="normalized_regret")
 
 
 def main() -> None:

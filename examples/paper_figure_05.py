@@ -12,8 +12,6 @@ import os
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.horizons import horizons_plot
@@ -26,17 +24,7 @@ def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
     if not folder:
         runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE", "HB+prior"])
         return runs, [4, 8, 16, (4, 16)]
-    table = pd.read_parquet(Path(folder) / "priorband.parquet")
-    runs = lt.Runs(
-        table,
-        score="value",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+    runs = lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
     return runs, [5, 10, 15, (5, 15)]
 
 

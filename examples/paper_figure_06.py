@@ -12,8 +12,6 @@ import os
 import sys
 from pathlib import Path
 
-import pandas as pd
-
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.relative_ranks import relative_ranks_plot
@@ -24,17 +22,7 @@ def study() -> lt.Runs:
     folder = os.environ.get("LMEMTEST_DATA")
     if not folder:
         return lt.datasets.load_hpo_runs().filter(algorithm=["HB+prior", "HB", "RS"])
-    table = pd.read_parquet(Path(folder) / "priorband.parquet")
-    return lt.Runs(
-        table,
-        score="value",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+    return lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
 
 
 def main() -> None:

@@ -34,17 +34,7 @@ def study() -> tuple[lt.Runs, str, tuple[str, str], list[str]]:
     if not folder:
         shown = ["boosting-cancer", "boosting-digits", "svm-digits", "svm-vote"]
         return lt.datasets.load_hpo_runs(), "HB+prior", ("good", "bad"), shown
-    table = pd.read_parquet(Path(folder) / "priorband.parquet")
-    runs = lt.Runs(
-        table,
-        score="value",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+    runs = lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
     return runs, "PB", ("at25", "bad"), ["LC-167190", "LC-168910", "LC-126026", "LC-189906"]
 
 

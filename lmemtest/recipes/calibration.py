@@ -334,7 +334,7 @@ def audit(
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.recipes.calibration import audit
-    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4)
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
     >>> result = audit(runs, n=20, unit="benchmark", rng=1)
     >>> result.to_frame()[["unit", "model", "n"]]
             unit        model   n

@@ -59,7 +59,7 @@ class Changes:
     notes: tuple[str, ...] = ()
 
 
-def run_table(curves: Curves, scores: np.ndarray, name: str) -> Runs:
+def scored_runs(curves: Curves, scores: np.ndarray, name: str) -> Runs:
     """A table with one row per run and the given score, with the roles of the runs but for the budget."""
     runs = curves.runs
     roles = {**runs.roles(), "score": name, "budget": None}
@@ -127,7 +127,7 @@ def _fit(curves: Curves, change: np.ndarray, predictors: str) -> LmmFit:
     name = f"{curves.runs.score}_change"
     while name in curves.keys.columns:
         name += "_"
-    return fit_lmm(f"{quote_name(name)} {predictors}", run_table(curves, change, name))
+    return fit_lmm(f"{quote_name(name)} {predictors}", scored_runs(curves, change, name))
 
 
 def _rows(

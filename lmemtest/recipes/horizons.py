@@ -17,7 +17,7 @@ from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.reference import format_level
 from lmemtest.model import fit_lmm
-from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, run_table
+from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, scored_runs
 from lmemtest.recipes.horizon_scores import (
     Curves,
     HorizonScores,
@@ -363,7 +363,7 @@ def horizons(
     _check_repeated(curves)
     places, notes = checked_places(curves, budgets)
     at = [scores_at(curves, place) for place in places]
-    one_score = recommend(run_table(curves, at[0].scores, runs.score))  # depends on the runs, not on their scores
+    one_score = recommend(scored_runs(curves, at[0].scores, runs.score))  # depends on the runs, not on their scores
     models = [_model(curves, scores, budget_effect, one_score.formula) for scores in at]
     fits = [fit_lmm(formula, table) for table, formula, _ in models]
     options: dict[str, Any] = {"adjust": adjust, "across": across, "alpha": alpha, "ddf": ddf}
@@ -435,7 +435,7 @@ def _model(
     """The table of a horizon, its model, and what a reader must know; `one_score` is the model of one score per run."""
     runs = curves.runs
     if not scores.exact:
-        table = run_table(curves, scores.scores, runs.score)
+        table = scored_runs(curves, scores.scores, runs.score)
         kept = budget_effect == "averaged" or scores.start == scores.end
         note = f"At {scores.label} budget_effect='averaged' was used, since not all runs have scores at its budgets."
         return table, one_score, () if kept else (note,)
@@ -443,7 +443,7 @@ def _model(
         table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
         return table, recommend(table).formula, ()
     if budget_effect == "averaged":
-        return run_table(curves, scores.scores, runs.score), one_score, ()
+        return scored_runs(curves, scores.scores, runs.score), one_score, ()
     if budget_effect == "fixed" and len(scores.budgets) > _MOST_EFFECTS:
         raise ArgumentError(
             f"budget_effect='fixed' has one effect per budget, and there are {len(scores.budgets)} in {scores.label}, "
@@ -483,7 +483,7 @@ def _paper(curves: Curves, scores: HorizonScores, adjust: str) -> pd.DataFrame:
     if scores.exact:
         table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
     else:
-        table = run_table(curves, scores.scores, runs.score)
+        table = scored_runs(curves, scores.scores, runs.score)
     several = table.budget is not None and len(scores.budgets) > 1
     algorithm = quote_name(runs.algorithm)
     if table.frame.collect_schema()[runs.algorithm].is_numeric():

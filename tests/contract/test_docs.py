@@ -1,4 +1,7 @@
-"""README, docs and examples do what they say: blocks run, outputs are real, links and names exist."""
+"""README, docs and examples do what they say: blocks run, outputs are real, links, names and figures exist.
+
+Run as a program (`make figures`), it makes the figures of the pages: it runs the blocks and keeps what they save.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import types
 import warnings
 from collections.abc import Iterator
@@ -27,6 +31,11 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT_MARK = "<!-- output -->"
+IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)\)")
+DRAWS = re.compile(r"\bplots\.\w+")  # in a block: it makes a figure
+FIGURES = ROOT / "docs" / "figures"
+FIGURE_DPI = 144  # two pixels per point, so text is sharp at the width of a page
+FIGURE_SIZE, ALL_FIGURES_SIZE = 80_000, 2_500_000  # bytes at most
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,49 @@ def run_command(line: str) -> str:
     return done.stdout
 
 
+def figures_of(path: Path) -> list[str]:
+    """Names of the files in docs/figures that a page shows, in their order."""
+    shown = [(path.parent / match["target"]).resolve() for match in IMAGE.finditer(path.read_text(encoding="utf-8"))]
+    return [file.name for file in shown if file.parent == FIGURES]
+
+
+def make_figures() -> None:
+    """Run every page that shows figures and put what its blocks save into docs/figures, which then holds nothing else.
+
+    The same code and the same versions give the same bytes: pages draw with fixed seeds, and files have no date.
+    """
+    import matplotlib
+
+    matplotlib.rcParams["savefig.dpi"] = FIGURE_DPI
+    FIGURES.mkdir(exist_ok=True)
+    fresh = set()
+    for path in PAGES:
+        names = figures_of(path)
+        if not names:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            for _ in run_page(path):
+                pass
+            for name in names:
+                write_palette(Path(name), FIGURES / name)
+            os.chdir(ROOT)
+        fresh.update(names)
+        print(page_id(path), *names)
+    for file in FIGURES.iterdir():
+        if file.name not in fresh:
+            file.unlink()
+
+
+def write_palette(source: Path, target: Path) -> None:
+    """Write an image with at most 256 colours and no metadata: a third of the size, and no difference to the eye."""
+    from PIL import Image
+
+    with Image.open(source) as image:
+        few = image.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few.save(target, optimize=True)
+
+
 def tidy(text: str) -> str:
     """Text without spaces at the ends of lines and without empty lines around it."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
@@ -111,6 +163,7 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(path: Path) -> None:
             if block.is_output:
                 assert tidy(last) == tidy(block.body), f"{page_id(path)}, line {block.line}: the output is another now"
             last = printed
+    assert [name for name in figures_of(path) if not Path(name).is_file()] == [], "shown, but no block saves it"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_id)
@@ -151,6 +204,34 @@ def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     missing = [p.name for p in PAGES if p.parent.name == "docs" and p.name != "index.md" and f"({p.name})" not in index]
     assert missing == []
+
+
+# ----------------------------------------------------------------------------------------------------- figures
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_images_exist_and_say_in_words_what_is_seen(path: Path) -> None:
+    for image in IMAGE.finditer(FENCE.sub("", path.read_text(encoding="utf-8"))):
+        assert (path.parent / image["target"]).is_file(), f"{image['target']} is missing; `make figures` makes it"
+        assert len(image["alt"].split()) >= 5, f"{image['target']}: the text in [] must say what the figure shows"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_id)
+def test_a_block_that_draws_is_followed_by_its_figure(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for block in FENCE.finditer(text):
+        if block["info"].strip() == "python" and DRAWS.search(block["body"]):
+            after = text[block.end() :].split("```python", maxsplit=1)[0]
+            line = text[: block.start()].count("\n") + 1
+            assert IMAGE.search(after), f"{page_id(path)}, line {line}: draws a figure that the page does not show"
+
+
+def test_every_figure_is_shown_and_small() -> None:
+    shown = {name for path in PAGES for name in figures_of(path)}
+    sizes = {file.name: file.stat().st_size for file in FIGURES.iterdir()}
+    assert sorted(set(sizes) - shown) == []
+    assert [name for name, size in sizes.items() if size > FIGURE_SIZE] == []
+    assert sum(sizes.values()) <= ALL_FIGURES_SIZE
 
 
 # ---------------------------------------------------------------------------------------------- names and commands
@@ -222,3 +303,7 @@ def test_an_example_runs(path: Path, workdir: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+if __name__ == "__main__":
+    make_figures()
