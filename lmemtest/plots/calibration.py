@@ -41,7 +41,8 @@ def calibration_plot(audit: CalibrationAudit, *, ax: Axes | None = None) -> Axes
     >>> import lmemtest as lt
     >>> from lmemtest.plots.calibration import calibration_plot
     >>> from lmemtest.recipes.calibration import audit
-    >>> ax = calibration_plot(audit(lt.datasets.load_hpo_runs().filter(budget=4), n=20, unit="benchmark", rng=1))
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
+    >>> ax = calibration_plot(audit(runs, n=20, unit="benchmark", rng=1))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['exchange by benchmark']
     """

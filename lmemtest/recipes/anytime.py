@@ -10,7 +10,7 @@ from scipy.special import fdtrc
 
 from lmemtest._table import Tabular, format_number, format_p
 from lmemtest._validate import check_fraction, check_positive_int, listed, resolve_rng
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.reference import format_level
 from lmemtest.recipes import anytime_decisions as decisions_
 from lmemtest.recipes.budget_curves import CurveModel, curve_model, to_axis
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _FEW = 6  # benchmarks
+_ROUNDING = 1e-12  # of the largest score
 _CHANCE = 0.05  # that the variances of pairs differ as much as they do
 
 
@@ -50,8 +51,8 @@ class Anytime(Tabular):
         ``budget_from``, ``budget_to``, ``candidates`` (nobody is shown to be better), ``best`` (shown to be better
         than all others, else missing).
     overall : pandas.DataFrame
-        Means over the range of budgets: ``left``, ``right``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``
-        (Tukey), ``ci_low``, ``ci_high``.
+        Means over the range of budgets, on the scale of the curves: ``left``, ``right``, ``estimate``, ``se``, ``df``,
+        ``t_ratio``, ``p_value`` (Tukey), ``ci_low``, ``ci_high``.
     decisions : (k, k, points) int8
         1 where the row is better than the column, -1 where it is worse, 0 where neither is shown; every statement
         and figure reads this.
@@ -206,15 +207,16 @@ class Anytime(Tabular):
 
     def _overall_sentences(self) -> list[str]:
         sure = self.overall[self.overall["p_value"] < 1.0 - self.level]
+        how = " (on a logarithmic scale)" if self.scale == "log" else ""
         if sure.empty:
-            return [f"As a mean over the range of {self.budget} no pair is shown to differ."]
+            return [f"As a mean over the range of {self.budget}{how} no pair is shown to differ."]
         out = []
         for row in sure.to_dict("records"):
             names = (row["left"], row["right"])
             better, worse = names if (row["estimate"] < 0) == (self.direction == "minimize") else names[::-1]
             p = format_p(row["p_value"])
             out.append(
-                f"As a mean over the range of {self.budget}, {better} is better than {worse} by "
+                f"As a mean over the range of {self.budget}{how}, {better} is better than {worse} by "
                 f"{format_number(abs(row['estimate']))} (p {p if p.startswith('<') else '= ' + p})."
             )
         return out
@@ -271,6 +273,8 @@ def anytime(
     ArgumentError, DataError
         If there are no curves to compare: no budget column, fewer than three budgets, nothing repeated, ranges of
         budgets that do not overlap.
+    DesignError
+        If differences do not vary between benchmarks (between runs where there is one).
 
     Notes
     -----
@@ -310,6 +314,7 @@ def anytime(
         fit = fit_lmm(model.formula, model.frame)
         mean = spline_curves(fit, model, runs)
     curves, pairs = mean.curves(), mean.differences()
+    _check_varies(pairs, model, runs)
     critical_means = curves.largest(model.df_means, n_draws=n_draws, rng=generator).critical(level)
     family = pairs.largest(model.df_differences, n_draws=n_draws, rng=generator)
     critical = family.critical(level)
@@ -341,6 +346,17 @@ def anytime(
         fit=fit,
         notes=(*model.notes, *_cautions(runs, fit, model)),
     )
+
+
+def _check_varies(pairs: CurveFamily, model: CurveModel, runs: Runs) -> None:
+    """Differences that are the same on every unit leave nothing to judge them by, and rounding is no error."""
+    size = float(np.abs(model.frame[runs.score].to_numpy(dtype=float)).max())
+    if not (pairs.se > _ROUNDING * size).any():
+        raise DesignError(
+            f"the differences between algorithms are the same for all {model.sample}, so there is no variation to "
+            "judge them by. Check for constant scores and for an algorithm that is a copy of another: "
+            "lmemtest.check_all(runs)."
+        )
 
 
 # ------------------------------------------------------------------ tables
@@ -443,7 +459,7 @@ def _cautions(runs: Runs, fit: LmmFit | None, model: CurveModel) -> list[str]:
     elif model.n_sample < _FEW:
         notes.append(
             f"There are only {model.n_sample} benchmarks: only large and consistent differences can be shown, and "
-            "bands are a little too narrow (with 5 benchmarks they held in 91 to 95 % of simulated tables at 95 %)."
+            "bands may be too narrow (with 2 to 5 benchmarks they held in 91 to 97 % of simulated tables at 95 %)."
         )
     if len(set(model.ranges.values())) > 1:
         ranges = [f"{a}: {format_level(low)} to {format_level(high)}" for a, (low, high) in model.ranges.items()]

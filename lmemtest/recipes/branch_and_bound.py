@@ -185,7 +185,7 @@ class Bench:
             droppable = [(m, test) for m, test in known if test.p_value > alpha]
             if not droppable:
                 break
-            # equal p-values (variances of zero have 0.5 each): the larger term goes first, then the last in the menu
+            # equal p-values (variances of zero have 1 each): the larger term goes first, then the last in the menu
             most = max(test.p_value for _, test in droppable)
             tied = [m for m, test in droppable if test.p_value >= most - TIE]
             model = min(tied, key=lambda m: (self.fits[m].n_params, sorted(m)))

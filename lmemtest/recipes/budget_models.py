@@ -19,6 +19,7 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.reference import format_level
+from lmemtest.recipes.term_text import as_factor
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -109,13 +110,13 @@ def budget_models(runs: Runs, fidelity_var: str | None, form: str) -> BudgetMode
         design, notes = _design(runs), [*notes, *averaged]
     random, more = _random(design, form)
     notes = [*notes, *_ranges(design), *more]
-    algorithm = _factor(runs, runs.algorithm)
+    algorithm = as_factor(runs, runs.algorithm)
     budget = _effect(runs, form)
     base = [algorithm]
     if not design.generalises:
         for name in design.instance:
             if name != runs.benchmark:
-                base += [_factor(runs, name), f"{algorithm}:{_factor(runs, name)}"]
+                base += [as_factor(runs, name), f"{algorithm}:{as_factor(runs, name)}"]
 
     def formula(*terms: str) -> str:
         return f"{quote_name(runs.score)} ~ {' + '.join([*base, *terms, *random])}"
@@ -253,17 +254,11 @@ def _ranges_text(sets: dict[Any, set[Any]]) -> str:
     return listed([f"{a}: {format_level(min(s))} to {format_level(max(s))}" for a, s in sets.items()], most=4)
 
 
-def _factor(runs: Runs, column: str) -> str:
-    """The column in formula syntax; numbers that are names (1, 2, 3) must not become a slope."""
-    numeric = runs.frame.collect_schema()[column].is_numeric()
-    return f"C({quote_name(column)})" if numeric else quote_name(column)
-
-
 def _effect(runs: Runs, form: str) -> str:
     name = quote_name(str(runs.budget))
     if form == "linear":
         return name
-    return f"bs({name}, df={SPLINE_DF})" if form == "spline" else _factor(runs, str(runs.budget))
+    return f"bs({name}, df={SPLINE_DF})" if form == "spline" else as_factor(runs, str(runs.budget))
 
 
 def _clusters(design: _Design) -> tuple[str, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lmemtest._table import Tabular, format_number, format_p
 from lmemtest._validate import check_choice, check_fraction
-from lmemtest.errors import DataError
+from lmemtest.errors import DataError, DesignError
 from lmemtest.recipes.budget_models import FORMS, BudgetModels, budget_models
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Comparison:
     f_ratio, df_num, df_den : float
         F-test of the same effects in the larger model (REML); NaN with "bootstrap" and "chi2".
     p_value : float
-        What the verdict rests on: of the F-test, the bootstrap or the chi-squared reference.
+        What the verdict rests on: of the F-test, the bootstrap or the chi-squared reference. NaN where too few
+        benchmarks or runs leave the F-test no degrees of freedom, which only simple against fidelity may lack.
     """
 
     null: str
@@ -117,13 +118,14 @@ class FidelityResult(Tabular):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per comparison: null, alternative, llf_null, llf_alternative, statistic, df, glrt_p, f_ratio,
-        df_num, df_den, p_value, significant."""
+        df_num, df_den, p_value, significant (missing where there is no p-value)."""
         import pandas as pd
 
         names = [name for name in Comparison.__slots__ if name != "p_value"]
         rows = [[getattr(c, name) for name in (*names, "p_value")] for c in self.comparisons]
         table = pd.DataFrame(rows, columns=[*names, "p_value"])
-        return table.assign(significant=table["p_value"] < self.alpha)
+        significant = (table["p_value"] < self.alpha).astype("boolean")
+        return table.assign(significant=significant.mask(table["p_value"].isna()))
 
     @property
     def sentence(self) -> str:
@@ -152,7 +154,7 @@ class FidelityResult(Tabular):
         lines = []
         for pair in (("simple", "fidelity"), ("simple", "interaction"), ("fidelity", "interaction")):
             c = self[pair]
-            sign = "<<" if c.p_value < self.alpha else "=="
+            sign = "??" if np.isnan(c.p_value) else "<<" if c.p_value < self.alpha else "=="
             names = [f"{_NAMES[n]} ({llf:.2f})" for n, llf in zip(pair, (c.llf_null, c.llf_alternative), strict=True)]
             lines.append(f"{names[0]} {sign} {names[1]}")
             lines.append(
@@ -259,6 +261,8 @@ def fidelity(
     DataError
         If the effect cannot be identified: one budget, one run per algorithm on one benchmark, algorithms without
         common budgets.
+    DesignError
+        If a curve has too many effects for an F-test with so few benchmarks or runs.
 
     Notes
     -----
@@ -295,13 +299,9 @@ def fidelity(
         chosen = "satterthwaite" if models.form == "linear" else "kenward-roger"
     fits = _Fits.of(models)
     comparisons = _compare(fits, chosen, {"n_boot": n_boot, "rng": rng, "n_jobs": n_jobs})
-    any_effect, different = comparisons[:2]
-    verdict = "none"
-    if any_effect.p_value < alpha:
-        verdict = "interaction" if different.p_value < alpha else "simple"
     low, high = _range(models)
     result = FidelityResult(
-        verdict=verdict,
+        verdict=_verdict(comparisons, models, alpha),
         comparisons=comparisons,
         slopes=_slopes(fits, models, low, high),
         per=_per(models, low, high),
@@ -400,6 +400,21 @@ def _comparison(
         df_den=df_den,
         p_value=float(p),
     )
+
+
+def _verdict(comparisons: tuple[Comparison, ...], models: BudgetModels, alpha: float) -> str:
+    """The closed test; a test that has no p-value is not one that found nothing."""
+    any_effect, different = comparisons[:2]
+    for test in (any_effect, different):
+        if np.isnan(test.p_value):
+            raise DesignError(
+                f"form={models.form!r} tests {test.df} effects of {models.runs.budget} together, too many for "
+                f"{models.n_clusters} {models.clusters}: the F-test has no degrees of freedom. Use form='linear', "
+                f"bring more {models.clusters}, or take reference='bootstrap'."
+            )
+        if test.p_value >= alpha:
+            return "none" if test is any_effect else "simple"
+    return "interaction"
 
 
 def _range(models: BudgetModels) -> tuple[Any, Any]:

@@ -38,7 +38,6 @@ COLUMNS = (
     "pattern",
 )
 _EXAMPLES = 3  # of pairs that differ at one horizon only: more would bury the changes
-PATTERNS = ("reverses", "grows", "shrinks", "changes", "not shown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

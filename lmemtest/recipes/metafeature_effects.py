@@ -18,7 +18,7 @@ from lmemtest._table import ResultTable, Tabular, format_number, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
 from lmemtest.engine import prediction
-from lmemtest.errors import DataError
+from lmemtest.errors import DataError, DesignError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.multiplicity import adjust_raw, t_quantile, two_sided_p
 from lmemtest.inference.reference import format_level
@@ -264,6 +264,12 @@ def metafeature_model(
     overall.insert(0, "level", [pairs.levels[late] for late, _ in where])
     overall.insert(1, "reference", [pairs.levels[early] for _, early in where])
     overall = overall.rename(columns={"estimate": "contrast"})
+    if overall["p_value"].isna().all():
+        first, second = map(format_level, pairs.algorithms)
+        raise DesignError(
+            f"the difference between {first} and {second} does not vary between runs, so there is nothing to judge it "
+            "by. Check for constant scores and for an algorithm that is a copy of another: lmemtest.check_all(runs)."
+        )
     contrasts, how = predicted.by_benchmark(overall, alpha, generator)
     return MetafeatureModel(
         algorithms=pairs.algorithms,

@@ -22,6 +22,7 @@ from scipy.special import fdtr
 
 from lmemtest.data.runs import require_runs
 from lmemtest.formula.tokens import quote_name
+from lmemtest.recipes.term_text import as_factor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,7 @@ def _varies_less_than_by_chance(scores: pd.DataFrame) -> bool:
 
 def _block_term(runs: Runs, blocks: tuple[str, ...]) -> ModelTerm:
     return ModelTerm(
-        text=" * ".join(_as_factor(runs, column) for column in blocks),
+        text=" * ".join(as_factor(runs, column) for column in blocks),
         meaning="scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others "
         "lose, so algorithms are compared within benchmarks",
     )
@@ -231,7 +232,7 @@ def _condition(runs: Runs) -> str | None:
 
 def _of_conditions(runs: Runs, benchmark: str, metafeature: str) -> list[_Candidate]:
     """Difficulty and advantages of benchmarks at each level of a metafeature, dependent in any way."""
-    effects, width = f"0 + {_as_factor(runs, metafeature)}", len(runs.levels(metafeature))
+    effects, width = f"0 + {as_factor(runs, metafeature)}", len(runs.levels(metafeature))
     return [
         _Candidate(
             (benchmark,), f"each benchmark has its own level of difficulty at each {metafeature}", effects, width
@@ -302,13 +303,13 @@ def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candida
 
 
 def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
-    algorithm = _as_factor(runs, runs.algorithm)
+    algorithm = as_factor(runs, runs.algorithm)
     terms = [ModelTerm(text=algorithm, meaning="the mean of each algorithm, which is what is compared")]
     conditions = runs.metafeatures if not _generalises(runs) else (_condition(runs),)
     if any(conditions):
         terms += [
             ModelTerm(
-                text=f"{_as_factor(runs, name)} + {algorithm}:{_as_factor(runs, name)}",
+                text=f"{as_factor(runs, name)} + {algorithm}:{as_factor(runs, name)}",
                 meaning=f"each level of {name} has its own means; algorithms are compared by their average over levels",
             )
             for name in conditions
@@ -316,12 +317,6 @@ def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
         ]
     budget, notes = _budget(runs)
     return [*terms, *budget], notes
-
-
-def _as_factor(runs: Runs, column: str) -> str:
-    """The column in formula syntax; numbers that are names (1, 2, 3) must not become a slope."""
-    numeric = runs.frame.collect_schema()[column].is_numeric()
-    return f"C({quote_name(column)})" if numeric else quote_name(column)
 
 
 def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:

@@ -110,8 +110,9 @@ def layout_of(runs: Any, *, task: str) -> RunLayout:
     strata = strata_of(lattice, frame[["score"]].to_numpy())
     if strata is not None and strata[EVERYTHING].mean_square <= _NOTHING * frame["score"].var():
         raise DataError(
-            f"runs of one algorithm on one benchmark all have the same score, so {task} without anything that is left "
-            "to chance. Keep one run of each."
+            f"nothing is left to chance: runs of one algorithm on one benchmark have the same score, or all algorithms "
+            f"have the same score with each seed, so there is no error by which {task}. Keep one run of each, and "
+            "look for copies: lmemtest.check_all(runs)."
         )
     per_cell = frame.groupby([role for role in (BENCHMARK, CONDITION, ALGORITHM) if role in frame]).size().to_numpy()
     return RunLayout(

@@ -346,6 +346,9 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str
             f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be told "
             "from chance. Bring several benchmarks that were run with the same seeds, or repeat seeds."
         )
+    whys = {reason.partition(" cannot be tested: ")[2] for reason in reasons}
+    if len(reasons) > 1 and len(whys) == 1:  # once for all algorithms, not once for each
+        reasons = [f"no algorithm can be tested: {whys.pop()}"]
     return (
         f"the effect of the seed cannot be told from chance: {' '.join(reasons)} Bring benchmarks that were run "
         "with the same seeds, or repeat seeds."

@@ -35,6 +35,7 @@ _NEW_ROOT = 0.3
 # Below this a p-value of quadrature or of a product of small numbers is rounding; its chi-squared tail is used to rank.
 _TRUSTED = 1e-12
 _UNDERFLOW = 1e-290
+_ZERO = 1e-6  # likelihoods of two searches agree to about this
 
 Model = tuple[str, str | None]  # formula, dispersion
 
@@ -271,6 +272,8 @@ def compare(null: LmmFit, alternative: LmmFit, *, contains: str = "", seed: int 
             return Comparison(statistic=math.nan, df=df, p_value=math.nan, reference="not nested", log_p=math.nan)
         statistic, p, reference = test.statistic, test.pvalue, test.reference
         components = test.components or ((0.5, 0), (0.5, df))
+    if statistic <= _ZERO:  # a mixture has 0.5 just above 0 and 1 at 0, and rounding must not choose
+        return Comparison(statistic=0.0, df=df, p_value=1.0, reference=reference, log_p=0.0)
     log_p = math.log(p) if p > _TRUSTED else min(log_tail(statistic, components), math.log(_TRUSTED))
     return Comparison(statistic=statistic, df=df, p_value=p, reference=reference, log_p=log_p)
 

@@ -20,6 +20,12 @@ _BARS = ("|", "||")
 NAMES = ("algorithm", "benchmark", "seed")  # roles whose numbers are names: never a slope
 
 
+def as_factor(runs: Runs, column: str) -> str:
+    """The column in formula syntax; numbers that are names (1, 2, 3) must not become a slope."""
+    numeric = runs.frame.collect_schema()[column].is_numeric()
+    return f"C({quote_name(column)})" if numeric else quote_name(column)
+
+
 def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
     """The column that a word of the user names.
 

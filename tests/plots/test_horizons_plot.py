@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 
@@ -25,6 +26,7 @@ LONG_NAMES = (
 )
 
 
+@functools.cache
 def study(algorithms=3, *, names=None, shift=0.0, direction="minimize", given=(1, 2, (2, 8))):
     rng = np.random.default_rng(2)
     rows = list(itertools.product(range(6), range(algorithms), range(2), (1, 2, 4, 8)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -32,7 +33,7 @@ def make_runs(k=3, *, long=False):
 
 
 MAKERS = {
-    "path by tests": lambda runs: select_terms(runs),
+    "path by tests": select_terms,
     "path by bic": lambda runs: select_terms(runs, criterion="bic"),
     "no step": lambda runs: select_terms(runs, candidates=["(1 | seed)"]),
     "models": lambda runs: search_models(runs, candidates=["benchmark", *runs.metafeatures]),
@@ -40,10 +41,15 @@ MAKERS = {
 }
 
 
+@functools.cache
+def found_by(name, k=3, *, long=False):
+    return MAKERS[name](make_runs(k, long=long))
+
+
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize(("k", "long"), [(2, False), (5, True)])
 def test_every_figure_is_readable(name, k, long, assert_readable):
-    result = MAKERS[name](make_runs(k, long=long))
+    result = found_by(name, k, long=long)
     assert_readable(selection_plot(result))
     assert_readable(selection_plot(result, ax=Figure(figsize=(5, 4)).subplots(), most=6))
 
@@ -53,7 +59,7 @@ def lines(ax, label):
 
 
 def test_the_path_shows_the_criterion_of_all_candidates():
-    found = select_terms(make_runs(), criterion="bic")
+    found = found_by("path by bic")
     path = found.to_frame()
     ax = selection_plot(found)
     tried, added = lines(ax, "_estimates")
@@ -64,13 +70,13 @@ def test_the_path_shows_the_criterion_of_all_candidates():
     assert tried.get_ydata() == approx(others["step"].to_numpy())
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels == ["start", *(f"+ {term}" for term in found.chosen), "nothing more"]
-    tests = select_terms(make_runs())
+    tests = found_by("path by tests")
     (_, likelihood) = lines(selection_plot(tests), "_estimates")
     assert likelihood.get_xdata() == approx(-2 * tests.steps["llf"].to_numpy())
 
 
 def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
-    found = search_models(make_runs(), candidates=["benchmark", "prior"])
+    found = found_by("models")
     table = found.to_frame().head(7)
     ax = selection_plot(found, most=7)
     terms = [label.get_text() for label in ax.get_xticklabels()]
@@ -87,7 +93,7 @@ def test_errors_name_the_argument():
     message = r"^result must be the result of select_terms\(\) or search_models\(\), got str\.$"
     with pytest.raises(ArgumentError, match=message):
         selection_plot("bic")
-    found = search_models(make_runs(), candidates=["benchmark", "prior"])
+    found = found_by("models")
     with pytest.raises(ArgumentError, match=r"^ax is too small: a matrix of 12 models and \d terms needs at least"):
         selection_plot(found, ax=Figure(figsize=(1, 1)).subplots())
     with pytest.raises(ArgumentError, match=r"^most must be a whole number of at least 1, got 0\.$"):

@@ -16,11 +16,15 @@ from lmemtest.recipes.selection import select_terms
 pytestmark = pytest.mark.slow
 
 
-def study(rng, *, k=3, b=12, n=4, pair=0.0):
-    """Algorithms and a metafeature without any effect; `pair` is the sd of advantages between benchmarks."""
+def study(rng, *, k=3, b=12, n=4, pair=0.0, level=0.0):
+    """Algorithms and a metafeature without a general effect.
+
+    `pair` is the sd of advantages between benchmarks, `level` that of what the metafeature does to them.
+    """
     grid = np.array(list(itertools.product(range(k), range(b), range(2), range(n))))
     a, t, m, s = grid.T
     y = rng.normal(size=b)[t] + pair * rng.normal(size=(b, k))[t, a]
+    y += level * rng.normal(size=(b, 2))[t, m] if level else 0.0
     frame = pd.DataFrame({"tool": a, "task": t, "prior": m, "seed": s, "y": y + rng.normal(size=len(grid))})
     for column, letter in (("tool", "A"), ("task", "t"), ("prior", "p")):
         frame[column] = letter + frame[column].astype(str)
@@ -53,6 +57,21 @@ def test_a_metafeature_without_effect_is_rarely_added():
     assert binomtest(one, n, 0.05).pvalue > 0.001
     assert at_most(holm, n)
     assert raw > 1.5 * max(holm, 1)
+
+
+def test_a_metafeature_that_acts_differently_on_few_benchmarks_enters_too_often():
+    """What the notes of `select_terms` say about chi-squared tests of fixed effects that vary between benchmarks."""
+    shares = {}
+    for b, n in ((5, 200), (20, 200)):
+        hits = 0
+        for i in range(n):
+            runs = study(np.random.default_rng([b, i]), b=b, n=3, pair=0.5, level=0.7)
+            start = ModelBuilder(runs).random("benchmark", "benchmark:algorithm", "benchmark:prior")
+            hits += bool(select_terms(start, candidates=["C(prior)"]).chosen)
+        shares[b] = hits / n
+    print(f"added at 5 %: {shares}")
+    assert binomtest(round(200 * shares[5]), 200, 0.05, alternative="greater").pvalue < 0.01
+    assert shares[20] < 0.1
 
 
 def test_p_values_of_a_chosen_model_are_too_small_and_those_of_the_other_half_are_not():

@@ -91,7 +91,9 @@ def model(
     like_lmer = bool(parsed.bars) or dummy
     levels = {name: list(frame[name].unique()) for name in names} if like_lmer else {}
     # all columns stay: a test against another model may need those of that one
-    coded = frame.assign(**{name: pd.Categorical(frame[name], categories=v) for name, v in levels.items()})
+    # the values, not the column: one that is a categorical already may have categories without rows
+    codes = {name: pd.Categorical(frame[name].astype(object), categories=v) for name, v in levels.items()}
+    coded = frame.assign(**codes)
     fit = fit_lmm(text, coded, reml=False)
     result = Model(formula=formula, given=frame, coded=coded, fit=fit, factors=levels, like_lmer=like_lmer, notes=notes)
     if not no_warnings:
