@@ -201,7 +201,8 @@ def _label_below(ax: Axes, heat: Heat, width: float, size: float) -> None:
     taken = min(_style.Ruler(ax, size).widest(heat.rows), LABEL_SHARE * width)
     room = max(width - taken - 8 * size, 0.4 * width)
     lines = _style.wrap(heat.note, room, _style.Ruler(ax, small))
-    ax.set_xlabel("\n".join(lines), **_style.text_style(small, color=_style.MUTED), labelpad=0.5 * size)
+    style = _style.text_style(small, color=_style.MUTED, **_style.font_for(lines))
+    ax.set_xlabel("\n".join(lines), **style, labelpad=0.5 * size)
 
 
 def _draw_scale(ax: Axes, heat: Heat, mappable: ScalarMappable, ends: tuple[float, float], size: float) -> None:
@@ -228,7 +229,7 @@ def _draw_scale(ax: Axes, heat: Heat, mappable: ScalarMappable, ends: tuple[floa
     )
     scale.minorticks_off()
     lines = _style.wrap(heat.scale_label, box.height * points * 0.8, ruler)
-    scale.set_ylabel("\n".join(lines), **_style.text_style(size))
+    scale.set_ylabel("\n".join(lines), **_style.text_style(size, **_style.font_for(lines)))
 
 
 def _draw_numbers(ax: Axes, heat: Heat, mappable: ScalarMappable, size: float) -> None:

@@ -146,12 +146,14 @@ class Ruler:
         self._figure = ax.figure.figure  # the root: a SubFigure has no renderer of its own
         self._probe = Text(0, 0, "", **text_style(size, **style))
         self._probe.set_figure(self._figure)
+        self._family = self._probe.get_fontfamily()
         self._known: dict[str, float] = {}
         self.size = size
 
     def width(self, text: str) -> float:
         """Return the width of `text` in points, with slack for other resolutions."""
         if text not in self._known:
+            self._probe.set_fontfamily(font_for([text]).get("fontfamily", self._family))
             self._probe.set_text(text)
             pixels = self._probe.get_window_extent().width if text else 0.0
             self._known[text] = HINTING_SLACK * pixels * 72 / self._figure.dpi

@@ -319,10 +319,11 @@ def _finish(ax: Axes, words: tuple[str, str, str], lines: list[_Line], size: flo
     ruler = _style.Ruler(ax, 0.85 * size)
     room = slot.width * 72 / ax.figure.figure.dpi - 7 * size
     below = _style.wrap(_style.one_line(note), room, ruler)
-    ax.set_xlabel("\n".join([x_label, *below]), **_style.text_style(0.95 * size), labelpad=0.4 * size)
+    style = _style.text_style(0.95 * size, **_style.font_for([x_label, *below]))
+    ax.set_xlabel("\n".join([x_label, *below]), **style, labelpad=0.4 * size)
     height = ax.get_window_extent().height * 72 / ax.figure.figure.dpi - (4.0 + 1.2 * len(below)) * size
     tall = _style.wrap(y_label, max(height, 8 * size), _style.Ruler(ax, size))
-    ax.set_ylabel("\n".join(tall), **_style.text_style(size), labelpad=0.4 * size)
+    ax.set_ylabel("\n".join(tall), **_style.text_style(size, **_style.font_for(tall)), labelpad=0.4 * size)
     _set_ticks(ax, size)
     _draw_legend(ax, lines, size)
     for _ in range(2):

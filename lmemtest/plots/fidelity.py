@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _HEIGHT = 4.0  # inches of a new figure with few curves
 _LINE = 1.25  # font sizes from one label to the next
+_TALL_LINE = 1.5  # where another font stands in, whose characters may be taller
 _SMALLEST = 11.0  # lines of text that axes must be high
 _MOST_BANDS = 5  # more bands over each other are mud
 _MOST_POINTS = 15  # markers on a curve
@@ -256,12 +257,12 @@ def _label_axes(ax: Axes, result: FidelityResult, size: float) -> None:
     bands = len(result.slopes) <= _MOST_BANDS
     words = f"{_style.one_line(result.budget)} (verdict: {result.verdict}{'; shaded: 95 % intervals' if bands else ''})"
     lines = _style.wrap(words, box.width * 72 / dpi - size, ruler)
-    ax.set_xlabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
+    ax.set_xlabel("\n".join(lines), **_style.text_style(size, **_style.font_for(lines)), labelpad=0.4 * size)
     words = (
         f"Mean {_style.one_line(result.score)} ({'lower' if result.direction == 'minimize' else 'higher'} is better)"
     )
     lines = _style.wrap(words, box.height * 72 / dpi - size, ruler)
-    ax.set_ylabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
+    ax.set_ylabel("\n".join(lines), **_style.text_style(size, **_style.font_for(lines)), labelpad=0.4 * size)
     for label in (ax.xaxis.label, ax.yaxis.label):
         _style.literal(label)
 
@@ -276,8 +277,9 @@ def _name_curves(ax: Axes, curves: list[_Curve], names: list[str], size: float) 
     last = [c.mean[np.isfinite(c.mean)][-1] if np.isfinite(c.mean).any() else bottom for c in curves]
     wanted = [float((value - bottom) / (top - bottom)) * height for value in last]
     order = sorted(range(len(curves)), key=lambda i: -wanted[i])
-    places = spread_downwards([wanted[i] for i in order], _LINE * size, height)
     font = _style.font_for(names)
+    line = _TALL_LINE if font else _LINE
+    places = spread_downwards([wanted[i] for i in order], line * size, height)
     for i, place in zip(order, places, strict=True):
         end = 1.0 + _LEAD * size / width
         ax.text(
