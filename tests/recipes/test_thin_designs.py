@@ -535,6 +535,9 @@ def expected_error(design: str, recipe: str) -> str | None:
 
 # Fits of many variances: on designs that are no thinner than the complete one they are left to `make test-all`.
 HEAVY = (
+    "benchmark_effects",
+    "metafeature_model",
+    "variance_sources",
     "fidelity linear",
     "fidelity spline",
     "fidelity categorical",
@@ -555,8 +558,7 @@ AS_LARGE = (
     "polars",
     "ranks",
 )
-# The largest of them: only what is thin in a way of its own is left for every day.
-HEAVIEST = HEAVY
+# Only what is thin in a way of its own is left for every day.
 THIN_AS_OTHERS = (
     "algorithm missing on one",
     "copies",
@@ -567,13 +569,14 @@ THIN_AS_OTHERS = (
     "no seed column",
     "no seed column, one row",
     "odd names",
+    "one row each",
+    "two benchmarks",
     "two budgets",
 )
 
 
 def marks(design: str, recipe: str) -> list[pytest.MarkDecorator]:
-    slow = (recipe in HEAVY and design in AS_LARGE) or (recipe in HEAVIEST and design in THIN_AS_OTHERS)
-    return [pytest.mark.slow] if slow else []
+    return [pytest.mark.slow] if recipe in HEAVY and design in (*AS_LARGE, *THIN_AS_OTHERS) else []
 
 
 COMBINATIONS = [pytest.param(d, r, marks=marks(d, r)) for r in RECIPES for d in DESIGNS]
