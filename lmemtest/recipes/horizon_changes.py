@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import format_number, format_p
-from lmemtest.formula.tokens import quote_name
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.horizon_scores import Curves, HorizonScores
 from lmemtest.recipes.horizon_tests import Family, families_of
+from lmemtest.recipes.recommended import recommend
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -49,7 +49,7 @@ class Changes:
     table : pandas.DataFrame
         One row per pair of horizons and pair of algorithms, with the columns `COLUMNS`.
     formula : str or None
-        Of the change of a run; None if there is nothing to fit.
+        Of the first change of a run; None if there is nothing to fit.
     notes : tuple of str
     """
 
@@ -69,7 +69,6 @@ def compare_changes(
     curves: Curves,
     at: Sequence[HorizonScores],
     comparisons: Sequence[pd.DataFrame],
-    predictors: str,
     *,
     adjust: str,
     across: str,
@@ -84,8 +83,6 @@ def compare_changes(
     at : sequence of HorizonScores
     comparisons : sequence of pandas.DataFrame
         The table of pairs at each horizon.
-    predictors : str
-        The right side of the model of one score per run, ``~`` included.
     adjust, across, alpha, ddf
         As in `families_of`; the families are the pairs of horizons.
 
@@ -105,7 +102,7 @@ def compare_changes(
             notes.append(f"All runs change by the same amount from {at[i].label} to {at[j].label}: no test is needed.")
         else:
             moving.append((i, j))
-    fits = [_fit(curves, at[j].scores - at[i].scores, predictors) for i, j in moving]
+    fits = [_fit(curves, at[j].scores - at[i].scores) for i, j in moving]
     families = families_of(fits, curves.runs.algorithm, adjust=adjust, across=across, alpha=alpha, ddf=ddf)
     found = dict(zip(moving, families, strict=True))
     parts = [_rows((i, j), at, comparisons, found.get((i, j))) for i, j in places]
@@ -122,11 +119,13 @@ def _one_in_the_other(first: HorizonScores, second: HorizonScores) -> bool:
     return inside or (second.start >= first.start and second.end <= first.end)
 
 
-def _fit(curves: Curves, change: np.ndarray, predictors: str) -> LmmFit:
+def _fit(curves: Curves, change: np.ndarray) -> LmmFit:
+    """The recommended model of the changes themselves: benchmarks may differ less in them than in the scores."""
     name = f"{curves.runs.score}_change"
     while name in curves.keys.columns:
         name += "_"
-    return fit_lmm(f"{quote_name(name)} {predictors}", scored_runs(curves, change, name))
+    table = scored_runs(curves, change, name)
+    return fit_lmm(recommend(table).formula, table)
 
 
 def _rows(

@@ -363,14 +363,13 @@ def horizons(
     _check_repeated(curves)
     places, notes = checked_places(curves, budgets)
     at = [scores_at(curves, place) for place in places]
-    one_score = recommend(scored_runs(curves, at[0].scores, runs.score))  # depends on the runs, not on their scores
-    models = [_model(curves, scores, budget_effect, one_score.formula) for scores in at]
+    models = [_model(curves, scores, budget_effect) for scores in at]
+    scope = recommend(scored_runs(curves, at[0].scores, runs.score)).notes  # of the design, the same at all horizons
     fits = [fit_lmm(formula, table) for table, formula, _ in models]
     options: dict[str, Any] = {"adjust": adjust, "across": across, "alpha": alpha, "ddf": ddf}
     families = families_of(fits, runs.algorithm, **options)
     tables = [family.table() for family in families]
-    predictors = one_score.formula.removeprefix(quote_name(runs.score)).lstrip()
-    changes = compare_changes(curves, at, tables, predictors, **options)
+    changes = compare_changes(curves, at, tables, **options)
     found = tuple(
         Horizon(
             label=scores.label,
@@ -403,9 +402,7 @@ def horizons(
         ddf=ddf,
         alpha=alpha,
         notes=tuple(
-            dict.fromkeys(
-                [*notes, *(note for horizon in found for note in horizon.notes), *changes.notes, *one_score.notes]
-            )
+            dict.fromkeys([*notes, *(note for horizon in found for note in horizon.notes), *changes.notes, *scope])
         ),
     )
 
@@ -429,21 +426,20 @@ def _check_repeated(curves: Curves) -> None:
 # ---------------------------------------------------------------------- the model of a horizon
 
 
-def _model(
-    curves: Curves, scores: HorizonScores, budget_effect: str, one_score: str
-) -> tuple[Runs, str, tuple[str, ...]]:
-    """The table of a horizon, its model, and what a reader must know; `one_score` is the model of one score per run."""
+def _model(curves: Curves, scores: HorizonScores, budget_effect: str) -> tuple[Runs, str, tuple[str, ...]]:
+    """The table of a horizon, its model, and what a reader must know."""
     runs = curves.runs
     if not scores.exact:
         table = scored_runs(curves, scores.scores, runs.score)
         kept = budget_effect == "averaged" or scores.start == scores.end
         note = f"At {scores.label} budget_effect='averaged' was used, since not all runs have scores at its budgets."
-        return table, one_score, () if kept else (note,)
+        return table, recommend(table).formula, () if kept else (note,)
     if len(scores.budgets) == 1:
         table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
         return table, recommend(table).formula, ()
     if budget_effect == "averaged":
-        return scored_runs(curves, scores.scores, runs.score), one_score, ()
+        table = scored_runs(curves, scores.scores, runs.score)
+        return table, recommend(table).formula, ()
     if budget_effect == "fixed" and len(scores.budgets) > _MOST_EFFECTS:
         raise ArgumentError(
             f"budget_effect='fixed' has one effect per budget, and there are {len(scores.budgets)} in {scores.label}, "

@@ -207,10 +207,12 @@ def _means(analysis: Analysis) -> Section:
     frame = analysis.to_frame().drop(columns="worse_than_best")
     interval = f"{100 * analysis.means.level:.4g} % CI"
     frame.columns = [analysis.runs.algorithm, "mean", "SE", "df", f"{interval} low", f"{interval} high", "letters"]
+    shared = ", most of which is the difficulty of the benchmarks that all algorithms share"
+    within = analysis.runs.benchmark in analysis.fit.design.factors  # scores are relative to the benchmark
     notes = (
-        "Algorithms that share a letter do not differ significantly. An interval shows where one mean may lie, most of "
-        "which is the difficulty of the benchmarks that all algorithms share; whether two means differ is a question "
-        "to the letters and the pairwise table, not to the overlap of two intervals.",
+        "Algorithms that share a letter do not differ significantly. An interval shows where one mean may "
+        f"lie{'' if within else shared}; whether two means differ is a question to the letters and the pairwise table, "
+        "not to the overlap of two intervals.",
         *analysis.means.notes,
     )
     write = _estimates(frame["SE"])

@@ -574,3 +574,39 @@ def test_the_order_of_rows_does_not_matter():
     got = horizons(runs_of(table.sample(frac=1.0, random_state=1)), [1, (2, 8)])
     pd.testing.assert_frame_equal(got.to_frame(), want.to_frame(), rtol=1e-6)
     pd.testing.assert_frame_equal(got.changes, want.changes, rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- scores relative to the benchmark
+
+
+def change_t(table: pd.DataFrame, score: str, early, late) -> stats._result_classes.TtestResult:
+    means = table.groupby(["task", "algorithm", "budget"])[score].mean().unstack()
+    change = (means[late] - means[early]).unstack()
+    return stats.ttest_rel(change["a0"], change["a1"])
+
+
+def test_ranks_of_two_algorithms_have_the_paired_test_at_every_horizon_and_of_every_change():
+    """What one gains the other loses: a benchmark variance of zero would make the errors too small by 29 %."""
+    runs = runs_of(make_table(algorithms=2, benchmarks=10, noise=0.6)).normalize("rank")
+    found = horizons(runs, [1, 8])
+    table = runs.to_frame().rename(columns={"loss_rank": "rank"})
+    for budget in (1, 8):
+        part = table[table["budget"] == budget].assign(loss=lambda t: t["rank"])
+        assert "C(task)" in found.horizon(budget).formula
+        got = found.horizon(budget).pairs.to_frame()["t_ratio"][0]
+        assert got == approx(paired_t(part, "a0", "a1").statistic, rel=1e-5)
+    row = found.changes.iloc[0]
+    assert "C(task)" in found.change_formula
+    assert abs(row["change"] / row["se"]) == approx(abs(change_t(table, "rank", 1, 8).statistic), rel=1e-5)
+
+
+def test_changes_that_mirror_each_other_are_judged_by_themselves():
+    """Difficulties differ in the scores but cancel in the changes, so the model of the scores is not theirs."""
+    table = make_table(algorithms=2, benchmarks=12, budgets=(1, 8), spread=0.2, run=0.1, noise=0.05)
+    sign = np.where(table["algorithm"] == "a0", 1.0, -1.0)
+    table["loss"] += sign * np.random.default_rng(5).normal(size=12)[table["task"]] * (table["budget"] == 8)
+    found = horizons(runs_of(table), [1, 8])
+    assert "(1 | task) +" in found.horizon(1).formula
+    assert "C(task)" in found.change_formula
+    row = found.changes.iloc[0]
+    assert abs(row["change"] / row["se"]) == approx(abs(change_t(table, "loss", 1, 8).statistic), rel=1e-5)

@@ -426,3 +426,11 @@ def test_the_share_of_the_largest_deviations_is_that_of_their_squares(table: Mak
     text = f"the one with the largest deviations, of 8, holds {share} of the sum of squared deviations"
     assert f"so few benchmarks may dominate the average (see Limitations): {text}" in analysis.headline()
     assert "dominated" not in words(analysis)
+
+
+def test_intervals_of_ranks_are_not_said_to_hold_the_difficulty_of_benchmarks(table: Make, as_runs: Make) -> None:
+    runs = as_runs(table())
+    assert "most of which is the difficulty of the benchmarks" in words(analyze(runs))
+    assert "An interval shows where one mean may lie; whether two means differ" in words(
+        analyze(runs.normalize("rank"))
+    )
