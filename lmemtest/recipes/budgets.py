@@ -11,6 +11,7 @@ from lmemtest._table import Tabular, format_number, format_p
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import DataError, DesignError
 from lmemtest.recipes.budget_models import FORMS, BudgetModels, budget_models
+from lmemtest.recipes.recommended import relative_to
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -510,6 +511,12 @@ def _cautions(fits: _Fits, models: BudgetModels) -> list[str]:
         notes.append("There is one benchmark, so the verdict holds there and says nothing about others.")
     elif models.n_clusters < 6:
         notes.append(f"There are only {models.n_clusters} benchmarks: only large and consistent effects can be shown.")
+    if relative_to(models.runs):
+        notes.append(
+            "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains others lose, which "
+            "the random effects cannot express, so tests are too sure (with two algorithms errors are 29 % too small). "
+            "Test regrets or raw scores, or ask lmemtest.anytime and lmemtest.horizons, whose errors are right."
+        )
     unfinished = [name for name, fit in fits.ml.items() if not fit.converged]
     if unfinished:
         notes.append(f"The optimiser's certificate is not complete for: {', '.join(unfinished)}.")

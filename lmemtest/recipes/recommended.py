@@ -140,7 +140,7 @@ def recommend(runs: Runs) -> Recommendation:
     """
     require_runs(runs)
     candidates = _candidates(runs)
-    blocks = _blocks(runs)
+    blocks = relative_to(runs)
     kept, left_out = _identified(runs, [c for c in candidates if not blocks or not set(c.columns) <= set(blocks)])
     fixed, budget_notes = _fixed(runs)
     if blocks:
@@ -154,8 +154,18 @@ def recommend(runs: Runs) -> Recommendation:
     )
 
 
-def _blocks(runs: Runs) -> tuple[str, ...]:
-    """Columns of benchmarks (instances) whose difficulty must be fixed, because its variance would be negative."""
+def relative_to(runs: Runs) -> tuple[str, ...]:
+    """What scores are relative to: columns of benchmarks (instances) whose difficulty would have a negative variance.
+
+    Parameters
+    ----------
+    runs : Runs
+
+    Returns
+    -------
+    tuple of str
+        Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark.
+    """
     instance = _instance(runs)
     if not _generalises(runs):
         return ()

@@ -306,3 +306,10 @@ def test_the_table_and_the_text_say_what_was_done():
     assert "Verdict: simple" in text
     assert "F-test with Satterthwaite degrees of freedom; glrt_p: chi-squared. Level 5 %" in text
     assert "<table" in result._repr_html_()
+
+
+def test_tests_of_scores_relative_to_the_benchmark_are_said_to_be_too_sure():
+    runs = runs_of(make_table(algorithms=2))
+    said = "Scores are relative to the benchmark (ranks, for instance)"
+    assert not any(note.startswith(said) for note in fidelity(runs).notes)
+    assert any(note.startswith(said) for note in fidelity(runs.normalize("rank")).notes)
