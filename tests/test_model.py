@@ -187,6 +187,29 @@ def test_the_certificate_says_what_is_known(reference_input):
     assert checks["smallest_curvature"] > 0
 
 
+@pytest.mark.parametrize("reml", [True, False])
+def test_a_random_effect_of_groups_with_fixed_means_is_named(reference_input, reml):
+    """Its criterion is flat (REML) or falls everywhere; what does not depend on its variance is as without it."""
+    table = reference_input("Penicillin")
+    plain = lt.fit_lmm("diameter ~ sample + plate", table, reml=reml)
+    fit = lt.fit_lmm("diameter ~ sample + plate + (1|plate)", table, reml=reml)
+    assert len(fit.notes) == 1
+    assert fit.notes[0].startswith("The random effect (1 | plate) cannot be estimated beside the fixed terms")
+    assert ("is arbitrary" in fit.notes[0]) == reml
+    assert fit.llf == approx(plain.llf, abs=1e-8)
+    within, alone = (lt.pairs(lt.emmeans(f, "sample")).to_frame() for f in (fit, plain))
+    for column in ("estimate", "se", "df"):
+        assert within[column].to_numpy() == approx(alone[column].to_numpy(), rel=1e-6, abs=1e-10)
+
+
+def test_a_slope_that_the_fixed_effects_give_to_each_group_is_named(reference_input):
+    table = reference_input("sleepstudy")
+    fit = lt.fit_lmm("Reaction ~ Days * Subject + (1 + Days|Subject)", table)
+    assert "Intercept, Days in (1 + Days | Subject) cannot be estimated" in fit.notes[0]
+    fit = lt.fit_lmm("Reaction ~ Days + Subject + (0 + Days|Subject)", table)
+    assert fit.notes == ()
+
+
 @pytest.mark.parametrize(
     ("formula", "change", "error", "text"),
     [

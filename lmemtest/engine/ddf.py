@@ -22,6 +22,8 @@ from lmemtest.engine.problem import Problem
 
 # Steps in units of theta's standard error: truncation 1e-6 relative, rounding far below.
 _STEP = 1e-3
+# Of theta's length, at most: where the criterion is flat there is no standard error.
+_LONGEST = 0.1
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def steps(problem: Problem, optimum: Optimum) -> Array:
     if not len(theta):
         return np.empty((0, 0))
     scale = np.abs(np.diagonal(average_information(problem, theta, at, *problem.derivatives(theta, at))))
-    return np.diag(_STEP / np.sqrt(np.maximum(scale, 1e-6 * scale.max())))
+    longest = _LONGEST * (1.0 + np.linalg.norm(theta))
+    return np.diag(_STEP / np.sqrt(np.maximum(scale, max(1e-6 * scale.max(), (_STEP / longest) ** 2))))
 
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:

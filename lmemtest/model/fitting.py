@@ -17,6 +17,7 @@ from lmemtest.engine.problem import build_problem
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
+from lmemtest.formula.spanned import held_by_fixed
 from lmemtest.model.arrays import engine_terms, strata
 from lmemtest.model.fit import LmmFit
 
@@ -258,7 +259,17 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
             f"The algorithms are numbers ({algorithm}), and the formula takes them for a covariate with one slope. "
             f"Write C({algorithm}) to compare them as names."
         )
+    held = {term.label: held_by_fixed(fit.design, term) for term in fit.design.random}
+    for reason in filter(None, held.values()):
+        shown = (
+            "The variance shown is arbitrary, and with it the errors of the means of its groups"
+            if fit.reml
+            else "Maximum likelihood takes its variance for zero, whatever the data"
+        )
+        notes.append(f"{reason[0].upper()}{reason[1:]}. {shown}; leave the term out.")
     for label in fit.singular_terms:
+        if held[label]:
+            continue
         notes.append(
             f"Singular fit: {label} has a variance of zero or a correlation of one, so the data hold less variation "
             "of this kind than the model allows for. The estimates stand; a simpler term gives the same fit."

@@ -11,6 +11,7 @@ from lmemtest._validate import listed
 from lmemtest.errors import DesignError
 from lmemtest.formula import build_design
 from lmemtest.formula.functions import columns_of
+from lmemtest.formula.spanned import held_by_fixed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,11 +101,9 @@ def _check_random(index: int, bar: Bar, design: Design, cells: pd.DataFrame, n_r
                 f"{bar.group}. Choose groups within which it varies."
             )
     _check_against_others(index, bar, design)
-    if term.names == ("Intercept",) and levels <= np.linalg.matrix_rank(design.X) and _spanned(design.X, term):
-        raise DesignError(
-            f"the random effect {bar} cannot be estimated beside the fixed terms, which give each of its groups a mean "
-            f"of its own ({listed([label for label, _ in design.terms])}). Keep one of them."
-        )
+    reason = held_by_fixed(design, term)
+    if reason is not None:
+        raise DesignError(f"{reason}. Keep one of them.")
 
 
 def _effects(bar: Bar) -> list[tuple[str, str]]:
@@ -128,16 +127,6 @@ def _same_groups(first: RandomDesign, second: RandomDesign) -> bool:
         return False
     joint = first.codes.astype(np.int64) * len(second.levels) + second.codes
     return len(np.unique(joint)) == len(first.levels)
-
-
-def _spanned(X: FloatArray, term: RandomDesign) -> bool:
-    """Whether the means of the groups are combinations of the columns of X."""
-    groups = np.zeros((len(X), len(term.levels)))
-    groups[np.arange(len(X)), term.codes] = 1.0
-    U, d, _ = np.linalg.svd(X / np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny), full_matrices=False)
-    U = U[:, d > _TOLERANCE * d[0]]
-    rest = groups - U @ (U.T @ groups)
-    return bool(np.all(np.linalg.norm(rest, axis=0) <= _TOLERANCE * np.linalg.norm(groups, axis=0)))
 
 
 def check_dispersion(column: str, runs: Runs) -> None:

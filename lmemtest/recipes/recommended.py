@@ -141,7 +141,7 @@ def recommend(runs: Runs) -> Recommendation:
     require_runs(runs)
     candidates = _candidates(runs)
     blocks = relative_to(runs)
-    kept, left_out = _identified(runs, [c for c in candidates if not blocks or not set(c.columns) <= set(blocks)])
+    kept, left_out = _identified(runs, candidates, blocks)
     fixed, budget_notes = _fixed(runs)
     if blocks:
         fixed.append(_block_term(runs, blocks))
@@ -287,11 +287,17 @@ def _generalises(runs: Runs) -> bool:
     return runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1
 
 
-def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candidate], list[str]]:
+def _identified(
+    runs: Runs, candidates: list[_Candidate], blocks: tuple[str, ...]
+) -> tuple[list[_Candidate], list[str]]:
+    """The candidates that the design can tell apart; the groups of `blocks` have fixed effects."""
     kept: list[_Candidate] = []
     left_out = []
     counts: dict[frozenset[str], int] = {}
+    n_blocks = _count(runs, blocks) if blocks else 0
     for candidate in candidates:
+        if set(candidate.columns) <= set(blocks):
+            continue
         levels = _count(runs, candidate.columns)
         same = next(
             (k for k in kept if set(k.columns) < set(candidate.columns) and counts[frozenset(k.columns)] == levels),
@@ -303,6 +309,11 @@ def _identified(runs: Runs, candidates: list[_Candidate]) -> tuple[list[_Candida
             left_out.append(
                 f"{candidate.text}: each of its groups is a single row, so it cannot be told apart from the residual, "
                 "which takes its place."
+            )
+        elif set(blocks) < set(candidate.columns) and levels == n_blocks:
+            left_out.append(
+                f"{candidate.text}: its groups are those of {':'.join(map(quote_name, blocks))}, whose effects are "
+                "fixed."
             )
         elif same is not None:
             left_out.append(f"{candidate.text}: its groups are those of {same.text}, which takes its place.")

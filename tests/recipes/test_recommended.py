@@ -164,6 +164,18 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
     assert pair["df"] == pytest.approx(df, rel=1e-4)
 
 
+def test_one_seed_of_relative_scores_has_no_luck_of_its_own():
+    """With fixed effects of benchmarks, the groups of (1 | task:seed) have their means already."""
+    frame = table(algorithms=4, benchmarks=9, seeds=1, budgets=1)
+    frame["loss"] = frame["loss"] - frame.groupby("task")["loss"].transform("mean")
+    got = recommend(runs_of(frame))
+    assert got.formula == "loss ~ algorithm + C(task)"
+    assert any("(1 | task:seed): its groups are those of task, whose effects are fixed." in t for t in got.left_out)
+    fit = lt.fit_lmm(got.formula, frame)
+    pair = lt.pairs(lt.emmeans(fit, "algorithm")).to_frame().iloc[0]
+    assert pair["df"] == pytest.approx(24)
+
+
 def test_relative_scores_at_the_levels_of_a_metafeature():
     frame = table(benchmarks=8, budgets=1, priors=2)
     advantage = np.random.default_rng(1).normal(size=(8, 3))
