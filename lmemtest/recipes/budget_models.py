@@ -19,6 +19,7 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.reference import format_level
+from lmemtest.recipes.recommended import relative_to
 from lmemtest.recipes.term_text import as_factor
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ FORMS = ("linear", "categorical", "spline")
 SPLINE_DF = 4  # a cubic with one inner knot: bends twice, as learning curves do
 MOST_BUDGETS = 50  # more levels than this are a continuum: one effect each would eat the data
 FEWEST_FOR_SPLINE = SPLINE_DF + 1
+_SAME = 1e-9  # of the spread of the scores: means that differ by less are the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,10 @@ class BudgetModels:
         The runs, with the budget in its role.
     form : {"linear", "categorical", "spline"}
     simple, fidelity, interaction : str
-        ``~ algorithm``, ``+ budget`` and ``+ algorithm:budget``, all with the same random part.
+        ``~ algorithm``, ``+ budget`` and ``+ algorithm:budget``, all with the same random part. The first two are the
+        same where the scores are relative to the benchmark at every budget.
+    relative : bool
+        Scores are relative to the benchmark at every budget: their mean over the algorithms is known.
     clusters : str
         What the budget effects are a sample over, in words.
     n_clusters : int
@@ -52,6 +57,7 @@ class BudgetModels:
     simple: str
     fidelity: str
     interaction: str
+    relative: bool
     clusters: str
     n_clusters: int
     notes: tuple[str, ...]
@@ -59,12 +65,13 @@ class BudgetModels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Design:
-    """Distinct combinations of the roles, with the number of rows of each."""
+    """Distinct combinations of the roles, with the number of rows of each and their mean score."""
 
     runs: Runs
     instance: tuple[str, ...]
     frame: pd.DataFrame
     rows: np.ndarray
+    means: np.ndarray
 
     def count(self, columns: tuple[str, ...]) -> int:
         return len(self.frame[list(dict.fromkeys(columns))].drop_duplicates())
@@ -108,11 +115,16 @@ def budget_models(runs: Runs, fidelity_var: str | None, form: str) -> BudgetMode
     if form != "linear":  # a line leaves the bend of the mean curve in the residual, which only many rows can tell
         runs, averaged = _benchmark_means(runs)
         design, notes = _design(runs), [*notes, *averaged]
-    random, more = _random(design, form)
+    blocks = relative_to(runs)
+    everywhere = bool(blocks) and _relative_at_every_budget(design)
+    random, more = _random(design, form, blocks, everywhere)
     notes = [*notes, *_ranges(design), *more]
     algorithm = as_factor(runs, runs.algorithm)
     budget = _effect(runs, form)
     base = [algorithm]
+    if blocks:
+        base.append(" * ".join([*(as_factor(runs, name) for name in blocks), *([budget] if everywhere else [])]))
+        notes.append(_RELATIVE_EVERYWHERE.format(budget=runs.budget) if everywhere else _RELATIVE)
     if not design.generalises:
         for name in design.instance:
             if name != runs.benchmark:
@@ -121,13 +133,15 @@ def budget_models(runs: Runs, fidelity_var: str | None, form: str) -> BudgetMode
     def formula(*terms: str) -> str:
         return f"{quote_name(runs.score)} ~ {' + '.join([*base, *terms, *random])}"
 
+    shared = [] if everywhere else [budget]
     clusters, n = _clusters(design)
     return BudgetModels(
         runs=runs,
         form=form,
         simple=formula(),
-        fidelity=formula(budget),
-        interaction=formula(budget, f"{algorithm}:{budget}"),
+        fidelity=formula(*shared),
+        interaction=formula(*shared, f"{algorithm}:{budget}"),
+        relative=everywhere,
         clusters=clusters,
         n_clusters=n,
         notes=tuple(notes),
@@ -157,7 +171,7 @@ def _design(runs: Runs) -> _Design:
     instance = (*((runs.benchmark,) if runs.benchmark else ()), *metafeatures)
     keys = [*instance, runs.algorithm, *((runs.seed,) if runs.seed else ()), runs.budget]
     cells = compress(runs, by=[key for key in keys if key is not None], score=runs.score)
-    return _Design(runs, instance, cells.frame, np.asarray(cells.n))
+    return _Design(runs, instance, cells.frame, np.asarray(cells.n), np.asarray(cells.mean))
 
 
 def _benchmark_means(runs: Runs) -> tuple[Runs, tuple[str, ...]]:
@@ -269,8 +283,36 @@ def _clusters(design: _Design) -> tuple[str, int]:
     return "runs", design.count((*design.instance, runs.algorithm, *((runs.seed,) if runs.seed else ())))
 
 
-def _random(design: _Design, form: str) -> tuple[list[str], list[str]]:
-    """The random part: levels and courses over the budget of benchmarks, algorithms on benchmarks, and runs."""
+def _relative_at_every_budget(design: _Design) -> bool:
+    """Whether benchmarks (instances) have the same mean over the algorithms at every budget, as ranks do."""
+    runs = design.runs
+    algorithms = design.count((runs.algorithm,))
+    table = design.frame.assign(**{"\0mean": design.means})
+    spread = float(np.ptp(design.means))
+    for place in dict.fromkeys([design.instance[:1], design.instance]):
+        keys = [*place, str(runs.budget)]
+        cells = table.groupby([*keys, runs.algorithm], observed=True)["\0mean"].mean()
+        means = cells.groupby(keys, observed=True).agg(["mean", "size"])
+        if (means["size"] == algorithms).all() and np.ptp(means["mean"].to_numpy()) <= _SAME * spread:
+            return True
+    return False
+
+
+_RELATIVE = (
+    "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others lose, so the "
+    "levels of benchmarks are fixed effects."
+)
+_RELATIVE_EVERYWHERE = (
+    "Scores are relative to the benchmark at every {budget} (ranks, for instance), so {budget} cannot change their "
+    "mean, only the share of each algorithm: whether it does so is the one question that is tested."
+)
+
+
+def _random(design: _Design, form: str, blocks: tuple[str, ...], everywhere: bool) -> tuple[list[str], list[str]]:
+    """The random part: levels and courses over the budget of benchmarks, algorithms on benchmarks, and runs.
+
+    Levels of `blocks` are fixed effects, and so are their courses if scores are relative to them `everywhere`.
+    """
     runs, instance = design.runs, design.instance
     course, width = _course(design, form)
     slope_groups: list[tuple[str, ...]] = []
@@ -286,17 +328,23 @@ def _random(design: _Design, form: str) -> tuple[list[str], list[str]]:
     _check_repeated(design)
     terms: list[str] = []
     notes: list[str] = []
-    kept: list[tuple[str, ...]] = []
+    kept: list[tuple[str, ...]] = [blocks] if blocks else []
     for group in sorted([*slope_groups, *level_groups], key=len):
         n = design.count(group)
+        fixed = set(group) <= set(blocks)
+        if fixed and everywhere:
+            continue
         if n < 2 or n >= design.n_rows or any(set(k) < set(group) and design.count(k) == n for k in kept):
             continue
         kept.append(group)
         label = ":".join(map(quote_name, group))
         sloped = group in slope_groups and width > 0 and _course_identified(design, group, n, width)
-        terms.append(f"(1 + {course} | {label})" if sloped else f"(1 | {label})")
+        if sloped:
+            terms.append(f"({0 if fixed else 1} + {course} | {label})")
+        elif not fixed:
+            terms.append(f"(1 | {label})")
     if form != "linear" or not _numeric(design):
-        terms += _bends(design)
+        terms += _bends(design, everywhere)
     if not _numeric(design):
         notes.append(
             f"{runs.budget} has no numbers, so how runs go from one budget to the next is taken to vary without order."
@@ -321,12 +369,12 @@ def _course_identified(design: _Design, group: tuple[str, ...], n: int, width: i
     return points >= (width + 0.5) * n and design.n_rows > (width + 1) * n
 
 
-def _bends(design: _Design) -> list[str]:
-    """Departures of benchmarks from their curves, budget by budget."""
+def _bends(design: _Design, everywhere: bool) -> list[str]:
+    """Departures of benchmarks from their curves, budget by budget; none where scores are relative to them."""
     if not design.generalises:
         return []
     runs, out = design.runs, []
-    groups: list[tuple[str, ...]] = [(str(runs.benchmark), str(runs.budget))]
+    groups: list[tuple[str, ...]] = [] if everywhere else [(str(runs.benchmark), str(runs.budget))]
     if not _numeric(design):  # no curves of algorithms on benchmarks that would take these up
         groups.append((str(runs.benchmark), runs.algorithm, str(runs.budget)))
     for group in groups:

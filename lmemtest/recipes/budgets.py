@@ -11,7 +11,6 @@ from lmemtest._table import Tabular, format_number, format_p
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import DataError, DesignError
 from lmemtest.recipes.budget_models import FORMS, BudgetModels, budget_models
-from lmemtest.recipes.recommended import relative_to
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +49,9 @@ class Comparison:
         F-test of the same effects in the larger model (REML); NaN with "bootstrap" and "chi2".
     p_value : float
         What the verdict rests on: of the F-test, the bootstrap or the chi-squared reference. NaN where too few
-        benchmarks or runs leave the F-test no degrees of freedom, which only simple against fidelity may lack.
+        benchmarks or runs leave the F-test no degrees of freedom, which only simple against fidelity may lack, and
+        where these two are one model: scores that are relative to the benchmark at every budget have no effect of it
+        in common.
     """
 
     null: str
@@ -155,7 +156,7 @@ class FidelityResult(Tabular):
         lines = []
         for pair in (("simple", "fidelity"), ("simple", "interaction"), ("fidelity", "interaction")):
             c = self[pair]
-            sign = "??" if np.isnan(c.p_value) else "<<" if c.p_value < self.alpha else "=="
+            sign = "==" if c.df == 0 else "??" if np.isnan(c.p_value) else "<<" if c.p_value < self.alpha else "=="
             names = [f"{_NAMES[n]} ({llf:.2f})" for n, llf in zip(pair, (c.llf_null, c.llf_alternative), strict=True)]
             lines.append(f"{names[0]} {sign} {names[1]}")
             lines.append(
@@ -379,8 +380,23 @@ def _comparison(
     from lmemtest.inference.glrt import glrt
     from lmemtest.inference.joint import f_test
 
-    test = glrt(fits.ml[null], fits.ml[alternative], "chi2")
     f_ratio = df_num = df_den = float("nan")
+    if not names:
+        llf = float(fits.ml[null].llf)
+        return Comparison(
+            null=null,
+            alternative=alternative,
+            llf_null=llf,
+            llf_alternative=llf,
+            statistic=0.0,
+            df=0,
+            glrt_p=float("nan"),
+            f_ratio=f_ratio,
+            df_num=df_num,
+            df_den=df_den,
+            p_value=float("nan"),
+        )
+    test = glrt(fits.ml[null], fits.ml[alternative], "chi2")
     p = test.pvalue
     if reference == "bootstrap":
         p = glrt(fits.ml[null], fits.ml[alternative], "bootstrap", **simulation).pvalue
@@ -454,7 +470,7 @@ def _slopes(fits: _Fits, models: BudgetModels, low: Any, high: Any) -> pd.DataFr
     L = rows[:, 1] - rows[:, 0]
     if models.form == "linear":
         L = L / (high - low)
-    estimate, se, df, half = _interval(fits.interaction, L)
+    estimate, se, df, half = _interval(fits.interaction, L, models)
     return pd.DataFrame(
         {
             "algorithm": list(fits.interaction.design.factors[models.runs.algorithm]),
@@ -467,10 +483,15 @@ def _slopes(fits: _Fits, models: BudgetModels, low: Any, high: Any) -> pd.DataFr
     )
 
 
-def _interval(fit: LmmFit, L: Array) -> tuple[Array, Array, Array, Array]:
+def _interval(fit: LmmFit, L: Array, models: BudgetModels) -> tuple[Array, Array, Array, Array]:
+    """Estimates of rows, one algorithm after the other along the first axis, with their errors."""
     from lmemtest.inference.multiplicity import t_quantile
 
-    estimate, se, df = fit.estimate(L), np.sqrt(np.diag(fit.cov(L))), fit.df(L, "satterthwaite")
+    estimate = fit.estimate(L.reshape(-1, L.shape[-1]))
+    if models.relative:  # the mean over algorithms is known, so it adds no error
+        L = L - L.mean(axis=0)
+    L = L.reshape(-1, L.shape[-1])
+    se, df = np.sqrt(np.diag(fit.cov(L))), fit.df(L, "satterthwaite")
     return estimate, se, df, t_quantile(0.5 * (1.0 - _LEVEL), df) * se
 
 
@@ -482,7 +503,7 @@ def _curves(fits: _Fits, models: BudgetModels) -> pd.DataFrame:
     if models.form != "categorical" and len(levels) > _POINTS:
         budgets = np.linspace(float(levels[0]), float(levels[-1]), _POINTS).tolist()
     rows = _rows(fits, models, budgets)
-    estimate, _, _, half = _interval(fits.interaction, rows.reshape(-1, rows.shape[-1]))
+    estimate, _, _, half = _interval(fits.interaction, rows, models)
     algorithms = tuple(fits.interaction.design.factors[models.runs.algorithm])
     frame = product_frame({"algorithm": algorithms, "budget": tuple(budgets)})
     return frame.assign(mean=estimate, ci_low=estimate - half, ci_high=estimate + half)
@@ -511,12 +532,6 @@ def _cautions(fits: _Fits, models: BudgetModels) -> list[str]:
         notes.append("There is one benchmark, so the verdict holds there and says nothing about others.")
     elif models.n_clusters < 6:
         notes.append(f"There are only {models.n_clusters} benchmarks: only large and consistent effects can be shown.")
-    if relative_to(models.runs):
-        notes.append(
-            "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains others lose, which "
-            "the random effects cannot express, so tests are too sure (with two algorithms errors are 29 % too small). "
-            "Test regrets or raw scores, or ask lmemtest.anytime and lmemtest.horizons, whose errors are right."
-        )
     unfinished = [name for name, fit in fits.ml.items() if not fit.converged]
     if unfinished:
         notes.append(f"The optimiser's certificate is not complete for: {', '.join(unfinished)}.")

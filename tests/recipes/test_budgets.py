@@ -308,8 +308,74 @@ def test_the_table_and_the_text_say_what_was_done():
     assert "<table" in result._repr_html_()
 
 
-def test_tests_of_scores_relative_to_the_benchmark_are_said_to_be_too_sure():
-    runs = runs_of(make_table(algorithms=2))
-    said = "Scores are relative to the benchmark (ranks, for instance)"
-    assert not any(note.startswith(said) for note in fidelity(runs).notes)
-    assert any(note.startswith(said) for note in fidelity(runs.normalize("rank")).notes)
+# ---------------------------------------------------------------------- scores relative to the benchmark
+
+
+def slopes_of(runs: lt.Runs) -> np.ndarray:
+    """Least-squares slopes over the budget, (benchmarks, algorithms)."""
+    table = runs.to_frame()
+    x = table["budget"] - table["budget"].mean()
+    cells = (table[runs.score] * x).groupby([table["task"], table["algorithm"]]).sum().unstack().to_numpy()
+    return cells / (x**2).sum() * cells.size
+
+
+@pytest.mark.parametrize("how", ["rank", "zscore"])
+@pytest.mark.parametrize("algorithms", [2, 4])
+def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, algorithms):
+    """Closed form: two-way analysis of slopes, where a variance of benchmarks of zero would halve an F of two."""
+    table = make_table(algorithms=algorithms, benchmarks=9, seed=4, slopes=np.linspace(0, 0.3, algorithms))
+    runs = runs_of(table).normalize(how)
+    result = fidelity(runs)
+    slopes = slopes_of(runs)
+    m, k = slopes.shape
+    between = slopes.mean(axis=0)
+    error = np.square(slopes - slopes.mean(axis=1, keepdims=True) - between + slopes.mean()).sum() / ((m - 1) * (k - 1))
+    got = result["fidelity", "interaction"]
+    assert got.f_ratio == approx(m * np.square(between - slopes.mean()).sum() / (k - 1) / error, rel=1e-5)
+    assert (got.df_num, got.df_den) == approx((k - 1, (m - 1) * (k - 1)), rel=1e-4)
+    assert result["simple", "interaction"].p_value == got.p_value
+    assert result.slopes["estimate"].to_numpy() == approx(between, abs=1e-8)
+    assert result.slopes["se"].to_numpy() == approx(np.sqrt(error * (1 - 1 / k) / m), rel=1e-5)
+    assert "only the share of each algorithm" in result.notes[-1]
+
+
+def test_ranks_have_no_effect_of_the_budget_in_common_to_test():
+    result = fidelity(runs_of(make_table(slopes=[0.0, 0.5, 0.5])).normalize("rank"))
+    common = result["simple", "fidelity"]
+    assert (common.statistic, common.df) == (0.0, 0)
+    assert np.isnan(common.p_value)
+    assert pd.isna(result.to_frame()["significant"].iloc[2])
+    assert "Simple model" in result.paper_lines()[0]
+    assert " == " in result.paper_lines()[0]
+    assert result.verdict == "interaction"
+    assert result.formulas["simple"] == result.formulas["fidelity"]
+
+
+@pytest.mark.parametrize("form", ["spline", "categorical"])
+def test_curves_of_ranks_are_compared_within_benchmarks(form):
+    runs = runs_of(make_table(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
+    result = fidelity(runs, form=form)
+    assert result.verdict == "interaction"
+    assert "(1 | task:budget)" not in result.formulas["simple"]
+    means = runs.to_frame().groupby(["algorithm", "budget"])["loss_rank"].mean().to_numpy()
+    assert result.curves["mean"].to_numpy() == approx(means, abs=0.1 if form == "spline" else 1e-6)
+
+
+def test_levels_alone_may_be_relative_to_the_benchmark():
+    """Scores centred per benchmark over all budgets: the budget still moves their mean."""
+    table = make_table(slopes=-0.5, benchmarks=8)
+    table["loss"] -= table.groupby("task")["loss"].transform("mean")
+    result = fidelity(runs_of(table))
+    assert result.verdict == "simple"
+    assert "+ task + " in result.formulas["simple"].replace("C(task)", "task")
+    assert "(0 + budget | task)" in result.formulas["simple"]
+    assert "so the levels of benchmarks are fixed effects" in result.notes[-1]
+
+
+def test_one_seed_of_ranks_has_no_effect_of_seeds():
+    result = fidelity(runs_of(make_table(seeds=1)).normalize("rank"))
+    assert "task:seed)" not in result.formulas["simple"]
+
+
+def test_raw_scores_are_not_taken_for_relative_ones():
+    assert "task +" not in fidelity(runs_of(make_table(algorithms=2))).formulas["simple"].replace("C(task)", "task")

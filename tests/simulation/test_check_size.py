@@ -64,6 +64,15 @@ def test_the_check_of_curves_keeps_its_level_where_benchmarks_have_curves_of_the
     assert binomtest(sum(v != "none" for v in verdicts), 40, 0.05).pvalue > 0.001
 
 
+@pytest.mark.parametrize("algorithms", [2, 4])
+@pytest.mark.parametrize("how", ["rank", "zscore"])
+def test_the_budget_check_keeps_its_level_on_scores_relative_to_the_benchmark(how, algorithms):
+    """With two algorithms a variance of benchmarks in the place of fixed effects would reject in a fifth of them."""
+    rng = np.random.default_rng(14)
+    verdicts = [fidelity(null_curves(rng, algorithms=algorithms).normalize(how)).verdict for _ in range(100)]
+    assert binomtest(sum(v != "none" for v in verdicts), 100, 0.05).pvalue > 0.001
+
+
 def test_a_common_effect_is_seldom_taken_for_an_interaction():
     rng = np.random.default_rng(12)
     verdicts = [fidelity(null_curves(rng, common=2.0)).verdict for _ in range(50)]
