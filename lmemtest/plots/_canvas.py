@@ -26,8 +26,11 @@ from lmemtest.plots import _style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
+    from numpy.typing import ArrayLike
 
 FIGURE_WIDTH = 7.0  # inches: the text width of a page
+PAGE_HEIGHT = 9.5  # inches: a new figure is higher only where its text would be smaller than ...
+READABLE = 6.0  # ... these points
 PAD = 4.0  # points between the outermost ink and the rectangle
 MOST_TICKS = 9
 
@@ -115,7 +118,9 @@ class Ticks(NamedTuple):
     labels: tuple[str, ...]
 
 
-def choose_ticks(low: float, high: float, room: float, ruler: _style.Ruler, *, cover: bool) -> Ticks:
+def choose_ticks(
+    low: float, high: float, room: float, ruler: _style.Ruler, *, cover: bool, whole: bool = False
+) -> Ticks:
     """Return round ticks for an axis of `room` points from `low` to `high`.
 
     Parameters
@@ -128,18 +133,28 @@ def choose_ticks(low: float, high: float, room: float, ruler: _style.Ruler, *, c
         Measures the labels.
     cover : bool
         Whether the first and the last tick must enclose the range, or lie inside it.
+    whole : bool
+        Whether the axis counts something, so that only whole numbers are ticks.
     """
     for bins in range(MOST_TICKS, 0, -1):
-        locator = MaxNLocator(nbins=bins, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2 if bins > 1 else 1)
+        locator = MaxNLocator(nbins=bins, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2 if bins > 1 else 1, integer=whole)
         values = np.asarray(locator.tick_values(low, high), dtype=float)
+        if whole:  # the locator gives up whole numbers where the range holds too few of them
+            values = np.unique(values.round())
         values = _enclosing(values, low, high) if cover else _inside(values, low, high)
         if values.size == 0:
             break
         ticks = Ticks(tuple(values.tolist()), tuple(_style.tick_labels(values.tolist())))
         if _fits(ticks, (low, high), room, ruler):
             return ticks
-    middle = (float(low), float(high)) if cover else (float(low + high) / 2,)
+    middle = (float(low), float(high)) if cover else (_middle(low, high, whole=whole),)
     return Ticks(middle, tuple(_style.tick_labels(middle)))
+
+
+def _middle(low: float, high: float, *, whole: bool) -> float:
+    middle = float(low + high) / 2
+    nearest = float(np.round(middle))
+    return nearest if whole and low <= nearest <= high else middle
 
 
 def _enclosing(values: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -165,11 +180,24 @@ def _fits(ticks: Ticks, span: tuple[float, float], room: float, ruler: _style.Ru
     return all(start - end > ruler.size / 2 for end, start in zip(ends[:-1], starts[1:], strict=True))
 
 
-def set_number_ticks(ax: Axes, low: float, high: float, size: float) -> None:
-    """Put round, non-touching number ticks on the x axis of `ax`, whose limits become `low` and `high`."""
+def all_whole(values: ArrayLike) -> bool:
+    """Tell whether `values` (budgets, say) are counts, so that ticks between whole numbers would name nothing.
+
+    >>> all_whole([1, 3, 9.0]), all_whole([0.5, 1.0])
+    (True, False)
+    """
+    numbers = np.asarray(values, dtype=float)
+    return bool((numbers == np.round(numbers)).all())
+
+
+def set_number_ticks(ax: Axes, low: float, high: float, size: float, *, whole: bool = False) -> None:
+    """Put round, non-touching number ticks on the x axis of `ax`, whose limits become `low` and `high`.
+
+    With `whole`, only whole numbers: half a benchmark or half a seed does not exist.
+    """
     ax.set_xlim(low, high)
     room = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
-    ticks = choose_ticks(low, high, room, _style.Ruler(ax, size), cover=False)
+    ticks = choose_ticks(low, high, room, _style.Ruler(ax, size), cover=False, whole=whole)
     ax.set_xticks(ticks.values, ticks.labels, **_style.text_style(size))
 
 

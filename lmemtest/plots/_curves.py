@@ -128,7 +128,8 @@ def _numbers(axis: BudgetAxis, room: float, ruler: _style.Ruler) -> tuple[FloatA
     low, high = axis.limits
     if len(axis.observed) > _MOST_LABELLED:
         if not axis.log:
-            ticks = _canvas.choose_ticks(low, high, room, ruler, cover=False)
+            whole = _canvas.all_whole(axis.observed)
+            ticks = _canvas.choose_ticks(low, high, room, ruler, cover=False, whole=whole)
             return np.array(ticks.values), list(ticks.labels)
         values = round_numbers(low, high)
         if len(values) >= _FEWEST_TICKS:  # there are none between 21 and 49

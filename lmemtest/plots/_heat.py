@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
 TIGHT_CELL = 1.25
-WIDEST, HIGHEST = 9.5, 9.5  # inches
+WIDEST, HIGHEST = 9.5, _canvas.PAGE_HEIGHT  # inches, unless labels would be unreadable
+AROUND = (12.0, 8.0)  # beside and above the cells, at the least
 LABEL_SHARE, HEAD_SHARE = 0.3, 0.4  # the most of width and height that row and column labels may take
 BAR_WIDTH, BAR_GAP = 0.9, 1.2  # the colour scale
 LEAST_NUMBER = 4.5  # points; smaller numbers in cells cannot be read and are left out
@@ -49,7 +50,7 @@ class Heat:
     palette : {"low is blue", "high is blue", "from zero"}
         Red and blue around zero, or shades of blue for numbers that are not negative.
     scale_label, note : str
-        Texts beside the colour scale and below the map.
+        Texts beside the colour scale and below the map; a line break in the note starts a new sentence.
     """
 
     rows: tuple[str, ...]
@@ -92,17 +93,23 @@ def figure_size(heat: Heat) -> tuple[float, float]:
     width = labels + max(len(heat.columns), 2) * cell + 8 * font
     tall = heads if heads > cell else font
     height = len(heat.rows) * CELL_HEIGHT * font + tall + 5 * font
-    width = min(max(width / 72, 4.5), WIDEST)
-    return width, min(max(height / 72, 1.8), HIGHEST)
+    least = [points / 72 for points in _least(heat, min(_canvas.READABLE, font))]
+    width = min(max(width / 72, 4.5), max(WIDEST, least[0]))
+    return width, min(max(height / 72, 1.8), max(HIGHEST, least[1]))
+
+
+def _least(heat: Heat, font: float) -> tuple[float, float]:
+    """Width and height in points at which row and column labels of a font do not touch."""
+    wide = (TIGHT_CELL * len(heat.columns) + AROUND[0]) * font
+    return wide, (TIGHT_CELL * len(heat.rows) + AROUND[1]) * font
 
 
 def _font(heat: Heat, ax: Axes, width: float, height: float) -> float:
     """Return the largest label size at which row and column labels do not touch."""
     font = _style.base_font()
     while True:
-        high = (TIGHT_CELL * len(heat.rows) + 8) * font
-        wide = (TIGHT_CELL * len(heat.columns) + 12) * font
-        if high <= height and wide <= width:
+        wide, high = _least(heat, font)
+        if high <= height + 1e-6 and wide <= width + 1e-6:  # rounding must not cost a font size
             return font
         if font <= _style.SMALLEST_FONT:
             raise _canvas.too_small(ax, f"a map of {len(heat.rows)} x {len(heat.columns)} cells", high)
@@ -200,7 +207,8 @@ def _label_below(ax: Axes, heat: Heat, width: float, size: float) -> None:
     small = 0.85 * size
     taken = min(_style.Ruler(ax, size).widest(heat.rows), LABEL_SHARE * width)
     room = max(width - taken - 8 * size, 0.4 * width)
-    lines = _style.wrap(heat.note, room, _style.Ruler(ax, small))
+    ruler = _style.Ruler(ax, small)
+    lines = [line for part in heat.note.split("\n") for line in _style.wrap(part, room, ruler)]
     style = _style.text_style(small, color=_style.MUTED, **_style.font_for(lines))
     ax.set_xlabel("\n".join(lines), **style, labelpad=0.5 * size)
 

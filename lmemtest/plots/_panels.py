@@ -122,8 +122,8 @@ def set_ticks_upwards(box: Axes, limits: tuple[float, float], room: float, size:
         box.axhline(value, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
 
 
-def set_ticks_along(box: Axes, limits: tuple[float, float], room: float, size: float) -> None:
-    """Round ticks on a horizontal axis of `room` points, linear or logarithmic as it is."""
+def set_ticks_along(box: Axes, limits: tuple[float, float], room: float, size: float, *, whole: bool = False) -> None:
+    """Round ticks on a horizontal axis of `room` points, linear or logarithmic as it is; or only whole numbers."""
     low, high = limits
     ruler = _style.Ruler(box, size)
     if box.get_xscale() == "log":
@@ -135,7 +135,7 @@ def set_ticks_along(box: Axes, limits: tuple[float, float], room: float, size: f
         box.xaxis.set_minor_formatter(NullFormatter())
         values, labels = values[kept], [labels[i] for i in kept]
     else:
-        ticks = _canvas.choose_ticks(low, high, room, ruler, cover=False)
+        ticks = _canvas.choose_ticks(low, high, room, ruler, cover=False, whole=whole)
         values, labels = np.array(ticks.values), list(ticks.labels)
     box.set_xticks(values, labels, **_style.text_style(size))
     box.set_xlim(low, high)

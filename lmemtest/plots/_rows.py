@@ -24,6 +24,7 @@ LABEL_SHARE = 0.45  # the most of the width that row labels may take
 MARGIN = 0.04  # of the range, on both ends of the x axis
 SMALL = 0.85  # size of secondary text
 MINUS = " − "
+MOST_ROWS = 60  # of a page in the usual font; of more rows a figure draws those that say most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +96,65 @@ class Rows:
         return row + (offset - (self.lanes - 1) / 2) * step
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which of many rows are drawn, and where.
+
+    Attributes
+    ----------
+    kept : (m,) int
+        Positions of the rows that are drawn.
+    place : (m,) int
+        Their rows in the figure.
+    left_out : int
+    """
+
+    kept: NDArray[np.intp]
+    place: NDArray[np.intp]
+    left_out: int
+
+    @classmethod
+    def ends(cls, count: int, most: int) -> Shown:
+        """Of `count` sorted rows the first and the last, `most` in all, around a row that counts the others."""
+        everything = np.arange(count, dtype=np.intp)
+        if count <= most:
+            return cls(everything, everything, 0)
+        first = most // 2
+        kept = np.concatenate([everything[:first], everything[count - (most - first) :]])
+        return cls(kept, np.arange(most, dtype=np.intp) + (np.arange(most) >= first), count - most)
+
+    @classmethod
+    def largest(cls, size: NDArray[np.float64], most: int) -> Shown:
+        """The rows of the largest `size`, `most` in all, in their order; NaN is smaller than everything."""
+        order = np.argsort(-np.nan_to_num(size, nan=-np.inf, posinf=np.inf), kind="stable")
+        kept = np.sort(order[:most])
+        return cls(kept, np.arange(len(kept), dtype=np.intp), len(size) - len(kept))
+
+    @property
+    def headers(self) -> frozenset[int]:
+        """The row that is no row of the table, if there is one."""
+        moved = np.flatnonzero(self.place != np.arange(len(self.place)))
+        return frozenset(moved[:1].tolist())
+
+    def labels(self, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+        """Labels of the rows of the figure, from those of all rows."""
+        labels = [(names[i],) for i in self.kept]
+        for row in self.headers:
+            labels.insert(row, (f"… {self.left_out:,} more …",))
+        return tuple(labels)
+
+    def sentence(self, what: str) -> str:
+        """What is left out, as a line to add to others; empty if all rows are drawn."""
+        if not self.left_out:
+            return ""
+        total = len(self.kept) + self.left_out
+        return f"\n{self.left_out:,} of {total:,} {what} are left out; most={total} draws all."
+
+
 def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
     """Draw `rows` in `ax` or a new figure, and return the axes."""
     if ax is None:
-        height = _needed(rows, _style.base_font(), _canvas.FIGURE_WIDTH * 72, tight=False)
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, height / 72)
+        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _height(rows) / 72)
     width, height = _canvas.size_in_points(ax)
     slot = ax.get_window_extent().frozen()
     size = _font(rows, ax, width, height)
@@ -124,6 +179,14 @@ def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
     return ax
 
 
+def _height(rows: Rows) -> float:
+    """Return the height in points of a new figure: with air, as far as a page holds it; then rows get thinner."""
+    width = _canvas.FIGURE_WIDTH * 72
+    airy = _needed(rows, _style.base_font(), width, tight=False)
+    least = _needed(rows, min(_canvas.READABLE, _style.base_font()), width, tight=True)
+    return min(airy, max(least, _canvas.PAGE_HEIGHT * 72))
+
+
 def _needed(rows: Rows, font: float, width: float, *, tight: bool) -> float:
     """Return the height in points that the rows need at a font size."""
     pitch = max(TIGHT_ROW, TIGHT_SERIES * rows.lanes) if tight else ROW + SERIES * rows.lanes
@@ -136,7 +199,7 @@ def _needed(rows: Rows, font: float, width: float, *, tight: bool) -> float:
 
 def _font(rows: Rows, ax: Axes, width: float, height: float) -> float:
     font = _style.base_font()
-    while (needed := _needed(rows, font, width, tight=True)) > height:
+    while (needed := _needed(rows, font, width, tight=True)) > height + 1e-6:  # rounding must not cost a font size
         if font <= _style.SMALLEST_FONT:
             raise _canvas.too_small(ax, f"a plot of {len(rows.labels)} rows", needed)
         font = max(font - 0.25, _style.SMALLEST_FONT)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.random_effects import RandomEffects
@@ -15,11 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from pandas import DataFrame
 
-MOST_ROWS = 60  # beyond, the middle is left out: who stands out is at the ends
-
 
 def caterpillar_plot(
-    effects: RandomEffects, *, effect: str | None = None, most: int = MOST_ROWS, ax: Axes | None = None
+    effects: RandomEffects, *, effect: str | None = None, most: int = _rows.MOST_ROWS, ax: Axes | None = None
 ) -> Axes:
     """Draw the random effects of a group as sorted dots with their intervals.
 
@@ -30,7 +26,8 @@ def caterpillar_plot(
     effect : str, optional
         Which effect of the group; the first one by default.
     most : int, >= 2
-        Rows; of more levels, those at both ends are drawn and a row says how many were left out.
+        Rows; of more levels, those at both ends are drawn, and a row and the axis label say how many were
+        left out.
     ax : Axes, optional
         Where to draw; a new figure with None.
 
@@ -65,24 +62,15 @@ def caterpillar_plot(
 
 
 def _content(effects: RandomEffects, rows: DataFrame, effect: str, most: int) -> _rows.Rows:
-    labels = [(_style.one_line(str(level)),) for level in rows["level"]]
-    place = np.arange(len(rows))
-    headers: frozenset[int] = frozenset()
-    if len(rows) > most:
-        first = most // 2
-        last = most - first
-        left_out = len(rows) - most
-        labels = [*labels[:first], (f"… {left_out:,} more …",), *labels[len(labels) - last :]]
-        kept = np.r_[0:first, len(rows) - last : len(rows)]
-        rows = rows.take(kept.tolist())
-        place = np.r_[0:first, first + 1 : most + 1]
-        headers = frozenset([first])
+    shown = _rows.Shown.ends(len(rows), most)  # who stands out is at the ends
+    labels = shown.labels([_style.one_line(str(level)) for level in rows["level"]])
+    rows = rows.take(shown.kept.tolist())
     clear = ((rows["ci_low"] > 0) | (rows["ci_high"] < 0)).to_numpy()
     values = [rows[name].to_numpy(dtype=float) for name in ("estimate", "ci_low", "ci_high")]
     series = tuple(
         _rows.Series(
             name=name,
-            row=place[mask].astype(np.intp),
+            row=shown.place[mask],
             centre=values[0][mask],
             low=values[1][mask],
             high=values[2][mask],
@@ -93,10 +81,10 @@ def _content(effects: RandomEffects, rows: DataFrame, effect: str, most: int) ->
         if mask.any()
     )
     return _rows.Rows(
-        labels=tuple(labels),
+        labels=labels,
         series=series,
-        axis_label=_axis_label(effects, effect),
-        headers=headers,
+        axis_label=_axis_label(effects, effect) + shown.sentence("levels, those in the middle,"),
+        headers=shown.headers,
         reference=0.0,
         legend=len(series) > 1,
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.inference.grid import format_level
 from lmemtest.plots import _canvas, _heat, _rows, _style
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
 KINDS = ("auto", "intervals", "heatmap")
 DIRECTIONS = ("minimize", "maximize")
-MOST_ALGORITHMS, MOST_ROWS = 5, 80  # beyond these, dots and whiskers are a thicket and "auto" draws the map
+MOST_ALGORITHMS, MOST_EFFECTS = 5, 80  # beyond these, dots and whiskers are a thicket and "auto" draws the map
 
 
 def benchmark_effects_plot(
-    table: pd.DataFrame, *, direction: str | None = None, kind: str = "auto", ax: Axes | None = None
+    table: pd.DataFrame,
+    *,
+    direction: str | None = None,
+    kind: str = "auto",
+    most: int = _rows.MOST_ROWS,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw each algorithm's deviation from the mean of each benchmark.
 
@@ -35,6 +41,9 @@ def benchmark_effects_plot(
     kind : {"auto", "intervals", "heatmap"}
         Dots with intervals, one row per benchmark, or a map of the effects. "auto" draws intervals for up to
         five algorithms and 80 effects.
+    most : int, >= 2
+        Rows; of more benchmarks, those with the largest effects are drawn, in their order, and a line says how many
+        were left out.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, whose
         size grows with the table.
@@ -42,7 +51,7 @@ def benchmark_effects_plot(
     Returns
     -------
     Axes
-        Benchmark i, from the top, is at y = i; in the map algorithm j is at x = j.
+        Benchmark i of those drawn, from the top, is at y = i; in the map algorithm j is at x = j.
 
     Raises
     ------
@@ -74,10 +83,21 @@ def benchmark_effects_plot(
     if direction is not None:
         _check_option("direction", direction, DIRECTIONS)
     algorithms = list(dict.fromkeys(table["algorithm"]))
-    few = len(algorithms) <= MOST_ALGORITHMS and len(table) <= MOST_ROWS
+    few = len(algorithms) <= MOST_ALGORITHMS and len(table) <= MOST_EFFECTS
+    table, left_out = _largest(table, check_positive_int(most, "most", minimum=2))
     if kind == "intervals" or (kind == "auto" and few):
-        return _rows.draw_rows(_intervals(table, algorithms, direction), ax)
-    return _heat.draw_heat(_map(table, algorithms, direction), ax)
+        return _rows.draw_rows(_intervals(table, algorithms, _label(direction) + left_out), ax)
+    return _heat.draw_heat(_map(table, algorithms, direction, left_out), ax)
+
+
+def _largest(table: pd.DataFrame, most: int) -> tuple[pd.DataFrame, str]:
+    """The rows of the benchmarks with the largest effects, and a line about the others."""
+    benchmarks = list(dict.fromkeys(table["benchmark"]))
+    place = table["benchmark"].map({name: row for row, name in enumerate(benchmarks)}).to_numpy()
+    size = np.full(len(benchmarks), -np.inf)
+    np.fmax.at(size, place, np.abs(table["effect"].to_numpy(dtype=float)))
+    shown = _rows.Shown.largest(size, most)
+    return table[np.isin(place, shown.kept)], shown.sentence("benchmarks, those with smaller effects,")
 
 
 def _check_option(name: str, value: object, options: tuple[str, ...]) -> None:
@@ -111,7 +131,7 @@ def _names(values: list[object]) -> tuple[str, ...]:
     return tuple(_style.one_line(format_level(value)) for value in values)
 
 
-def _intervals(table: pd.DataFrame, algorithms: list[object], direction: str | None) -> _rows.Rows:
+def _intervals(table: pd.DataFrame, algorithms: list[object], label: str) -> _rows.Rows:
     benchmarks = list(dict.fromkeys(table["benchmark"]))
     place = {benchmark: row for row, benchmark in enumerate(benchmarks)}
     series = []
@@ -135,11 +155,11 @@ def _intervals(table: pd.DataFrame, algorithms: list[object], direction: str | N
         lanes=len(algorithms),
         legend=True,
         reference=0.0,
-        axis_label=_label(direction),
+        axis_label=label,
     )
 
 
-def _map(table: pd.DataFrame, algorithms: list[object], direction: str | None) -> _heat.Heat:
+def _map(table: pd.DataFrame, algorithms: list[object], direction: str | None, left_out: str) -> _heat.Heat:
     benchmarks = list(dict.fromkeys(table["benchmark"]))
     shape = (len(benchmarks), len(algorithms))
     row = table["benchmark"].map({name: at for at, name in enumerate(benchmarks)}).to_numpy()
@@ -156,5 +176,5 @@ def _map(table: pd.DataFrame, algorithms: list[object], direction: str | None) -
         bold=excludes,
         palette="high is blue" if direction == "maximize" else "low is blue",
         scale_label=_label(direction),
-        note="Bold: the interval excludes zero.",
+        note="Bold: the interval excludes zero." + left_out,
     )

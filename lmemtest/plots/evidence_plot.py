@@ -316,6 +316,7 @@ def _cells(ax: Axes, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _finish(ax: Axes, words: tuple[str, str, str], lines: list[_Line], size: float, slot: Bbox) -> None:
     """Axis labels, ticks and legend; ticks again after each step that moves the axes."""
     x_label, y_label, note = words
+    whole = x_label == _x_label("trials")
     ruler = _style.Ruler(ax, 0.85 * size)
     room = slot.width * 72 / ax.figure.figure.dpi - 7 * size
     below = _style.wrap(_style.one_line(note), room, ruler)
@@ -324,11 +325,11 @@ def _finish(ax: Axes, words: tuple[str, str, str], lines: list[_Line], size: flo
     height = ax.get_window_extent().height * 72 / ax.figure.figure.dpi - (4.0 + 1.2 * len(below)) * size
     tall = _style.wrap(y_label, max(height, 8 * size), _style.Ruler(ax, size))
     ax.set_ylabel("\n".join(tall), **_style.text_style(size, **_style.font_for(tall)), labelpad=0.4 * size)
-    _set_ticks(ax, size)
+    _set_ticks(ax, size, whole=whole)
     _draw_legend(ax, lines, size)
     for _ in range(2):
         _canvas.fit_inside(ax, slot)
-        _set_ticks(ax, size)
+        _set_ticks(ax, size, whole=whole)
     _canvas.fit_inside(ax, slot)
 
 
@@ -358,7 +359,7 @@ def _draw_legend(ax: Axes, lines: list[_Line], size: float) -> None:
         _style.literal(entry).set(text=name, color=_style.INK, **font)
 
 
-def _set_ticks(ax: Axes, size: float) -> None:
+def _set_ticks(ax: Axes, size: float, *, whole: bool) -> None:
     box = ax.get_window_extent()
     dpi = ax.figure.figure.dpi
     ruler = _style.Ruler(ax, size)
@@ -370,7 +371,7 @@ def _set_ticks(ax: Axes, size: float) -> None:
         _style.literal(label).set(va="center")
     limits = ax.get_xlim()
     if ax.get_xscale() != "log":
-        _canvas.set_number_ticks(ax, *limits, size)
+        _canvas.set_number_ticks(ax, *limits, size, whole=whole)
         return
     values = round_numbers(*limits)
     room = box.width * 72 / dpi

@@ -95,8 +95,9 @@ def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
     for curve in curves:
         _draw(ax, curve, size, bands=len(curves) <= _MOST_BANDS)
     names = _style.shorten([c.name for c in curves], _WIDEST_NAME * width, _style.Ruler(ax, size))
+    whole = _canvas.all_whole(np.concatenate([curve.seen_x for curve in curves]))
     for _ in range(2):  # ticks and labels depend on the size of the axes, which depends on them
-        _set_ticks(ax, places, size)
+        _set_ticks(ax, places, size, whole=whole)
         _label_axes(ax, result, size)
         _name_curves(ax, curves, names, size)
         _canvas.fit_inside(ax, slot)
@@ -188,7 +189,7 @@ def _draw(ax: Axes, curve: _Curve, size: float, *, bands: bool) -> None:
     )
 
 
-def _set_ticks(ax: Axes, places: tuple[str, ...] | None, size: float) -> None:
+def _set_ticks(ax: Axes, places: tuple[str, ...] | None, size: float, *, whole: bool) -> None:
     from matplotlib.ticker import NullFormatter, NullLocator
 
     ruler = _style.Ruler(ax, size)
@@ -209,7 +210,7 @@ def _set_ticks(ax: Axes, places: tuple[str, ...] | None, size: float) -> None:
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_minor_formatter(NullFormatter())
     else:
-        _canvas.set_number_ticks(ax, low, high, size)
+        _canvas.set_number_ticks(ax, low, high, size, whole=whole)
     bottom, top = ax.get_ylim()
     ticks = _canvas.choose_ticks(bottom, top, box.height * 72 / dpi, _Lines(size), cover=False)
     ax.set_yticks(ticks.values, ticks.labels, **_style.text_style(size))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,10 @@ ASPECT = 1.3  # width over height of a panel that reads well
 # In units of the font size.
 TITLE, X_LABELS, GAP, LINE, Y_TITLE = 1.8, 1.9, 1.4, 1.35, 1.7
 SMALLEST_PANEL = (8.0, 4.0)
+MEAN_GLYPH = 0.58  # generous
+BREAKS = (" :…", "[](_.-/", "")  # of a title, after one of these: the best first, anywhere last
+LEAST_WHOLE = 6.5  # points: below it larger titles without their middle are the lesser evil
+CUT = 0.7  # what cut titles cost, beside the logarithm of a bad aspect and twice the share that is cut
 MARGIN = 0.05  # of the range, on both ends of the x axis
 SMALL = 0.85
 
@@ -40,6 +44,8 @@ class _Grid:
     columns: int
     rows: int
     font: float
+    titles: tuple[str, ...]
+    head: float  # height of the titles, in font sizes
     left: float
     bottom: float
     width: float  # of a panel
@@ -50,7 +56,7 @@ class _Grid:
         """Place of a panel as shares of the rectangle."""
         row, column = divmod(index, self.columns)
         x = self.left + column * (self.width + self.gap)
-        from_top = row * (self.height + (TITLE + X_LABELS) * self.font) + TITLE * self.font + _canvas.PAD
+        from_top = row * (self.height + (self.head + X_LABELS) * self.font) + self.head * self.font + _canvas.PAD
         y = size[1] - from_top - self.height
         return x / size[0], y / size[1], self.width / size[0], self.height / size[1]
 
@@ -75,7 +81,8 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
         It holds the panels, ``ax.child_axes``, one per row of ``result.table`` and in its order. Each shows the
         profile, the cut (dashed), the interval with its estimate, and in grey the straight line (or parabola) on which
         a symmetric interval rests. The profile goes through the exact points of ``result.curves``, with their slopes.
-        A parameter without a profile has an empty panel that says so.
+        A parameter without a profile has an empty panel that says so. Long names take two lines; where these do not
+        hold them either, their middle is left out.
 
     Raises
     ------
@@ -98,12 +105,11 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
     check_choice(scale, "scale", SCALES)
     n = len(result.table)
     if ax is None:
-        ax = _new_axes(n)
+        ax = _new_axes(result.labels)
     _canvas.bare(ax)
     size = _canvas.size_in_points(ax)
     grid, words = _layout(ax, result, scale, n, size)
-    titles = _titles(ax, result.labels, grid)
-    for index, title in enumerate(titles):
+    for index, title in enumerate(grid.titles):
         panel = ax.inset_axes(grid.box(index, size))
         _draw_panel(panel, result, index, scale, grid)
         panel.set_title(title, pad=0.45 * grid.font, **_style.text_style(grid.font, **_style.font_for([title])))
@@ -114,10 +120,13 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
     return ax
 
 
-def _new_axes(n: int) -> Axes:
+def _new_axes(labels: tuple[str, ...]) -> Axes:
+    n = len(labels)
     columns = min(n, int(_canvas.FIGURE_WIDTH * 72 // PANEL_WIDTH))
     font = _style.base_font()
-    height = math.ceil(n / columns) * (PANEL_HEIGHT + (TITLE + X_LABELS - 2.5) * font) + 3 * LINE * font
+    long = max(map(len, labels)) * MEAN_GLYPH * font > PANEL_WIDTH
+    head = TITLE + LINE * long
+    height = math.ceil(n / columns) * (PANEL_HEIGHT + (head + X_LABELS - 2.5) * font) + 3 * LINE * font
     width = _canvas.FIGURE_WIDTH if columns > 2 else max(columns * PANEL_WIDTH + 60, 300) / 72
     return _canvas.new_axes(width, height / 72)
 
@@ -135,32 +144,81 @@ def _words(result: ProfileResult) -> str:
 
 
 def _layout(ax: Axes, result: ProfileResult, scale: str, n: int, size: tuple[float, float]) -> tuple[_Grid, list[str]]:
-    """The grid with the largest font, and the lines of the caption."""
+    """The grid with the largest font that leaves titles whole, else the largest, and the lines of the caption."""
     font = _style.base_font()
+    with_cuts: tuple[_Grid, list[str]] | None = None
     while font >= _style.SMALLEST_FONT:
         ruler = _style.Ruler(ax, font)
         words = _style.wrap(_words(result), size[0] - 2 * _canvas.PAD, _style.Ruler(ax, SMALL * font))
         labels = ruler.widest(_style.tick_labels(_y_ticks(result, scale)))
         left = _canvas.PAD + Y_TITLE * font + labels + 0.7 * font
         bottom = _canvas.PAD + LINE * SMALL * font * len(words)
+        names = _Titles(ax, result.labels, font)
         fitting = []
-        for columns in range(1, n + 1):
+        for columns, most in product(range(1, n + 1), (1, 2)):
             rows = math.ceil(n / columns)
             gap = GAP * font
+            head = TITLE + LINE * (most - 1)
             width = (size[0] - left - _canvas.PAD - gap * (columns - 0.5)) / columns
-            height = (size[1] - bottom - _canvas.PAD - rows * (TITLE + X_LABELS) * font) / rows
+            height = (size[1] - bottom - _canvas.PAD - rows * (head + X_LABELS) * font) / rows
             if width >= SMALLEST_PANEL[0] * font and height >= SMALLEST_PANEL[1] * font:
-                fitting.append(_Grid(columns, rows, font, left, bottom, width, height, gap))
+                titles = names.within(width + 0.5 * gap, most)
+                lost = names.lost(titles)
+                cost = abs(math.log(width / height / ASPECT)) + (CUT + 2.0 * lost if lost else 0.0)
+                found = _Grid(columns, rows, font, titles, head, left, bottom, width, height, gap)
+                fitting.append((cost, lost, found))
         if fitting:
-            return min(fitting, key=lambda g: abs(math.log(g.width / g.height / ASPECT))), words
+            _, lost, found = min(fitting, key=lambda candidate: candidate[0])
+            if not lost:
+                return found, words
+            with_cuts = with_cuts or (found, words)
         font -= 0.5
+        if with_cuts is not None and font < LEAST_WHOLE:
+            return with_cuts
     raise _canvas.too_small(ax, f"{n} panels", None)
 
 
-def _titles(ax: Axes, labels: tuple[str, ...], grid: _Grid) -> list[str]:
-    lines = [_style.one_line(label) for label in labels]
-    ruler = _style.Ruler(ax, grid.font, **_style.font_for(lines))
-    return _style.shorten(lines, grid.width + 0.5 * grid.gap, ruler)
+class _Titles:
+    """Names of the parameters, measured, on one line or two."""
+
+    def __init__(self, ax: Axes, labels: tuple[str, ...], font: float) -> None:
+        self.names = [_style.one_line(label) for label in labels]
+        self.ruler = _style.Ruler(ax, font, **_style.font_for(self.names))
+
+    def lost(self, titles: tuple[str, ...]) -> float:
+        """Share of the characters that are left out."""
+        shown = sum(len(title.replace("…", "")) for title in titles)
+        cut = any("…" in title and "…" not in name for title, name in zip(titles, self.names, strict=True))
+        return max(1.0 - shown / sum(map(len, self.names)), 1e-9) if cut else 0.0
+
+    def within(self, room: float, lines: int) -> tuple[str, ...]:
+        """Titles of at most `lines` lines of `room` points."""
+        short = tuple(_style.shorten(self.names, room, self.ruler))
+        if lines == 1 or self.ruler.widest(self.names) <= room:
+            return short
+        whole = self._broken(self.names, room)
+        return whole or self._broken(_style.shorten(self.names, 1.8 * room, self.ruler), room) or short
+
+    def _broken(self, names: list[str], room: float) -> tuple[str, ...] | None:
+        """The names on one line or two; None if one of them does not fit."""
+        titles = []
+        for name in names:
+            if self.ruler.width(name) <= room:
+                titles.append(name)
+                continue
+            widths = [{parts: self.ruler.widest(parts) for parts in _breaks(name, after)} for after in BREAKS]
+            fitting = [tier for tier in widths if tier and min(tier.values()) <= room]
+            if not fitting:
+                return None
+            best = min(fitting[0].items(), key=lambda item: item[1])[0]
+            titles.append("\n".join(best))
+        return tuple(titles)
+
+
+def _breaks(name: str, after: str) -> list[tuple[str, str]]:
+    """A name in two parts, the first of which ends with one of the characters `after`; with none, with any."""
+    places = [i for i, char in enumerate(name[:-1], 1) if not after or char in after]
+    return [(name[:i].rstrip(), name[i:].lstrip()) for i in places]
 
 
 def _draw_words(ax: Axes, grid: _Grid, words: list[str], scale: str, size: tuple[float, float]) -> None:

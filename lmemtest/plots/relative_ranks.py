@@ -235,7 +235,7 @@ def _set_axes(box: Axes, budgets: _Budgets, limits: tuple[float, float], place: 
     if budgets.names:
         _panels.set_names_along(box, budgets.names, place.width, size)
     else:
-        _panels.set_ticks_along(box, budgets.limits, place.width, size)
+        _panels.set_ticks_along(box, budgets.limits, place.width, size, whole=_canvas.all_whole(budgets.x))
     _panels.set_ticks_upwards(box, limits, place.height, size)
 
 

@@ -66,11 +66,11 @@ def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> A
     own = seeds.index(result.n_seeds) if result.n_seeds in seeds else None
     _draw_study(ax, result, _style.INK if own is None else _style.colour(own), size)
     _label_axes(ax, result, size)
-    _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size)
+    _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size, whole=True)
     _canvas.fit_inside(ax, slot)
     _label_curves(ax, result, seeds, most, size)
     _canvas.fit_inside(ax, slot)
-    _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size)
+    _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size, whole=True)
     _canvas.fit_inside(ax, slot)
     return ax
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.plots import _canvas, _rows, _style
@@ -102,13 +103,16 @@ def _seeds(name: str, row: np.ndarray, mean: np.ndarray, *, affected: bool) -> _
     )
 
 
-def information_plot(result: BenchmarkInformation, *, ax: Axes | None = None) -> Axes:
+def information_plot(result: BenchmarkInformation, *, most: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
     """Draw how much of the variance between runs the algorithms explain on each benchmark.
 
     Parameters
     ----------
     result : BenchmarkInformation
         From `lmemtest.recipes.information.benchmark_information`.
+    most : int, >= 2
+        Rows; of more benchmarks, those with the largest and the smallest shares are drawn, and a row and the axis label
+        say how many were left out.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -120,7 +124,7 @@ def information_plot(result: BenchmarkInformation, *, ax: Axes | None = None) ->
     Raises
     ------
     ArgumentError
-        If `result` is not a benchmark information, or `ax` is too small for readable text.
+        If `result` is not a benchmark information, `most` is below two, or `ax` is too small for readable text.
 
     Examples
     --------
@@ -135,16 +139,21 @@ def information_plot(result: BenchmarkInformation, *, ax: Axes | None = None) ->
     _canvas.check_axes(ax)
     if not isinstance(result, BenchmarkInformation):
         raise ArgumentError(f"result must be that of benchmark_information(), got {type(result).__name__}.")
+    most = check_positive_int(most, "most", minimum=2)
     table = result.table.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+    shown = _rows.Shown.ends(len(table), most)
+    labels = shown.labels([_style.one_line(name) for name in table["benchmark"]])
+    table = table.take(shown.kept.tolist())
     series = []
     for found, name in ((True, "algorithms differ"), (False, "no difference found")):
-        part = table[table["informative"] == found]
+        mask = (table["informative"] == found).to_numpy(dtype=bool, na_value=False)  # missing: no test was possible
+        part = table[mask]
         if not len(part):
             continue
         series.append(
             _rows.Series(
                 name=name,
-                row=part.index.to_numpy(dtype=np.intp),
+                row=shown.place[mask],
                 centre=100.0 * part["share"].to_numpy(),
                 low=100.0 * part["share_low"].to_numpy(),
                 high=100.0 * part["share_high"].to_numpy(),
@@ -157,10 +166,11 @@ def information_plot(result: BenchmarkInformation, *, ax: Axes | None = None) ->
     if len(series) > 1:
         label += f"\nColours: Welch's F-test, {ADJUSTMENT_NAMES[result.adjust]} adjustment, level {result.alpha:g}."
     content = _rows.Rows(
-        labels=tuple((_style.one_line(name),) for name in table["benchmark"]),
+        labels=labels,
         series=tuple(series),
+        headers=shown.headers,
         legend=len(series) > 1,
         reference=0.0,
-        axis_label=label,
+        axis_label=label + shown.sentence("benchmarks, those in the middle,"),
     )
     return _rows.draw_rows(content, ax)

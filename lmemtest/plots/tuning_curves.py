@@ -302,7 +302,7 @@ def _draw_panel(
         _draw_curve(box, curve, looks[curve.algorithm], (low, high), grid, len(looks), steps)
     box.set_xlim(*_padded(first, last, log=box.get_xscale() == "log"))
     box.set_ylim(low, high)
-    _set_ticks(box, grid)
+    _set_ticks(box, grid, whole=curves.unit == "trials")
 
 
 def _span(curves: TuningCurves, panel: tuple[GroupCurve, ...]) -> tuple[float, float]:
@@ -382,7 +382,7 @@ def _with_ends(where: BoolArray) -> BoolArray:
     return wide if where.any() else where
 
 
-def _set_ticks(box: Axes, grid: _Grid) -> None:
+def _set_ticks(box: Axes, grid: _Grid, *, whole: bool) -> None:
     size = SMALL * grid.font
     ruler = _style.Ruler(box, size)
     low, high = box.get_ylim()
@@ -396,7 +396,7 @@ def _set_ticks(box: Axes, grid: _Grid) -> None:
         places = np.log(values / limits[0]) / np.log(limits[1] / limits[0]) * grid.width
         labels = [f"{value:g}" for value in values]
     else:
-        ticks = _canvas.choose_ticks(*limits, grid.width, ruler, cover=False)
+        ticks = _canvas.choose_ticks(*limits, grid.width, ruler, cover=False, whole=whole)
         values, labels = np.array(ticks.values), list(ticks.labels)
         places = (values - limits[0]) / (limits[1] - limits[0]) * grid.width
     kept = _apart(places, [ruler.width(label) for label in labels], grid, size)

@@ -123,13 +123,13 @@ def _draw(ax: Axes, line: _rows.Series, size: float) -> None:
 
 
 def _set_ticks(ax: Axes, size: float) -> None:
-    """Round numbers on both axes, with lines across at those of the reach."""
-    _canvas.set_number_ticks(ax, *ax.get_xlim(), size)
+    """Round whole numbers on both axes, which count scores, with lines across at those of the reach."""
+    _canvas.set_number_ticks(ax, *ax.get_xlim(), size, whole=True)
     low, high = ax.get_ylim()
     room = ax.get_window_extent().height * 72 / ax.figure.figure.dpi
     # stacked numbers need the height of a line each, whatever their width
     most = max(int(room / (2.5 * size)), 2)
-    ticks = _canvas.choose_ticks(low, high, room, _style.Ruler(ax, size), cover=False)
+    ticks = _canvas.choose_ticks(low, high, room, _style.Ruler(ax, size), cover=False, whole=True)
     keep = slice(None, None, -(-len(ticks.values) // most))
     ax.set_yticks(ticks.values[keep], ticks.labels[keep], **_style.text_style(size))
     for line in [line for line in ax.lines if line.get_label() == "_guide"]:

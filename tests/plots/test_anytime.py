@@ -14,7 +14,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._curves import BudgetAxis
+from lmemtest.plots._curves import BudgetAxis, set_budget_axis
 from lmemtest.plots.anytime import anytime_plot
 from lmemtest.plots.anytime_differences import anytime_differences_plot
 from lmemtest.plots.anytime_ribbon import cd_ribbon
@@ -105,6 +105,15 @@ def test_the_budget_axis_has_the_scale_of_the_result_and_a_tick_at_each_observed
 
 
 # ------------------------------------------------------------------------------------------------- mean curves
+
+
+@pytest.mark.parametrize(("step", "whole"), [(1, True), (1.01, False)])
+def test_whole_budgets_have_whole_numbers_and_others_need_not(step, whole):
+    budgets = step * np.arange(1.0, 22.0)
+    axis = BudgetAxis(budgets, budgets, log=False, joined=True)
+    box = _canvas.new_axes(8.0, 3.0)
+    set_budget_axis(box, axis, 400.0, 9.0)
+    assert (box.get_xticks() == box.get_xticks().round()).all() == whole
 
 
 def test_curves_and_bands_are_the_numbers():

@@ -152,3 +152,26 @@ def test_wrapped_lines_fit_and_keep_the_words():
 def test_characters_without_a_glyph_are_written_as_codes():
     assert _style.one_line("\U0010fffd a\x00") == "<U+10FFFD> a<U+0000>"
     assert _style.one_line("naïve Ω кириллица — №") == "naïve Ω кириллица — №"
+
+
+@pytest.mark.parametrize("high", [1.0, 3.0, 5.1, 6.0, 9.0, 10.2, 26.0, 51.0, 130.0, 4000.0])
+@pytest.mark.parametrize("room", [40.0, 150.0, 450.0])
+def test_axes_that_count_have_whole_ticks(high, room):
+    ruler = _style.Ruler(Figure().subplots(), 9.0)
+    ticks = _canvas.choose_ticks(0.0, high, room, ruler, cover=False, whole=True)
+    assert [float(label) for label in ticks.labels] == [round(value) for value in ticks.values]
+    assert len(set(ticks.labels)) == len(ticks.labels) >= 1
+    assert min(ticks.values) >= 0
+    assert max(ticks.values) <= high
+
+
+def test_axes_that_count_nothing_keep_their_halves():
+    ruler = _style.Ruler(Figure().subplots(), 9.0)
+    assert 2.5 in _canvas.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False).values
+    assert 2.5 not in _canvas.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False, whole=True).values
+
+
+def test_a_range_without_a_whole_number_still_has_a_tick():
+    ruler = _style.Ruler(Figure().subplots(), 9.0)
+    assert _canvas.choose_ticks(5.2, 5.8, 100.0, ruler, cover=False, whole=True).values == (5.5,)
+    assert _canvas.choose_ticks(5.2, 6.1, 100.0, ruler, cover=False, whole=True).values == (6.0,)

@@ -45,6 +45,9 @@ def test_of_many_levels_the_ends_are_drawn(effects):
     assert len(labels) == 8
     assert labels[3] == "… 13 more …"
     assert labels[-1] == "benchmark 03 <b>$x$"
+    words = ax.get_xlabel().replace("\n", " ")
+    assert words.endswith("13 of 20 levels, those in the middle, are left out; most=20 draws all.")
+    assert "left out" not in caterpillar_plot(effects, most=20).get_xlabel()
 
 
 def test_bad_input(effects):

@@ -79,6 +79,18 @@ def test_pale_bands_mark_what_is_trivial():
     assert evidence_plot(found()).get_xscale() == "linear"
 
 
+@pytest.mark.parametrize("last", [3, 20])
+def test_trials_have_whole_ticks_and_costs_need_not(last):
+    for ax in (
+        evidence_plot(found(grid=np.arange(1, last + 1))),
+        winning_plot(best_of(HIGH, LOW, direction="maximize", grid=np.arange(1, last + 1))),
+    ):
+        assert ax.get_xscale() == "linear"
+        assert (ax.get_xticks() == ax.get_xticks().round()).all()
+    ax = evidence_plot(found(cost_a=1.0, cost_b=1.0, grid=np.arange(1.0, last + 1)))
+    assert 2.5 in ax.get_xticks()
+
+
 def test_the_label_stands_below_the_axis():
     comparison = found()
     text = evidence_plot(comparison).get_xlabel().replace("\n", " ")

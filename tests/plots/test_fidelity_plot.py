@@ -80,6 +80,12 @@ def test_many_budgets_are_on_a_logarithmic_axis_and_many_algorithms_without_area
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
 
 
+def test_whole_budgets_have_whole_ticks_and_others_need_not():
+    ticks = fidelity_plot(make_result(budgets=(1, 2, 3))).get_xticks()
+    assert list(ticks) == [1, 2, 3]
+    assert 1.5 in fidelity_plot(make_result(budgets=(1, 1.7, 3))).get_xticks()
+
+
 def test_budgets_that_are_words_have_their_names_as_ticks():
     ax = fidelity_plot(make_result(budgets=("low", "middle", "high")))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["low", "middle", "high"]

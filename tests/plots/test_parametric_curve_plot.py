@@ -9,7 +9,8 @@ from pytest import approx
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
 from lmemtest.plots.parametric_curve_plot import parametric_curve_plot
-from lmemtest.tuning.parametric_fit import fit_quadratic
+from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.parametric_fit import fit_noisy_quadratic, fit_quadratic
 from lmemtest.tuning.quadratic import QuadraticDistribution
 
 
@@ -60,15 +61,67 @@ def test_scores_that_are_only_counted_leave_the_others_in_place(fit):
         assert x == approx(shown[y])
 
 
+def corners_of_the_area(ax):
+    area = next(c for c in ax.collections if c.get_label() == "_intervals")
+    return area.get_paths()[0].vertices
+
+
+def texts_of_the_legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
 def test_the_area_is_that_of_the_intervals(fit):
     curve = fit.curve(K)
     ax = parametric_curve_plot(curve)
-    area = next(c for c in ax.collections if c.get_label() == "_intervals")
-    corners = area.get_paths()[0].vertices
+    corners = corners_of_the_area(ax)
     for k, low, high in zip(curve.k, curve.ci_low, curve.ci_high, strict=True):
         at = corners[np.isclose(corners[:, 0], k), 1]
         assert (at.min(), at.max()) == approx((low, high))
-    assert "95 % intervals, each k by itself" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "95 % intervals, each k by itself" in texts_of_the_legend(ax)
+
+
+def test_the_area_is_computed_between_the_k_that_were_asked_for(fit):
+    corners = corners_of_the_area(parametric_curve_plot(fit.curve([1, 600])))
+    k = np.unique(corners[:, 0])
+    assert np.diff(np.log(k)).max() <= np.log(1.2) + 1e-9
+    # between the corners: intervals of their own, at places that the figure has not computed
+    between = np.sqrt(k[:-1] * k[1:])[::5]
+    truth = fit.curve(between)
+    low, high = ([end(corners[corners[:, 0] == at, 1]) for at in k] for end in (min, max))
+    within = 0.01 * np.ptp(fit.curve([1, 600]).estimate)
+    assert np.interp(np.log(between), np.log(k), low) == approx(truth.ci_low, abs=within)
+    assert np.interp(np.log(between), np.log(k), high) == approx(truth.ci_high, abs=within)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    scores = NoisyQuadraticDistribution(0.5, 0.9, 2, 0.02, False).sample(40, rng=1)
+    return fit_noisy_quadratic(scores, direction="maximize", constraints={"c": 2})
+
+
+def test_with_noise_no_interval_is_invented_between_the_k_that_were_asked_for(noisy):
+    curve = noisy.curve([100, 1, 10])
+    ax = parametric_curve_plot(curve)
+    assert not [c for c in ax.collections if c.get_label() == "_intervals"]
+    bars = {line.get_xdata()[0]: tuple(line.get_ydata()) for line in lines(ax, "_bar")}
+    ends = zip(curve.ci_low, curve.ci_high, strict=True)
+    assert bars == dict(zip(curve.k, ends, strict=True))
+    assert "95 % intervals at 3 k, none between" in texts_of_the_legend(ax)
+    first, last = ax.get_xlim()
+    assert first < 1 < 100 < last  # the last bar lies beside that of the asymptotic best
+
+
+def test_with_noise_close_k_are_an_area(noisy):
+    k = np.geomspace(2, 4, 17)
+    ax = parametric_curve_plot(noisy.curve(k))
+    assert np.unique(corners_of_the_area(ax)[:, 0]) == approx(k)
+    assert not lines(ax, "_bar")
+
+
+@pytest.mark.parametrize("size", [(3.2, 2.8), (9.0, 6.0)])
+@pytest.mark.parametrize("last", [40, 1e6])
+def test_text_is_readable_in_every_size(fit, assert_readable, size, last):
+    assert_readable(parametric_curve_plot(fit.curve([1, last]), ax=_canvas.new_axes(*size)))
 
 
 def test_a_fit_that_is_not_to_be_trusted_is_grey_and_says_so(fit):

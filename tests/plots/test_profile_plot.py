@@ -111,6 +111,58 @@ def test_names_of_any_kind_are_shown_literally(assert_readable):
     assert "Profiles of the restricted likelihood." in " ".join(text.get_text() for text in ax.texts)
 
 
+def made_of(names):
+    curve = pd.DataFrame(
+        {"value": [-1.0, 0.0, 1.0], "zeta": [-2.0, 0.0, 2.0], "slope": [2.0] * 3, "kind": "fixed", "group": ""}
+    )
+    table = pd.DataFrame(
+        {"kind": "fixed", "group": "", "name1": names, "name2": "", "estimate": 0.0, "ci_low": -1.0, "ci_high": 1.0}
+    )
+    return ProfileResult(
+        table=table,
+        curves=pd.concat([curve.assign(name1=name, name2="") for name in names]),
+        level=0.95,
+        likelihood="restricted maximum likelihood",
+        formula="y ~ 1",
+        evaluations=1,
+    )
+
+
+NAMES = (
+    "sd Intercept | benchmark:algorithm",
+    "corr Intercept, budget | benchmark",
+    "algorithm[T.random search]:prior[T.good]",
+    "a_name_without_any_space_or_colon_to_break_at",
+    "x",
+)
+
+
+@pytest.mark.parametrize("size", [None, (5.5, 6.0), (9.0, 4.0)])
+def test_long_names_take_two_lines_and_are_whole(assert_readable, size):
+    result = made_of(NAMES)
+    ax = profile_plot(result, ax=None if size is None else Figure(size).add_axes((0, 0, 1, 1)))
+    titles = [panel.get_title() for panel in ax.child_axes]
+    assert [title.replace("\n", "").replace(" ", "") for title in titles] == [name.replace(" ", "") for name in NAMES]
+    assert all(title.count("\n") <= 1 for title in titles)
+    assert any("\n" in title for title in titles)
+    assert_readable(ax)
+
+
+def test_names_break_at_spaces_and_colons_first():
+    titles = [panel.get_title() for panel in profile_plot(made_of(NAMES)).child_axes]
+    assert titles[0] == "sd Intercept |\nbenchmark:algorithm"
+    assert titles[2] == "algorithm[T.random\nsearch]:prior[T.good]"
+
+
+def test_names_too_long_for_two_lines_lose_their_middle_and_stay_different(assert_readable):
+    names = [f"a name {'that goes on and on ' * 8}{end}" for end in ("first", "second")]
+    ax = profile_plot(made_of(names), ax=Figure((4.0, 3.0)).add_axes((0, 0, 1, 1)))
+    titles = [panel.get_title() for panel in ax.child_axes]
+    assert len(set(titles)) == 2
+    assert all(title.count("…") == 1 and "\n" in title for title in titles)
+    assert_readable(ax)
+
+
 def test_an_undefined_parameter_has_an_empty_panel(result, assert_readable):
     table = result.table.copy()
     table.loc[2, ["estimate", "ci_low", "ci_high"]] = np.nan

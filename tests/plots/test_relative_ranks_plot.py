@@ -76,6 +76,12 @@ def test_the_scale_follows_the_spacing_of_the_budgets(budgets, scale):
     assert relative_ranks_plot(make_result(budgets=budgets)).child_axes[0].get_xscale() == scale
 
 
+def test_whole_budgets_have_whole_ticks_and_others_need_not():
+    for budgets, whole in (((1, 2, 3), True), ((1, 1.9, 3), False)):
+        ticks = relative_ranks_plot(make_result(budgets=budgets)).child_axes[0].get_xticks()
+        assert (ticks == ticks.round()).all() == whole
+
+
 def test_budgets_without_numbers_are_named():
     box = relative_ranks_plot(make_result(budgets=("low", "middle", "high"))).child_axes[0]
     assert [label.get_text() for label in box.get_xticklabels()] == ["low", "middle", "high"]

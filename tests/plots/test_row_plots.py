@@ -195,6 +195,29 @@ def test_effects_are_drawn_as_intervals_or_as_a_map(make):
 
 
 @pytest.mark.parametrize("kind", ["intervals", "heatmap"])
+def test_of_many_benchmarks_those_with_the_largest_effects_are_drawn(make, assert_readable, kind):
+    table = make.effects(120, 3)
+    table.loc[0, "effect"] = np.nan
+    ax = benchmark_effects_plot(table, kind=kind)
+    size = table["effect"].abs().groupby(table["benchmark"], sort=False).max()
+    largest = set(size.nlargest(60).index)
+    assert row_labels(ax) == [name for name in size.index if name in largest]
+    words = ax.get_xlabel().replace("\n", " ")
+    assert words.endswith("60 of 120 benchmarks, those with smaller effects, are left out; most=120 draws all.")
+    assert_readable(ax)
+    whole = benchmark_effects_plot(table, kind=kind, most=120)
+    assert row_labels(whole) == list(size.index)
+    assert "left out" not in whole.get_xlabel()
+    assert min(tick.get_fontsize() for tick in whole.get_yticklabels()) >= 6
+    assert_readable(whole)
+
+
+def test_rows_get_thinner_before_a_figure_outgrows_its_page(make):
+    heights = {n: benchmark_effects_plot(make.effects(n, 1)).figure.get_size_inches()[1] for n in (10, 30, 45, 60)}
+    assert heights[10] < heights[30] < heights[45] == heights[60] == 9.5
+
+
+@pytest.mark.parametrize("kind", ["intervals", "heatmap"])
 def test_missing_effects_are_shown_as_missing(make, assert_readable, texts_of, kind):
     table = make.effects(3, 3).drop(index=4)
     table.loc[0, ["effect", "ci_low", "ci_high"]] = np.nan

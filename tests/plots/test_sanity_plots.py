@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -67,6 +69,54 @@ def test_rows_of_benchmarks_are_ordered_by_share(runs):
     colours = {line.get_color() for line in ax.lines if line.get_label() == "_estimates"}
     assert colours == {_style.ACCENT, _style.NEUTRAL}
     assert "Welch's F-test, Holm adjustment, level 0.05." in ax.get_xlabel().replace("\n", " ")
+
+
+def test_a_benchmark_without_a_test_has_a_row_and_no_marker(runs):
+    table = runs.to_frame()
+    table.loc[table["benchmark"] == "task 0", "loss"] = 1.0
+    result = benchmark_information(dataclasses.replace(runs, frame=table))
+    assert result.untested == ("task 0",)
+    ax = information_plot(result)
+    assert [label.get_text() for label in ax.get_yticklabels()][-1] == "task 0"
+    assert sum(len(line.get_xdata()) for line in ax.lines if line.get_label() == "_estimates") == 2
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A result with 120 benchmarks, without 120 analyses."""
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame({"algorithm": list("ABAB") * 120, "benchmark": np.repeat(np.arange(120), 4)})
+    table["benchmark"] = [f"LC-{i:03d}" for i in table["benchmark"]]
+    table["loss"] = rng.normal(size=480)
+    roles = {"algorithm": "algorithm", "benchmark": "benchmark"}
+    return benchmark_information(lt.Runs(table, score="loss", direction="minimize", seed=None, **roles))
+
+
+def test_of_many_benchmarks_those_that_say_most_and_least_are_drawn(many, assert_readable):
+    ax = information_plot(many)
+    order = many.table.sort_values("share", ascending=False, kind="stable")
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert shown == [*order["benchmark"][:30], "… 60 more …", *order["benchmark"][-30:]]
+    dots = [line.get_data() for line in ax.lines if line.get_label() == "_estimates"]
+    drawn = {y: x for data in dots for x, y in zip(*data, strict=True)}
+    want = np.concatenate([order["share"][:30], order["share"][-30:]])
+    np.testing.assert_allclose([drawn[row] for row in [*range(30), *range(31, 61)]], 100 * want)
+    words = ax.get_xlabel().replace("\n", " ")
+    assert words.endswith("60 of 120 benchmarks, those in the middle, are left out; most=120 draws all.")
+    assert ax.figure.get_size_inches()[1] <= 9.5
+    assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
+    assert_readable(ax)
+
+
+def test_all_of_many_benchmarks_have_thin_rows_that_can_be_read(many, assert_readable):
+    ax = information_plot(many, most=120)
+    assert len(ax.get_yticklabels()) == 120
+    assert "left out" not in ax.get_xlabel()
+    assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
+    assert ax.figure.get_size_inches()[1] < 13  # 26 with the rows of a short figure
+    assert_readable(ax)
+    with pytest.raises(ArgumentError, match=r"^most must be a whole number of at least 2, got 1\.$"):
+        information_plot(many, most=1)
 
 
 def test_plots_fill_the_axes_of_the_user(runs):

@@ -114,6 +114,14 @@ def test_the_axis_is_logarithmic_where_budgets_span_much():
     assert {p.get_xscale() for p in tuning_curves_plot(CASES["five"]()).child_axes} == {"linear"}
 
 
+@pytest.mark.parametrize("last", [3, 20])
+def test_trials_have_whole_ticks(last):
+    for panel in tuning_curves_plot(curves_of(trials(["a"], ["b"]), k=list(range(1, last + 1)))).child_axes:
+        assert panel.get_xscale() == "linear"
+        assert len(panel.get_xticks()) >= 2
+        assert (panel.get_xticks() == panel.get_xticks().round()).all()
+
+
 def test_curves_over_seeds_are_steps_and_say_so():
     ax = tuning_curves_plot(CASES["seeds"]())
     lines = [line for panel in ax.child_axes for line in panel.lines if line.get_label() == "_estimate"]

@@ -38,6 +38,14 @@ def test_plans_differ_in_colour_and_shape_and_are_named():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [plan.describe() for plan in plans]
 
 
+@pytest.mark.parametrize("n", [[1], [3], [5, 20]])
+def test_scores_are_counted_in_whole_numbers(n):
+    ax = tuning_plan_plot(plan_tuning(n=n))
+    for ticks in (ax.get_xticks(), ax.get_yticks()):
+        assert len(ticks) >= 2
+        assert (ticks == np.round(ticks)).all()
+
+
 CASES = {
     "one point": [plan_tuning(n=1)],
     "planned from k": [plan_tuning(k=[1, 4, 9, 16])],

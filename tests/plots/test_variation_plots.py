@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -84,6 +85,55 @@ def test_reliability_draws_the_closed_form_and_the_study() -> None:
         assert y == approx(np.array([found.at(b, n) for b in x]))
     (dot,) = lines(ax, "_study")
     assert (dot.get_xdata()[0], dot.get_ydata()[0]) == approx((9, found.reliability))
+
+
+@pytest.mark.parametrize("n", [9, 20, 40])
+@pytest.mark.parametrize("size", [(7.0, 4.0), (3.5, 3.0)])
+def test_reliability_has_no_ticks_at_half_benchmarks(n, size) -> None:
+    found = ranking_reliability(make_runs(), n_benchmarks=[n], n_seeds=[1])
+    ax = reliability_plot(found, ax=Figure(figsize=size).subplots())
+    ticks = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert all(tick.isdecimal() for tick in ticks)
+    assert len(set(ticks)) == len(ticks) >= 2
+
+
+def test_extrapolated_differences_are_marked(assert_readable) -> None:
+    runs = make_runs(3)
+    table = runs.to_frame()
+    gone = (table["tool"] == "A0") & (table["task"] == "benchmark 4")
+    found = benchmark_effects(dataclasses.replace(runs, frame=table[~gone]), contrast="pairs")
+    ax = shrunken_effects_plot(found, kind="caterpillar", comparison="A0 - A1")
+    assert "extrapolated (not run there)" in [t.get_text() for t in ax.get_legend().get_texts()]
+    triangle = [line for line in lines(ax, "_estimates") if line.get_marker() == "^"]
+    assert [list(line.get_xdata()) for line in triangle] == [
+        approx(found.table.query("extrapolated and versus == 'A1'")["estimate"].tolist())
+    ]
+    assert_readable(ax)
+    ax = shrunken_effects_plot(found)
+    assert "Grey: extrapolated, some algorithm was not run there." in ax.get_xlabel().replace("\n", " ")
+    (cells,) = (c for c in ax.collections if c.get_label() == "_cells")
+    assert np.ma.getmaskarray(cells.get_array()).reshape(9, 3)[4].tolist() == [True, True, False]
+    assert_readable(ax)
+
+
+def test_of_many_benchmarks_the_ends_or_the_largest_are_drawn(assert_readable) -> None:
+    found = benchmark_effects(make_runs(2), contrast="pairs")
+    part = found.to_frame().sort_values("estimate", kind="stable")
+    ax = shrunken_effects_plot(found, kind="caterpillar", most=4)
+    names = part["benchmark"].tolist()
+    assert [t.get_text() for t in ax.get_yticklabels()] == [*names[:2], "… 5 more …", *names[-2:]]
+    drawn = sorted((y, x) for line in lines(ax, "_estimates")[1:] for x, y in zip(*line.get_data(), strict=True))
+    assert [y for y, _ in drawn] == [0, 1, 3, 4]
+    assert [x for _, x in drawn] == approx(part["estimate"].iloc[[0, 1, -2, -1]].tolist())
+    words = ax.get_xlabel().replace("\n", " ")
+    assert words.endswith("5 of 9 benchmarks, those in the middle, are left out; most=9 draws all.")
+    assert_readable(ax)
+    ax = shrunken_effects_plot(found, most=4)
+    largest = found.to_frame().set_index("benchmark")["estimate"].abs().nlargest(4).index
+    assert {t.get_text() for t in ax.get_yticklabels()} == set(largest)
+    words = ax.get_xlabel().replace("\n", " ")
+    assert words.endswith("5 of 9 benchmarks, those with smaller effects, are left out; most=9 draws all.")
+    assert_readable(ax)
 
 
 def test_effects_are_drawn_where_they_are() -> None:
