@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lmemtest.recipes.metafeatures import MetafeatureAnalysis
     from lmemtest.recipes.model_search import SearchResult
     from lmemtest.recipes.reliability import RankingReliability
-    from lmemtest.recipes.sanity import SanityReport
+    from lmemtest.recipes.sanity_report import SanityReport
     from lmemtest.recipes.seeds import SeedDependency
     from lmemtest.recipes.selection import SelectionResult
     from lmemtest.recipes.shrinkage import ShrunkenEffects
@@ -427,11 +427,8 @@ class ModelBuilder(Tabular):
         return parse_formula(self.formula()).bars
 
     def _with(self, **changes: Any) -> ModelBuilder:
-        new = ModelBuilder(self.runs)
-        for name in ("terms", "bars", "residual_by"):
-            object.__setattr__(new, name, changes.get(name, getattr(self, name)))
-        check_identified(parse_formula(new.formula()), self.runs)
-        return new
+        parts = {name: changes.get(name, getattr(self, name)) for name in ("terms", "bars", "residual_by")}
+        return assemble(self.runs, **parts)
 
     def _without(self, bars: tuple[str, ...]) -> ModelBuilder:
         return self._with(bars=tuple(bar for bar in self.bars if bar not in bars))
@@ -455,6 +452,44 @@ class ModelBuilder(Tabular):
             for bar in wanted
             if frozenset(bar.groups) not in mine
         )
+
+
+def assemble(runs: Runs, terms: tuple[str, ...], bars: tuple[str, ...], residual_by: str | None) -> ModelBuilder:
+    """A builder from the parts of a model, for what chooses terms by itself.
+
+    Parameters
+    ----------
+    runs : Runs
+        The table.
+    terms, bars : tuple of str
+        Fixed terms and random effects as a formula has them, like `ModelBuilder.terms` and `ModelBuilder.bars`.
+    residual_by : str or None
+        Column whose levels have residual variances of their own.
+
+    Returns
+    -------
+    ModelBuilder
+
+    Raises
+    ------
+    DesignError
+        If the runs cannot identify one of the parts.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.recipes.builder import ModelBuilder, assemble
+    >>> runs = lt.datasets.load_hpo_runs()
+    >>> model = ModelBuilder(runs).random("benchmark")
+    >>> good = runs.filter(prior="good")
+    >>> assemble(good, model.terms, model.bars, model.residual_by).formula()
+    'loss ~ algorithm + (1 | benchmark)'
+    """
+    new = ModelBuilder(runs)
+    for name, value in (("terms", terms), ("bars", bars), ("residual_by", residual_by)):
+        object.__setattr__(new, name, value)
+    check_identified(parse_formula(new.formula()), runs)
+    return new
 
 
 def _check_some(given: tuple[str, ...], method: str, example: str) -> None:

@@ -47,11 +47,14 @@ class CopiedRuns(Tabular):
     findings : tuple of Finding
         The same in words, with advice.
     n_runs : int
+    judged : bool
+        Whether the runs are enough, or long enough, for a copy to be told from a tie.
     """
 
     table: pd.DataFrame
     findings: tuple[Finding, ...]
     n_runs: int
+    judged: bool = True
 
     def to_frame(self) -> pd.DataFrame:
         """The table, as a copy."""
@@ -60,6 +63,11 @@ class CopiedRuns(Tabular):
     @property
     def sentence(self) -> str:
         """What was found, in a sentence."""
+        if not self.judged:
+            return (
+                f"Copies cannot be told from ties: the {self.n_runs:,} runs have fewer than {_LONG} different scores "
+                f"each, and no two algorithms or benchmarks have {_FEWEST} to compare."
+            )
         if not self.findings:
             return f"None of {self.n_runs:,} runs is a copy of another."
         return " ".join(finding.message for finding in self.findings)
@@ -116,6 +124,7 @@ def copied_runs(runs: Runs) -> CopiedRuns:
         table=table,
         findings=tuple(_finding(row, runs) for row in table.to_dict("records")),
         n_runs=len(curves),
+        judged=_enough(curves),
     )
 
 
@@ -189,6 +198,17 @@ def _same(curves: pd.DataFrame, kind: str) -> list[list[Any]]:
         if different >= _FEWEST and equal >= _SHARE * n:
             rows.append([kind, left, right, None, n, equal, equal / n])
     return rows
+
+
+def _enough(curves: pd.DataFrame) -> bool:
+    """Whether the rules could find a copy."""
+    if (curves["distinct"] >= _LONG).any():
+        return True
+    places = {"algorithm": ["instance", "seed"], "benchmark": ["metafeature", "algorithm", "seed"]}
+    return any(
+        curves[kind].nunique(dropna=False) > 1 and len(curves[place].drop_duplicates()) >= _FEWEST
+        for kind, place in places.items()
+    )
 
 
 def _counts(curves: pd.DataFrame, place: list[str], kind: str) -> pd.DataFrame:

@@ -74,34 +74,44 @@ class BenchmarkInformation(Tabular):
     @property
     def informative(self) -> tuple[str, ...]:
         """The benchmarks on which the algorithms differ."""
-        return tuple(self.table.loc[self.table["informative"], "benchmark"])
+        return self._found(True)
 
     @property
     def uninformative(self) -> tuple[str, ...]:
-        """The benchmarks on which no difference was found (or none could be tested)."""
-        return tuple(self.table.loc[~self.table["informative"], "benchmark"])
+        """The benchmarks that were tested and on which no difference was found."""
+        return self._found(False)
+
+    @property
+    def untested(self) -> tuple[str, ...]:
+        """The benchmarks on which no test was possible; the notes say why."""
+        return tuple(self.table.loc[self.table["informative"].isna(), "benchmark"])
+
+    def _found(self, answer: bool) -> tuple[str, ...]:
+        return tuple(self.table.loc[(self.table["informative"] == answer).fillna(False), "benchmark"])
 
     @property
     def sentence(self) -> str:
         """The decision, in words."""
         how = f"(Welch's F-test per benchmark, {ADJUSTMENT_NAMES[self.adjust]} adjustment, level {self.alpha:g})"
-        total = len(self.table)
-        if not self.uninformative:
-            return f"Algorithms differ on all {total} benchmarks {how}."
-        text = f"Algorithms differ on {len(self.informative)} of {total} benchmarks {how}. "
-        text += f"No difference was found on {listed(self.uninformative)}"
-        limits = self.table.loc[~self.table["informative"], "share_high"]
-        if limits.notna().any():
-            text += (
-                f", which is not proof that there is none: algorithms may still explain up to {100 * limits.max():.0f} "
-                "% of the variance between runs there"
+        total = len(self.table) - len(self.untested)
+        tested = "tested benchmarks" if self.untested else "benchmarks"
+        many = f"all {total}" if not self.uninformative else f"{len(self.informative)} of {total}"
+        parts = [f"Algorithms differ on {many} {tested} {how}."]
+        if self.uninformative:
+            limit = self.table.loc[self.table["benchmark"].isin(self.uninformative), "share_high"].max()
+            parts.append(
+                f"No difference was found on {listed(self.uninformative)}, which is not proof that there is none: "
+                f"algorithms may still explain up to {100 * limit:.0f} % of the variance between runs there."
             )
-        return f"{text}."
+        if self.untested:
+            parts.append(f"{listed(self.untested)} could not be tested, so nothing is known there.")
+        return " ".join(parts)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per benchmark: benchmark, n_runs, n_algorithms, best, f_ratio, df_num, df_den, p_value, p_adjusted,
-        informative, share (of the variance between runs that algorithms explain), share_low, share_high; with
-        ``rank_benchmarks`` also variance (between the algorithms' means), variance_low, variance_high, rank."""
+        informative (missing where no test was possible), share (of the variance between runs that algorithms
+        explain), share_low, share_high; with ``rank_benchmarks`` also variance (between the algorithms' means),
+        variance_low, variance_high, rank."""
         return self.table.copy()
 
     def ranking(self) -> pd.DataFrame:
@@ -117,9 +127,10 @@ class BenchmarkInformation(Tabular):
 
     def paper_lines(self) -> tuple[str, ...]:
         """The result as the package of the paper prints it."""
-        words = {True: "informative", False: "uninformative"}
-        rows = zip(self.table["benchmark"], self.table["informative"], strict=True)
-        lines = [f"=> Benchmark {name} is {words[bool(found)]}." for name, found in rows]
+        words = dict.fromkeys(self.table["benchmark"], "could not be tested")
+        words |= dict.fromkeys(self.informative, "is informative")
+        words |= dict.fromkeys(self.uninformative, "is uninformative")
+        lines = [f"=> Benchmark {name} {found}." for name, found in words.items()]
         if self.ranked:
             frame = self.ranking()
             rows = zip(frame["benchmark"], frame["variance"], strict=True)
@@ -181,13 +192,15 @@ def benchmark_information(
     is its diagonal version with a residual variance per benchmark:
     ``(mean square between - mean square within) / n``, n the (average) number of runs of an algorithm. It can be
     negative, which says zero. The algorithms count as the ones of interest, not as a sample of algorithms. Its interval
-    comes from the noncentral F distribution with the residual variance taken as known, and that of the share is exact;
-    both assume equal variances.
+    comes from the noncentral F distribution with the residual variance taken as known, and that of the share from the
+    same distribution without this liberty; both assume equal variances. They never end at zero: where the means lie
+    closer together than chance alone puts them the limit says what is still possible (see `noncentrality_interval`).
 
     References
     ----------
     Geburek, Mallik, Stoll, Bouthillier & Hutter (2024). LMEMs for post-hoc analysis of HPO benchmarking.
-    arXiv:2408.02533; Welch (1951), doi:10.1093/biomet/38.3-4.330; Steiger (2004), doi:10.1037/1082-989X.9.2.164
+    arXiv:2408.02533; Welch (1951), doi:10.1093/biomet/38.3-4.330; Steiger (2004), doi:10.1037/1082-989X.9.2.164;
+    Read (2002), doi:10.1088/0954-3899/28/10/313
 
     Examples
     --------
@@ -219,7 +232,8 @@ def benchmark_information(
     adjusted = adjust_raw(table["p_value"].to_numpy(), adjust, int(table["p_value"].notna().sum()))
     at = list(table.columns).index("p_value") + 1
     table.insert(at, "p_adjusted", adjusted)
-    table.insert(at + 1, "informative", adjusted <= alpha)
+    found = pd.Series(adjusted <= alpha, dtype="boolean")
+    table.insert(at + 1, "informative", found.mask(np.isnan(adjusted)))
     if rank_benchmarks:
         table["rank"] = table["variance"].rank(ascending=False, method="min").astype("Int64")
     notes += _cautions(frame, table, rank_benchmarks)
@@ -352,27 +366,40 @@ def noncentrality_interval(f: float, df_num: float, df_den: float, level: float)
     Returns
     -------
     low, high : float, >= 0
+        ``high`` is positive.
+
+    Notes
+    -----
+    The lower limit is the noncentrality at which so large a ratio has probability ``(1 - level) / 2`` (Steiger 2004).
+    The same for the upper limit and so small a ratio has no solution where the ratio is smaller than chance alone
+    makes it: the interval would be [0, 0], a certainty that such luck cannot give. The upper limit is therefore the
+    noncentrality at which so small a ratio is ``(1 - level) / 2`` times as probable *as without any effect* (Read
+    2002). It is at least the other limit, so the interval keeps its level; it is the same one for large ratios, and
+    ``-2 log((1 - level) / 2)`` for the smallest, whatever the degrees of freedom.
 
     References
     ----------
-    Steiger (2004), doi:10.1037/1082-989X.9.2.164
+    Steiger (2004), doi:10.1037/1082-989X.9.2.164; Read (2002), doi:10.1088/0954-3899/28/10/313
 
     Examples
     --------
     >>> tuple(round(x, 3) for x in noncentrality_interval(3.0, 3, 76, 0.95))
-    (0.0, 22.518)
+    (0.0, 22.675)
+    >>> tuple(round(x, 3) for x in noncentrality_interval(0.0, 3, 76, 0.95))
+    (0.0, 7.378)
     """
     tail = 0.5 * (1.0 - level)
+    without = float(special.fdtr(df_num, df_den, f))  # probability of so small a ratio without any effect
+    if without < np.finfo(float).tiny:
+        return 0.0, -2.0 * float(np.log(tail))  # what exp(-nc / 2), the ratio of the densities at zero, says
 
     def limit(target: float) -> float:
-        if special.fdtr(df_num, df_den, f) <= target:
-            return 0.0
         high = 1.0 + df_num * f
         while special.ncfdtr(df_num, df_den, high, f) > target:
             high *= 2.0
         return float(optimize.brentq(lambda nc: special.ncfdtr(df_num, df_den, nc, f) - target, 0.0, high))
 
-    return limit(1.0 - tail), limit(tail)
+    return 0.0 if without <= 1.0 - tail else limit(1.0 - tail), limit(tail * without)
 
 
 def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[str]:

@@ -16,7 +16,7 @@ from lmemtest._validate import check_choice, check_fraction, check_positive_int,
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.recipes.branch_and_bound import Bench
-from lmemtest.recipes.builder import ModelBuilder
+from lmemtest.recipes.builder import ModelBuilder, assemble
 from lmemtest.recipes.selection_fits import check_model
 from lmemtest.recipes.selection_holdout import Holdout, held_out
 from lmemtest.recipes.selection_start import (
@@ -274,7 +274,7 @@ def search_models(
     terms, bars, residual = part.parts(best)
     return SearchResult(
         start=start,
-        builder=start._with(terms=terms, bars=bars, residual_by=residual),
+        builder=assemble(start.runs, terms, bars, residual),
         table=bench.table(order, best, p_values),
         terms=part.offered,
         criterion=criterion,

@@ -4,163 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import LmemtestError
+from lmemtest.recipes.sanity_report import SEVERITIES, CheckOutcome, SanityReport
+from lmemtest.recipes.sanity_scope import needed_data, nothing_to_check
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.checks import RunsCheck
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
-
-SEVERITIES = ("error", "warning", "note", "fine", "skipped")
-_SHOWN = 2  # findings of one check in the summary; all are in `to_frame`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CheckOutcome:
-    """One check with what it found.
-
-    Attributes
-    ----------
-    stage : str
-        What it is about: "table", "runs", "algorithms", "benchmarks", "effects".
-    check : str
-        Its name.
-    question : str
-    severity : {"error", "warning", "note", "fine", "skipped"}
-        An error stops a fit, a warning can change a conclusion, a note explains.
-    found : tuple of str
-        The findings in words; what is fine, or why the check was left out.
-    advice : str
-        The next step; empty where there is nothing to do.
-    level : float
-        Probability of a finding where there is nothing; NaN for rules that chance does not trigger.
-    result : object
-        The result behind it, with its tables; None for the findings of `Runs.check`.
-    """
-
-    stage: str
-    check: str
-    question: str
-    severity: str
-    found: tuple[str, ...]
-    advice: str
-    level: float
-    result: Any = None
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class SanityReport(Tabular):
-    """The outcomes of all checks.
-
-    Attributes
-    ----------
-    outcomes : tuple of CheckOutcome
-        In the order in which to fix: what comes first can be the cause of what follows.
-    overview : str
-        The size of the table.
-    alpha : float
-        Level of every statistical check by itself.
-    """
-
-    outcomes: tuple[CheckOutcome, ...]
-    overview: str
-    alpha: float
-
-    def __getitem__(self, check: str) -> CheckOutcome:
-        """The outcome of a check by its name."""
-        for outcome in self.outcomes:
-            if outcome.check == check:
-                return outcome
-        raise KeyError(f"no check {check!r}; there are: {', '.join(o.check for o in self.outcomes)}")
-
-    @property
-    def to_fix(self) -> tuple[CheckOutcome, ...]:
-        """Errors, then warnings, each in the order of the tree."""
-        problems = [o for o in self.outcomes if o.severity in ("error", "warning")]
-        return tuple(sorted(problems, key=lambda o: SEVERITIES.index(o.severity)))
-
-    @property
-    def ok(self) -> bool:
-        """Whether there is no error and no warning."""
-        return not self.to_fix
-
-    @property
-    def sentence(self) -> str:
-        """What to fix first."""
-        if not self.to_fix:
-            return "Nothing has to be fixed before an analysis."
-        first, *rest = self.to_fix
-        text = f"Fix first: {first.check}. {first.found[0]} {first.advice}".strip()
-        if not rest:
-            return text
-        return f"{text} Then check again; after it come: {', '.join(o.check for o in rest)}."
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per finding, in the order in which to fix: priority (1 is first; missing where nothing is to be
-        fixed), stage, check, severity, found, advice, level."""
-        import pandas as pd
-
-        rank = {o.check: i for i, o in enumerate(self.to_fix, start=1)}
-        order = sorted(self.outcomes, key=lambda o: SEVERITIES.index(o.severity))
-        rows = [
-            (rank.get(o.check), o.stage, o.check, o.severity, text, o.advice, o.level)
-            for o in order
-            for text in o.found
-        ]
-        columns = ["priority", "stage", "check", "severity", "found", "advice", "level"]
-        return pd.DataFrame(rows, columns=columns).astype({"priority": "Int64"})
-
-    def result_table(self) -> ResultTable:
-        """The findings as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        notes = (self.sentence, self._levels())
-        return ResultTable(f"Sanity checks: {self.overview}", self.to_frame().drop(columns="level"), notes)
-
-    def summary(self) -> str:
-        """The checks as a tree, and what to fix first."""
-        width = max(len(o.check) for o in self.outcomes)
-        lines = [f"Sanity checks: {self.overview}"]
-        for stage, group in groupby(self.outcomes, lambda o: o.stage):
-            lines.append(stage)
-            outcomes = list(group)
-            for i, outcome in enumerate(outcomes):
-                last = i + 1 == len(outcomes)
-                lines += _branch(outcome, "└── " if last else "├── ", "    " if last else "│   ", width)
-        return "\n".join([*lines, "", self.sentence, self._levels()])
-
-    def _levels(self) -> str:
-        tests = [o.check for o in self.outcomes if o.level == o.level and o.severity != "skipped"]
-        if not tests:
-            return "No statistical test was made."
-        return (
-            f"Tests at level {100 * self.alpha:g} % each: {', '.join(tests)}; the other checks are rules. Of "
-            f"{len(tests)} tests {'one fires' if len(tests) == 1 else 'some fire'} by chance alone in up to "
-            f"{100 * (1.0 - (1.0 - self.alpha) ** len(tests)):.0f} % of tables without any effect."
-        )
-
-
-def _branch(outcome: CheckOutcome, head: str, below: str, width: int) -> list[str]:
-    shown = outcome.found[:_SHOWN]
-    lines = [f"{head}{outcome.check:<{width}}  {outcome.severity:<7}  {shown[0]}"]
-    indent = f"{below}{'':<{width}}  {'':<7}  "
-    lines += [f"{indent}{text}" for text in shown[1:]]
-    if len(outcome.found) > _SHOWN:
-        lines.append(f"{indent}... and {len(outcome.found) - _SHOWN:,} more; see to_frame().")
-    if outcome.advice and outcome.severity != "fine":
-        lines.append(f"{indent}-> {outcome.advice}")
-    return lines
 
 
 @dataclass(slots=True, eq=False)
@@ -219,6 +77,13 @@ def _of_table(*kinds: str, fine: str) -> Callable[[_Study], Found]:
     return run
 
 
+def _coverage(study: _Study) -> Found:
+    named = [role for role in ("seed", "budget") if getattr(study.runs, role) is not None]
+    fine = "Every algorithm ran everywhere"
+    fine += f", with the same {' and '.join(f'{role}s' for role in named)}." if named else "."
+    return _of_table("missing_cells", "unpaired_seeds", "missing_budgets", "irregular_budgets", fine=fine)(study)
+
+
 def _from_findings(found: list[Finding] | tuple[Finding, ...], fine: str, result: Any) -> Found:
     if not found:
         return "fine", (fine,), "", result
@@ -232,6 +97,8 @@ def _copies(study: _Study) -> Found:
     from lmemtest.recipes.copies import copied_runs
 
     result = copied_runs(study.runs)
+    if not result.judged:
+        return "skipped", (result.sentence,), "", result
     return _from_findings(result.findings, result.sentence, result)
 
 
@@ -268,6 +135,8 @@ def _bounds(study: _Study) -> Found:
 
     result = bounds(study.fit, rows_of(study.fit))
     severity = {"fine": "fine", "look": "note", "act": "warning"}[result.verdict]
+    if not result.share:  # too few scores to judge
+        return "skipped", (result.sentence,), "", result
     return severity, (result.sentence,), "", result
 
 
@@ -276,7 +145,7 @@ def _information(study: _Study) -> Found:
 
     result = benchmark_information(study.runs, alpha=study.alpha)
     if not result.uninformative:
-        return "fine", (result.sentence,), "", result
+        return "note" if result.untested else "fine", (result.sentence,), "", result
     advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
     return "note", (result.sentence,), advice, result
 
@@ -315,13 +184,7 @@ CHECKS: tuple[SanityCheck, ...] = (
         stage="table",
         name="coverage",
         question="Did every algorithm run everywhere, with the same seeds and budgets?",
-        run=_of_table(
-            "missing_cells",
-            "unpaired_seeds",
-            "missing_budgets",
-            "irregular_budgets",
-            fine="Every algorithm ran everywhere, with the same seeds and budgets.",
-        ),
+        run=_coverage,
     ),
     SanityCheck(
         stage="runs",
@@ -334,7 +197,7 @@ CHECKS: tuple[SanityCheck, ...] = (
         stage="runs",
         name="constant",
         question="Do scores vary between runs?",
-        run=_of_table("constant_scores", fine="Scores vary between the runs of every algorithm."),
+        run=_of_table("constant_scores", fine="No algorithm has one score throughout a benchmark."),
     ),
     SanityCheck(stage="runs", name="curves", question="Does a best-so-far curve get worse?", run=_traces),
     SanityCheck(
@@ -354,7 +217,7 @@ CHECKS: tuple[SanityCheck, ...] = (
         stage="benchmarks",
         name="scales",
         question="Are scores of all benchmarks on one scale?",
-        run=_of_table("score_scale", fine="Scores scatter alike on all benchmarks, within a factor of 3."),
+        run=_of_table("score_scale", fine="No sign that benchmarks are on different scales."),
     ),
     SanityCheck(stage="benchmarks", name="bounds", question="Do scores sit on a floor or ceiling?", run=_bounds),
     SanityCheck(
@@ -425,6 +288,8 @@ def check_all(
     -----
     The order is: errors before warnings; among them from the table to its runs, the algorithms, the benchmarks and the
     effects, because each can be the cause of what follows (rows read twice make ties, scales and effects of seeds).
+    Checks that the table cannot answer are "skipped", which is not "fine"; the sentence counts them, and says what data
+    they need where most tests are among them.
     While scores are missing only the rules for the table are applied. A finding is a question to the data, not a
     verdict: an algorithm that ignores a metafeature has the same runs at all of its levels, and rightly so.
 
@@ -444,7 +309,8 @@ def check_all(
     study = _Study(runs, alpha, form, rng, runs.check())
     broken = any(f.severity == "error" for f in study.table.findings)
     outcomes = tuple(_outcome(check, study, broken) for check in checks)
-    report = SanityReport(outcomes=outcomes, overview=study.table.overview, alpha=alpha)
+    needs = needed_data(runs, study.table)
+    report = SanityReport(outcomes=outcomes, overview=study.table.overview, alpha=alpha, needs=needs)
     if verbose:
         print(report)
     return report
@@ -468,6 +334,8 @@ def _answer(check: SanityCheck, study: _Study, broken: bool) -> Found:
     if broken and check.name not in _TABLE:
         return "skipped", ("Left out: the scores have to be complete first.",), "", None
     try:
-        return check.run(study)
+        answer = check.run(study)
     except LmemtestError as error:
         return "skipped", (f"Left out: {error}",), "", None
+    nothing = nothing_to_check(check.name, study.runs, study.table) if answer[0] == "fine" else ""
+    return ("skipped", (f"Left out: {nothing}",), "", None) if nothing else answer

@@ -20,7 +20,7 @@ from lmemtest._table import ResultTable, Tabular, format_number, format_p
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, listed, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.inference.multiplicity import adjust_raw
-from lmemtest.recipes.builder import ModelBuilder
+from lmemtest.recipes.builder import ModelBuilder, assemble
 from lmemtest.recipes.selection_fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
 from lmemtest.recipes.selection_holdout import Holdout, held_out
 from lmemtest.recipes.selection_start import (
@@ -248,7 +248,7 @@ def select_terms(
     terms, bars, residual = family.parts(model)
     return SelectionResult(
         start=start,
-        builder=start._with(terms=terms, bars=bars, residual_by=residual),
+        builder=assemble(start.runs, terms, bars, residual),
         chosen=chosen,
         path=path,
         criterion=options.criterion,

@@ -10,7 +10,7 @@ import numpy as np
 from lmemtest._validate import check_choice, listed
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.recipes.builder import ModelBuilder
+from lmemtest.recipes.builder import ModelBuilder, assemble
 from lmemtest.recipes.selection_holdout import VALIDATIONS, halves
 from lmemtest.recipes.selection_terms import Family, candidates_of
 
@@ -64,7 +64,7 @@ def on(family: Family, runs: Runs) -> Family:
     start = family.start
     if runs is start.runs:
         return family
-    part = ModelBuilder(runs)._with(terms=start.terms, bars=start.bars, residual_by=start.residual_by)
+    part = assemble(runs, start.terms, start.bars, start.residual_by)
     return Family(part, family.candidates, family.left_out)
 
 

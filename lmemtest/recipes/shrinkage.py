@@ -10,7 +10,6 @@ in a balanced study; elsewhere fixed effects plus conditional modes.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +18,14 @@ import pandas as pd
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest._validate import check_choice, check_fraction, listed, resolve_rng
 from lmemtest.data.cells import compress
-from lmemtest.engine import prediction
-from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
-from lmemtest.inference.random_effects import INTERVALS, effect_intervals, error_df
-from lmemtest.inference.reference import format_level
+from lmemtest.inference.random_effects import INTERVALS, effect_intervals
 from lmemtest.model import fit_lmm
-from lmemtest.model.random_effects import shapes
+from lmemtest.recipes.benchmark_comparisons import MEAN as MEAN
+from lmemtest.recipes.benchmark_comparisons import Comparisons, Plan
 from lmemtest.recipes.recommended import recommend
 from lmemtest.recipes.run_layout import one_score_per_run
 
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
 CONTRASTS = ("mean", "pairs")
 UNITS = ("benchmark", "instance")
-MEAN = "mean"  # what a deviation is from
 _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
 _UNEQUAL = 10.0  # ratio of the noise of two benchmarks from which on a note says so
 
@@ -92,6 +89,14 @@ class ShrunkenEffects(Tabular):
         known = self.table.dropna(subset="ci_low")
         if known.empty:
             return "No difference between algorithms is seen to change between benchmarks."
+        guessed = int(known["extrapolated"].sum())
+        known = known[~known["extrapolated"]]
+        if known.empty:
+            return f"No benchmark has runs of all algorithms of a comparison: all {guessed} intervals are extrapolated."
+        more = f" {guessed} more {'are' if guessed > 1 else 'is'} extrapolated to where an algorithm was not run."
+        return self._count(known) + (more if guessed else "")
+
+    def _count(self, known: pd.DataFrame) -> str:
         against = known[_clear(known) & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
         held = " (simultaneous)" if self.interval == "simultaneous" else " (one by one)"
         text = f"{int(_clear(known).sum())} of {len(known)} intervals{held} exclude zero"
@@ -126,7 +131,8 @@ class ShrunkenEffects(Tabular):
         pandas.DataFrame
             ``benchmark`` (or instance), ``algorithm``, ``versus`` ("mean", or the other algorithm), ``n_runs``,
             ``observed`` (difference of the means there), ``overall`` (of the fixed effects), ``estimate`` (shrunken),
-            ``se`` (of the prediction's error), ``df``, ``ci_low``, ``ci_high``.
+            ``se`` (of the prediction's error), ``df``, ``ci_low``, ``ci_high``, ``extrapolated`` (whether an algorithm
+            of the comparison was not run there, so that the model says what to expect of it).
         """
         return self.table.copy()
 
@@ -181,8 +187,8 @@ def benchmark_effects(
     Returns
     -------
     ShrunkenEffects
-        ``to_frame()`` has benchmark, algorithm, versus, n_runs, observed, overall, estimate, se, df, ci_low, ci_high;
-        ``drivers()`` tells which benchmarks drive the conclusion.
+        ``to_frame()`` has benchmark, algorithm, versus, n_runs, observed, overall, estimate, se, df, ci_low, ci_high,
+        extrapolated; ``drivers()`` tells which benchmarks drive the conclusion.
 
     Raises
     ------
@@ -200,6 +206,13 @@ def benchmark_effects(
     (Satterthwaite). Intervals cover the true difference on that benchmark. In a balanced study with two algorithms the
     estimate is ``overall + k (observed - overall)`` with ``k = v / (v + w / n)``, v and w the variances of the
     difference between benchmarks and between runs.
+
+    Where an algorithm was not run (on the benchmark, or at one of its levels of the metafeatures) there is nothing to
+    shrink: the model expects its overall difference there, and the interval holds the whole variation between
+    benchmarks. Such rows are marked ``extrapolated`` and have no observed difference. They suppose that the runs are
+    missing by chance; an algorithm that failed on a benchmark is probably worse there. "mean" is that of all
+    algorithms, so one that is missing makes all deviations on this benchmark extrapolated; ``contrast="pairs"`` keeps
+    the pairs that were run apart from the others.
 
     Shrinkage assumes that benchmarks come from one population: a benchmark that really is an exception is pulled
     towards the others too. Ranks of shrunken differences are closer together than those of the true ones.
@@ -230,7 +243,7 @@ def benchmark_effects(
     formula = recommend(means).formula if formula is None else formula
     fit = fit_lmm(formula, means, dispersion=dispersion)
     _check_formula(fit, means)
-    plan = _Plan.of(means, contrast, per)
+    plan = Plan.of(means, contrast, per)
     table, between, notes = _predicted(fit, plan, interval, level, generator)
     return ShrunkenEffects(
         table=table,
@@ -252,64 +265,6 @@ def _clear(table: pd.DataFrame) -> pd.Series[bool]:
 # ---------------------------------------------------------------------- what is predicted
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Plan:
-    """Cells (instance and algorithm) and the weights that make comparisons of their means.
-
-    ``weights`` is (targets, cells); targets run over the comparisons, then over the units. ``complete`` says which
-    targets have runs in all their cells.
-    """
-
-    cells: pd.DataFrame
-    observed: Array
-    weights: Array
-    units: tuple[str, ...]
-    comparisons: tuple[tuple[str, str], ...]
-    n_runs: Array
-    complete: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, runs: Runs, contrast: str, per: str) -> _Plan:
-        levels = [runs.levels(name) for name in runs.instance]
-        seen = compress(runs, [*runs.instance, runs.algorithm], score=runs.score)
-        present = set(seen.frame[list(runs.instance)].itertuples(index=False, name=None))
-        instances = [key for key in itertools.product(*levels) if key in present]
-        columns = [*runs.instance, runs.algorithm]
-        cells = pd.DataFrame([(*key, a) for key in instances for a in runs.algorithms], columns=columns)
-        at = {key: i for i, key in enumerate(seen.frame[columns].itertuples(index=False, name=None))}
-        where = np.array([at.get(key, -1) for key in cells.itertuples(index=False, name=None)])
-        observed = np.where(where >= 0, seen.mean[where], np.nan)
-        n = np.where(where >= 0, seen.n[where], 0.0)
-        C, comparisons = _contrasts([format_level(a) for a in runs.algorithms], contrast)
-        position = runs.instance.index(str(runs.benchmark))
-        members: dict[str, list[int]] = {}
-        for i, key in enumerate(instances):
-            label = format_level(key[position]) if per == "benchmark" else " · ".join(map(format_level, key))
-            members.setdefault(label, []).append(i)
-        M = np.zeros((len(members), len(instances)))
-        for row, indices in zip(M, members.values(), strict=True):
-            row[indices] = 1.0 / len(indices)
-        weights = np.concatenate([np.kron(M, row) for row in C])
-        return cls(
-            cells=cells,
-            observed=observed,
-            weights=weights,
-            units=tuple(members),
-            comparisons=comparisons,
-            n_runs=(weights != 0) @ n,
-            complete=~((weights != 0) & np.isnan(observed)).any(axis=1),
-        )
-
-
-def _contrasts(names: list[str], contrast: str) -> tuple[Array, tuple[tuple[str, str], ...]]:
-    k = len(names)
-    if contrast == "mean":
-        return np.eye(k) - 1.0 / k, tuple((name, MEAN) for name in names)
-    pairs = list(itertools.combinations(range(k), 2))
-    unit = np.eye(k)
-    return np.array([unit[i] - unit[j] for i, j in pairs]), tuple((names[i], names[j]) for i, j in pairs)
-
-
 def _check_formula(fit: LmmFit, runs: Runs) -> None:
     known = {runs.algorithm, *runs.instance}
     others = [name for name in (*fit.design.factors, *fit.design.numeric) if name not in known]
@@ -320,31 +275,12 @@ def _check_formula(fit: LmmFit, runs: Runs) -> None:
         )
 
 
-def _targets(fit: LmmFit, plan: _Plan, runs: Runs) -> tuple[prediction.Targets, Array]:
-    """Coefficients of the comparisons, and their variance between benchmarks by the model."""
-    fixed = plan.weights @ fit.design.rows(plan.cells)
-    known = {runs.algorithm, *runs.instance}
-    random, variance = [], np.zeros(len(plan.weights))
-    bars = fit.design.parsed.bars
-    for index, ((q, k), bar, S) in enumerate(zip(shapes(fit), bars, fit.covariances, strict=True)):
-        out = np.zeros((q, k, len(plan.weights)))
-        if set(bar.groups) <= known:
-            try:
-                basis, codes = fit.design.random_rows(index, plan.cells)
-            except UnknownColumnError:  # a slope on something that is not known of an instance
-                basis, codes = np.zeros((len(plan.cells), k)), np.zeros(len(plan.cells), dtype=np.intp)
-            for cell in np.flatnonzero(codes >= 0):
-                out[codes[cell]] += np.outer(basis[cell], plan.weights[:, cell])
-        random.append(out)
-        variance += np.einsum("qac,ab,qbc->c", out, S, out)
-    return prediction.Targets(fixed=fixed[:, fit.problem.kept], random=tuple(random)), variance
-
-
 def _predicted(
-    fit: LmmFit, plan: _Plan, interval: str, level: float, rng: np.random.Generator
+    fit: LmmFit, plan: Plan, interval: str, level: float, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], float], list[str]]:
     runs = fit.data
-    targets, variance = _targets(fit, plan, runs)
+    comparisons = Comparisons.of(fit, plan)
+    targets, variance = comparisons.targets, comparisons.between(fit)
     if not any(np.abs(coefficients).max(initial=0.0) > 1e-12 for coefficients in targets.random):
         raise DesignError(
             f"the model {fit.formula!r} lets no difference between algorithms change from benchmark to benchmark. "
@@ -354,46 +290,48 @@ def _predicted(
     overall = targets.fixed @ fit.kept_params
     modes = sum(np.einsum("qac,qa->c", K, u) for K, u in zip(targets.random, fit.modes, strict=True))
     with one_blas_thread():
-        covariance = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, targets)
-        df = error_df(fit, targets, covariance.diagonal(), conditional=False)
+        covariance = comparisons.error(fit, fit.optim.theta, fit.optim.criterion)
+        df = comparisons.df(fit, covariance.diagonal())
     estimate, observed = overall + modes, plan.weights @ np.nan_to_num(plan.observed)
     n, parts, notes = len(plan.units), [], list[str]()
     zero = variance <= _ZERO * fit.scale
     for i, (left, right) in enumerate(plan.comparisons):
         rows = np.arange(i * n, (i + 1) * n)
-        use = rows[plan.complete[rows] & ~zero[rows]]
+        use = rows[~zero[rows]]
         part = pd.DataFrame(index=rows, columns=["estimate", "se", "df", "ci_low", "ci_high"], dtype=float)
         if len(use):
             found, note = effect_intervals(estimate[use], covariance[np.ix_(use, use)], df[use], interval, level, rng)
             part.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
             part.loc[use, "se"] = np.sqrt(np.maximum(covariance.diagonal()[use], 0.0))
             notes += [note] if note and not notes else []  # how the intervals were made; alike for all comparisons
-        part.loc[rows[zero[rows] & plan.complete[rows]], "estimate"] = estimate[rows][zero[rows] & plan.complete[rows]]
+        part.loc[rows[zero[rows]], "estimate"] = estimate[rows][zero[rows]]
         part.insert(0, "overall", overall[rows])
         part.insert(0, "observed", np.where(plan.complete[rows], observed[rows], np.nan))
         part.insert(0, "n_runs", plan.n_runs[rows].astype(int))
         part.insert(0, "versus", right)
         part.insert(0, "algorithm", left)
         part.insert(0, "benchmark", list(plan.units))
+        part["extrapolated"] = ~plan.complete[rows]
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     between = {pair: float(np.sqrt(variance[i * n : (i + 1) * n].mean())) for i, pair in enumerate(plan.comparisons)}
     return table, between, [*notes, *_gap_notes(plan, zero)]
 
 
-def _gap_notes(plan: _Plan, zero: NDArray[np.bool_]) -> list[str]:
+def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
     notes = []
     if zero.any():
         notes.append(
             "The model estimates that these differences do not change between benchmarks at all: every benchmark gets "
             "the overall difference, without an interval. That they are equal is not proved by this."
         )
-    n = len(plan.units)
-    missing = [plan.units[i] for i in range(n) if not plan.complete[i::n].all()]
-    if missing:
+    gaps = plan.gaps
+    if gaps:
+        shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
         notes.append(
-            f"On {len(missing)} of {n} benchmarks ({missing[0]}{', ...' if len(missing) > 1 else ''}) some algorithm "
-            "was not run, so comparisons with it are missing there."
+            f"On {len(gaps)} of {len(plan.units)} benchmarks some algorithm was not run ({shown}"
+            f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
+            "if it were missing by chance; an algorithm that failed there is probably worse."
         )
     return notes
 

@@ -25,7 +25,7 @@ from lmemtest.inference.separation import Separation, separation
 from lmemtest.recipes.recommended import Recommendation, recommend
 from lmemtest.report.components import Component, variance_components
 from lmemtest.report.curves import call_of, curves_of
-from lmemtest.report.effects import BenchmarkEffects, benchmark_effects
+from lmemtest.report.effects import ObservedAdvantages, observed_advantages
 from lmemtest.report.files import write_atomically
 from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of
 
@@ -73,7 +73,7 @@ class Analysis:
         All pairwise differences, intervals at 1 - `alpha`.
     separation : Separation
         The decisions at `alpha`, from which text, tables and figures are made.
-    effects : BenchmarkEffects or None
+    effects : ObservedAdvantages or None
         Deviations on each benchmark; None without a benchmark.
     components : tuple of Component
         Where the variation comes from.
@@ -107,7 +107,7 @@ class Analysis:
     joint: FTest | None
     pairs: PairsResult
     separation: Separation
-    effects: BenchmarkEffects | None
+    effects: ObservedAdvantages | None
     components: tuple[Component, ...]
     sample: Sample
     missing: Missing
@@ -286,7 +286,7 @@ def analyze(
         decisions = separation(differences, alpha=alpha, direction=runs.direction)
         joint = _all_means_equal(fit, means)
     with clock("looking at each benchmark"):
-        effects = benchmark_effects(fit, runs, level=1.0 - alpha)
+        effects = observed_advantages(fit, runs, level=1.0 - alpha)
         components = variance_components(fit, runs)
         sample, budgets = sample_of(fit, runs), budget_use(fit, runs)
         missing = missing_terms(fit, runs, recommendation.formula)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest._table import ResultTable
-    from lmemtest.report.effects import BenchmarkEffects
+    from lmemtest.report.effects import ObservedAdvantages
 
 TITLE = "A cautious check over benchmark means"
 
@@ -63,13 +63,13 @@ class CautiousCheck(Tabular):
         return ResultTable(TITLE, frame, (note,), {"t": ".2f", "p": format_p})
 
 
-def cautious_check(effects: BenchmarkEffects, leader: str) -> CautiousCheck:
+def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
     """Compare one algorithm with each other one over the means of the benchmarks.
 
     Parameters
     ----------
-    effects : BenchmarkEffects
-        Of `benchmark_effects`; holds the observed means.
+    effects : ObservedAdvantages
+        Of `observed_advantages`; holds the observed means.
     leader : str
         Name of the algorithm.
 
@@ -88,8 +88,8 @@ def cautious_check(effects: BenchmarkEffects, leader: str) -> CautiousCheck:
     >>> import lmemtest as lt
     >>> runs = lt.Runs({"tool": ["A", "B"] * 3, "task": list("uuvvww"), "loss": [1., 2, 3, 5, 4, 7]},
     ...                score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    >>> from lmemtest.report.effects import benchmark_effects
-    >>> check = cautious_check(benchmark_effects(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs), "A")
+    >>> from lmemtest.report.effects import observed_advantages
+    >>> check = cautious_check(observed_advantages(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs), "A")
     >>> check.to_frame()[["algorithm", "difference", "df", "t_ratio"]].round(3).to_dict("list")
     {'algorithm': ['B'], 'difference': [-2.0], 'df': [2], 't_ratio': [-3.464]}
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class BenchmarkEffects(Tabular):
+class ObservedAdvantages(Tabular):
     """Each algorithm's deviation from the mean of each benchmark (with metafeatures: of each instance).
 
     Attributes
@@ -93,7 +93,7 @@ class BenchmarkEffects(Tabular):
         return ResultTable(title="Effects by benchmark", frame=self.to_frame(), notes=self.notes)
 
 
-def benchmark_effects(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> BenchmarkEffects | None:
+def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> ObservedAdvantages | None:
     """Observed and shrunken effects of the algorithms on every benchmark.
 
     Parameters
@@ -107,7 +107,7 @@ def benchmark_effects(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Benchm
 
     Returns
     -------
-    BenchmarkEffects or None
+    ObservedAdvantages or None
         None if the runs have no benchmark.
 
     Notes
@@ -129,7 +129,7 @@ def benchmark_effects(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Benchm
     ...                 "loss": [1., 2, 3, 4, 5, 7, 6, 6]},
     ...                score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
     >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
-    >>> benchmark_effects(fit, runs).to_frame()[["benchmark", "algorithm", "mean", "effect"]]
+    >>> observed_advantages(fit, runs).to_frame()[["benchmark", "algorithm", "mean", "effect"]]
       benchmark algorithm  mean  effect
     0         w         A   1.5    -1.0
     1         w         B   3.5     1.0
@@ -157,7 +157,7 @@ def benchmark_effects(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Benchm
     table = pd.concat(parts, ignore_index=True)
     counted = _counted(table)
     clear = counted & ((table["ci_low"] > 0) | (table["ci_high"] < 0))
-    return BenchmarkEffects(
+    return ObservedAdvantages(
         table=table,
         instance=runs.instance,
         replicates=replicates if table["se"].notna().any() else None,

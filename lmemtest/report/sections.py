@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.report.analysis import Analysis
-    from lmemtest.report.effects import BenchmarkEffects
+    from lmemtest.report.effects import ObservedAdvantages
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
 MOST_ROWS = 24  # of a table per benchmark before it is folded
@@ -381,7 +381,7 @@ def _benchmarks(analysis: Analysis) -> Section:
     return Section("benchmarks", title, tuple(blocks))
 
 
-def _effects_method(analysis: Analysis, effects: BenchmarkEffects) -> str:
+def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
     noun, level = wording.unit_noun(analysis), f"{100 * effects.level:.4g} %"
     if effects.replicates is None:
         return f"Nothing is repeated within one {noun}, so these are plain observed deviations without intervals."
@@ -404,7 +404,7 @@ def _on_different_scales(analysis: Analysis) -> bool:
     return analysis.check.scale_ratio > wording.SCALE_RATIO  # NaN, where there are no scales, compares false
 
 
-def _plotted(analysis: Analysis, effects: BenchmarkEffects) -> pd.DataFrame:
+def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
     """What the figure shows: algorithms best first, in units of each benchmark's scatter where scales differ."""
     table = effects.to_frame()[["benchmark", "algorithm", "effect", "ci_low", "ci_high"]]
     if _on_different_scales(analysis):
@@ -419,7 +419,7 @@ def _plotted(analysis: Analysis, effects: BenchmarkEffects) -> pd.DataFrame:
     return table.assign(rank=rank).sort_values("rank", kind="stable").drop(columns="rank").reset_index(drop=True)
 
 
-def _wide_table(analysis: Analysis, effects: BenchmarkEffects) -> ResultTable:
+def _wide_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTable:
     """Observed means, one row per benchmark; the best of each named."""
     import pandas as pd
 
@@ -447,7 +447,7 @@ def _same_decimals(values: np.ndarray) -> list[str]:
     return [write(value) if np.isfinite(value) else "–" for value in values]
 
 
-def _effects_table(analysis: Analysis, effects: BenchmarkEffects) -> ResultTable:
+def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTable:
     frame = effects.to_frame().drop(columns="df")
     interval = f"{100 * effects.level:.4g} % CI"
     columns = [wording.unit_noun(analysis), analysis.runs.algorithm, "runs", "mean", "deviation", "SE"]

@@ -19,7 +19,7 @@ from lmemtest.report.scope import ZERO
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
-    from lmemtest.report.effects import BenchmarkEffects
+    from lmemtest.report.effects import ObservedAdvantages
 
 LISTED = 5  # names in a sentence before it counts the rest
 FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer than five degrees of freedom
@@ -529,7 +529,7 @@ def winners_sentence(analysis: Analysis) -> str:
     return " ".join([text, *_by_metafeature(effects)])
 
 
-def _by_metafeature(effects: BenchmarkEffects) -> list[str]:
+def _by_metafeature(effects: ObservedAdvantages) -> list[str]:
     """Winners apart for the levels of a metafeature, where they differ."""
     sentences = []
     for column, by_level in effects.wins_by.items():

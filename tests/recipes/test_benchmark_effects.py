@@ -160,13 +160,80 @@ def test_no_interaction_means_no_intervals() -> None:
     assert found.sentence == "No difference between algorithms is seen to change between benchmarks."
 
 
-def test_a_missing_algorithm_leaves_a_gap() -> None:
-    frame = study(7).query("not (tool == 'A0' and task == 't3')")
+def dense_prediction(fit: lt.LmmFit, frame: pd.DataFrame, weights: np.ndarray, cells: pd.DataFrame):
+    """Henderson's prediction and its error from the whole covariance matrix of the rows and the target."""
+    rows = pd.concat([frame, cells.assign(loss=0.0, seed=-1)], ignore_index=True)
+    X = np.stack([np.ones(len(rows)), *((rows["tool"] == t).to_numpy(float) for t in ("A1", "A2"))], axis=1)
+    V = np.zeros((len(rows), len(rows)))
+    for bar, S in zip(fit.design.parsed.bars, fit.covariances, strict=True):
+        key = rows[list(bar.groups)].astype(str).agg("|".join, axis=1).to_numpy()
+        V += S[0, 0] * (key[:, None] == key[None, :])
+    n = len(frame)
+    Vyy = V[:n, :n] + fit.scale * np.eye(n)
+    c, var = V[:n, n:] @ weights, weights @ V[n:, n:] @ weights
+    Xy, L = X[:n], weights @ X[n:]
+    solve = np.linalg.solve
+    phi = np.linalg.inv(Xy.T @ solve(Vyy, Xy))
+    y = frame["loss"].to_numpy()
+    b = phi @ Xy.T @ solve(Vyy, y)
+    d = L - Xy.T @ solve(Vyy, c)
+    return L @ b + c @ solve(Vyy, y - Xy @ b), np.sqrt(var - c @ solve(Vyy, c) + d @ phi @ d)
+
+
+@pytest.mark.parametrize("contrast", ["pairs", "mean"])
+def test_where_an_algorithm_was_not_run_its_effect_is_extrapolated_and_marked(contrast) -> None:
+    frame = study(7).query("not (tool == 'A0' and task == 't3') and not (tool in ['A0', 'A1'] and task == 't5')")
+    found = benchmark_effects(as_runs(frame), contrast=contrast, interval="pointwise")
+    table, fit, tools = found.to_frame(), found.fit, ["A0", "A1", "A2"]
+    gone = {"pairs": {("t3", "A0"), ("t5", "A0"), ("t5", "A1")}, "mean": {(t, a) for t in ("t3", "t5") for a in tools}}
+    marked = table[table["extrapolated"]]
+    assert set(zip(marked["benchmark"], marked["algorithm"], strict=True)) == gone[contrast]
+    assert table["observed"].isna().tolist() == table["extrapolated"].tolist()
+    for row in table[table["benchmark"].isin(["t1", "t3", "t5"])].itertuples():
+        weights = np.array([float(row.algorithm == t) for t in tools])
+        weights -= 1 / 3 if contrast == "mean" else np.array([float(row.versus == t) for t in tools])
+        cells = pd.DataFrame({"tool": tools, "task": row.benchmark})
+        want = dense_prediction(fit, frame, weights, cells)
+        assert (row.estimate, row.se) == approx(want, rel=1e-6)
+    widest = table.groupby("extrapolated")["se"].max()
+    assert widest[True] > 1.3 * widest[False]
+    v = fit.covariances[1][0, 0]
+    assert fit.design.random[1].group == "task:tool"
+    assert list(found.between_sd.values()) == approx([np.sqrt(v * (2.0 if contrast == "pairs" else 2 / 3))] * 3)
+
+
+def test_a_note_names_who_was_not_run_and_the_sentence_counts_apart() -> None:
+    frame = study(7).query("not (tool == 'A0' and task == 't3') and not (tool == 'A1' and task == 't5')")
     found = benchmark_effects(as_runs(frame), contrast="pairs")
-    table = found.to_frame()
-    gaps = table[table["estimate"].isna()]
-    assert set(zip(gaps["benchmark"], gaps["algorithm"], strict=True)) == {("t3", "A0")}
-    assert "On 1 of 8 benchmarks (t3) some algorithm was not run" in found.notes[-1]
+    assert found.notes[-1] == (
+        "On 2 of 8 benchmarks some algorithm was not run (t3: A0; t5: A1). Rows marked extrapolated are what the model "
+        "expects of it there, as if it were missing by chance; an algorithm that failed there is probably worse."
+    )
+    assert " of 20 intervals (simultaneous) exclude zero" in found.sentence
+    assert found.sentence.endswith(" 4 more are extrapolated to where an algorithm was not run.")
+    complete = benchmark_effects(as_runs(study(7)), contrast="pairs")
+    assert not complete.table["extrapolated"].any()
+    assert "extrapolated" not in complete.sentence
+
+
+def test_no_benchmark_with_all_algorithms_leaves_extrapolations_only() -> None:
+    frame = study(7, b=9)
+    frame = frame[frame["tool"].str[-1].astype(int) != frame["task"].str[-1].astype(int) % 3]
+    found = benchmark_effects(as_runs(frame))
+    assert found.table["extrapolated"].all()
+    assert found.sentence == (
+        "No benchmark has runs of all algorithms of a comparison: all 27 intervals are extrapolated."
+    )
+
+
+def test_a_gap_at_one_level_of_a_metafeature_is_a_gap() -> None:
+    frame = study(7, priors=("bad", "good")).query("not (tool == 'A0' and task == 't3' and prior == 'good')")
+    runs = as_runs(frame)
+    whole = benchmark_effects(runs, contrast="pairs").to_frame()
+    assert whole.loc[whole["extrapolated"], "benchmark"].tolist() == ["t3", "t3"]
+    assert whole.loc[whole["extrapolated"], "n_runs"].tolist() == [12, 12]
+    apart = benchmark_effects(runs, contrast="pairs", per="instance").to_frame()
+    assert apart.loc[apart["extrapolated"], "benchmark"].tolist() == ["t3 · good", "t3 · good"]
 
 
 def test_a_reversal_is_named() -> None:
@@ -235,6 +302,22 @@ def test_intervals_hold_the_true_difference_of_a_benchmark() -> None:
     assert len(joint) > 0.95 * n
     assert np.mean(single) == approx(0.95, abs=0.02)
     assert np.mean(joint) == approx(0.95, abs=3.3 * np.sqrt(0.95 * 0.05 / n))
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_true_difference_where_an_algorithm_was_not_run() -> None:
+    """300 studies with one gap; 3.3 binomial standard errors."""
+    rng = np.random.default_rng(12)
+    hits, n = [], 300
+    for _ in range(n):
+        advantages = rng.normal(size=(2, 12))
+        frame = study(rng, k=2, b=12, n=4, advantages=advantages).query("not (tool == 'A0' and task == 't3')")
+        table = benchmark_effects(as_runs(frame), contrast="pairs", interval="pointwise").to_frame()
+        row = table[table["extrapolated"]].iloc[0]
+        if np.isfinite(row["ci_low"]):
+            hits.append(row["ci_low"] <= advantages[0, 3] - advantages[1, 3] - 0.5 <= row["ci_high"])
+    assert len(hits) > 0.95 * n
+    assert np.mean(hits) == approx(0.95, abs=3.3 * np.sqrt(0.95 * 0.05 / n))
 
 
 # ---------------------------------------------------------------------- clusters

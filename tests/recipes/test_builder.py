@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, NestingError, UnknownColumnError
-from lmemtest.recipes.builder import ModelBuilder
+from lmemtest.recipes.builder import ModelBuilder, assemble
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,30 @@ def test_nothing_is_changed_in_place(builder):
     assert builder.residual_by is None
     with pytest.raises(dataclasses.FrozenInstanceError):
         builder.terms = ()
+
+
+def test_a_model_is_assembled_from_the_parts_of_another(runs, builder):
+    model = builder.interaction("algorithm", "budget").random("benchmark").dispersion("benchmark")
+    again = assemble(runs, model.terms, model.bars, model.residual_by)
+    assert (again.formula(), again.residual_by) == (model.formula(), model.residual_by)
+    one = runs.filter(**{runs.benchmark: runs.levels(runs.benchmark)[0]})
+    with pytest.raises(DesignError) as error:
+        assemble(one, model.terms, model.bars, None)
+    assert str(error.value) == (
+        "the random effect (1 | task) has one group only (0), so a variance between groups cannot be estimated. Leave "
+        "it out, or bring more levels of task."
+    )
+
+
+def test_no_other_module_uses_what_is_private_to_a_builder():
+    private = {name for name in vars(ModelBuilder) if name.startswith("_") and not name.startswith("__")}
+    for path in (Path(lt.__file__).parent / "recipes").glob("*.py"):
+        if path.name == "builder.py":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in private:
+                assert isinstance(node.value, ast.Name), (path.name, node.lineno)
+                assert node.value.id == "self", (path.name, node.lineno)
 
 
 def test_recommended_is_the_recommended_formula(runs, builder):

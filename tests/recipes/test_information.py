@@ -43,7 +43,7 @@ def test_appendix_c_finds_the_uninformative_benchmark_and_the_order():
     assert result.sentence == (
         "Algorithms differ on 2 of 3 benchmarks (Welch's F-test per benchmark, Holm adjustment, level 0.05). No "
         "difference was found on B-0, which is not proof that there is none: algorithms may still explain "
-        "up to 1 % of the variance between runs there."
+        "up to 8 % of the variance between runs there."
     )
 
 
@@ -89,8 +89,40 @@ def test_variance_is_the_reml_estimate_of_the_diagonal_of_equation_11():
 def test_noncentrality_interval_inverts_scipys_distribution():
     low, high = noncentrality_interval(5.0, 2, 40, 0.9)
     assert stats.ncf.cdf(5.0, 2, 40, low) == pytest.approx(0.95, abs=1e-8)
-    assert stats.ncf.cdf(5.0, 2, 40, high) == pytest.approx(0.05, abs=1e-8)
-    assert noncentrality_interval(0.0, 2, 40, 0.9) == (0.0, 0.0)
+    assert stats.ncf.cdf(5.0, 2, 40, high) / stats.f.cdf(5.0, 2, 40) == pytest.approx(0.05, abs=1e-8)
+    _, far = noncentrality_interval(60.0, 2, 40, 0.9)  # chance alone never gets there: Steiger's limit
+    assert stats.ncf.cdf(60.0, 2, 40, far) == pytest.approx(0.05, abs=1e-8)
+
+
+@pytest.mark.parametrize("df", [(1, 4), (2, 40), (19, 20)])
+@pytest.mark.parametrize("f", [0.0, 1e-200, 1e-9])
+def test_the_smallest_ratio_leaves_minus_two_log_of_the_tail(df, f):
+    """Near zero the noncentral density is exp(-nc / 2) times the central one."""
+    assert noncentrality_interval(f, *df, 0.95) == pytest.approx((0.0, -2.0 * np.log(0.025)), rel=1e-6)
+
+
+def test_the_upper_limit_never_falls_below_that_and_rises_with_the_ratio():
+    limits = np.array([noncentrality_interval(f, 3, 36, 0.95) for f in np.linspace(0.0, 6.0, 61)])
+    assert (np.diff(limits[:, 1]) > 0).all()
+    assert (limits[:, 0] < limits[:, 1]).all()
+
+
+def test_means_closer_than_chance_puts_them_are_no_certainty():
+    """The F-ratio is 0.0001, of which the inverted test made the interval [0, 0]."""
+    scores = np.array([-1.0, 0.0, 1.0])
+    rows = [(f"A{a}", "b", s, y + 0.005 * a) for a in range(3) for s, y in enumerate(np.tile(scores, 10))]
+    table = pd.DataFrame(rows, columns=["algorithm", "benchmark", "seed", "loss"])
+    result = benchmark_information(runs_of(table), rank_benchmarks=True)
+    row = result.table.iloc[0]
+    between, within = 30 * 0.005**2, table.groupby("algorithm")["loss"].var().mean()
+    f = between / within
+    assert stats.f.cdf(f, 2, 87) < 0.025
+    high = -2.0 * np.log(0.025)
+    assert (row["share"], row["share_low"]) == (0.0, 0.0)
+    assert row["share_high"] == pytest.approx(high / (high + 90), rel=1e-3)
+    assert row["variance"] < 0.0 == row["variance_low"]
+    assert row["variance_high"] == pytest.approx(high * within / 60, rel=1e-3)
+    assert "algorithms may still explain up to 8 % of the variance between runs there." in result.sentence
 
 
 def test_share_has_no_unit():
@@ -155,8 +187,23 @@ def test_constant_benchmarks_and_single_runs_are_named():
     result = benchmark_information(runs_of(table[~once]))
     assert "B-0: all runs have the same score, so it says nothing about the algorithms." in result.notes
     assert "B-1: A-2 ran once there and took no part in the test." in result.notes
-    assert "B-0" in result.uninformative
     assert np.isnan(result.table["p_value"].iloc[0])
+
+
+def test_no_test_is_no_answer(capsys):
+    table = appendix_c(np.random.default_rng(9))
+    table.loc[table["benchmark"] == "B-0", "loss"] = 0.25
+    result = benchmark_information(runs_of(table), verbose=True)
+    assert result.table["informative"].dtype == "boolean"
+    assert result.table["informative"].isna().tolist() == [True, False, False]
+    assert (result.informative, result.uninformative, result.untested) == (("B-1", "B-2"), (), ("B-0",))
+    assert result.sentence == (
+        "Algorithms differ on all 2 tested benchmarks (Welch's F-test per benchmark, Holm adjustment, level 0.05). B-0 "
+        "could not be tested, so nothing is known there."
+    )
+    assert capsys.readouterr().out.splitlines()[0] == "=> Benchmark B-0 could not be tested."
+    row = next(line for line in result.summary().splitlines() if line.startswith("B-0"))
+    assert "False" not in row
 
 
 def test_single_runs_everywhere_are_refused():

@@ -241,9 +241,75 @@ def sound():
 
 def test_a_sound_table_has_nothing_to_fix(sound):
     assert sound.ok
-    assert sound.sentence == "Nothing has to be fixed before an analysis."
+    assert sound.sentence == (
+        "Nothing was found that has to be fixed; 1 of 15 checks could not be made (similar benchmarks)."
+    )
     assert [o.check for o in sound.outcomes] == [check.name for check in CHECKS]
     assert {o.severity for o in sound.outcomes if math.isnan(o.level)} <= {"fine", "note"}
+
+
+def test_nothing_to_fix_needs_checks_that_were_made():
+    report = check_all(runs_of(make_table(benchmarks=6, algorithms=7, seeds=6, budgets=4)), rng=1)
+    assert report.left_out == ()
+    assert report.sentence == "Nothing has to be fixed before an analysis."
+
+
+def test_two_rows_cannot_be_checked():
+    report = check_all(lt.Runs({"tool": ["A", "B"], "loss": [1.0, 2.0]}, score="loss", direction="minimize",
+                               algorithm="tool"))  # fmt: skip
+    assert not report.to_fix
+    assert not report.ok
+    assert len(report.left_out) == 12
+    assert all(outcome.severity == "skipped" for outcome in report.tests)
+    assert report.sentence == (
+        "Almost nothing could be checked, so it means little that no fault was found: 12 of 15 checks could not be "
+        "made (coverage, duplicates, copies, constant, curves, similar algorithms, ... (12 in all)), among them all 5 "
+        "tests. They need repeated runs of each algorithm on each benchmark, Runs(..., seed=...); three benchmarks or "
+        "more, Runs(..., benchmark=...); scores at several budgets if the budget matters, Runs(..., budget=...)."
+    )
+    assert report.sentence in str(report)
+
+
+def test_few_tests_are_said_to_be_few():
+    report = check_all(runs_of(make_table(seeds=1, trace=False)), rng=1)
+    assert report.ok
+    assert report.sentence.startswith("Little could be checked, so it means little that no fault was found: 4 of 15 ")
+    assert "among them 4 of the 5 tests. They need repeated runs of each algorithm on each bench" in report.sentence
+    assert "Test at level 5 %: budget; the other checks are rules. It fires by chance alone in up to 5 %" in str(report)
+    unnamed = check_all(runs_of(make_table(trace=False), seed=None), checks=CHECKS[8:])
+    assert unnamed.needs == ("a column that tells the runs apart, Runs(..., seed=...)",)
+
+
+def test_what_was_found_does_not_hide_what_was_not_looked_for():
+    table = make_table(seeds=1, trace=False)
+    report = check_all(runs_of(pd.concat([table, table.iloc[[5]]], ignore_index=True)), rng=1)
+    assert report.sentence.startswith("Fix first: duplicates. ")
+    assert "Other faults may be there: 4 of 15 checks could not be made (similar algorithms" in report.sentence
+
+
+@pytest.mark.parametrize(
+    ("check", "table", "roles", "why"),
+    [
+        ("duplicates", make_table(budgets=1), {"seed": None, "budget": None}, "the runs have no seed column, so a row"),
+        ("constant", make_table(budgets=1, seeds=1), {"budget": None}, "no algorithm has two scores on a benchmark"),
+        ("scales", make_table(benchmarks=1), {}, "there are no two benchmarks, so there are no scales to compare."),
+        ("copies", make_table(budgets=1, seeds=1, benchmarks=1), {"budget": None}, "Copies cannot be told from ties"),
+        ("bounds", make_table(budgets=1, seeds=1), {"budget": None}, "Fewer than 20 single scores are known"),
+    ],
+)
+def test_a_rule_without_anything_to_look_at_is_not_fine(check, table, roles, why):
+    outcome = check_all(runs_of(table, **roles), checks=tuple(c for c in CHECKS if c.name == check))[check]
+    assert outcome.severity == "skipped"
+    assert why in outcome.found[0]
+
+
+def test_benchmarks_without_a_test_are_noted():
+    table = make_table(budgets=1)
+    table["loss"] += 10.0 * (table["algorithm"] == "a2")
+    table.loc[table["task"] == "b0", "loss"] = 1.0
+    outcome = check_all(runs_of(table, budget=None), checks=tuple(c for c in CHECKS if c.name == "information"))
+    assert outcome["information"].severity == "note"
+    assert outcome["information"].found[0].endswith("b0 could not be tested, so nothing is known there.")
 
 
 def test_the_tree_shows_every_check_under_its_stage(sound):

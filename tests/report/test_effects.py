@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +13,9 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+import lmemtest.report
 from lmemtest.report.components import difference_sd, share_of_benchmarks, variance_components
-from lmemtest.report.effects import benchmark_effects, expected_means
+from lmemtest.report.effects import expected_means, observed_advantages
 
 Make = Callable[..., Any]
 FORMULA = "loss ~ tool + (1 | task) + (1 | task:tool)"
@@ -22,9 +25,17 @@ FORMULA = "loss ~ tool + (1 | task) + (1 | task:tool)"
 def effects_of(as_runs: Make) -> Make:
     def effects(frame: pd.DataFrame, formula: str = FORMULA, **roles: object) -> Any:
         runs = as_runs(frame, **roles)
-        return benchmark_effects(lt.fit_lmm(formula, runs), runs)
+        return observed_advantages(lt.fit_lmm(formula, runs), runs)
 
     return effects
+
+
+def test_nothing_in_the_report_has_the_name_of_another_public_function() -> None:
+    for found in pkgutil.iter_modules(lmemtest.report.__path__):
+        module = importlib.import_module(f"lmemtest.report.{found.name}")
+        for name, value in vars(module).items():
+            if name in lt.__all__ and getattr(value, "__module__", None) == module.__name__:
+                assert getattr(lt, name) is value, f"{module.__name__}.{name}"
 
 
 def test_observed_deviations_are_those_of_the_means_of_the_runs(table: Make, effects_of: Make) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, ncf
 
 import lmemtest as lt
-from lmemtest.recipes.information import benchmark_information
+from lmemtest.recipes.information import benchmark_information, noncentrality_interval
 from lmemtest.recipes.seeds import seed_dependency
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def test_benchmark_check_keeps_its_level_with_equal_and_unequal_variances(sd):
 
 
 def test_intervals_of_share_and_variance_cover():
-    """The share's interval is exact; that of the variance takes the residual variance as known."""
+    """Far from zero the share's interval is exact; that of the variance takes the residual variance as known."""
     rng = np.random.default_rng(5)
     means = np.array([0.0, 0.5, 1.0])
     share, variance, n = 0, 0, 300
@@ -85,3 +85,16 @@ def test_intervals_of_share_and_variance_cover():
         variance += row["variance_low"] <= np.var(means, ddof=1) <= row["variance_high"]
     assert level_kept(share, n, 0.95)
     assert variance / n > 0.92
+
+
+@pytest.mark.parametrize("df", [(1, 8), (2, 27), (7, 72)])
+@pytest.mark.parametrize("effect", [1e-6, 0.5, 2.0, 6.0, 15.0])
+def test_intervals_of_small_effects_cover_and_never_claim_certainty(df, effect):
+    """At least the level, and at most 98 %: so much does an upper limit above zero cost."""
+    n = 2000
+    ratios = ncf.rvs(*df, effect, size=n, random_state=np.random.default_rng(6))
+    low, high = np.array([noncentrality_interval(f, *df, 0.95) for f in ratios]).T
+    hits = int(((low <= effect) & (effect <= high)).sum())
+    assert high.min() > 7.3
+    assert binomtest(hits, n, 0.95, alternative="less").pvalue > 0.001
+    assert binomtest(hits, n, 0.98, alternative="greater").pvalue > 0.001
