@@ -10,6 +10,7 @@ import numpy as np
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _panels, _rows, _style
+from lmemtest.plots._curves import looks
 from lmemtest.plots._panels import LINE, SMALL, Cell
 from lmemtest.plots._spacing import spread_downwards
 from lmemtest.recipes.relative_ranks import RelativeRanks
@@ -76,9 +77,9 @@ def relative_ranks_plot(result: RelativeRanks, *, ax: Axes | None = None) -> Axe
     -------
     Axes
         It holds the panels, ``ax.child_axes``: all instances, then the levels of ``by``. Bands are the intervals of
-        the result, left out with more than six algorithms; the foot says what they mean. Names are beside the last
-        budget. The x axis is logarithmic where that spaces the budgets more evenly. With a single budget, or none, the
-        intervals are drawn as rows in `ax` itself.
+        the result, left out with more than six algorithms; the foot says what they mean. Lines of the same colour
+        differ in their dashes. Names are beside the last budget. The x axis is logarithmic where that spaces the
+        budgets more evenly. With a single budget, or none, the intervals are drawn as rows in `ax` itself.
 
     Raises
     ------
@@ -209,17 +210,17 @@ def _course(result: RelativeRanks, table: pd.DataFrame, index: int, column: str)
 def _draw_lines(box: Axes, result: RelativeRanks, table: pd.DataFrame, budgets: _Budgets, font: float) -> None:
     n = len(budgets.x)
     kept = np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).round().astype(np.intp))
-    for i in range(len(result.algorithms)):
+    for i, look in enumerate(looks(len(result.algorithms))):
         low, rank, high = (_course(result, table, i, column) for column in ("ci_low", "rank", "ci_high"))
         if len(result.algorithms) <= _MOST_BANDS:
-            area = box.fill_between(budgets.x, low, high, color=_style.colour(i), alpha=0.18, linewidth=0.0)
+            area = box.fill_between(budgets.x, low, high, color=look.colour, alpha=0.18, linewidth=0.0)
             area.set_label("_interval")
         box.plot(
             budgets.x,
             rank,
-            color=_style.colour(i),
+            color=look.colour,
             linewidth=0.16 * font,
-            linestyle="-",
+            linestyle=look.dash,
             marker=_style.marker(i),
             markevery=kept.tolist(),
             markersize=0.4 * font,

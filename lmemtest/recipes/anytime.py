@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import fdtrc
 
-from lmemtest._table import Tabular, format_number, format_p
+from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction, check_positive_int, listed, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.reference import format_level
 from lmemtest.recipes import anytime_decisions as decisions_
+from lmemtest.recipes import anytime_words as words
 from lmemtest.recipes.budget_curves import CurveModel, curve_model, to_axis
 from lmemtest.recipes.mean_curves import CurveFamily, MeanCurves, complete_curves, spline_curves
 
@@ -48,11 +49,12 @@ class Anytime(Tabular):
         ``better``, ``worse``, ``budget_from``, ``budget_to``, ``whole_range``, ``largest`` (difference, better minus
         worse), ``at`` (its budget).
     best : pandas.DataFrame
-        ``budget_from``, ``budget_to``, ``candidates`` (nobody is shown to be better), ``best`` (shown to be better
-        than all others, else missing).
+        ``budget_from``, ``budget_to``, ``compared`` (those with scores there), ``candidates`` (nobody of these is
+        shown to be better), ``best`` (shown to be better than all others of these, else missing).
     overall : pandas.DataFrame
-        Means over the range of budgets, on the scale of the curves: ``left``, ``right``, ``estimate``, ``se``, ``df``,
-        ``t_ratio``, ``p_value`` (Tukey), ``ci_low``, ``ci_high``.
+        Means over the budgets that both have, on the scale of the curves: ``left``, ``right``, ``budget_from``,
+        ``budget_to`` (their range), ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value`` (Tukey), ``ci_low``,
+        ``ci_high``.
     decisions : (k, k, points) int8
         1 where the row is better than the column, -1 where it is worse, 0 where neither is shown; every statement
         and figure reads this.
@@ -149,8 +151,8 @@ class Anytime(Tabular):
         return np.nanmin(known, axis=0), np.nanmax(known, axis=0)
 
     def sentences(self) -> tuple[str, ...]:
-        """Who is best where, who is better than whom from which budget to which, and over the whole range."""
-        return (*self._best_sentences(), *self._stretch_sentences(), *self._overall_sentences())
+        """Who is best where, who is better than whom from which budget to which, and as a mean over the budgets."""
+        return (*words.best_sentences(self), *words.stretch_sentences(self), *words.overall_sentences(self))
 
     def result_table(self) -> ResultTable:
         """Stretches of budgets where one algorithm is better."""
@@ -185,48 +187,6 @@ class Anytime(Tabular):
             )
         axis = to_axis(self.budgets, self.scale)
         return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), self.scale)[0])))
-
-    def _best_sentences(self) -> list[str]:
-        shown = self.best[self.best["best"].notna()]
-        if shown.empty:
-            return [f"At no {self.budget} is one algorithm shown to be better than all others."]
-        return [
-            f"{row['best']} is better than all others {self._range_text(row['budget_from'], row['budget_to'])}."
-            for row in shown.to_dict("records")
-        ]
-
-    def _stretch_sentences(self) -> list[str]:
-        if self.stretches.empty:
-            return ["No pair of algorithms is shown to differ at any budget."]
-        return [
-            f"{row['better']} is better than {row['worse']} "
-            f"{self._range_text(row['budget_from'], row['budget_to'])} (by {format_number(abs(row['largest']))} at "
-            f"{row['at']:.4g}, where the difference is largest)."
-            for row in self.stretches.to_dict("records")
-        ]
-
-    def _overall_sentences(self) -> list[str]:
-        sure = self.overall[self.overall["p_value"] < 1.0 - self.level]
-        how = " (on a logarithmic scale)" if self.scale == "log" else ""
-        if sure.empty:
-            return [f"As a mean over the range of {self.budget}{how} no pair is shown to differ."]
-        out = []
-        for row in sure.to_dict("records"):
-            names = (row["left"], row["right"])
-            better, worse = names if (row["estimate"] < 0) == (self.direction == "minimize") else names[::-1]
-            p = format_p(row["p_value"])
-            out.append(
-                f"As a mean over the range of {self.budget}{how}, {better} is better than {worse} by "
-                f"{format_number(abs(row['estimate']))} (p {p if p.startswith('<') else '= ' + p})."
-            )
-        return out
-
-    def _range_text(self, low: float, high: float) -> str:
-        if np.isclose(low, high, rtol=1e-9):
-            return f"at {self.budget} {low:.4g}"
-        if np.isclose(low, self.budgets[0], rtol=1e-9) and np.isclose(high, self.budgets[-1], rtol=1e-9):
-            return f"at all budgets ({self.budget} {low:.4g} to {high:.4g})"
-        return f"from {self.budget} {low:.4g} to {high:.4g}"
 
 
 def anytime(
@@ -423,7 +383,7 @@ def _best(mean: MeanCurves, decisions: Any) -> pd.DataFrame:
     return table.assign(
         budget_from=mean.budgets[table["first"].to_numpy(dtype=int)],
         budget_to=mean.budgets[table["last"].to_numpy(dtype=int)],
-    )[["budget_from", "budget_to", "candidates", "best"]]
+    )[["budget_from", "budget_to", "compared", "candidates", "best"]]
 
 
 def _overall(mean: MeanCurves, df: float, level: float) -> pd.DataFrame:
@@ -437,10 +397,13 @@ def _overall(mean: MeanCurves, df: float, level: float) -> pd.DataFrame:
     estimate, se = mean.mean_differences()
     t = estimate / se
     half = float(qtukey(level, mean.n, df)) / np.sqrt(2.0) * se
+    both = np.where(mean.defined[first] & mean.defined[second], mean.budgets, np.nan)
     return pd.DataFrame(
         {
             "left": names[first],
             "right": names[second],
+            "budget_from": np.fmin.reduce(both, axis=1),
+            "budget_to": np.fmax.reduce(both, axis=1),
             "estimate": estimate,
             "se": se,
             "df": df,

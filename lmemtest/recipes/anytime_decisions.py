@@ -90,7 +90,7 @@ def better_stretches(
 
 
 def best_stretches(decisions: Decisions, present: NDArray[np.bool_], names: list[str]) -> pd.DataFrame:
-    """Who can be the best from which point to which: one row per stretch with the same answer.
+    """Who can be the best from which point to which: one row per stretch with the same answer of the same algorithms.
 
     Parameters
     ----------
@@ -102,21 +102,23 @@ def best_stretches(decisions: Decisions, present: NDArray[np.bool_], names: list
     Returns
     -------
     pandas.DataFrame
-        ``first``, ``last`` (indices of points), ``candidates`` (a tuple: nobody is shown to be better than they are),
-        ``best`` (the one that is shown to be better than all others, else missing).
+        ``first``, ``last`` (indices of points), ``compared`` (a tuple: those that have a curve there), ``candidates``
+        (a tuple: nobody of these is shown to be better than they are), ``best`` (the one that is shown to be better
+        than all others of these, else missing).
     """
     candidate = candidates(decisions, present)
-    keys: list[tuple[tuple[str, ...], str | None]] = []
+    keys: list[tuple[tuple[str, ...], tuple[str, ...], str | None]] = []
     for x in range(decisions.shape[2]):
+        here = tuple(name for name, one in zip(names, present[:, x], strict=True) if one)
         who = tuple(name for name, one in zip(names, candidate[:, x], strict=True) if one)
         others = present[:, x].sum() - 1
         beats_all = present[:, x] & ((decisions[:, :, x] == 1).sum(axis=1) == others) & (others > 0)
-        keys.append((who, names[int(np.argmax(beats_all))] if beats_all.any() else None))
+        keys.append((here, who, names[int(np.argmax(beats_all))] if beats_all.any() else None))
     rows = []
-    for (who, best), group in groupby(range(len(keys)), key=keys.__getitem__):
+    for (here, who, best), group in groupby(range(len(keys)), key=keys.__getitem__):
         members = list(group)
-        rows.append({"first": members[0], "last": members[-1], "candidates": who, "best": best})
-    return pd.DataFrame(rows, columns=["first", "last", "candidates", "best"])
+        rows.append({"first": members[0], "last": members[-1], "compared": here, "candidates": who, "best": best})
+    return pd.DataFrame(rows, columns=["first", "last", "compared", "candidates", "best"])
 
 
 def candidates(decisions: Decisions, present: NDArray[np.bool_]) -> NDArray[np.bool_]:

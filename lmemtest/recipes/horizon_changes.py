@@ -99,7 +99,7 @@ def compare_changes(
         change = at[j].scores - at[i].scores
         flat = np.ptp(change) <= 1e-12 * max(np.abs(at[i].scores).max(), np.abs(at[j].scores).max())
         if flat:
-            notes.append(f"All runs change by the same amount from {at[i].label} to {at[j].label}: no test is needed.")
+            notes.append(_flat_note(at[i], at[j]))
         else:
             moving.append((i, j))
     fits = [_fit(curves, at[j].scores - at[i].scores) for i, j in moving]
@@ -111,6 +111,33 @@ def compare_changes(
         formula=fits[0].formula if fits else None,
         notes=tuple(notes),
     )
+
+
+def overlapping(places: Sequence[tuple[str, float, float]]) -> frozenset[tuple[str, str]]:
+    """Labels of horizons that overlap, so that none is later than the other.
+
+    Parameters
+    ----------
+    places : sequence of (label, start, end)
+
+    Returns
+    -------
+    frozenset of tuple of str
+        In the order of `places`.
+    """
+    return frozenset(
+        (first[0], second[0])
+        for first, second in combinations(places, 2)
+        if max(first[1], second[1]) <= min(first[2], second[2])
+    )
+
+
+def _flat_note(first: HorizonScores, second: HorizonScores) -> str:
+    if overlapping([(one.label, one.start, one.end) for one in (first, second)]):
+        what = f"All runs differ by the same amount between {first.label} and {second.label}"
+    else:
+        what = f"All runs change by the same amount from {first.label} to {second.label}"
+    return f"{what}: no test is needed."
 
 
 def _one_in_the_other(first: HorizonScores, second: HorizonScores) -> bool:
@@ -167,7 +194,12 @@ def _pattern(row: dict[Any, Any], early: bool, late: bool) -> str:
 # ---------------------------------------------------------------------- in words
 
 
-def change_sentences(changes: pd.DataFrame, comparisons: pd.DataFrame, direction: str) -> tuple[str, ...]:
+def change_sentences(
+    changes: pd.DataFrame,
+    comparisons: pd.DataFrame,
+    direction: str,
+    overlaps: frozenset[tuple[str, str]] = frozenset(),
+) -> tuple[str, ...]:
     """What changes between horizons, and which contrasts between horizons must not be read as changes.
 
     Parameters
@@ -177,6 +209,8 @@ def change_sentences(changes: pd.DataFrame, comparisons: pd.DataFrame, direction
     comparisons : pandas.DataFrame
         Pairs at all horizons, with a column ``horizon``.
     direction : {"minimize", "maximize"}
+    overlaps : frozenset of tuple of str
+        From `overlapping`: of these nothing is said about before and after.
 
     Returns
     -------
@@ -192,7 +226,8 @@ def change_sentences(changes: pd.DataFrame, comparisons: pd.DataFrame, direction
         early = verdicts[row["earlier"], row["left"], row["right"]]
         late = verdicts[row["later"], row["left"], row["right"]]
         if row["significant"]:
-            changed.append(_changed(row, early, late, direction))
+            apart = (row["earlier"], row["later"]) not in overlaps
+            changed.append(_changed(row, early, late, direction, in_time=apart))
         elif (early is None) != (late is None):
             only_one.append(_not_a_change(row, early, late))
         else:
@@ -215,13 +250,18 @@ def _verdict(row: dict[Any, Any], direction: str) -> str | None:
     return str(row["left"] if left_better else row["right"])
 
 
-def _changed(row: dict[Any, Any], early: str | None, late: str | None, direction: str) -> str:
+def _changed(row: dict[Any, Any], early: str | None, late: str | None, direction: str, *, in_time: bool) -> str:
     gains = (row["change"] < 0) == (direction == "minimize")
     winner, loser = (row["left"], row["right"]) if gains else (row["right"], row["left"])
     sign = np.sign(row["change"])
     low, high = sorted((sign * row["ci_low"], sign * row["ci_high"]))
+    what = (
+        f"From {row['earlier']} to {row['later']} {winner} gains on {loser}"
+        if in_time
+        else f"Over {row['later']} {winner} does better against {loser} than over {row['earlier']}, which overlaps it,"
+    )
     return (
-        f"From {row['earlier']} to {row['later']} {winner} gains on {loser} by {format_number(abs(row['change']))} "
+        f"{what} by {format_number(abs(row['change']))} "
         f"(interval {format_number(low)} to {format_number(high)}, {_p(row['p_adjusted'])}): "
         f"{_before_and_after(row, early, late)}"
     )

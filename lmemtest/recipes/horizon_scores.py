@@ -29,6 +29,7 @@ MOST_HORIZONS = 8
 _DEFAULT_HORIZONS = 4
 _MOST_STEPS = 50  # budgets of a window at which curves are read off where runs have different ones
 _NEAREST = 3  # budgets that an error offers
+_REORDERED = "Horizons are in the order of their last budgets; a window comes after the horizons that lie in it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -172,7 +173,7 @@ def collect_curves(runs: Runs) -> Curves:
 
 
 def checked_places(curves: Curves, given: Any) -> tuple[list[tuple[float, float]], list[str]]:
-    """The horizons asked for, in ascending order with windows last; without any, up to four spread over the range.
+    """The horizons asked for, in the order of their ends; without any, up to four spread over the range.
 
     Parameters
     ----------
@@ -206,8 +207,9 @@ def checked_places(curves: Curves, given: Any) -> tuple[list[tuple[float, float]
         if places.count(place) > 1:
             raise ArgumentError(f"budgets names the horizon {place_label(place)} twice. Name each once.")
         _check_inside(curves, place)
-    ordered = sorted(places, key=lambda place: (place[0] != place[1], place))
-    notes = ["Horizons are in ascending order, windows last."] if ordered != places else []
+    # Of two horizons of which none holds the other, the one that ends first has also started first.
+    ordered = sorted(places, key=lambda place: (place[1], -place[0]))
+    notes = [_REORDERED] if ordered != places else []
     return ordered, notes + _overlaps(curves, ordered)
 
 

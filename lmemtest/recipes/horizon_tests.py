@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._validate import listed
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import emmeans
 from lmemtest.inference.multiplicity import two_sided_p
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ACROSS = ("holm", "none")
+# Means that differ by less, as a share of the largest standard error or of the largest mean, differ by rounding.
+_EQUAL_SE, _EQUAL_MEAN = 1e-9, 1e-12
 # Adjustments within a horizon that control the error of the whole family without random numbers.
 WITHIN = ("tukey", "holm", "sidak", "bonferroni", "none")
 
@@ -101,6 +104,59 @@ def _family(found: PairsResult, p_adjusted: Array, alpha: float) -> Family:
         table = found.table.assign(ci_low=estimate - half, ci_high=estimate + half)
         found = replace(found, table=table, level=1.0 - alpha)
     return Family(pairs=found, separation=separation(found, alpha=alpha), alpha=alpha, p_adjusted=p_adjusted)
+
+
+def leaders(found: Separation) -> tuple[str, ...]:
+    """The levels that share the best mean: one, but for ties up to rounding.
+
+    Parameters
+    ----------
+    found : Separation
+
+    Returns
+    -------
+    tuple of str
+        In the order of their names in a tie, which rounding would decide else.
+    """
+    means = np.array(found.means)
+    largest_se = np.nanmax(np.abs(found.se))
+    rounding = max(_EQUAL_SE * largest_se, _EQUAL_MEAN * float(np.nanmax(np.abs(means))))
+    best = found.levels[0]
+    tied = [
+        name
+        for name, distance in zip(found.levels, np.abs(means - means[0]), strict=True)
+        if name == best or (distance <= rounding and not found.significant.loc[best, name])
+    ]
+    return tuple(sorted(tied))
+
+
+def best_sentence(found: Separation, where: str) -> str:
+    """Who has the best mean, and which others cannot be told from it.
+
+    Parameters
+    ----------
+    found : Separation
+    where : str
+        "At 8", the start of the sentence.
+
+    Returns
+    -------
+    str
+    """
+    best = leaders(found)
+    others = [name for name in found.levels if name not in best]
+    start = f"{where} {listed(best[:-1], most=8)} and {best[-1]} share" if len(best) > 1 else f"{where} {best[0]} has"
+    start += " the best mean"
+    if not others:
+        return f"{start}."
+    alike = ~found.significant.loc[list(best), others]
+    ties = [name for name in others if alike[name].any()]
+    if not ties:
+        return f"{start}, significantly better than {'the other' if len(others) == 1 else 'all others'}."
+    if len(ties) == len(others) and alike.all(axis=None):
+        return f"{start}, not significantly different from {'the other' if len(others) == 1 else 'any other'}."
+    whom = "it" if len(best) == 1 else "them" if alike[ties].all(axis=None) else "at least one of them"
+    return f"{start}; not significantly different from {whom}: {listed(ties, most=8)}."
 
 
 def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[list[Array], list[float]]:

@@ -17,7 +17,7 @@ from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.reference import format_level
 from lmemtest.model import fit_lmm
-from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, scored_runs
+from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, overlapping, scored_runs
 from lmemtest.recipes.horizon_scores import (
     Curves,
     HorizonScores,
@@ -26,7 +26,7 @@ from lmemtest.recipes.horizon_scores import (
     place_label,
     scores_at,
 )
-from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, families_of
+from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
 from lmemtest.recipes.recommended import recommend
 from lmemtest.recipes.run_scores import instance_columns
 
@@ -95,19 +95,7 @@ class Horizon(Tabular):
     @property
     def sentence(self) -> str:
         """The best algorithm, and the ones that cannot be told from it."""
-        order = self.separation.levels
-        best, others = order[0], order[1:]
-        decided = self.separation.significant
-        ties = [name for name in others if not decided.loc[best, name]]
-        where = f"{'Over' if self.is_window else 'At'} {self.label}"
-        start = f"{where} {best} has the best mean"
-        if not ties:
-            what = "the other" if len(others) == 1 else "all others"
-            return f"{start}, significantly better than {what}."
-        if len(ties) == len(others):
-            what = "the other" if len(others) == 1 else "any other"
-            return f"{start}, not significantly different from {what}."
-        return f"{start}; not significantly different from it: {listed(ties, most=8)}."
+        return best_sentence(self.separation, f"{'Over' if self.is_window else 'At'} {self.label}")
 
     def to_frame(self) -> pd.DataFrame:
         """One row per pair, as `PairsResult.to_frame`."""
@@ -127,16 +115,16 @@ class Horizons(Tabular):
     Attributes
     ----------
     horizons : tuple of Horizon
-        In ascending order, windows last.
+        In the order of their ends; a window comes after the horizons that lie in it.
     table : pandas.DataFrame
         Behind `to_frame`; do not change it.
     changes : pandas.DataFrame
         One row per pair of horizons, of which none is a part of the other, and pair of algorithms: ``earlier``,
-        ``later``, ``left``, ``right``, ``estimate_earlier``, ``estimate_later`` (left - right at each), ``change``
-        (later - earlier), ``se``, ``df``, ``p_value`` (of this test alone), ``p_adjusted``, ``significant``,
-        ``ci_low``, ``ci_high``, ``pattern``: "reverses" (significant at both, in opposite directions, and so is the
-        change), "grows", "shrinks" (a significant change of a difference that keeps its sign), "changes" (another
-        significant change) or "not shown".
+        ``later`` (by their ends, if they overlap), ``left``, ``right``, ``estimate_earlier``, ``estimate_later``
+        (left - right at each), ``change`` (later - earlier), ``se``, ``df``, ``p_value`` (of this test alone),
+        ``p_adjusted``, ``significant``, ``ci_low``, ``ci_high``, ``pattern``: "reverses" (significant at both, in
+        opposite directions, and so is the change), "grows", "shrinks" (a significant change of a difference that keeps
+        its sign), "changes" (another significant change) or "not shown".
     change_formula : str or None
         The model of the change of a run between two horizons.
     budget, response : str
@@ -206,9 +194,10 @@ class Horizons(Tabular):
 
     def sentences(self) -> tuple[str, ...]:
         """The best at each horizon, then what changes between horizons."""
+        places = [(horizon.label, horizon.start, horizon.end) for horizon in self.horizons]
         return (
             *(horizon.sentence for horizon in self.horizons),
-            *change_sentences(self.changes, self.table, self.direction),
+            *change_sentences(self.changes, self.table, self.direction, overlapping(places)),
         )
 
     def paper_frame(self) -> pd.DataFrame:
@@ -287,8 +276,8 @@ def horizons(
     runs : Runs
         With numeric budgets.
     budgets : sequence of number or of two numbers, optional
-        Horizons, at most eight: a budget, or a window ``(first, last)``, both included. By default up to four budgets
-        spread over the range.
+        Horizons, at most eight: a budget, or a window ``(first, last)``, both included. They are put in the order of
+        their ends, a window after the horizons that lie in it. By default up to four budgets spread over the range.
     budget_effect : {"averaged", "fixed", "random"}
         Inside windows. "averaged": each run counts once, with its mean over the budgets. "fixed" and "random" keep the
         rows, with an effect ``C(budget)`` or ``(1 | budget)``, and the terms that make them one curve.

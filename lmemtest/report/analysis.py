@@ -149,7 +149,7 @@ class Analysis:
         return " ".join(plain(sentence) for sentence in headline(self))
 
     def document(self, *, progress: Progress | None = None) -> Document:
-        """The report as a document, with its figures drawn."""
+        """The report as a document, with its figures."""
         from lmemtest.report.sections import build_document
 
         return build_document(self, progress=progress or _quiet)
@@ -167,9 +167,11 @@ class Analysis:
 
     def to_text(self, *, progress: Progress | None = None) -> str:
         """The report as plain text, without its figures."""
+        from lmemtest.report.figures import in_words
         from lmemtest.report.text import render_text
 
-        return render_text(self.document(progress=progress))
+        with in_words():
+            return render_text(self.document(progress=progress))
 
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Path:
         """Write the report.

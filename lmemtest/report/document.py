@@ -87,7 +87,7 @@ class TableBlock:
 
 @dataclass(frozen=True, slots=True)
 class FigureBlock:
-    """A figure as an image of its own, with what it shows in words."""
+    """A figure as an image of its own (no bytes where only words are wanted), with what it shows in words."""
 
     image: bytes
     media_type: str

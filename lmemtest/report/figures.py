@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from lmemtest.report.document import FigureBlock, Text
@@ -12,6 +14,17 @@ from lmemtest.report.document import FigureBlock, Text
 _ID = re.compile(r'\bid="([^"]+)"')
 _USE = re.compile(r'(?<=url\(#)[^)]+(?=\))|(?<=href="#)[^"]+(?=")')
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_in_words = ContextVar("figures in words only", default=False)
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Within this context figures are told and not drawn: a text needs no images, and they take most of the time."""
+    token = _in_words.set(True)
+    try:
+        yield
+    finally:
+        _in_words.reset(token)
 
 
 def figure(draw: Callable[[], Any], *, alt: str, caption: Text) -> FigureBlock:
@@ -26,6 +39,8 @@ def figure(draw: Callable[[], Any], *, alt: str, caption: Text) -> FigureBlock:
     caption : Text
         What stands below it.
     """
+    if _in_words.get():
+        return FigureBlock(b"", "", alt, caption)
     from lmemtest.plots import detached_figures
 
     with detached_figures():

@@ -16,8 +16,9 @@ from lmemtest.compat.significance_analysis import (
     fidelity_check,
     seed_dependency_check,
 )
-from lmemtest.compat.significance_analysis.tables import as_runs, conditions
-from lmemtest.errors import DataError, DesignError, UnknownColumnError
+from lmemtest.compat.significance_analysis.roles import as_runs
+from lmemtest.compat.significance_analysis.tables import conditions
+from lmemtest.errors import DataError, DataWarning, DesignError, UnknownColumnError
 
 # ---------------------------------------------------------------- seeds
 
@@ -41,9 +42,11 @@ def test_without_a_seed_effect_none_is_found(table, capsys, name):
 def test_budgets_of_a_run_are_not_repetitions_whatever_their_name(table):
     """Other names than the package's are recognised, so that a run with eight budgets is one run."""
     frame = table("null").rename(columns={"used_fidelity": "epochs", "prior": "quality"})
-    runs = as_runs(frame, algorithm="algorithm", loss="value", budget="used_fidelity")
+    with pytest.warns(DataWarning, match="takes 'epochs' for the budget, 'quality' for the metafeature"):
+        runs = as_runs(frame, "check", algorithm="algorithm", loss="value")
     assert (runs.budget, runs.metafeatures) == ("epochs", ("quality",))
-    assert seed_dependency_check(frame, verbose=False) == []
+    with pytest.warns(DataWarning, match="'quality' for the metafeature"):
+        assert seed_dependency_check(frame, fidelity_var="epochs", verbose=False) == []
 
 
 def test_seeds_that_never_come_back_are_refused(table):
@@ -148,7 +151,8 @@ def test_one_budget_is_refused(table):
 def test_columns_that_tell_rows_apart_on_bundled_runs():
     frame = lt.datasets.load_hpo_runs().to_frame()
     assert conditions(frame, "algorithm", "loss", ["benchmark", "seed"]) == ["benchmark", "seed", "prior", "budget"]
-    runs = as_runs(frame, algorithm="algorithm", loss="loss")
+    with pytest.warns(DataWarning, match="takes 'budget' for the budget"):
+        runs = as_runs(frame, "check", algorithm="algorithm", loss="loss")
     assert (runs.budget, runs.metafeatures, runs.direction) == ("budget", ("prior",), "minimize")
 
 
@@ -160,7 +164,7 @@ def test_measurements_are_no_conditions():
 
 def test_checks_are_those_of_the_package(table):
     frame = table("real")
-    runs = as_runs(frame, algorithm="algorithm", loss="value")
+    runs = as_runs(frame, "check", algorithm="algorithm", loss="value")
     assert runs.metafeatures == ("prior",)
     found = lt.benchmark_information(runs).to_frame()
     ours = benchmark_information_check(frame, verbose=False)

@@ -100,6 +100,14 @@ def test_axes_start_at_the_same_score_unless_means_move_far():
     assert not any("own start" in text.get_text() for texts in titles[1:] for text in texts)
 
 
+def test_diagrams_are_in_the_order_of_the_axis():
+    result = study(3, given=((2, 4), 8, 1))
+    axes = horizons_plot(result)
+    assert result.labels == ("1", "2-4", "8")
+    titles = [[text.get_text() for text in ax.texts if text.get_text().startswith("used budget")] for ax in axes]
+    assert titles == [["used budget $s$ 1"], ["used budget $s$ 2-4 (mean)"], ["used budget $s$ 8"]]
+
+
 def test_titles_are_the_horizons_and_the_explanation_stands_once(texts_of):
     axes = horizons_plot(study(5))
     shown = [text.get_text() for text in texts_of(axes[0])]

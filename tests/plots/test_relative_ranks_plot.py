@@ -93,6 +93,18 @@ def test_many_algorithms_have_no_bands_and_the_foot_says_so():
     assert "Bands are left out with more than 6 algorithms" in " ".join(words(ax))
 
 
+@pytest.mark.parametrize("count", [2, 10, 20])
+def test_lines_of_the_same_colour_differ_in_their_dashes(count):
+    names = [f"optimizer_{i:02d}" for i in range(count)]
+    box = relative_ranks_plot(make_result(names=names)).child_axes[0]
+    drawn = lines(box, "_rank")
+    looks = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in drawn}
+    assert len(looks) == count
+    assert [line.get_linestyle() for line in drawn[:7]] == ["-"] * min(count, 7)
+    colours = {text.get_text(): text.get_color() for text in box.texts}
+    assert [colours[name] for name in names] == [line.get_color() for line in drawn]
+
+
 @pytest.mark.parametrize("levels", [(), ("bad", "good")])
 def test_one_budget_is_drawn_as_rows(levels, assert_readable):
     result = make_result(budgets=(None,), levels=levels, budget=None)

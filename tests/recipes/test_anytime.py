@@ -322,6 +322,92 @@ def test_an_algorithm_with_fewer_budgets_is_compared_where_it_ran():
     assert any("each pair is compared where both have" in note for note in result.notes)
 
 
+@pytest.mark.parametrize("df", [3, "auto"])
+def test_sentences_name_whom_the_best_is_compared_with_and_where(df):
+    frame = table(effect=lambda a, _: 3.0 * (a > 0)).query("algo != 'a1' or budget >= 3")
+    result = anytime(runs_of(frame), df=df)
+    early, late = (result.best[result.best["compared"] == who] for who in (("a0", "a2"), ("a0", "a1", "a2")))
+    assert early["budget_from"].min() == 1.0
+    assert early["budget_to"].max() < 3.0
+    assert (late["budget_from"].min(), late["budget_to"].max()) == (3.0, 16.0)
+    assert set(result.best["best"]) == {"a0"}
+    best = result.sentences()[0]
+    assert best == (
+        "At all budgets (budget 1 to 16) a0 is better than all others that have scores there: a2 throughout; a1 from "
+        "budget 3 to 16."
+    )
+    means = [text for text in result.sentences() if text.startswith("As a mean")]
+    assert means[0].startswith("As a mean over budget 3 to 16 (on a logarithmic scale), a0 is better than a1 by ")
+    assert means[1].startswith("As a mean over budget 1 to 16 (on a logarithmic scale), a0 is better than a2 by ")
+    ranges = result.overall[["left", "right", "budget_from", "budget_to"]].to_numpy().tolist()
+    assert ranges == [["a0", "a1", 3.0, 16.0], ["a0", "a2", 1.0, 16.0], ["a1", "a2", 3.0, 16.0]]
+
+
+def test_an_algorithm_without_scores_there_is_no_other():
+    frame = table(algorithms=4, effect=lambda a, x: 3.0 * (a > 0) - 20.0 * ((a == 3) & (x > 1.5)))
+    frame = frame.query("algo != 'a3' or budget >= 6")
+    best = anytime(runs_of(frame), df=3).sentences()[0]
+    assert re.fullmatch(r"From budget 1 to \d\.\d+ a0 is better than all others that have scores there: a1, a2\.", best)
+
+
+def test_means_over_different_ranges_without_a_difference_say_so():
+    even = table(spread=1.0, seed=4)
+    frame = even.query("algo != 'a1' or budget >= 3")
+    assert anytime(runs_of(even), df=3).sentences()[-1] == (
+        "As a mean over budget 1 to 16 (on a logarithmic scale) no pair is shown to differ."
+    )
+    assert anytime(runs_of(frame), df=3).sentences()[-1] == (
+        "As a mean over the range of budget that both have (on a logarithmic scale) no pair is shown to differ."
+    )
+
+
+def test_copies_of_an_algorithm_are_never_told_apart():
+    frame = table(algorithms=2, effect=lambda a, _: 3.0 * a)
+    copy = frame.query("algo == 'a0'").assign(algo="a0copy")
+    copy["seed"] = 2 - copy["seed"]  # the sums of the runs round in another order
+    result = anytime(runs_of(pd.concat([frame, copy])), df="budgets")
+    assert "At no budget is one algorithm shown to be better than all others." in result.sentences()
+    assert set(result.best["candidates"]) == {("a0", "a0copy")}
+    assert not any("a0 is better than a0copy" in text or "a0copy is better than a0 " in text
+                   for text in result.sentences())  # fmt: skip
+
+
+def test_scores_that_all_share_at_a_budget_are_no_difference():
+    frame = table(algorithms=6, seeds=5, spread=0.0)
+    first = frame["budget"] == 1.0
+    shared = frame[first & (frame["algo"] == "a0")].set_index(["task", "seed"])["loss"]
+    seeds = (frame["seed"] + frame["algo"].str[1:].astype(int)) % 5  # each algorithm sums them in another order
+    frame.loc[first, "loss"] = [shared[key] for key in zip(frame["task"][first], seeds[first], strict=True)]
+    result = anytime(runs_of(frame), df="budgets")
+    assert not result.decisions[:, :, 0].any()
+    assert result.best.iloc[0]["best"] is None
+
+
+@pytest.mark.parametrize(("benchmarks", "algorithms"), [(6, 2), (6, 3), (12, 3), (20, 6)])
+def test_which_of_anytime_and_horizons_asks_less_depends_on_the_number_of_budgets(benchmarks, algorithms):
+    """The claims of docs/anytime.md: half widths in standard errors, horizons at their first Holm step."""
+
+    def asked(budgets, *, wander):
+        rng = np.random.default_rng(3)
+        found = []
+        for _ in range(3):
+            z = rng.normal(size=(benchmarks, algorithms, budgets))
+            level = 3.0 * rng.normal(size=(benchmarks, algorithms, 1))  # 0.9 = 9 / (9 + 1)
+            z = z.cumsum(axis=2) / np.sqrt(np.arange(1, budgets + 1)) if wander else z + level
+            b, a, k = (i.ravel() for i in np.indices(z.shape))
+            frame = pd.DataFrame({"task": b, "algo": a, "budget": k + 1, "loss": z.ravel()})
+            frame = frame.assign(task=[f"t{i:02d}" for i in b], algo=[f"a{i}" for i in a])
+            found.append(anytime(runs_of(frame, seed=None), df="budgets").critical_differences)
+        return float(np.mean(found))
+
+    df = (benchmarks - 1) * (algorithms - 1)
+    one, two, four = (stats.studentized_range.ppf(1 - 0.05 / n, algorithms, df) / np.sqrt(2.0) for n in (1, 2, 4))
+    assert one < two < asked(4, wander=True) < four < asked(10, wander=True)
+    assert one < asked(4, wander=False) == approx(two, rel=0.05)
+    if benchmarks >= 12:  # with fewer the correlations themselves are too uncertain
+        assert asked(10, wander=False) < four
+
+
 def test_a_condition_that_some_benchmarks_lack_keeps_its_fixed_effects():
     frame = table(benchmarks=9, conditions=("good", "bad")).query("prior == 'good' or task != 't03'")
     result = anytime(runs_of(frame, metafeatures=["prior"]), df=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.recipes.horizon_tests import share_level
+from lmemtest.recipes.horizon_tests import best_sentence, share_level
 from lmemtest.recipes.horizons import horizons
 
 
@@ -244,13 +245,35 @@ def test_the_default_is_spread_over_the_range_on_the_scale_of_the_budgets():
     assert horizons(runs_of(make_table(budgets=(0.5, 3)))).labels == ("0.5", "3")
 
 
-def test_horizons_are_put_in_order_with_windows_last():
+REORDERED = "Horizons are in the order of their last budgets; a window comes after the horizons that lie in it."
+
+
+def test_horizons_are_put_in_the_order_of_their_ends():
     found = horizons(runs_of(make_table()), [(4, 8), 8, (1, 2), 1])
-    assert found.labels == ("1", "8", "1-2", "4-8")
-    assert "Horizons are in ascending order, windows last." in found.notes
+    assert found.labels == ("1", "1-2", "8", "4-8")
+    assert REORDERED in found.notes
     assert found.horizon((1.0, 2)).budgets == (1.0, 2.0)
     shared = "These horizons share budgets: 1 and 1-2, 8 and 4-8. Their results depend on each other more than those "
     assert any(note.startswith(shared) for note in found.notes)
+
+
+def test_horizons_that_are_in_order_are_left_as_they_are():
+    found = horizons(runs_of(make_table()), [1, 2, 4, (1, 4), 8])
+    assert found.labels == ("1", "2", "4", "1-4", "8")
+    assert REORDERED not in found.notes
+
+
+@pytest.mark.parametrize("given", [[(2, 4), 8, 1], [8, 1, (2, 4)], [(2, 4), (1, 8), 8, (4, 8), 1, (1, 2)]])
+def test_no_change_goes_back_in_time(given):
+    found = horizons(runs_of(make_table(drift=0.5)), given)
+    starts = {horizon.label: horizon.start for horizon in found.horizons}
+    ends = {horizon.label: horizon.end for horizon in found.horizons}
+    for row in found.changes[["earlier", "later"]].drop_duplicates().to_dict("records"):
+        assert starts[row["earlier"]] < starts[row["later"]]
+        assert ends[row["earlier"]] < ends[row["later"]]
+    told = [re.match(r"From (\S+) to (\S+) ", text) for text in found.sentences()]
+    assert any(told)
+    assert all(ends[match[1]] < starts[match[2]] for match in told if match)
 
 
 def test_a_part_of_a_window_is_not_compared_with_it():
@@ -526,6 +549,99 @@ def test_the_direction_decides_who_gains():
     words = {d: horizons(runs_of(table, direction=d), [1, 8]).sentences()[-1] for d in ("minimize", "maximize")}
     assert words["minimize"].startswith("From 1 to 8 a0 gains on a1 by ")
     assert words["maximize"].startswith("From 1 to 8 a1 gains on a0 by ")
+
+
+def test_a_window_between_two_budgets_is_between_them_in_the_sentences():
+    table = make_table(spread=0.1, algorithms=2, budgets=(1, 3, 9, 27, 81), drift=-1.0)
+    sentences = horizons(runs_of(table), [(3, 27), 81, 1]).sentences()
+    starts = ["At 1 ", "Over 3-27 ", "At 81 ", *(f"From {way} a1 gains on a0 by " for way in
+              ("1 to 3-27", "1 to 81", "3-27 to 81"))]  # fmt: skip
+    assert [text.startswith(start) for text, start in zip(sentences, starts, strict=True)] == [True] * 6
+
+
+def test_windows_that_overlap_are_not_before_and_after():
+    table = make_table(spread=0.1, algorithms=2, drift=-1.0)
+    for windows in ([(1, 4), (2, 8)], [(4, 8), (1, 4)]):
+        found = horizons(runs_of(table), windows)
+        first, second = found.labels
+        text = found.sentences()[-1]
+        assert text.startswith(f"Over {second} a1 does better against a0 than over {first}, which overlaps it, by ")
+    apart = horizons(runs_of(table), [(4, 8), (1, 2)]).sentences()[-1]
+    assert apart.startswith("From 1-2 to 4-8 a1 gains on a0 by ")
+
+
+def test_windows_that_overlap_and_have_the_same_scores_do_not_change_in_time():
+    found = horizons(runs_of(make_table(algorithms=2)), [(1.5, 2.5), (1.8, 3)])
+    assert "All runs differ by the same amount between 1.5-2.5 and 1.8-3: no test is needed." in found.notes
+
+
+def with_copy(table, offset=0.0):
+    copy = table.query("algorithm == 'a0'").assign(algorithm="a0copy")
+    copy["seed"] = copy["seed"].max() - copy["seed"]  # the sums of the runs round in another order
+    return pd.concat([table, copy], ignore_index=True).assign(loss=lambda t: t["loss"] + offset)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.1, 1000.0, 1e6])
+def test_a_copy_shares_the_best_mean_at_every_horizon(offset):
+    table = make_table(algorithms=2, spread=0.1)
+    table["loss"] += 3.0 * table["algorithm"].eq("a1")
+    found = horizons(runs_of(with_copy(table, offset)), [1, 2, 8, (2, 8)])
+    for horizon in found.horizons:
+        where = f"{'Over' if horizon.is_window else 'At'} {horizon.label}"
+        assert horizon.sentence == f"{where} a0 and a0copy share the best mean, significantly better than the other."
+
+
+@pytest.mark.parametrize(
+    ("means", "rest"),
+    [
+        ((0.0, 5.0, 5.0, 5.0), ", significantly better than all others."),
+        ((0.0, 0.1, 5.0, 5.0), "; not significantly different from them: a1."),
+        ((0.0, 0.1, 0.1, 0.1), ", not significantly different from any other."),
+    ],
+)
+def test_others_beside_a_shared_best_mean_are_told_apart(means, rest):
+    table = make_table(algorithms=4, spread=0.3, benchmarks=10, budgets=(1, 2))
+    given = dict(zip(["a0", "a1", "a2", "a3"], means, strict=True))
+    table["loss"] += table["algorithm"].map(given) - table.groupby(["algorithm", "budget"])["loss"].transform("mean")
+    found = horizons(runs_of(with_copy(table)), [1]).horizon(1)
+    assert found.sentence == f"At 1 a0 and a0copy share the best mean{rest}"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rest"),
+    [
+        ((1, 1), (1, 1), ", significantly better than all others."),
+        ((1, 1), (1, 0), "; not significantly different from at least one of them: d."),
+        ((1, 1), (0, 0), "; not significantly different from at least one of them: c, d."),
+        ((0, 1), (0, 1), "; not significantly different from them: c."),
+    ],
+)
+def test_two_that_share_the_best_mean_can_differ_in_what_they_are_better_than(first, second, rest):
+    names = ["b", "a", "c", "d"]
+    significant = pd.DataFrame(False, index=names, columns=names)
+    for best, decided in (("b", first), ("a", second)):
+        for other, sure in zip(("c", "d"), decided, strict=True):
+            significant.loc[best, other] = significant.loc[other, best] = bool(sure)
+    found = SimpleNamespace(
+        levels=tuple(names), means=(1.0, 1.0 + 1e-13, 2.0, 3.0), se=(0.1, 0.3, 0.1, 0.1), significant=significant
+    )
+    assert best_sentence(found, "At 8") == f"At 8 a and b share the best mean{rest}"
+
+
+def test_small_differences_that_are_no_rounding_are_no_tie():
+    table = make_table(algorithms=2, spread=0.1)
+    for size in (1e-6, 1e-3):
+        shifted = table.assign(loss=table["loss"] * size + 1.0)
+        assert " has the best mean, " in horizons(runs_of(shifted), [8]).horizon(8).sentence
+
+
+def test_a_symmetric_tie_of_two_is_shared():
+    table = make_table(algorithms=2, benchmarks=8)
+    other = table.assign(task=(table["task"] + 4) % 8)
+    swapped = other.assign(algorithm=other["algorithm"].map({"a0": "a1", "a1": "a0"}), task=other["task"] + 8)
+    found = horizons(runs_of(pd.concat([table, swapped], ignore_index=True)), [1, 8])
+    assert found.horizon(1).sentence == "At 1 a0 and a1 share the best mean."
+    assert found.horizon(8).sentence == "At 8 a0 and a1 share the best mean."
 
 
 def test_significant_here_and_not_there_is_no_change():

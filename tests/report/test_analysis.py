@@ -327,3 +327,17 @@ def test_priorband_is_told_as_it_is(data_dir: Path) -> None:
     assert "does not confirm that RS is better than PB: claim no difference there" in headline
     assert "Mind the scale" in headline
     assert "A cautious check over benchmark means" in analysis.to_html()
+
+
+def test_a_text_draws_no_figures(three: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
+    html = three.to_html()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a figure was drawn for a text")
+
+    monkeypatch.setattr(Figure, "savefig", refuse)
+    assert three.to_text().count("[Figure:") == html.count("<figure")
+    with pytest.raises(AssertionError, match="a figure was drawn"):
+        three.to_html()

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, as_runs, to_table
+from lmemtest.compat.significance_analysis.messages import errors_of
+from lmemtest.compat.significance_analysis.roles import as_runs
+from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, to_table
+from lmemtest.errors import DesignError
 from lmemtest.recipes.budgets import fidelity
 from lmemtest.recipes.information import BenchmarkInformation, benchmark_information
 from lmemtest.recipes.run_scores import run_scores
@@ -25,18 +28,23 @@ def seed_dependency_check(
     loss_var: str = VALUE,
     seed_var: str = SEED,
     verbose: bool = True,
+    *,
+    benchmark_var: str | None = None,
+    fidelity_var: str | None = None,
 ) -> list[str]:
     """Find the algorithms whose losses depend on the seed.
 
     Parameters
     ----------
     data : dataframe
-        One row per run and budget, with seeds that come back on several benchmarks or in repeated rows. Columns named
-        ``benchmark`` and ``used_fidelity``, and others that tell rows apart, are taken into account.
+        One row per run and budget, with seeds that come back on several benchmarks or in repeated rows.
     algorithm_var, loss_var, seed_var : str
         Columns.
     verbose : bool
         Print the likelihood-ratio test of all algorithms together, and the decision.
+    benchmark_var, fidelity_var : str, optional
+        Columns, which the package does not know here. By default they are looked for by name and content,
+        as the page for users of the package says.
 
     Returns
     -------
@@ -47,6 +55,13 @@ def seed_dependency_check(
     ------
     DesignError
         If no seed comes back, so that its effect cannot be told from chance.
+    DataError
+        If several columns could be the benchmark.
+
+    Warns
+    -----
+    DataWarning
+        If a column that no argument names was taken for the benchmark, the budget or a metafeature by guess.
 
     See Also
     --------
@@ -59,8 +74,10 @@ def seed_dependency_check(
     >>> seed_dependency_check(data, loss_var="loss", verbose=False)
     []
     """
-    runs = as_runs(data, algorithm=algorithm_var, loss=loss_var, seed=seed_var, required=(seed_var,))
-    found = seed_dependency(runs, verbose=verbose)
+    columns = {"algorithm": algorithm_var, "loss": loss_var, "seed": seed_var}
+    with errors_of("seed_dependency_check"):
+        runs = as_runs(data, "seed_dependency_check", **columns, benchmark=benchmark_var, budget=fidelity_var)
+        found = seed_dependency(runs, verbose=verbose)
     return [str(name) for name in found.affected]
 
 
@@ -71,32 +88,43 @@ def benchmark_information_check(
     loss_var: str = VALUE,
     rank_benchmarks: bool = False,
     verbose: bool = True,
-) -> dict[str, bool] | tuple[dict[str, bool], pd.DataFrame]:
+    *,
+    seed_var: str | None = None,
+    fidelity_var: str | None = None,
+) -> dict[str, bool | None] | tuple[dict[str, bool | None], pd.DataFrame]:
     """Find the benchmarks on which the algorithms differ.
 
     Parameters
     ----------
     data : dataframe
-        One row per run and budget. Columns named ``seed`` and ``used_fidelity``, and others that tell rows apart, are
-        taken into account.
+        One row per run and budget.
     algorithm_var, benchmark_var, loss_var : str
         Columns.
     rank_benchmarks : bool
         Also return how much the algorithms differ on each benchmark.
     verbose : bool
         Print the decision on each benchmark.
+    seed_var, fidelity_var : str, optional
+        Columns, which the package does not know here. By default they are looked for by name and content,
+        as the page for users of the package says.
 
     Returns
     -------
-    dict of str to bool, or tuple of (dict, pandas.DataFrame)
+    dict of str to bool or None, or tuple of (dict, pandas.DataFrame)
         Whether a benchmark tells algorithms apart: Welch's F-test of the runs on it (at any level of a metafeature),
-        with Holm's adjustment over all tests at 5 %. The table has ``Name`` (benchmark), ``Var`` and ``Std``: variance
-        and standard deviation of the algorithms' means there, averaged over the levels of metafeatures.
+        with Holm's adjustment over all tests at 5 %. None where no test was possible. The table has ``Name``
+        (benchmark), ``Var`` and ``Std``: variance and standard deviation of the algorithms' means there, averaged over
+        the levels of metafeatures.
 
     Raises
     ------
     DesignError
         If no benchmark has two runs of two algorithms.
+
+    Warns
+    -----
+    DataWarning
+        If a column that no argument names was taken for the seed, the budget or a metafeature by guess.
 
     See Also
     --------
@@ -109,17 +137,23 @@ def benchmark_information_check(
     >>> benchmark_information_check(data, loss_var="loss", verbose=False)
     {'svm-cancer': True, 'svm-diabetes': True, 'svm-digits': True, 'svm-vote': True}
     """
-    runs = as_runs(data, algorithm=algorithm_var, loss=loss_var, benchmark=benchmark_var, required=(benchmark_var,))
-    found = benchmark_information(runs, rank_benchmarks=rank_benchmarks)
+    with errors_of("benchmark_information_check"):
+        runs = as_runs(
+            data,
+            "benchmark_information_check",
+            algorithm=algorithm_var,
+            loss=loss_var,
+            benchmark=benchmark_var,
+            budget=fidelity_var,
+            seed=seed_var,
+        )
+        found = _information(runs, rank_benchmarks)
     table = found.to_frame().assign(Name=_benchmarks(runs, found))
-    informative = table.groupby("Name", sort=False)["informative"].any()
     keys = list(to_table(data)[benchmark_var].unique())
     names = [str(key) for key in keys]
-    decisions = {key: bool(informative.get(name, False)) for key, name in zip(keys, names, strict=True)}
+    decisions = dict(zip(keys, (_decision(table, name) for name in names), strict=True))
     if verbose:
-        width = max(map(len, names))
-        for name, decision in zip(names, decisions.values(), strict=True):
-            print(f"=> Benchmark {name:<{width}} is {'informative' if decision else 'uninformative'}.")
+        _print_decisions(names, list(decisions.values()), table, found.notes)
     if not rank_benchmarks:
         return decisions
     variance = table.groupby("Name", sort=False)["variance"].mean().clip(lower=0.0).reindex(names)
@@ -127,9 +161,46 @@ def benchmark_information_check(
     ranking = pd.DataFrame(values, index=pd.Index([algorithm_var] * len(names)))
     if verbose:
         print(f"\n{ranking.reset_index(drop=True)}")
-        nothing = [name for name, decision in decisions.items() if not decision]
+        nothing = [name for name, decision in decisions.items() if decision is False]
         print(f"Benchmarks without algorithm variation: {nothing}")
     return decisions, ranking
+
+
+def _information(runs: Runs, ranked: bool) -> BenchmarkInformation:
+    try:
+        return benchmark_information(runs, rank_benchmarks=ranked)
+    except DesignError as error:
+        if runs.seed is not None:
+            raise
+        text = " No column was found that tells runs apart; name it: benchmark_information_check(..., seed_var=...)."
+        if runs.budget is not None:
+            text = f" Rows that differ in {runs.budget} alone count as one run.{text}"
+        raise DesignError(f"{error}{text}") from None
+
+
+def _decision(table: pd.DataFrame, name: str) -> bool | None:
+    """Whether some level of the benchmark is informative; None if none was tested."""
+    tested = table.loc[table["Name"] == name, "informative"].dropna()
+    return bool(tested.any()) if len(tested) else None
+
+
+def _print_decisions(
+    names: list[str], decisions: list[bool | None], table: pd.DataFrame, notes: tuple[str, ...]
+) -> None:
+    width = max(map(len, names))
+    for name, decision in zip(names, decisions, strict=True):
+        if decision is None:
+            text = f"could not be tested{_reason(table.loc[table['Name'] == name, 'benchmark'], notes)}"
+        else:
+            text = f"is {'informative' if decision else 'uninformative'}."
+        print(f"=> Benchmark {name:<{width}} {text}")
+
+
+def _reason(instances: pd.Series, notes: tuple[str, ...]) -> str:
+    """Why the first level of a benchmark was not tested."""
+    starts = [f"{name}: " for name in instances]
+    reasons = [note.removeprefix(start) for start in starts for note in notes if note.startswith(start)]
+    return f": {reasons[-1]}" if reasons else "."
 
 
 def _benchmarks(runs: Runs, found: BenchmarkInformation) -> np.ndarray:
@@ -145,17 +216,22 @@ def fidelity_check(
     benchmark_var: str = BENCHMARK,
     loss_var: str = VALUE,
     verbose: bool = True,
+    *,
+    seed_var: str | None = None,
 ) -> str:
     """Find out whether the budget changes the losses, and those of all algorithms alike.
 
     Parameters
     ----------
     data : dataframe
-        One row per run and budget. A column named ``seed``, and others that tell rows apart, are taken into account.
+        One row per run and budget.
     fidelity_var, algorithm_var, benchmark_var, loss_var : str
         Columns.
     verbose : bool
         Print the three comparisons and the decision.
+    seed_var : str, optional
+        Column, which the package does not know here. By default it is looked for by name and
+        content, as the page for users of the package says.
 
     Returns
     -------
@@ -168,6 +244,11 @@ def fidelity_check(
     DataError
         If the effect cannot be identified: one budget, or one run per algorithm on one benchmark.
 
+    Warns
+    -----
+    DataWarning
+        If a column that no argument names was taken for the seed or a metafeature by guess.
+
     See Also
     --------
     lmemtest.fidelity : the same check with its table, slopes and sentences.
@@ -179,12 +260,14 @@ def fidelity_check(
     >>> fidelity_check(data, fidelity_var="budget", loss_var="loss", verbose=False)
     'interaction_effect'
     """
-    runs = as_runs(
-        data,
-        algorithm=algorithm_var,
-        loss=loss_var,
-        benchmark=benchmark_var,
-        budget=fidelity_var,
-        required=(benchmark_var, fidelity_var),
-    )
-    return _EFFECTS[fidelity(runs, verbose=verbose).verdict]
+    with errors_of("fidelity_check"):
+        runs = as_runs(
+            data,
+            "fidelity_check",
+            algorithm=algorithm_var,
+            loss=loss_var,
+            benchmark=benchmark_var,
+            budget=fidelity_var,
+            seed=seed_var,
+        )
+        return _EFFECTS[fidelity(runs, verbose=verbose).verdict]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_columns
+from lmemtest._validate import check_columns, listed
 from lmemtest.compat.significance_analysis import r_names
-from lmemtest.compat.significance_analysis.tables import (
-    ALGORITHM,
-    BENCHMARK,
-    BUDGET,
-    SEED,
-    VALUE,
-    as_runs,
-    to_table,
-)
+from lmemtest.compat.significance_analysis.messages import errors_of
+from lmemtest.compat.significance_analysis.roles import find_roles, warn
+from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
+from lmemtest.data.runs import Runs
+from lmemtest.errors import DataWarning
 from lmemtest.inference.reference import format_level
 from lmemtest.recipes import metafeatures as recipe
 
@@ -36,13 +33,15 @@ def metafeature_analysis(
     path: str = "",
     plot: bool = False,
     verbose: bool = True,
+    *,
+    seed_var: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compare which of two algorithms wins between the levels of a metafeature, on each benchmark.
 
     Parameters
     ----------
     dataset : dataframe
-        One row per run and budget, with a column ``seed``. It is not changed.
+        One row per run and budget. It is not changed.
     algorithms : tuple of two str
         A win of the first counts -1 (its losses are lower), a win of the second 1, neither 0.
     metafeature_var : str
@@ -55,6 +54,9 @@ def metafeature_analysis(
         Draw the outcomes and the clusters of the benchmarks.
     verbose : bool
         Print the conclusion.
+    seed_var : str, optional
+        Column that tells the runs apart, which the package does not know. By default it is looked for by name and
+        content, as the page for users of the package says.
 
     Returns
     -------
@@ -70,6 +72,11 @@ def metafeature_analysis(
         If a name is unknown.
     DataError
         If the metafeature is constant within benchmarks, an algorithm is missing on a level, or there is one run only.
+
+    Warns
+    -----
+    DataWarning
+        If the column of the seeds was found by guess.
 
     See Also
     --------
@@ -87,21 +94,13 @@ def metafeature_analysis(
     """
     frame = to_table(dataset)
     named = [algorithm_var, benchmark_var, loss_var, fidelity_var, metafeature_var]
-    check_columns(named, frame.columns, argument="dataset")
-    # all else must be the same within a benchmark and level: seeds are the runs
-    roles = [*named, *([SEED] if SEED in frame.columns and SEED not in named else [])]
-    runs = as_runs(
-        frame[list(dict.fromkeys(roles))],
-        algorithm=algorithm_var,
-        loss=loss_var,
-        benchmark=benchmark_var,
-        budget=fidelity_var,
-        metafeatures=(metafeature_var,),
-    )
-    levels = list(frame[metafeature_var].dropna().unique())
-    found = recipe.metafeature_analysis(
-        runs, algorithms=algorithms, metafeature=metafeature_var, levels=levels, rng=0, verbose=verbose
-    )
+    check_columns([*named, *([seed_var] if seed_var is not None else [])], frame.columns, argument="dataset")
+    with errors_of("metafeature_analysis", "dataset"):
+        runs = _runs(frame, algorithm_var, benchmark_var, loss_var, fidelity_var, metafeature_var, seed_var)
+        levels = list(frame[metafeature_var].dropna().unique())
+        found = recipe.metafeature_analysis(
+            runs, algorithms=algorithms, metafeature=metafeature_var, levels=levels, rng=0, verbose=verbose
+        )
     if path:
         _wins(found).to_parquet(path if path.endswith(".parquet") else f"{path}.parquet")
     if plot:
@@ -110,6 +109,31 @@ def metafeature_analysis(
         metafeature_plot(found)
     order = _variants(frame[frame[algorithm_var].isin(list(algorithms))], benchmark_var, metafeature_var)
     return _estimates(found, order), _contrasts(found, order)
+
+
+def _runs(
+    frame: pd.DataFrame, algorithm: str, benchmark: str, loss: str, budget: str, metafeature: str, seed: str | None
+) -> Runs:
+    """The runs, which are told apart by their seeds; all other columns play no part."""
+    given = {"benchmark": benchmark, "budget": budget, "seed": seed}
+    roles = find_roles(
+        frame, "metafeature_analysis", algorithm=algorithm, loss=loss, given=given, metafeatures=[metafeature]
+    )
+    others = roles.metafeatures[1:]
+    if others:
+        warnings.warn(
+            f"{listed(map(repr, others))} varies within runs too. metafeature_analysis takes the mean of each run over "
+            "it; to keep its levels apart, call it on the rows of one level.",
+            DataWarning,
+            stacklevel=3,
+        )
+    roles.guessed = {name: role for name, role in roles.guessed.items() if role == "seed"}
+    roles.loose = []
+    if seed is None:
+        warn(roles, "metafeature_analysis", ["seed_var"], level=4)
+    return Runs(
+        frame, score=loss, direction="minimize", algorithm=algorithm, metafeatures=(metafeature,), **roles.columns
+    )
 
 
 def _variants(frame: pd.DataFrame, benchmark: str, metafeature: str) -> dict[tuple[Any, Any], int]:

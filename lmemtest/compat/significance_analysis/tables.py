@@ -1,4 +1,4 @@
-"""Tables in the package's format: validation, the roles of columns, and autorank's shape."""
+"""Tables in the package's format: validation, what tells their rows apart, and autorank's shape."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from lmemtest._validate import as_frame, check_columns
-from lmemtest.data.runs import Runs
 from lmemtest.errors import DataError, DataWarning
 
 # The names that columns have in the package unless told otherwise.
@@ -133,49 +132,6 @@ def to_table(data: Any) -> pd.DataFrame:
     return as_frame(data).lazy().collect().to_pandas()
 
 
-def as_runs(
-    data: Any,
-    *,
-    algorithm: str,
-    loss: str,
-    benchmark: str | None = BENCHMARK,
-    seed: str | None = SEED,
-    budget: str | None = BUDGET,
-    required: tuple[str, ...] = (),
-    metafeatures: tuple[str, ...] = (),
-) -> Runs:
-    """Give the columns of a table their roles.
-
-    Parameters
-    ----------
-    data : dataframe or tuple
-    algorithm, loss : str
-    benchmark, seed, budget : str or None
-        Columns that the table may lack, unless they are in `required`.
-    required : tuple of str
-        Columns that a caller's argument names.
-    metafeatures : tuple of str
-        Columns that are metafeatures for certain.
-
-    Returns
-    -------
-    Runs
-        Losses are minimized. Further columns that tell rows of one algorithm apart become the budget, if none is named
-        and they hold numbers, or metafeatures: a run at several budgets is one run, not several.
-    """
-    frame = to_table(data)
-    check_columns([algorithm, loss, *required], frame.columns, argument="data")
-    given = {"benchmark": benchmark, "seed": seed, "budget": budget}
-    roles = {role: name for role, name in given.items() if name is not None and name in frame.columns}
-    named = [*roles.values(), *metafeatures]
-    for name in conditions(frame, algorithm, loss, named)[len(named) :]:
-        if "budget" not in roles and is_numeric_dtype(frame[name]):
-            roles["budget"] = name
-        else:
-            metafeatures = (*metafeatures, name)
-    return Runs(frame, score=loss, direction="minimize", algorithm=algorithm, metafeatures=metafeatures, **roles)
-
-
 def conditions(frame: pd.DataFrame, algorithm: str, loss: str, named: list[str]) -> list[str]:
     """The columns that say what a row is a score of, next to the algorithm.
 
@@ -183,16 +139,16 @@ def conditions(frame: pd.DataFrame, algorithm: str, loss: str, named: list[str])
     of which all algorithms have the same. Columns that tell nothing more apart are left out, as are measurements.
     """
     keys = list(named)
-    groups = _groups(frame, [algorithm, *keys])
+    count = groups(frame, [algorithm, *keys])
     others = [name for name in frame.columns if name not in (algorithm, loss, *keys)]
     for name in sorted(others, key=lambda n: _rank(frame, n)):
-        if groups == len(frame):
+        if count == len(frame):
             break
-        if _rank(frame, name) == 2 and not _same_values(frame, algorithm, name):
+        if _rank(frame, name) == 2 and not same_values(frame, algorithm, name):
             continue
-        finer = _groups(frame, [algorithm, *keys, name])
-        if finer > groups:
-            keys, groups = [*keys, name], finer
+        finer = groups(frame, [algorithm, *keys, name])
+        if finer > count:
+            keys, count = [*keys, name], finer
     return keys
 
 
@@ -203,12 +159,14 @@ def _rank(frame: pd.DataFrame, name: str) -> int:
     return 1 if bool((column % 1 == 0).all()) else 2
 
 
-def _same_values(frame: pd.DataFrame, algorithm: str, name: str) -> bool:
+def same_values(frame: pd.DataFrame, algorithm: str, name: str) -> bool:
+    """Whether all algorithms have the same values of a column."""
     sets = [frozenset(part) for _, part in frame.groupby(algorithm, observed=True)[name]]
     return all(values == sets[0] for values in sets)
 
 
-def _groups(frame: pd.DataFrame, keys: list[str]) -> int:
+def groups(frame: pd.DataFrame, keys: list[str]) -> int:
+    """The number of different combinations of values."""
     return int(frame.groupby(keys, observed=True, sort=False, dropna=False).ngroups) if keys else 1
 
 
