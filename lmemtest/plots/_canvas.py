@@ -25,7 +25,6 @@ from lmemtest.plots import _style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
     from numpy.typing import ArrayLike
 
 FIGURE_WIDTH = 7.0  # inches: the text width of a page
@@ -199,29 +198,6 @@ def set_number_ticks(ax: Axes, low: float, high: float, size: float, *, whole: b
     room = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
     ticks = choose_ticks(low, high, room, _style.Ruler(ax, size), cover=False, whole=whole)
     ax.set_xticks(ticks.values, ticks.labels, **_style.text_style(size))
-
-
-def fit_inside(ax: Axes, slot: Bbox) -> None:
-    """Shrink `ax` so that it and its labels lie in `slot` (display units).
-
-    A figure with a layout engine does this by itself, and moving its axes would fight with it.
-    """
-    figure = ax.figure.figure
-    if has_layout_engine(figure):
-        return
-    pad = PAD * figure.dpi / 72
-    for _ in range(3):  # tick labels move with the size, so one step is not always enough
-        tight = ax.get_tightbbox()
-        if tight is None:  # an invisible axes has no extent
-            return
-        box = ax.get_window_extent()
-        left = max(slot.x0 + pad + (box.x0 - tight.x0), slot.x0)
-        right = min(slot.x1 - pad - (tight.x1 - box.x1), slot.x1)
-        bottom = max(slot.y0 + pad + (box.y0 - tight.y0), slot.y0)
-        top = min(slot.y1 - pad - (tight.y1 - box.y1), slot.y1)
-        if right - left < 2 * pad or top - bottom < 2 * pad:
-            raise too_small(ax, "its labels")
-        place_axes(ax, left, bottom, right, top)
 
 
 def place_axes(ax: Axes, left: float, bottom: float, right: float, top: float) -> None:

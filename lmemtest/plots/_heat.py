@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _fitting, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def draw_heat(heat: Heat, ax: Axes | None) -> Axes:
     _label_columns(ax, heat, height, size)
     _label_below(ax, heat, width, size)
     _draw_scale(ax, heat, mappable, ends, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _fit_column_labels(ax, heat, slot, size)
     _draw_numbers(ax, heat, mappable, size)
     return ax
@@ -194,7 +194,7 @@ def _fit_column_labels(ax: Axes, heat: Heat, slot: Bbox, size: float) -> None:
         return
     for tick in ax.get_xticklabels():
         tick.set_rotation(0)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
 
 
 def _cell(ax: Axes, heat: Heat) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.lines import Line2D
 
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _fitting, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,12 +170,12 @@ def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
     _draw_aside(ax, rows, size)
     _label_axis(ax, rows, width - taken, size)
     _canvas.set_number_ticks(ax, *limits, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     if rows.legend and any(series.name for series in rows.series):
         draw_legend(ax, rows, size)
-        _canvas.fit_inside(ax, slot)
+        _fitting.fit_inside(ax, slot)
     _canvas.set_number_ticks(ax, *limits, size)  # the axis is shorter now, so fewer labels may fit
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     return ax
 
 

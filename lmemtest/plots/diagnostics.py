@@ -13,7 +13,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.diagnosis import Diagnosis
 from lmemtest.inference.diagnostics.scale import FITTED, ScaleByLevel
 from lmemtest.inference.diagnostics.verdict import VERDICTS
-from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots import _canvas, _fitting, _rows, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -285,7 +285,7 @@ def _close(ax: Axes, plane: _Plane, size: float) -> None:
     for _ in range(2):  # ticks take room, and a shorter axis has fewer of them
         _canvas.set_number_ticks(ax, *plane.x, size)
         _number_ticks_upwards(ax, plane.y, size)
-        _canvas.fit_inside(ax, slot)
+        _fitting.fit_inside(ax, slot)
 
 
 def _number_ticks_upwards(ax: Axes, limits: tuple[float, float], size: float) -> None:
@@ -313,7 +313,7 @@ def _draw_scale(scale: ScaleByLevel, most: int, ax: Axes | None) -> Axes:
     size = float(ax.xaxis.label.get_fontsize())
     room = slot.width * 72 / ax.figure.figure.dpi - 2 * _canvas.PAD
     _title(ax, f"scale by {_style.one_line(scale.column)}: {scale.verdict}", room, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _canvas.set_number_ticks(ax, *ax.get_xlim(), size)
     return ax
 

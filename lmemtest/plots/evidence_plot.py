@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.tuning._arguments import name_of
 from lmemtest.tuning.compare import ComparedCurve, CurveComparison
 from lmemtest.tuning.evidence import Segment
@@ -328,9 +328,9 @@ def _finish(ax: Axes, words: tuple[str, str, str], lines: list[_Line], size: flo
     _set_ticks(ax, size, whole=whole)
     _draw_legend(ax, lines, size)
     for _ in range(2):
-        _canvas.fit_inside(ax, slot)
+        _fitting.fit_inside(ax, slot)
         _set_ticks(ax, size, whole=whole)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
 
 
 def _draw_legend(ax: Axes, lines: list[_Line], size: float) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.patches import ConnectionPatch
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
 from lmemtest.recipes.budgets import FidelityResult
 
@@ -100,7 +100,7 @@ def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
         _set_ticks(ax, places, size, whole=whole)
         _label_axes(ax, result, size)
         _name_curves(ax, curves, names, size)
-        _canvas.fit_inside(ax, slot)
+        _fitting.fit_inside(ax, slot)
     return ax
 
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _panels, _style
+from lmemtest.plots import _canvas, _fitting, _panels, _style
 from lmemtest.tuning.parametric_fit import FittedCurve, ParametricFit
 from lmemtest.tuning.quadratic import QuadraticDistribution
 
@@ -94,10 +94,10 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
     _set_ticks(ax, ends, size)
     _label(ax, curve, size)
     _draw_legend(ax, handles, slot, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _set_ticks(ax, ends, size)  # the axes are smaller now
     _label(ax, curve, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     return ax
 
 

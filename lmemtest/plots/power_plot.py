@@ -10,7 +10,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power_result import USUAL_POWER, PowerResult
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
 
 if TYPE_CHECKING:
@@ -86,11 +86,11 @@ def power_plot(result: PowerResult, *, ax: Axes | None = None) -> Axes:
     for i, curve in enumerate(curves):
         _draw_curve(ax, curve, (i - 0.5 * (len(curves) - 1)) * step, size)
     _label_axes(ax, result, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _set_ticks(ax, curves, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _label_curves(ax, curves, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _set_ticks(ax, curves, size)
     return ax
 

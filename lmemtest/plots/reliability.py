@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
 from lmemtest.recipes.reliability import TARGETS, RankingReliability
 
@@ -67,11 +67,11 @@ def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> A
     _draw_study(ax, result, _style.INK if own is None else _style.colour(own), size)
     _label_axes(ax, result, size)
     _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size, whole=True)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _label_curves(ax, result, seeds, most, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size, whole=True)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     return ax
 
 

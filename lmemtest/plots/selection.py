@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots import _canvas, _fitting, _rows, _style
 from lmemtest.recipes.model_search import SearchResult
 from lmemtest.recipes.selection import SelectionResult
 
@@ -145,7 +145,7 @@ def _draw_models(result: SearchResult, table: pd.DataFrame, ax: Axes | None) -> 
     _label_models(ax, table, size)
     _label_terms(ax, names, height, size)
     _draw_differences(ax, result, table, width, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     return ax
 
 

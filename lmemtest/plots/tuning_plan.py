@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots import _canvas, _fitting, _rows, _style
 from lmemtest.tuning.planner import TuningPlan
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], *, ax: Axes | Non
         _draw(ax, line, size)
     _set_ticks(ax, size)
     _label(ax, plans, size)
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     if len(plans) > 1:
         _rows.draw_legend(ax, _rows.Rows(labels=(), series=tuple(lines), axis_label=""), size)
-        _canvas.fit_inside(ax, slot)
+        _fitting.fit_inside(ax, slot)
     _set_ticks(ax, size)  # the axes are smaller now
-    _canvas.fit_inside(ax, slot)
+    _fitting.fit_inside(ax, slot)
     return ax
 
 

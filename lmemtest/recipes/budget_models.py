@@ -19,6 +19,7 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.reference import format_level
+from lmemtest.recipes.instances import instance_columns
 from lmemtest.recipes.recommended import relative_to
 from lmemtest.recipes.term_text import as_factor
 
@@ -167,8 +168,7 @@ def _with_budget(runs: Runs, name: str | None) -> Runs:
 def _design(runs: Runs) -> _Design:
     from lmemtest.data.cells import compress
 
-    metafeatures = tuple(m for m in runs.metafeatures if len(runs.levels(m)) > 1)
-    instance = (*((runs.benchmark,) if runs.benchmark else ()), *metafeatures)
+    instance = instance_columns(runs)
     keys = [*instance, runs.algorithm, *((runs.seed,) if runs.seed else ()), runs.budget]
     cells = compress(runs, by=[key for key in keys if key is not None], score=runs.score)
     return _Design(runs, instance, cells.frame, np.asarray(cells.n), np.asarray(cells.mean))

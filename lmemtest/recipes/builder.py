@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._table import ResultTable, Tabular
@@ -12,6 +13,7 @@ from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.formula import parse_formula
 from lmemtest.formula.tokens import quote_name
 from lmemtest.recipes import term_text
+from lmemtest.recipes.builder_questions import Questions
 from lmemtest.recipes.identification import check_dispersion, check_identified
 from lmemtest.recipes.term_words import fixed_words, random_words
 
@@ -24,23 +26,12 @@ if TYPE_CHECKING:
     from lmemtest.formula.bars import Bar
     from lmemtest.inference.glrt import GlrtResult
     from lmemtest.model import LmmFit
-    from lmemtest.recipes.anytime import Anytime
-    from lmemtest.recipes.budgets import FidelityResult
-    from lmemtest.recipes.clustering import BenchmarkClusters
-    from lmemtest.recipes.horizons import Horizons
-    from lmemtest.recipes.information import BenchmarkInformation
-    from lmemtest.recipes.metafeatures import MetafeatureAnalysis
     from lmemtest.recipes.model_search import SearchResult
-    from lmemtest.recipes.reliability import RankingReliability
-    from lmemtest.recipes.sanity_report import SanityReport
-    from lmemtest.recipes.seeds import SeedDependency
     from lmemtest.recipes.selection import SelectionResult
-    from lmemtest.recipes.shrinkage import ShrunkenEffects
-    from lmemtest.recipes.variation import VarianceSources
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ModelBuilder(Tabular):
+class ModelBuilder(Questions, Tabular):
     """A mixed model of a table of runs, composed from roles and columns.
 
     Every method returns a new builder; a term that the design cannot identify is refused when it is added.
@@ -120,22 +111,35 @@ class ModelBuilder(Tabular):
         labels = [label for text in terms for label in term_text.fixed_labels(text, self.runs)]
         return self._with(terms=_joined(self.terms, labels))
 
-    def interaction(self, a: str, b: str) -> ModelBuilder:
-        """Add an interaction of two terms, with their main effects where the model lacks them.
+    def interaction(self, a: str, b: str, *more: str) -> ModelBuilder:
+        """Add an interaction of two or more terms, with all that it is made of where the model lacks it.
 
         Parameters
         ----------
-        a, b : str
-            Columns, roles or calls such as ``"C(budget)"``.
+        a, b, *more : str
+            Columns, roles or calls such as ``"C(budget)"``. Three of them add their main effects, the interactions of
+            every two, and that of all three.
 
         Returns
         -------
         ModelBuilder
+
+        Raises
+        ------
+        ArgumentError
+            If one of them is several terms, or two have a column in common in the same form.
         """
-        first, second = (term_text.fixed_labels(text, self.runs) for text in (a, b))
-        if len(first) != 1 or len(second) != 1:
-            raise ArgumentError(f"an interaction is of one term with another; got {a!r} and {b!r}.")
-        return self.fixed(f"{_as_columns(first[0])} * {_as_columns(second[0])}")
+        given = (a, b, *more)
+        labels = [term_text.fixed_labels(text, self.runs) for text in given]
+        if any(len(label) != 1 for label in labels):
+            raise ArgumentError(f"an interaction is of one term with another; got {_and_words(given)}.")
+        for (x, first), (y, second) in combinations(zip(given, (label[0] for label in labels), strict=True), 2):
+            if _factors(first) & _factors(second):
+                raise ArgumentError(
+                    f"an interaction is of different terms, got {x!r} and {y!r}, which are both about "
+                    f"{listed(sorted(_factors(first) & _factors(second)))}. Name terms that have nothing in common."
+                )
+        return self.fixed(" * ".join(_as_columns(label[0]) for label in labels))
 
     def random(self, *groups: str) -> ModelBuilder:
         """Add random intercepts: levels of groups that are a sample.
@@ -144,7 +148,8 @@ class ModelBuilder(Tabular):
         ----------
         *groups : str
             ``"benchmark"``, ``"benchmark:seed"``, ``"benchmark/seed"`` (both), or a whole term such as
-            ``"(0 + prior | benchmark)"``.
+            ``"(0 + prior | benchmark)"``. Terms that the model has already change nothing: ``"seed:benchmark"`` is
+            ``"benchmark:seed"``, and the intercepts of ``"benchmark"`` are a part of ``(1 + budget | benchmark)``.
 
         Returns
         -------
@@ -153,11 +158,10 @@ class ModelBuilder(Tabular):
         Raises
         ------
         DesignError
-            If there is one group, groups are single rows, or another term has the same groups.
+            If there is one group, groups are single rows, or another term says the same of the same groups.
         """
         _check_some(groups, "random", "'benchmark'")
-        bars = [str(bar) for text in groups for bar in term_text.random_bars(text, self.runs)]
-        return self._with(bars=tuple(dict.fromkeys([*self.bars, *bars])))
+        return self._and([bar for text in groups for bar in term_text.random_bars(text, self.runs)])
 
     def slope(self, effect: str, group: str, *, correlated: bool = True) -> ModelBuilder:
         """Let an effect differ between groups.
@@ -170,7 +174,8 @@ class ModelBuilder(Tabular):
             Between what, for example "benchmark".
         correlated : bool
             Add the slope to the intercept of the same groups, ``(1 + effect | group)``, which may be correlated with
-            it. False adds ``(0 + effect | group)``, independent of it.
+            it. False adds ``(0 + effect | group)``, independent of it; if the effect has levels ("algorithm"), this
+            term gives each of them a deviation and holds the intercept, so a ``(1 | group)`` beside it is refused.
 
         Returns
         -------
@@ -183,14 +188,15 @@ class ModelBuilder(Tabular):
         """
         new = term_text.slope_bar(effect, group, self.runs, correlated=correlated)
         if not correlated:
-            return self._with(bars=tuple(dict.fromkeys([*self.bars, str(new)])))
+            return self._and([new])
         for i, bar in enumerate(self._bars()):
             if set(bar.groups) == set(new.groups) and () in bar.terms.terms:
                 inner = [new.terms.label(term) for term in new.terms.terms if term]
-                inner = [label for label in inner if label not in bar.left.split(" + ")]
+                known = [bar.terms.label(term) for term in bar.terms.terms if term]
+                inner = [label for label in inner if not any(term_text.same_term(label, other) for other in known)]
                 merged = f"({' + '.join([bar.left, *inner])} | {bar.group})"
                 return self._with(bars=(*self.bars[:i], merged, *self.bars[i + 1 :]))
-        return self._with(bars=(*self.bars, str(new)))
+        return self._and([new])
 
     def dispersion(self, column: str | None) -> ModelBuilder:
         """Give the levels of a column residual variances of their own.
@@ -203,6 +209,7 @@ class ModelBuilder(Tabular):
         Returns
         -------
         ModelBuilder
+            Its table has them in the row "residual", and a note says so; `formula` does not show them.
 
         Raises
         ------
@@ -234,8 +241,8 @@ class ModelBuilder(Tabular):
             If the model has no such term, or several.
         """
         if term_text.is_random(term):
-            wanted = {str(bar) for bar in term_text.random_bars(term, self.runs)}
-            hit = tuple(bar for bar in self.bars if bar in wanted)
+            wanted = term_text.random_bars(term, self.runs)
+            hit = tuple(str(bar) for bar in self._bars() if any(_effects(bar) == _effects(other) for other in wanted))
             return self._without(hit) if hit else self._no_such(term)
         text = term_text.with_columns(str(term), self.runs, factors=True)
         hit = tuple(label for label in self.terms if term_text.same_term(label, text))
@@ -262,7 +269,14 @@ class ModelBuilder(Tabular):
     # ------------------------------------------------------------------ reading
 
     def formula(self) -> str:
-        """The model in lme4's syntax, ready for `fit_lmm`."""
+        """The model in lme4's syntax, ready for `fit_lmm`.
+
+        Returns
+        -------
+        str
+            Terms and random effects. Residual variances of their own (`dispersion`) are no part of a formula: give
+            them beside it, ``fit_lmm(model.formula(), runs, dispersion=model.residual_by)``, as `fit` does.
+        """
         return f"{quote_name(self.runs.score)} ~ {' + '.join([*(self.terms or ('1',)), *self.bars])}"
 
     def to_frame(self) -> pd.DataFrame:
@@ -278,11 +292,11 @@ class ModelBuilder(Tabular):
         """What each term assumes, and what the model takes for granted because terms are missing."""
         rows = self.to_frame()
         lines = [f"  {term}: {text}" for term, text in zip(rows["term"], rows["meaning"], strict=True)]
-        return "\n".join([self.formula(), *lines, *(f"  {note}" for note in self._missing())])
+        return "\n".join([self.formula(), *lines, *(f"  {note}" for note in self._notes())])
 
     def result_table(self) -> ResultTable:
         """Formula, terms and their meaning as a table for text, markdown, html and latex."""
-        return ResultTable(self.formula(), self.to_frame().drop(columns="kind"), notes=self._missing())
+        return ResultTable(self.formula(), self.to_frame().drop(columns="kind"), notes=self._notes())
 
     # ------------------------------------------------------------------ using
 
@@ -343,42 +357,6 @@ class ModelBuilder(Tabular):
                 mine, theirs = theirs, mine
         return glrt(mine, theirs, reference, **options)
 
-    def test_seed_dependency(self, **options: Any) -> SeedDependency:
-        """Does the seed decide the score? See `seed_dependency`, which takes the same options."""
-        from lmemtest.recipes.seeds import seed_dependency
-
-        return seed_dependency(self.runs, **options)
-
-    def test_benchmark_information(self, rank_benchmarks: bool = False, **options: Any) -> BenchmarkInformation:
-        """Which benchmarks tell the algorithms apart? See `benchmark_information`, which takes the same options."""
-        from lmemtest.recipes.information import benchmark_information
-
-        return benchmark_information(self.runs, rank_benchmarks=rank_benchmarks, **options)
-
-    def test_fidelity(self, fidelity_var: str | None = None, **options: Any) -> FidelityResult:
-        """Does the budget matter, and for all algorithms alike? See `fidelity`, which takes the same options."""
-        from lmemtest.recipes.budgets import fidelity
-
-        return fidelity(self.runs, fidelity_var=fidelity_var, **options)
-
-    def check_all(self, **options: Any) -> SanityReport:
-        """All sanity checks as one tree, with what to fix first. See `check_all`, which takes the same options."""
-        from lmemtest.recipes.sanity import check_all
-
-        return check_all(self.runs, **options)
-
-    def metafeature_analysis(self, algorithms: Sequence[Any], metafeature: str, **options: Any) -> MetafeatureAnalysis:
-        """How a metafeature changes who wins on each benchmark. See `metafeature_analysis` for the options."""
-        from lmemtest.recipes.metafeatures import metafeature_analysis
-
-        return metafeature_analysis(self.runs, algorithms=algorithms, metafeature=metafeature, **options)
-
-    def variance_sources(self, **options: Any) -> VarianceSources:
-        """Where the variation comes from. See `variance_sources`, which takes the same options."""
-        from lmemtest.recipes.variation import variance_sources
-
-        return variance_sources(self.runs, **options)
-
     def select(self, **options: Any) -> SelectionResult:
         """Add the terms that improve the model, one at a time. See `select_terms`, which takes the same options."""
         from lmemtest.recipes.selection import select_terms
@@ -391,40 +369,19 @@ class ModelBuilder(Tabular):
 
         return search_models(self, **options)
 
-    def anytime(self, **options: Any) -> Anytime:
-        """Which algorithm is better over all budgets at once? See `anytime`, which takes the same options."""
-        from lmemtest.recipes.anytime import anytime
-
-        return anytime(self.runs, **options)
-
-    def horizons(self, budgets: Sequence[Any] | None = None, **options: Any) -> Horizons:
-        """Which algorithm is better at which budget, and does that change? See `horizons` for the options."""
-        from lmemtest.recipes.horizons import horizons
-
-        return horizons(self.runs, budgets, **options)
-
-    def ranking_reliability(self, **options: Any) -> RankingReliability:
-        """Would the ranking hold up on other benchmarks? See `ranking_reliability`, which takes the same options."""
-        from lmemtest.recipes.reliability import ranking_reliability
-
-        return ranking_reliability(self.runs, **options)
-
-    def benchmark_effects(self, **options: Any) -> ShrunkenEffects:
-        """On which benchmarks does an algorithm win? See `benchmark_effects`, which takes the same options."""
-        from lmemtest.recipes.shrinkage import benchmark_effects
-
-        return benchmark_effects(self.runs, **options)
-
-    def benchmark_clusters(self, **options: Any) -> BenchmarkClusters:
-        """Which benchmarks favour the same algorithms? See `benchmark_clusters`, which takes the same options."""
-        from lmemtest.recipes.clustering import benchmark_clusters
-
-        return benchmark_clusters(self.runs, **options)
-
     # ------------------------------------------------------------------ within
 
     def _bars(self) -> tuple[Bar, ...]:
         return parse_formula(self.formula()).bars
+
+    def _and(self, new: Sequence[Bar]) -> ModelBuilder:
+        """The model with further random effects, without those that are a part of others of the same groups."""
+        bars: list[Bar] = list(self._bars())
+        for bar in new:
+            if not any(_within(bar, other) for other in bars):
+                bars = [bar if _within(other, bar) else other for other in bars]
+                bars = bars if bar in bars else [*bars, bar]
+        return self._with(bars=tuple(map(str, bars)))
 
     def _with(self, **changes: Any) -> ModelBuilder:
         parts = {name: changes.get(name, getattr(self, name)) for name in ("terms", "bars", "residual_by")}
@@ -440,6 +397,18 @@ class ModelBuilder(Tabular):
         if self.residual_by is None:
             return "what is left varies equally for all rows, and rows are independent given the terms above"
         return f"what is left has a variance of its own for each level of {self.residual_by}"
+
+    def _notes(self) -> tuple[str, ...]:
+        return (*self._beside_the_formula(), *self._missing())
+
+    def _beside_the_formula(self) -> tuple[str, ...]:
+        """What the formula does not show."""
+        if self.residual_by is None:
+            return ()
+        return (
+            f"The formula does not show the residual variances by {self.residual_by}: .fit() has them, and so does "
+            f"fit_lmm(formula, runs, dispersion={self.residual_by!r}).",
+        )
 
     def _missing(self) -> tuple[str, ...]:
         """Random effects of the recommended model that this one lacks."""
@@ -495,6 +464,28 @@ def assemble(runs: Runs, terms: tuple[str, ...], bars: tuple[str, ...], residual
 def _check_some(given: tuple[str, ...], method: str, example: str) -> None:
     if not given:
         raise ArgumentError(f"{method}() needs at least one term, for example {method}({example}).")
+
+
+def _and_words(given: Sequence[str]) -> str:
+    return " and ".join([", ".join(map(repr, given[:-1])), repr(given[-1])])
+
+
+def _factors(label: str) -> set[str]:
+    """What a term is a product of: columns and calls."""
+    terms = parse_formula(f"`\0` ~ {label}").terms
+    return {str(terms.atoms[i]) for term in terms.terms for i in term}
+
+
+def _effects(bar: Bar) -> tuple[frozenset[str], frozenset[frozenset[str]]]:
+    """Groups and what varies between them; the order in which they are written says nothing."""
+    inner = (frozenset(str(bar.terms.atoms[i]) for i in term) for term in bar.terms.terms)
+    return frozenset(bar.groups), frozenset(inner)
+
+
+def _within(bar: Bar, other: Bar) -> bool:
+    """Whether a random effect is the same as another, or the intercepts that the other one has as well."""
+    (groups, mine), (other_groups, theirs) = _effects(bar), _effects(other)
+    return groups == other_groups and (mine == theirs or (mine == {frozenset()} and mine < theirs))
 
 
 def _joined(old: tuple[str, ...], new: list[str]) -> tuple[str, ...]:

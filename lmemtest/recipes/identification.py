@@ -115,11 +115,25 @@ def _effects(bar: Bar) -> list[tuple[str, str]]:
 def _check_against_others(index: int, bar: Bar, design: Design) -> None:
     term = design.random[index]
     for other in design.random[:index]:
-        if other.names == term.names and _same_groups(other, term):
+        if not _same_groups(other, term):
+            continue
+        both = " and ".join(sorted([other.label, str(bar)]))
+        if other.names == term.names:
             raise DesignError(
-                f"the random effects {other.label} and {bar} have the same groups in these runs, so their variances "
-                "cannot be told apart. Keep one of them."
+                f"the random effects {both} have the same groups in these runs, so their variances cannot be told "
+                "apart. Keep one of them."
             )
+        if _rank(np.hstack([other.basis, term.basis])) < _rank(other.basis) + _rank(term.basis):
+            raise DesignError(
+                f"the random effects {both} have the same groups in these runs and overlap in what varies between "
+                "them, so their variances cannot be told apart. Keep one of them, or write both as one term."
+            )
+
+
+def _rank(columns: FloatArray) -> int:
+    scaled = columns / np.maximum(np.linalg.norm(columns, axis=0), np.finfo(float).tiny)
+    values = np.linalg.svd(scaled, compute_uv=False)
+    return int((values > _TOLERANCE * values[0]).sum())
 
 
 def _same_groups(first: RandomDesign, second: RandomDesign) -> bool:

@@ -15,22 +15,21 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
-from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
-from lmemtest.engine import prediction
 from lmemtest.errors import DataError, DesignError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.multiplicity import adjust_raw, t_quantile, two_sided_p
+from lmemtest.inference.partial_pooling import FEWEST
 from lmemtest.inference.reference import format_level
 from lmemtest.inference.simultaneous import largest_t
 from lmemtest.model import fit_lmm
+from lmemtest.recipes.benchmark_contrasts import benchmark_contrasts
 from lmemtest.recipes.outcomes import PairScores, pair_scores, singled_out_everywhere
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
-    from lmemtest.engine.criterion import Criterion
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -86,9 +85,10 @@ class MetafeatureModel(Tabular):
         -------
         pandas.DataFrame
             ``benchmark``, ``level``, ``reference``, ``raw`` (the contrast of the benchmark's own means), ``contrast``
-            (predicted, drawn towards the mean over benchmarks), ``se`` (of the prediction's error), ``df``,
-            ``t_ratio``, ``p_value``, ``ci_low``, ``ci_high`` (holding together over all rows), ``deviation`` (from the
-            mean over benchmarks), ``p_others`` (of no deviation, all rows together), ``singled_out``.
+            (drawn towards the mean over benchmarks), ``se`` (of its error), ``own_share`` (what `raw` counts in
+            `contrast`; the rest is the mean), ``p_value``, ``ci_low``, ``ci_high`` (holding together over all rows),
+            ``deviation`` (from the mean over benchmarks), ``p_others`` (of no deviation, all rows together),
+            ``singled_out``.
         """
         return self.contrasts.copy()
 
@@ -107,8 +107,8 @@ class MetafeatureModel(Tabular):
         """How benchmarks are singled out, in words."""
         return (
             f"Rule: a benchmark is singled out if the contrast over benchmarks differs from zero at "
-            f"{_percent(self.alpha)} and the benchmark's own one, by itself, is not significant in the same direction "
-            f"in a one-sided test at {_percent(self.alpha)} (degrees of freedom: benchmarks minus one at least)."
+            f"{_percent(self.alpha)}, and the benchmark's own one, by itself, is not significant in this direction but "
+            f"differs from the mean over benchmarks in the other (one-sided, {_percent(self.alpha)} each)."
         )
 
     def sentences(self) -> tuple[str, ...]:
@@ -140,8 +140,7 @@ class MetafeatureModel(Tabular):
             f"{second} at the level minus that at the reference, on the scale of the score.",
             self.rule,
         )
-        frame = self.contrasts.drop(columns=["t_ratio", "df"])
-        frame = frame.assign(singled_out=np.where(frame["singled_out"], "yes", ""))
+        frame = self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
         title = f"{first} against {second}: contrasts of advantages by {self.metafeature}"
         return ResultTable(title=title, frame=frame, notes=(*facts, *self.notes), formats={"p_others": "p"})
 
@@ -166,13 +165,13 @@ class MetafeatureModel(Tabular):
 
 def metafeature_model(
     runs: Runs,
-    *,
     algorithms: Sequence[Any],
     metafeature: str,
+    *,
     levels: Sequence[Any] | None = None,
     dispersion: str | None = None,
     alpha: float = 0.05,
-    rng: int | np.random.Generator | None = None,
+    rng: int | np.random.Generator | None = 0,
 ) -> MetafeatureModel:
     """Compare the advantage of one algorithm over another between levels of a metafeature by one mixed model.
 
@@ -213,17 +212,15 @@ def metafeature_model(
     recommended model's ``(0 + m | benchmark:algorithm)`` is the same for two algorithms but for one restriction,
     difficulties that vary at least half as much as the differences; normalised scores break it.)
 
-    The contrast of a benchmark is the best linear unbiased prediction L b + K u with the variance of its error
-    (Henderson 1975) and Satterthwaite's degrees of freedom. Intervals and p-values of a table hold together: by the
-    joint t distribution, beyond 60 rows by Sidak's inequality. They are right on average over benchmarks like these:
-    a benchmark that is far from the others is drawn towards them, and its interval is then too optimistic. Variances
-    are taken as estimated: in simulations with 12 benchmarks that differ by less than runs scatter, 95 % intervals held
-    together in 90 to 92 % of the tables. With less than one degree of freedom, where the spread between benchmarks is
-    estimated as almost zero, there is no interval, and a note.
+    The contrast of a benchmark is its own one, by generalised least squares with the model's variances of runs and
+    seeds, drawn towards the mean over benchmarks (partial pooling). How much contrasts vary between benchmarks is not
+    taken as known: the variance is integrated out, so that intervals hold at least as often as stated over benchmarks
+    like these, also where it is estimated as zero. Intervals and p-values of a table hold together, by Sidak's
+    inequality. A benchmark that is far from the others is drawn towards them, and its interval is then too optimistic.
 
     References
     ----------
-    Henderson (1975), doi:10.2307/2529430; Barr, Levy, Scheepers & Tily (2013), doi:10.1016/j.jml.2012.11.001
+    Morris & Tang (2011), doi:10.1214/10-STS349; Barr, Levy, Scheepers & Tily (2013), doi:10.1016/j.jml.2012.11.001
 
     Examples
     --------
@@ -239,7 +236,7 @@ def metafeature_model(
     generator = resolve_rng(rng)
     _check_dispersion(dispersion)
     pairs = pair_scores(runs, algorithms, metafeature, levels)
-    if len(pairs.benchmarks) < 3:
+    if len(pairs.benchmarks) < FEWEST:
         raise DataError(
             f"A model of benchmarks as a sample needs three or more, there are {len(pairs.benchmarks)}. "
             "metafeature_analysis compares levels on each benchmark by itself."
@@ -255,12 +252,12 @@ def metafeature_model(
         metafeatures=(metafeature,),
     )
     fit = fit_lmm(names.formula(pairs), table, dispersion=names.benchmark if dispersion else None)
-    predicted = _Predicted.of(fit, pairs, names)
-    advantages, _ = predicted.population(predicted.level_rows(), alpha, generator)
+    rows = _level_rows(fit, pairs, names)
+    where = pairs.pairs()
+    advantages = _population(fit, rows, alpha, generator)
     advantages.insert(0, "level", list(pairs.levels))
     advantages = advantages.rename(columns={"estimate": "advantage"})
-    where = pairs.pairs()
-    overall, _ = predicted.population(predicted.pair_rows(), alpha, generator)
+    overall = _population(fit, np.array([rows[late] - rows[early] for late, early in where]), alpha, generator)
     overall.insert(0, "level", [pairs.levels[late] for late, _ in where])
     overall.insert(1, "reference", [pairs.levels[early] for _, early in where])
     overall = overall.rename(columns={"estimate": "contrast"})
@@ -270,7 +267,7 @@ def metafeature_model(
             f"the difference between {first} and {second} does not vary between runs, so there is nothing to judge it "
             "by. Check for constant scores and for an algorithm that is a copy of another: lmemtest.check_all(runs)."
         )
-    contrasts, how = predicted.by_benchmark(overall, alpha, generator)
+    contrasts, how = benchmark_contrasts(fit, pairs, overall, alpha)
     return MetafeatureModel(
         algorithms=pairs.algorithms,
         metafeature=metafeature,
@@ -361,158 +358,41 @@ def _run_means(pairs: PairScores, names: _Names) -> pd.DataFrame:
     )
 
 
-# ---------------------------------------------------------------------- predictions
+# ---------------------------------------------------------------------- over benchmarks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Predicted:
-    """Advantages at every benchmark and level as linear functions L b + K u.
-
-    Attributes
-    ----------
-    fixed : (m, k, rank) float
-        Of the fixed effects; the same for all benchmarks.
-    random : tuple of (q, effects, m, k) float
-        Of the effects of each term.
-    raw : (m, k) float
-        Differences of the means of the runs.
-    """
-
-    fit: LmmFit
-    pairs: PairScores
-    fixed: Array
-    random: tuple[Array, ...]
-    raw: Array
-
-    @classmethod
-    def of(cls, fit: LmmFit, pairs: PairScores, names: _Names) -> _Predicted:
-        m, k = pairs.compared.shape
-        b, v = (part.ravel() for part in np.indices((m, k)))
-        grids = [
-            pd.DataFrame(
-                {
-                    names.benchmark: _factor(b, pairs.benchmarks),
-                    names.metafeature: _factor(v, pairs.levels),
-                    names.algorithm: _factor(np.full(b.shape, a), pairs.algorithms),
-                    names.half: np.full(b.shape, 0.5 - a),
-                }
-            )
-            for a in (0, 1)
-        ]
-        signs = (-pairs.sign, pairs.sign)  # to minimize, the advantage of the first is second minus first
-        rows = sum(sign * fit.design.rows(grid) for sign, grid in zip(signs, grids, strict=True))
-        random = []
-        for i, term in enumerate(fit.design.random):
-            q, effects = len(term.levels), len(term.names)
-            K = np.zeros((q, effects, m * k))
-            if names.seed not in term.group.split(":"):
-                for sign, grid in zip(signs, grids, strict=True):
-                    basis, codes = fit.design.random_rows(i, grid)
-                    known = np.flatnonzero(codes >= 0)
-                    K[codes[known], :, known] += sign * basis[known]
-            random.append(K.reshape(q, effects, m, k))
-        use = pairs.ran[..., None] & pairs.shared[:, None, None, None, :]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(use, pairs.scores, 0.0).sum(axis=(3, 4)) / use.sum(axis=(3, 4))
-        return cls(
-            fit=fit,
-            pairs=pairs,
-            fixed=np.asarray(rows)[:, fit.problem.kept].reshape(m, k, -1),
-            random=tuple(random),
-            raw=pairs.sign * (mean[:, :, 1] - mean[:, :, 0]),
+def _level_rows(fit: LmmFit, pairs: PairScores, names: _Names) -> Array:
+    """``(k, p)``: the advantage over benchmarks at each level as a function of the fixed effects."""
+    k = len(pairs.levels)
+    grids = [
+        pd.DataFrame(
+            {
+                names.metafeature: _factor(np.arange(k), pairs.levels),
+                names.algorithm: _factor(np.full(k, a), pairs.algorithms),
+            }
         )
-
-    def level_rows(self) -> Array:
-        return self.fixed[0]
-
-    def pair_rows(self) -> Array:
-        return np.array([self.fixed[0, late] - self.fixed[0, early] for late, early in self.pairs.pairs()])
-
-    def population(self, L: Array, alpha: float, rng: np.random.Generator) -> tuple[pd.DataFrame, list[str]]:
-        """Functions of the fixed effects with tests and intervals that hold together."""
-        full = np.zeros((len(L), self.fit.design.X.shape[1]))
-        full[:, self.fit.problem.kept] = L
-        covariance, df = self.fit.cov(full), np.asarray(self.fit.df(full, "satterthwaite"), dtype=float)
-        return _tested(L @ self.fit.kept_params, covariance, df, alpha, rng)
-
-    def by_benchmark(
-        self, overall: pd.DataFrame, alpha: float, rng: np.random.Generator
-    ) -> tuple[pd.DataFrame, list[str]]:
-        """Contrasts of every benchmark that has both levels."""
-        where = [
-            (i, b, late, early)
-            for i, (late, early) in enumerate(self.pairs.pairs())
-            for b in np.flatnonzero(self.pairs.compared[:, late] & self.pairs.compared[:, early])
-        ]
-        pair, b, late, early = (np.array(part, dtype=np.intp) for part in zip(*where, strict=True))
-        fixed = self.fixed[b, late] - self.fixed[b, early]
-        random = tuple(K[:, :, b, late] - K[:, :, b, early] for K in self.random)
-        deviation = sum(
-            (np.einsum("qkc,qk->c", K, u) for K, u in zip(random, self.fit.modes, strict=True)), np.zeros(len(b))
-        )
-        estimate = fixed @ self.fit.kept_params + deviation
-        covariance, df = self._errors(fixed, random)
-        table, notes = _tested(estimate, covariance, df, alpha, rng)
-        # Satterthwaite's df go to zero with the spread between benchmarks, where the contrasts are known best; a flag
-        # must not come from there
-        t = estimate / np.sqrt(np.maximum(covariance.diagonal(), np.finfo(float).tiny))
-        single = two_sided_p(t, np.fmax(df, len(self.pairs.benchmarks) - 1.0))
-        own_covariance, own_df = self._errors(np.zeros_like(fixed), random)
-        own, _ = _tested(deviation, own_covariance, own_df, alpha, rng)
-        general = (overall["p_value"] < alpha).to_numpy()[pair]
-        # the other benchmarks give the direction, so the test of whether this one has it is one-sided
-        follows = (single < 2.0 * alpha) & (
-            np.sign(estimate) == np.sign(overall["contrast"].to_numpy(dtype=float))[pair]
-        )
-        table = table.rename(columns={"estimate": "contrast"})
-        table.insert(0, "benchmark", [self.pairs.benchmarks[i] for i in b])
-        table.insert(1, "level", [self.pairs.levels[i] for i in late])
-        table.insert(2, "reference", [self.pairs.levels[i] for i in early])
-        table.insert(3, "raw", self.raw[b, late] - self.raw[b, early])
-        table = table.assign(deviation=deviation, p_others=own["p_value"], singled_out=general & ~follows)
-        return table, notes
-
-    def _errors(self, fixed: Array, random: tuple[Array, ...]) -> tuple[Array, Array]:
-        """Covariance of the errors of predictions, and degrees of freedom of their variances."""
-        fit, targets = self.fit, prediction.Targets(fixed=fixed, random=random)
-
-        def covariance(x: Array, at: Criterion) -> Array:
-            return prediction.covariance(fit.problem, x, at, targets)
-
-        with one_blas_thread():
-            here = covariance(fit.optim.theta, fit.optim.criterion)
-            differences = prediction.Differences.around(fit.problem, fit.optim)
-            df = differences.degrees_of_freedom(
-                lambda x, at: covariance(x, at).diagonal(), here.diagonal(), fit.curvature
-            )
-        return here, df
+        for a in (0, 1)
+    ]
+    first, second = (np.asarray(fit.design.rows(grid)) for grid in grids)
+    return pairs.sign * (second - first)  # to minimize, the advantage of the first is second minus first
 
 
-def _tested(
-    estimate: Array, covariance: Array, df: Array, alpha: float, rng: np.random.Generator
-) -> tuple[pd.DataFrame, list[str]]:
-    """Tests and intervals of a family; NaN where there is no error."""
+def _population(fit: LmmFit, L: Array, alpha: float, rng: np.random.Generator) -> pd.DataFrame:
+    """Functions of the fixed effects with tests and intervals that hold together."""
+    covariance, df = fit.cov(L), np.asarray(fit.df(L, "satterthwaite"), dtype=float)
     variance = np.maximum(covariance.diagonal(), 0.0)
-    known = (variance > _ZERO * variance.max(initial=0.0)) & (df >= 1.0)
-    se = np.where(known, np.sqrt(variance), np.nan)
+    known = (variance > _ZERO * variance.max(initial=0.0)) & (df > 0.0)
+    estimate, se = fit.estimate(L), np.where(known, np.sqrt(variance), np.nan)
     t = estimate / se
-    p, half, notes = np.full(len(t), np.nan), np.full(len(t), np.nan), list[str]()
+    p, half = np.full(len(t), np.nan), np.full(len(t), np.nan)
     m = int(known.sum())
-    if (df < 1.0).any():
-        notes.append(
-            f"Benchmarks differ so little that the errors of {int((df < 1.0).sum())} of {len(t)} contrasts are not "
-            "known well enough for an interval (less than one degree of freedom); they are close to the mean over "
-            "benchmarks."
-        )
     if m > _JOINT:
         p[known] = adjust_raw(two_sided_p(t[known], df[known]), "sidak", m)
         half[known] = t_quantile(-0.5 * np.expm1(np.log1p(-alpha) / m), df[known]) * se[known]
-        notes.append(f"The {m} intervals hold together by Sidak's inequality, which makes them a little wider.")
     elif m:
         joint = largest_t(covariance[np.ix_(known, known)] / np.outer(se[known], se[known]), rng=rng)
         p[known] = joint.sf(np.abs(t[known]), df[known])
         half[known] = joint.isf(alpha, df[known]) * se[known]
-        notes += [joint.note(np.abs(t[known]), df[known])]
     columns = {
         "estimate": estimate,
         "se": se,
@@ -522,7 +402,7 @@ def _tested(
         "ci_low": estimate - half,
         "ci_high": estimate + half,
     }
-    return pd.DataFrame(columns), notes
+    return pd.DataFrame(columns)
 
 
 # ---------------------------------------------------------------------- words

@@ -16,8 +16,8 @@ import pandas as pd
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, ptukey, t_quantile, two_sided_p
 from lmemtest.inference.reference import format_level
+from lmemtest.recipes.outcome_contrasts import UNCLEAR, contrasts, decided, mean_outcomes, overall, signs_notes
 from lmemtest.recipes.outcomes import (
     TESTS,
     Outcomes,
@@ -26,7 +26,6 @@ from lmemtest.recipes.outcomes import (
     singled_out_everywhere,
     test_points,
 )
-from lmemtest.recipes.sign_flips import flip_p
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,12 +33,9 @@ if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
     Array = NDArray[np.float64]
-    Index = NDArray[np.intp]
 
 ERRORS = ("runs", "budgets")
 ADJUSTS = ("holm", "tukey", "sidak", "bonferroni", "fdr", "none")
-FOLLOWS, UNCLEAR, NONE_FOUND, REVERSED = "follows", "unclear", "none found", "reversed"
-_FEW_SEEDS = 7  # fewer have at most 32 different sign patterns: no p-value below 0.03
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -191,16 +187,16 @@ class MetafeatureAnalysis(Tabular):
 
 def metafeature_analysis(
     runs: Runs,
-    *,
     algorithms: Sequence[Any],
     metafeature: str,
+    *,
     levels: Sequence[Any] | None = None,
     test: str = "two-sample",
     error: str = "runs",
     adjust: str | None = None,
     alpha: float = 0.05,
-    n: int = 1999,
-    rng: int | np.random.Generator | None = None,
+    n: int = 9999,
+    rng: int | np.random.Generator | None = 0,
     verbose: bool = False,
 ) -> MetafeatureAnalysis:
     """Compare the outcomes of two algorithms between the levels of a metafeature, benchmark by benchmark.
@@ -231,7 +227,7 @@ def metafeature_analysis(
     n : int
         Tables per contrast; the smallest p-value before adjustment is 1 / (n + 1).
     rng : int, numpy.random.Generator or None
-        Source of the signs.
+        Source of the signs: the same with every call by default. With None they are new ones each time.
     verbose : bool
         Print the conclusion for each benchmark.
 
@@ -252,7 +248,8 @@ def metafeature_analysis(
     With ``error="runs"`` the hypothesis of a benchmark is that the difference of the algorithms is the same at both
     levels. Tables under it hold the common difference, and the residuals of whole runs with random signs, the same for
     all runs of a seed (a wild bootstrap clustered by seed): neither the budgets of a run nor the runs of a seed are
-    taken for independent. With few budgets mean outcomes take few values, and the test is careful.
+    taken for independent. With few budgets mean outcomes take few values, and the test is careful. Where other signs
+    could change a verdict, a note gives the Monte Carlo error (two standard errors) of the p-value that decides it.
 
     A benchmark can be singled out because it is noisy: "none found" is no proof of "none". The deviations of
     `metafeature_model` say which benchmarks are different from the others.
@@ -290,10 +287,12 @@ def metafeature_analysis(
     if error == "budgets" and pairs.shared.sum(axis=1).max() < 2:
         raise ArgumentError("error='budgets' needs two or more budgets, the runs have one. Use error='runs'.")
     outcomes = test_points(pairs, test, alpha)
-    means = _means(outcomes.outcome)
-    table, error_notes = _contrasts(pairs, outcomes, means, error, adjust, test, alpha, n, generator)
-    overall = _overall(pairs, table, alpha)
-    table = _decided(table, overall, alpha)
+    means = mean_outcomes(outcomes.outcome)
+    table, error_notes = contrasts(pairs, outcomes, means, error, adjust, test, alpha, n, generator)
+    over_benchmarks = overall(pairs, table, alpha)
+    table = decided(table, over_benchmarks, alpha)
+    if error == "runs":
+        error_notes += signs_notes(table, over_benchmarks, alpha, n)
     order, tree = _clusters(means)
     result = MetafeatureAnalysis(
         algorithms=pairs.algorithms,
@@ -303,7 +302,7 @@ def metafeature_analysis(
         points=_points_frame(pairs, outcomes),
         instances=_instances_frame(pairs, outcomes, means),
         contrasts=table,
-        overall=overall,
+        overall=over_benchmarks,
         order=order,
         linkage=tree,
         test=test,
@@ -327,137 +326,6 @@ def _adjustment(adjust: str | None, error: str) -> str:
             "Use adjust='holm', or error='budgets'."
         )
     return adjust
-
-
-def _means(outcome: Array) -> Array:
-    """(m, k): mean outcome over the budgets; NaN where nothing is compared."""
-    there = np.isfinite(outcome)
-    n = there.sum(axis=2)
-    return np.where(n > 0, np.where(there, outcome, 0.0).sum(axis=2) / np.maximum(n, 1), np.nan)
-
-
-# ---------------------------------------------------------------------- contrasts
-
-
-def _contrasts(
-    pairs: PairScores,
-    outcomes: Outcomes,
-    means: Array,
-    error: str,
-    adjust: str,
-    test: str,
-    alpha: float,
-    n: int,
-    rng: np.random.Generator,
-) -> tuple[pd.DataFrame, list[str]]:
-    both = np.isfinite(means)
-    where = [(b, late, early) for late, early in pairs.pairs() for b in np.flatnonzero(both[:, late] & both[:, early])]
-    b, late, early = (np.array(part, dtype=np.intp) for part in zip(*where, strict=True))
-    contrast = means[b, late] - means[b, early]
-    if error == "budgets":
-        raw, p, notes = _p_over_budgets(outcomes.outcome, contrast, b, late, early, adjust)
-    else:
-        raw = np.array(
-            [
-                flip_p(pairs, int(i), j, k, observed=value, test=test, alpha=alpha, n=n, rng=rng)
-                for (i, j, k), value in zip(where, contrast, strict=True)
-            ]
-        )
-        p, notes = adjust_raw(raw, adjust, len(raw)), _flip_notes(pairs, len(raw), n, adjust, alpha)
-    table = pd.DataFrame(
-        {
-            "benchmark": [pairs.benchmarks[i] for i in b],
-            "level": [pairs.levels[i] for i in late],
-            "reference": [pairs.levels[i] for i in early],
-            "level_outcome": means[b, late],
-            "reference_outcome": means[b, early],
-            "contrast": contrast,
-            "p_unadjusted": raw,
-            "p_value": p,
-        }
-    )
-    return table, notes
-
-
-def _flip_notes(pairs: PairScores, m: int, n: int, adjust: str, alpha: float) -> list[str]:
-    notes = [
-        f"p-values of the contrasts: {n:,} tables with the common difference at both levels and random signs of the "
-        f"residuals, flipped by seed; {ADJUSTMENT_NAMES[adjust]} adjustment over {m} contrast{'s' * (m > 1)}."
-    ]
-    if adjust in ("holm", "bonferroni", "sidak") and m / (n + 1.0) >= alpha:
-        notes.append(
-            f"The smallest p-value that {n:,} tables can give is not significant after the adjustment: use n of at "
-            f"least {int(np.ceil(2 * m / alpha)):,}."
-        )
-    seeds = int(pairs.ran.any(axis=(1, 2)).sum(axis=1).min())
-    if seeds < _FEW_SEEDS:
-        notes.append(
-            f"There are benchmarks with {seeds} seeds only, whose signs give {2 ** (seeds - 1):,} different tables: "
-            "no small p-values are to be had there."
-        )
-    return notes
-
-
-def _p_over_budgets(
-    outcome: Array, contrast: Array, b: Index, late: Index, early: Index, adjust: str
-) -> tuple[Array, Array, list[str]]:
-    """Analysis of variance of the outcomes, budgets as repetitions: the p-values of the paper."""
-    there = np.isfinite(outcome)
-    n = there.sum(axis=2).astype(float)
-    centred = outcome - _means(outcome)[..., None]
-    df = float((n[n > 0] - 1.0).sum())
-    variance = float(np.nansum(centred**2)) / df
-    se = np.sqrt(variance * (1.0 / n[b, late] + 1.0 / n[b, early]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(np.abs(contrast) < 1e-12, 0.0, np.abs(contrast) / se)
-    family, raw = int((n > 0).sum()), two_sided_p(t, df)
-    if adjust == "tukey":
-        p = ptukey(np.sqrt(2.0) * t, family, df, upper=True)
-        over = f"all pairs of {family} instances"
-    else:
-        p, over = adjust_raw(raw, adjust, len(t)), f"{len(t)} contrasts"
-    return (
-        raw,
-        p,
-        [
-            f"p-values of the contrasts: analysis of variance with the budgets as repetitions, "
-            f"{ADJUSTMENT_NAMES[adjust]} adjustment over {over}. The outcomes at the budgets are of the same runs and "
-            "not independent, so these p-values are too small; error='runs' gives honest ones."
-        ],
-    )
-
-
-def _overall(pairs: PairScores, table: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    rows = []
-    for late, early in pairs.pairs():
-        level, reference = pairs.levels[late], pairs.levels[early]
-        part = table["contrast"][(table["level"] == level) & (table["reference"] == reference)].to_numpy(dtype=float)
-        if not len(part):
-            continue
-        m, mean = len(part), float(part.mean())
-        se = float(part.std(ddof=1) / np.sqrt(m)) if m > 1 else np.nan
-        t = np.nan if m < 2 else 0.0 if abs(mean) < 1e-12 else mean / se if se > 1e-12 else np.copysign(np.inf, mean)
-        half = float(t_quantile(alpha / 2.0, m - 1.0)) * se if m > 1 else np.nan
-        rows.append((level, reference, m, mean, se, m - 1.0, t, mean - half, mean + half))
-    names = ["level", "reference", "benchmarks", "contrast", "se", "df", "t_ratio", "ci_low", "ci_high"]
-    frame = pd.DataFrame(rows, columns=names)
-    raw = two_sided_p(frame["t_ratio"].to_numpy(dtype=float), np.maximum(frame["df"].to_numpy(dtype=float), 1.0))
-    frame.insert(7, "p_value", adjust_raw(raw, "holm", len(frame)))
-    return frame
-
-
-def _decided(table: pd.DataFrame, overall: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    of_pair = table[["level", "reference"]].merge(
-        overall[["level", "reference", "contrast", "p_value"]], on=["level", "reference"], how="left"
-    )
-    adjusted = (table["p_value"] < alpha).to_numpy()
-    single = table["p_unadjusted"].to_numpy(dtype=float)
-    same = np.sign(table["contrast"].to_numpy()) == np.sign(of_pair["contrast"].to_numpy())
-    # the other benchmarks give the direction, so the test of whether this one has it is one-sided
-    cases = [same & adjusted, same & (single < 2.0 * alpha), ~same & (single < alpha)]
-    verdict = np.select(cases, [FOLLOWS, UNCLEAR, REVERSED], default=NONE_FOUND)
-    general = (of_pair["p_value"] < alpha).to_numpy()
-    return table.assign(verdict=verdict, singled_out=general & np.isin(verdict, [NONE_FOUND, REVERSED]))
 
 
 # ---------------------------------------------------------------------- clusters and tables

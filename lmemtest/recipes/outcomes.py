@@ -132,6 +132,7 @@ def pair_scores(
     wanted = _check_levels(runs, metafeature, levels)
     keys = [runs.benchmark, metafeature, runs.algorithm, runs.seed, *([runs.budget] if runs.budget else [])]
     part = runs.filter(**{runs.algorithm: [first, second], metafeature: list(wanted)})
+    _check_others(part, metafeature)
     cells = compress(part, [key for key in keys if key], score=runs.score)
     coded = [_codes(cells.frame[key]) for key in keys if key]
     if not runs.budget:
@@ -343,13 +344,45 @@ def _check_metafeature(runs: Runs, metafeature: Any) -> None:
     roles |= {runs.budget: "budget"}
     if metafeature in roles:
         raise ArgumentError(f"metafeature must not be the {roles[metafeature]} column, got {metafeature!r}.")
-    others = [name for name in runs.metafeatures if name != metafeature and len(runs.levels(name)) > 1]
-    if others:
-        name = others[0]
+
+
+def _check_others(runs: Runs, metafeature: str) -> None:
+    """Refuse runs with a further metafeature that varies within a benchmark.
+
+    One that is constant within each benchmark is a property of the benchmark, and contrasts are made within benchmarks.
+    """
+    others = [name for name in runs.metafeatures if name != metafeature]
+    if not others:
+        return
+    benchmark = str(runs.benchmark)
+    columns = [benchmark, metafeature, *others]
+    table = runs.frame.lazy().select(*columns).unique().collect().to_pandas()
+    if table.groupby(benchmark, observed=True)[metafeature].nunique().max() < 2:
+        return  # nothing to compare within a benchmark, which is refused later for that reason
+    within = table.groupby(benchmark, observed=True)[others].nunique()
+    for name in others:
+        n = int((within[name] > 1).sum())
+        if not n:
+            continue
+        where = f"a further metafeature, {name!r}, varies within {n} of {len(within)} benchmarks"
+        levels = table.groupby([benchmark, name], observed=True)[metafeature].nunique()
+        left = (levels > 1).groupby(level=1, observed=True).sum()  # benchmarks with a contrast at each of its levels
+        if not left.any():
+            raise ArgumentError(
+                f"metafeature {metafeature!r} cannot be told apart: {where}, and {metafeature} never changes while it "
+                f"stays the same. Make one column of both, or name one of them only: Runs(..., metafeatures=...)."
+            )
+        level = left.idxmax()
         raise ArgumentError(
-            f"The runs have a further metafeature that varies, {name!r}, and its levels would be mixed up. Take one of "
-            f"them, runs.filter({name}={runs.levels(name)[0]!r}), or make one column of both."
+            f"metafeature {metafeature!r} cannot be looked at by itself: {where}, and its levels would be mixed up. "
+            f"Take one of them, runs.filter({name}={_plain(level)!r}) ({left.max()} of {len(within)} benchmarks), or "
+            "make one column of both."
         )
+
+
+def _plain(level: Any) -> Any:
+    """A level as the user would type it, not as a numpy scalar."""
+    return level.item() if isinstance(level, np.generic) else level
 
 
 def _check_levels(runs: Runs, metafeature: str, levels: Sequence[Any] | None) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ from scipy.special import fdtr
 
 from lmemtest.data.runs import require_runs
 from lmemtest.formula.tokens import quote_name
+from lmemtest.recipes.instances import count, instance_columns, kinds_of_benchmarks
 from lmemtest.recipes.term_text import as_factor
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
     tuple of str
         Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark.
     """
-    instance = _instance(runs)
+    instance = instance_columns(runs)
     if not _generalises(runs):
         return ()
     from lmemtest.data.cells import compress
@@ -205,7 +206,7 @@ def _block_term(runs: Runs, blocks: tuple[str, ...]) -> ModelTerm:
 
 def _candidates(runs: Runs) -> list[_Candidate]:
     """Random intercepts from coarse to fine; each is nested in none that follows."""
-    instance = _instance(runs)
+    instance = instance_columns(runs)
     out = []
     condition = _condition(runs)
     if condition is not None:
@@ -229,13 +230,13 @@ def _candidates(runs: Runs) -> list[_Candidate]:
 
 def _condition(runs: Runs) -> str | None:
     """The one metafeature whose levels are conditions that benchmarks go through, if its effects can be told apart."""
-    instance = _instance(runs)
+    instance = instance_columns(runs)
     if not _generalises(runs) or len(instance) != 2:
         return None
     benchmark, metafeature = instance
     levels, benchmarks = len(runs.levels(metafeature)), len(runs.levels(benchmark))
-    cells = _count(runs, (benchmark, metafeature, runs.algorithm))
-    crossed = 2 * _count(runs, instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
+    cells = count(runs, (benchmark, metafeature, runs.algorithm))
+    crossed = 2 * count(runs, instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
     identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
     return metafeature if crossed and identified else None
 
@@ -276,12 +277,6 @@ def _of_sample(runs: Runs, columns: tuple[str, ...], noun: str) -> list[_Candida
     ]
 
 
-def _instance(runs: Runs) -> tuple[str, ...]:
-    """The benchmark and the metafeatures that vary."""
-    metafeatures = tuple(m for m in runs.metafeatures if len(runs.levels(m)) > 1)
-    return (*runs.instance[: runs.benchmark is not None], *metafeatures)
-
-
 def _generalises(runs: Runs) -> bool:
     """Whether there are several benchmarks, so that they can stand for others."""
     return runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1
@@ -294,11 +289,11 @@ def _identified(
     kept: list[_Candidate] = []
     left_out = []
     counts: dict[frozenset[str], int] = {}
-    n_blocks = _count(runs, blocks) if blocks else 0
+    n_blocks = count(runs, blocks) if blocks else 0
     for candidate in candidates:
         if set(candidate.columns) <= set(blocks):
             continue
-        levels = _count(runs, candidate.columns)
+        levels = count(runs, candidate.columns)
         same = next(
             (k for k in kept if set(k.columns) < set(candidate.columns) and counts[frozenset(k.columns)] == levels),
             None,
@@ -345,8 +340,8 @@ def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
     if runs.budget is None:
         return [], []
     budgets = len(runs.levels(runs.budget))
-    run = tuple(c for c in (*_instance(runs), runs.algorithm, runs.seed) if c is not None)
-    if _count(runs, (*run, runs.budget)) == budgets * _count(runs, run):
+    run = tuple(c for c in (*instance_columns(runs), runs.algorithm, runs.seed) if c is not None)
+    if count(runs, (*run, runs.budget)) == budgets * count(runs, run):
         note = (
             f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
             "budgets. Filter the runs to one budget to compare them there."
@@ -377,16 +372,17 @@ def _scope(runs: Runs) -> list[str]:
             f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "
             "large and consistent advantages can be told from chance."
         )
-    instance = _instance(runs)
+    kinds = kinds_of_benchmarks(runs)
+    if kinds:
+        notes.append(
+            f"Each benchmark has one level of {' and '.join(kinds)}, which tells kinds of benchmarks apart and is not "
+            "in the model. To ask whether kinds differ in who is better: "
+            f"lmemtest.ModelBuilder(runs).recommended().interaction({runs.algorithm!r}, {kinds[0]!r})."
+        )
+    instance = instance_columns(runs)
     if len(instance) > 1:
         notes.append(
             f"Benchmarks count as the sample. The instances of one benchmark ({' x '.join(instance)}) share it, "
             f"so more levels of {' and '.join(instance[1:])} do not make the answer surer for new benchmarks."
         )
     return notes
-
-
-def _count(runs: Runs, columns: tuple[str, ...]) -> int:
-    """Distinct combinations of some columns."""
-    distinct = runs.frame.lazy().select(list(dict.fromkeys(columns))).unique().collect()
-    return len(distinct)

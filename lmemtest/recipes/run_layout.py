@@ -126,9 +126,16 @@ def layout_of(runs: Any, *, task: str) -> RunLayout:
         n_benchmarks=frame[BENCHMARK].nunique(),
         n_conditions=frame[CONDITION].nunique() if conditions else 1,
         n_budgets=budgets,
-        n_seeds=float(len(per_cell) / np.sum(1.0 / per_cell)),
+        n_seeds=_harmonic_mean(per_cell),
         notes=(*notes, *more),
     )
+
+
+def _harmonic_mean(counts: NDArray[np.intp]) -> float:
+    """Of positive counts: exact where they are equal, which a sum of reciprocals is not."""
+    if counts.min() == counts.max():
+        return float(counts[0])
+    return float(len(counts) / np.sum(1.0 / counts))
 
 
 def one_score_per_run(runs: Any, *, task: str) -> Runs:

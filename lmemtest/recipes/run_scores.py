@@ -16,6 +16,7 @@ import pandas as pd
 from lmemtest._validate import listed
 from lmemtest.data.cells import compress
 from lmemtest.errors import DataError
+from lmemtest.recipes.instances import instance_columns as instance_columns
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -48,12 +49,6 @@ class RunScores:
     def several_levels(self) -> bool:
         """Whether some benchmark was run at several levels of its metafeatures."""
         return bool(self.instances.shape[1] > 1 and self.instances.iloc[:, 0].duplicated().any())
-
-
-def instance_columns(runs: Runs) -> tuple[str, ...]:
-    """The benchmark, and the metafeatures that vary."""
-    varying = tuple(name for name in runs.metafeatures if len(runs.levels(name)) > 1)
-    return (*((runs.benchmark,) if runs.benchmark else ()), *varying)
 
 
 def run_scores(runs: Runs) -> RunScores:

@@ -7,7 +7,7 @@ may take the place of the runs: a table of thousands of rows becomes one of hund
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ import pandas as pd
 from lmemtest._validate import listed
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError
+from lmemtest.recipes.instances import instance_columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -70,15 +71,6 @@ class RunTable:
         rows = pd.Series(self.rows, self.frame.index).groupby(by, observed=True, sort=True).sum().to_numpy()
         return RunTable(frame, rows, self.score, self.algorithm, self.benchmark, left, seed, self.budget)
 
-    def _without_labels(self) -> RunTable:
-        """Without metafeatures that only tell what kind of benchmark a benchmark is."""
-        if not self.generalises:
-            return self
-        benchmark = (str(self.benchmark),)
-        varying = tuple(c for c in self.conditions if self.count((*benchmark, c)) > self.count(benchmark))
-        frame = self.frame.drop(columns=[c for c in self.conditions if c not in varying])
-        return replace(self, frame=frame, conditions=varying)
-
 
 def run_table(runs: Runs) -> RunTable:
     """One row per algorithm, instance, seed and budget.
@@ -101,15 +93,15 @@ def run_table(runs: Runs) -> RunTable:
             "runs has no budget column, so there are no curves. Name it: Runs(table, ..., budget=...). "
             f"Columns: {listed(runs.columns)}."
         )
-    conditions = tuple(m for m in runs.metafeatures if len(runs.levels(m)) > 1)
-    keys = [*((runs.benchmark,) if runs.benchmark else ()), *conditions, runs.algorithm]
+    instance = instance_columns(runs)
+    conditions = instance[runs.benchmark is not None :]
+    keys = [*instance, runs.algorithm]
     keys += [*((runs.seed,) if runs.seed else ()), runs.budget]
     cells = compress(runs, by=[str(key) for key in keys], score=runs.score)
     frame = cells.frame.assign(**{runs.score: np.asarray(cells.mean)})
     frame[runs.algorithm] = frame[runs.algorithm].astype(str)
     rows = np.asarray(cells.n, dtype=np.intp)
-    table = RunTable(frame, rows, runs.score, runs.algorithm, runs.benchmark, conditions, runs.seed, runs.budget)
-    return table._without_labels()
+    return RunTable(frame, rows, runs.score, runs.algorithm, runs.benchmark, conditions, runs.seed, runs.budget)
 
 
 def benchmark_means(roles: RunTable) -> tuple[RunTable, tuple[str, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,30 @@ def test_roles_become_columns_and_numbers_that_are_names_become_factors(builder)
             "loss ~ tool + (1 | task) + (0 + step | task)",
         ),
         (lambda b: b.random("benchmark").random("benchmark"), "loss ~ tool + (1 | task)"),
+        (lambda b: b.slope("budget", "benchmark").random("benchmark"), "loss ~ tool + (1 + step | task)"),
+        (lambda b: b.random("benchmark").random("(1 + budget | benchmark)"), "loss ~ tool + (1 + step | task)"),
+        (lambda b: b.random("(1 + budget | benchmark)", "benchmark"), "loss ~ tool + (1 + step | task)"),
+        (lambda b: b.random("algorithm:benchmark").random("benchmark:algorithm"), "loss ~ tool + (1 | tool:task)"),
+        (
+            lambda b: b.random("seed", "benchmark:algorithm").drop("(1 | algorithm:benchmark)"),
+            "loss ~ tool + (1 | seed)",
+        ),
+        (
+            lambda b: b.slope("budget", "algorithm:benchmark").random("benchmark:algorithm"),
+            "loss ~ tool + (1 + step | tool:task)",
+        ),
+        (
+            lambda b: b.slope("budget", "benchmark", correlated=False).random("benchmark"),
+            "loss ~ tool + (0 + step | task) + (1 | task)",
+        ),
+        (
+            lambda b: b.slope("algorithm:budget", "benchmark").slope("budget:algorithm", "benchmark"),
+            "loss ~ tool + (1 + tool:step | task)",
+        ),
+        (
+            lambda b: b.interaction("algorithm", "prior", "budget"),
+            "loss ~ tool + prior + step + tool:prior + tool:step + prior:step + tool:prior:step",
+        ),
         (lambda b: b.fixed("budget").drop("step"), "loss ~ tool"),
         (lambda b: b.drop("algorithm"), "loss ~ 1"),
         (lambda b: b.random("benchmark").drop("benchmark"), "loss ~ tool"),
@@ -143,28 +168,37 @@ def test_terms_are_explained(builder):
         .random("benchmark", "benchmark:algorithm", "benchmark:seed")
         .dispersion("benchmark")
     )
-    assert (
-        model.explain().splitlines()
-        == [
-            "loss ~ tool + step + tool:step + prior + tool:prior + (1 | task) + (1 | task:tool) + (1 | task:seed)",
-            "  tool: the mean of each algorithm, which is what is compared",
-            "  step: the score goes up or down with step in a straight line, equally steep for all algorithms",
-            "  tool:step: each algorithm follows step in its own way, so which is better can change with step",
-            "  prior: each level of prior has a mean of its own, the same amount higher or lower for all algorithms",
-            "  tool:prior: the differences between algorithms may be others at each level of prior",
-            "  (1 | task): each benchmark has its own level of difficulty; benchmarks are a sample of benchmarks "
-            "like them",
-            "  (1 | task:tool): an algorithm does better on some benchmarks than on others, all algorithms to the same "
-            "degree; so a comparison is as sure as the number of benchmarks allows",
-            "  (1 | task:seed): runs with the same seed on one benchmark share their luck, whatever the algorithm",
-            "  residual: what is left has a variance of its own for each level of task",
-            "  Left out of this model: (1 | task:prior:seed), which would say that runs with the same seed on one "
-            "benchmark share their luck, whatever the algorithm.",
-            "  Left out of this model: (1 | task:prior:tool:seed), which would say that rows of one run are alike: one "
-            "curve, not independent observations.",
-        ]
-        or "Left out of this model: (1 | task:prior:seed)" in model.explain()
+    assert model.explain().splitlines() == [
+        "loss ~ tool + step + tool:step + prior + tool:prior + (1 | task) + (1 | task:tool) + (1 | task:seed)",
+        "  tool: the mean of each algorithm, which is what is compared",
+        "  step: the score goes up or down with step in a straight line, equally steep for all algorithms",
+        "  tool:step: each algorithm follows step in its own way, so which is better can change with step",
+        "  prior: each level of prior has a mean of its own, the same amount higher or lower for all algorithms",
+        "  tool:prior: the differences between algorithms may be others at each level of prior",
+        "  (1 | task): each benchmark has its own level of difficulty; benchmarks are a sample of benchmarks like them",
+        "  (1 | task:tool): an algorithm does better on some benchmarks than on others, all algorithms to the same "
+        "degree; so a comparison is as sure as the number of benchmarks allows",
+        "  (1 | task:seed): runs with the same seed on one benchmark share their luck, whatever the algorithm",
+        "  residual: what is left has a variance of its own for each level of task",
+        "  The formula does not show the residual variances by task: .fit() has them, and so does "
+        "fit_lmm(formula, runs, dispersion='task').",
+        "  Left out of this model: (1 | task:prior:seed), which would say that runs with the same seed on one "
+        "benchmark share their luck, whatever the algorithm.",
+        "  Left out of this model: (1 | task:prior:tool:seed), which would say that rows of one run are alike: one "
+        "curve, not independent observations.",
+    ]
+
+
+def test_what_the_formula_does_not_show_is_said(builder):
+    plain = builder.random("benchmark")
+    model = plain.dispersion("benchmark")
+    assert model.formula() == plain.formula()
+    note = (
+        "The formula does not show the residual variances by task: .fit() has them, and so does fit_lmm(formula, runs, "
+        "dispersion='task')."
     )
+    assert note in repr(model)
+    assert "does not show" not in repr(plain)
 
 
 @pytest.mark.parametrize(
@@ -294,6 +328,51 @@ def test_summary_and_html_show_formula_and_terms(builder):
             "group must be one group like 'benchmark' or 'benchmark:seed', got 'benchmark/seed'.",
         ),
         (
+            lambda b: b.random("benchmark").slope("prior", "benchmark", correlated=False),
+            DesignError,
+            "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
+            "what varies between them, so their variances cannot be told apart. Keep one of them, or write both as one "
+            "term.",
+        ),
+        (
+            lambda b: b.slope("prior", "benchmark", correlated=False).random("benchmark"),
+            DesignError,
+            "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
+            "what varies between them, so their variances cannot be told apart. Keep one of them, or write both as one "
+            "term.",
+        ),
+        (
+            lambda b: b.slope("budget", "benchmark").slope("budget", "benchmark", correlated=False),
+            DesignError,
+            "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
+            "in what varies between them, so their variances cannot be told apart. Keep one of them, or write both as "
+            "one term.",
+        ),
+        (
+            lambda b: b.slope("budget", "benchmark", correlated=False).slope("budget", "benchmark"),
+            DesignError,
+            "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
+            "in what varies between them, so their variances cannot be told apart. Keep one of them, or write both as "
+            "one term.",
+        ),
+        (
+            lambda b: b.interaction("algorithm", "tool"),
+            ArgumentError,
+            "an interaction is of different terms, got 'algorithm' and 'tool', which are both about tool. Name terms "
+            "that have nothing in common.",
+        ),
+        (
+            lambda b: b.interaction("budget", "prior", "algorithm:budget"),
+            ArgumentError,
+            "an interaction is of different terms, got 'budget' and 'algorithm:budget', which are both about step. "
+            "Name terms that have nothing in common.",
+        ),
+        (
+            lambda b: b.interaction("algorithm", "prior", "budget + seed"),
+            ArgumentError,
+            "an interaction is of one term with another; got 'algorithm', 'prior' and 'budget + seed'.",
+        ),
+        (
             lambda b: b.interaction("algorithm", "budget + prior"),
             ArgumentError,
             "an interaction is of one term with another; got 'algorithm' and 'budget + prior'.",
@@ -420,3 +499,44 @@ def test_recipes_are_methods(builder):
     assert 0 <= builder.ranking_reliability().reliability <= 1
     assert len(set(builder.benchmark_effects(rng=0).to_frame()["benchmark"])) == len(runs.levels("task"))
     assert builder.benchmark_clusters(n_boot=10, rng=0).n_boot == 10
+    assert builder.metafeature_model(algorithms=("HB", "PB"), metafeature="prior", rng=1).levels == ("bad", "good")
+    assert builder.relative_ranks(by="prior").by == "prior"
+    assert builder.score_distributions(by=["algorithm", "prior"]).by == ("tool", "prior")
+
+
+QUESTIONS = {
+    "test_seed_dependency": lt.seed_dependency,
+    "test_benchmark_information": lt.benchmark_information,
+    "test_fidelity": lt.fidelity,
+    "check_all": lt.check_all,
+    "metafeature_analysis": lt.metafeature_analysis,
+    "metafeature_model": lt.metafeature_model,
+    "relative_ranks": lt.relative_ranks,
+    "score_distributions": lt.score_distributions,
+    "variance_sources": lt.variance_sources,
+    "select": lt.select_terms,
+    "search": lt.search_models,
+    "anytime": lt.anytime,
+    "horizons": lt.horizons,
+    "ranking_reliability": lt.ranking_reliability,
+    "benchmark_effects": lt.benchmark_effects,
+    "benchmark_clusters": lt.benchmark_clusters,
+}
+
+
+@pytest.mark.parametrize("method", QUESTIONS)
+def test_a_method_is_called_as_its_function_is(method):
+    mine = list(inspect.signature(getattr(ModelBuilder, method)).parameters.values())[1:]
+    theirs = list(inspect.signature(QUESTIONS[method]).parameters.values())[1:]  # the runs are the builder's
+    assert mine[-1].kind is inspect.Parameter.VAR_KEYWORD  # options that are not named here
+    named = [(p.name, p.kind, p.default) for p in mine[:-1]]
+    assert named == [(p.name, p.kind, p.default) for p in theirs][: len(named)]
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in theirs[len(named) :])
+
+
+def test_every_question_of_the_builder_is_among_them():
+    own = {"fixed", "interaction", "random", "slope", "dispersion", "drop", "recommended"}
+    own |= {"formula", "explain", "fit", "compare"}
+    public = {name for cls in ModelBuilder.__mro__[:2] for name in vars(cls) if not name.startswith("_")}
+    table = {"to_frame", "result_table", "summary", "runs", "terms", "bars", "residual_by"}
+    assert public - own - table == set(QUESTIONS)

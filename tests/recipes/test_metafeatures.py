@@ -106,11 +106,11 @@ def test_the_twelve_contrasts_of_the_priorband_study_and_its_two_anomalies(data_
         assert (copied in result.notes) == (score == "value")
 
 
-def test_the_model_finds_the_direction_on_priorband_and_pools_one_of_the_two_anomalies(data_dir):
+def test_the_model_finds_the_direction_and_the_two_anomalies_on_priorband(data_dir):
     runs = priorband(data_dir).filter(algorithm=["HB", "PB"])
     ranks = runs.normalize("rank", per=("benchmark", "prior", "budget"))
     result = metafeature_model(ranks, algorithms=("PB", "HB"), metafeature="prior", rng=1)
-    assert result.singled_out == ("LC-167190",)
+    assert result.singled_out == ("LC-167190", "LC-168910")
     raw = result.to_frame().set_index("benchmark")["raw"]
     assert set(raw.nlargest(2).index) == {"LC-167190", "LC-168910"}
     regret = metafeature_model(priorband(data_dir, "normalized_regret"), algorithms=("PB", "HB"), metafeature="prior")
@@ -323,7 +323,7 @@ def test_three_levels_have_three_contrasts_each_and_are_singled_out_on_all():
 def test_too_few_tables_for_the_adjustment_are_noted():
     frame = table(np.random.default_rng(3))
     result = metafeature_analysis(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
-    assert result.notes[-1] == (
+    assert result.notes[-2] == (
         "The smallest p-value that 99 tables can give is not significant after the adjustment: use n of at least 320."
     )
 
@@ -376,7 +376,12 @@ def test_roles_and_further_metafeatures_are_refused(runs):
     with pytest.raises(lt.errors.ArgumentError, match="metafeature must not be the seed column, got 'seed'"):
         analysis(runs, metafeature="seed")
     two = runs_of(runs.to_frame().assign(size=lambda d: d["seed"] % 2), metafeatures=("prior", "size"))
-    with pytest.raises(lt.errors.ArgumentError, match="a further metafeature that varies, 'size'"):
+    message = (
+        "metafeature 'prior' cannot be looked at by itself: a further metafeature, 'size', varies within 8 of 8 "
+        "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(size=0) (8 of 8 benchmarks), or "
+        "make one column of both."
+    )
+    with pytest.raises(lt.errors.ArgumentError, match=f"^{re.escape(message)}$"):
         analysis(two)
 
 

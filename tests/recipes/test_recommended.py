@@ -84,6 +84,20 @@ def test_a_metafeature_of_the_benchmarks_themselves_is_no_condition():
     assert got.formula.startswith("loss ~ algorithm + (1 | task) + (1 | task:algorithm)")
 
 
+def test_a_metafeature_that_tells_kinds_of_benchmarks_apart_makes_no_instances():
+    """It changes nothing in the model of the metafeature that benchmarks go through; the note's next step works."""
+    frame = table(benchmarks=8, budgets=1, priors=2)
+    frame["kind"] = "k" + (frame["task"] % 2).astype(str)
+    plain, kinds = (recommend(runs_of(frame, metafeatures=m)) for m in (("prior",), ("prior", "kind")))
+    assert kinds.formula == plain.formula
+    assert kinds.notes[0].startswith("Each benchmark has one level of kind, which tells kinds of benchmarks apart")
+    assert kinds.notes[1:] == plain.notes
+    only = runs_of(frame[frame["prior"] == 0], metafeatures=("kind",))
+    assert recommend(only).formula == "loss ~ algorithm + (1 | task) + (1 | task:algorithm) + (1 | task:seed)"
+    asked = lt.ModelBuilder(only).recommended().interaction("algorithm", "kind")
+    assert "algorithm:kind" in asked.fit().anova().to_frame()["term"].tolist()
+
+
 def test_a_term_of_single_rows_is_left_to_the_residual():
     got = recommend(runs_of(table(seeds=1, budgets=1), seed=None))
     assert got.formula == "loss ~ algorithm + (1 | task)"

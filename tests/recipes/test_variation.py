@@ -395,3 +395,21 @@ def test_priorband_takes_less_than_three_seconds(data_dir) -> None:
     got = found.to_frame().set_index("source")["variance"]
     for group, variance in zip(want.varcorr["group"], want.varcorr["variance"], strict=True):
         assert got["run" if group == "Residual" else group] == approx(variance, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("seeds", [3, 5, 6, 10])
+@pytest.mark.parametrize("benchmarks", [6, 7, 8])
+def test_the_seeds_of_a_balanced_study_are_a_whole_number(seeds: int, benchmarks: int) -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.MultiIndex.from_product(
+        [range(benchmarks), range(3), range(seeds)], names=["task", "tool", "seed"]
+    ).to_frame(index=False)
+    frame["loss"] = frame["tool"] + rng.normal(size=len(frame))
+    runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
+    assert layout_of(runs, task="x").n_seeds == seeds
+    assert ranking_reliability(runs).n_seeds == seeds
+    fewer = runs.to_frame().iloc[1:]  # the harmonic mean of seeds - 1, seeds, seeds, ...
+    unequal = lt.Runs(fewer, **runs.roles())
+    cells = 3 * benchmarks
+    want = cells / ((cells - 1) / seeds + 1 / (seeds - 1))
+    assert layout_of(unequal, task="x").n_seeds == pytest.approx(want, rel=1e-14)

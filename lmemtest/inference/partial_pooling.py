@@ -1,0 +1,176 @@
+"""Partial pooling: estimates of like quantities with known errors, each drawn towards their mean.
+
+The model is c_i = theta_i + error_i, Var(error_i) = w_i, theta_i = mu + sd * z_i. Given sd, theta_i is normal about
+
+    (1 - B_i) c_i + B_i mu_hat,    B_i = w_i / (w_i + sd^2),
+
+with variance ``w_i (1 - B_i) + B_i^2 Var(mu_hat)``. A plug-in estimate of sd makes intervals too narrow, the more so
+where it is zero, so sd is integrated out: its weights are the restricted likelihood times a prior that is flat in the
+variance, by Gauss-Legendre quadrature. This prior is chosen for its intervals: they hold at least as often as stated
+over repeated studies, whatever the sd (Morris & Tang 2011). With three quantities the integral would not exist; there
+the prior is flat in sd (Gelman 2006).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import stdtr
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+
+FEWEST = 3
+_NODES = 200
+_FLAT_IN_VARIANCE = 4  # quantities from which on the prior that is flat in the variance gives an integral
+_HALVINGS = 55
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Mixture:
+    """Quantities that are mixtures of scaled t distributions.
+
+    Attributes
+    ----------
+    weights : (n,) float
+        Of the components; they add to one.
+    means, sds : (n, m) float
+        Of the components of each quantity; an sd of zero is a point.
+    df : (m,) float
+        Degrees of freedom of the components.
+    """
+
+    weights: Array
+    means: Array
+    sds: Array
+    df: Array
+
+    @property
+    def mean(self) -> Array:
+        return self.weights @ self.means
+
+    @property
+    def sd(self) -> Array:
+        """Standard deviations, the components taken as normal."""
+        return np.asarray(np.sqrt(self.weights @ (self.sds**2 + (self.means - self.mean) ** 2)))
+
+    def cdf(self, x: ArrayLike) -> Array:
+        """``(m,)`` probability of at most `x`, ``(m,)`` or a number."""
+        return self.weights @ stdtr(self.df, self._distance(x))
+
+    def sf(self, x: ArrayLike) -> Array:
+        """``(m,)`` probability of more than `x`; keeps its digits where it is small."""
+        return self.weights @ stdtr(self.df, -self._distance(x))
+
+    def _distance(self, x: ArrayLike) -> Array:
+        gap = np.asarray(x, dtype=float) - self.means
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(gap == 0.0, 0.0, gap / self.sds)
+
+    def p_value(self) -> Array:
+        """``(m,)`` twice the smaller of the probabilities of both signs."""
+        return np.minimum(1.0, 2.0 * np.minimum(self.cdf(0.0), self.sf(0.0)))
+
+    def quantile(self, p: float) -> Array:
+        """``(m,)`` points below which the probability is `p`, by bisection."""
+        reach = 1.0 + np.max(self.sds, axis=0)
+        low, high = self.means.min(axis=0) - reach, self.means.max(axis=0) + reach
+        while (outside := self.cdf(low) > p).any():
+            low = np.where(outside, low - (high - low), low)
+        while (outside := self.cdf(high) < p).any():
+            high = np.where(outside, high + (high - low), high)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            below = self.cdf(middle) < p
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return 0.5 * (low + high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartialPooling:
+    """Like quantities, pooled.
+
+    Attributes
+    ----------
+    values : Mixture
+        The quantities theta_i.
+    deviations : Mixture
+        theta_i - mu.
+    own_share : (m,) float
+        Weight ``1 - B_i`` of a quantity's own estimate, on average over the sd: 0 is complete pooling.
+    """
+
+    values: Mixture
+    deviations: Mixture
+    own_share: Array
+
+
+def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> PartialPooling:
+    """Pool independent estimates of like quantities.
+
+    Parameters
+    ----------
+    estimates : (m,) float
+        m >= 3.
+    variances : (m,) float, > 0
+        Of their errors.
+    df : (m,) or number, > 0
+        Degrees of freedom of these variances.
+
+    Returns
+    -------
+    PartialPooling
+
+    References
+    ----------
+    Morris & Tang (2011). Estimating random effects via adjustment for density maximization. Statist. Sci. 26(2),
+    271-287, doi:10.1214/10-STS349; Gelman (2006), doi:10.1214/06-BA117A
+
+    Examples
+    --------
+    Eight schools (Rubin 1981): noise explains nearly all of the spread.
+
+    >>> effects = [28, 8, -3, 7, -1, 1, 18, 12]
+    >>> errors = np.array([15, 10, 16, 11, 9, 11, 10, 18])
+    >>> pooled = pool(effects, errors**2)
+    >>> pooled.values.mean.round(1)
+    array([14.6,  8. ,  4.6,  7.6,  3.3,  4.9, 12.8,  9.1])
+    """
+    c, w = np.asarray(estimates, dtype=float), np.asarray(variances, dtype=float)
+    if len(c) < FEWEST:
+        raise ValueError(f"pooling needs at least {FEWEST} estimates, got {len(c)}.")
+    unit = float(np.sqrt(len(w) / np.sum(1.0 / w)))  # a typical error: the scale on which sd is looked for
+    nodes, lengths = np.polynomial.legendre.leggauss(_NODES)
+    share = 0.5 * (nodes + 1.0)  # sd / (sd + unit)
+    sd = unit * share / (1.0 - share)
+    precision = 1.0 / (sd[:, None] ** 2 + w)
+    mean_variance = 1.0 / precision.sum(axis=1)
+    mean = mean_variance * (precision @ c)
+    from_mean = c - mean[:, None]
+    log_weight = 0.5 * (np.log(precision).sum(axis=1) + np.log(mean_variance))
+    log_weight -= 0.5 * (precision * from_mean**2).sum(axis=1)
+    log_weight -= 2.0 * np.log1p(-share)  # d sd / d share
+    if len(c) >= _FLAT_IN_VARIANCE:
+        log_weight += np.log(sd)
+    weights = lengths * np.exp(log_weight - log_weight.max())
+    weights /= weights.sum()
+    B = w * precision
+    spread = w * (1.0 - B)
+    freedom = np.broadcast_to(np.asarray(df, dtype=float), c.shape)
+    values = Mixture(
+        weights=weights,
+        means=c - B * from_mean,
+        sds=np.sqrt(spread + B**2 * mean_variance[:, None]),
+        df=freedom,
+    )
+    deviations = Mixture(
+        weights=weights,
+        means=(1.0 - B) * from_mean,
+        sds=np.sqrt(spread + (1.0 - B) ** 2 * mean_variance[:, None]),
+        df=freedom,
+    )
+    return PartialPooling(values=values, deviations=deviations, own_share=weights @ (1.0 - B))

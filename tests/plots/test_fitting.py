@@ -1,0 +1,61 @@
+"""Long labels stay inside a figure that is saved at another resolution than it was drawn at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import lmemtest as lt
+from lmemtest.plots import benchmark_clusters_plot, detached_figures, metafeature_plot, shrunken_effects_plot
+
+
+@pytest.fixture(scope="module")
+def runs() -> lt.Runs:
+    rng = np.random.default_rng(3)
+    axes = [range(14), range(3), ("bad", "good"), range(4)]
+    frame = pd.MultiIndex.from_product(axes, names=["task", "tool", "prior", "seed"]).to_frame(index=False)
+    own = rng.normal(size=(14, 3))[frame["task"], frame["tool"]]
+    frame["loss"] = own + 0.3 * frame["tool"] + 0.1 * rng.normal(size=len(frame))
+    frame["tool"] = [("Bayesian optimisation with a very long name", "HB", "RS")[i] for i in frame["tool"]]
+    frame["task"] = [f"benchmark number {i} (dataset {7 * i})" for i in frame["task"]]
+    return lt.Runs(
+        frame,
+        score="loss",
+        direction="minimize",
+        algorithm="tool",
+        benchmark="task",
+        seed="seed",
+        metafeatures=["prior"],
+    )
+
+
+@pytest.fixture(scope="module")
+def draw(runs):
+    pair = {"algorithms": ("HB", "RS"), "metafeature": "prior", "rng": 1}
+    clusters = lt.benchmark_clusters(runs, n_boot=20, rng=1)
+    effects = lt.benchmark_effects(runs, rng=1)
+    analysis = lt.metafeature_analysis(runs, **pair, n=99)
+    model = lt.metafeature_model(runs, **pair)
+    return {
+        "dendrogram": lambda ax: benchmark_clusters_plot(clusters, ax=ax),
+        "together": lambda ax: benchmark_clusters_plot(clusters, kind="together", ax=ax),
+        "heatmap": lambda ax: shrunken_effects_plot(effects, ax=ax),
+        "caterpillar": lambda ax: shrunken_effects_plot(effects, kind="caterpillar", ax=ax),
+        "analysis": lambda ax: metafeature_plot(analysis, ax=ax),
+        "model": lambda ax: metafeature_plot(model, ax=ax),
+    }
+
+
+@pytest.mark.parametrize("size", [None, (6.5, 5.0)])
+@pytest.mark.parametrize("figure", ["dendrogram", "together", "heatmap", "caterpillar", "analysis", "model"])
+def test_nothing_is_cut_at_any_resolution(draw, figure, size):
+    with detached_figures():
+        ax = draw[figure](None if size is None else Figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0)))
+    root = ax.figure.figure
+    for dpi in (100, 60, 70, 72, 80, 120, 150, 200, 300):
+        root.set_dpi(dpi)
+        tight = ax.get_tightbbox()
+        gaps = np.array([tight.x0, tight.y0, root.bbox.x1 - tight.x1, root.bbox.y1 - tight.y1]) * 72 / dpi
+        assert (gaps > -0.5).all(), (dpi, gaps.round(1))  # half a point: the white rim of a letter
