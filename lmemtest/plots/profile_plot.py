@@ -206,6 +206,8 @@ class _Titles:
             if self.ruler.width(name) <= room:
                 titles.append(name)
                 continue
+            if self.ruler.width(name.replace(" ", "")) > 2.1 * room:  # two lines cannot hold it, wherever it breaks
+                return None
             widths = [{parts: self.ruler.widest(parts) for parts in _breaks(name, after)} for after in BREAKS]
             fitting = [tier for tier in widths if tier and min(tier.values()) <= room]
             if not fitting:

@@ -82,7 +82,7 @@ def test_two_algorithms_are_compared_by_welchs_test_of_their_runs():
     assert list(found.values()) == (holm <= 0.05).tolist()
 
 
-@pytest.mark.parametrize("name", ["rep", "nr"])
+@pytest.mark.parametrize("name", ["rep", pytest.param("nr", marks=pytest.mark.slow)])
 def test_every_check_finds_the_seeds(name):
     frame = make_table()
     renamed = frame.rename(columns={"seed": name})

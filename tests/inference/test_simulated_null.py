@@ -37,6 +37,7 @@ def test_a_single_variance_has_its_exact_null_distribution():
     assert stats.binomtest(zeros, 999, 0.5611).pvalue > 1e-4  # see test_exact_null
 
 
+@pytest.mark.slow
 def test_a_fixed_effect_in_balanced_blocks_has_about_the_p_value_of_the_f_test():
     table = blocks()
     null, alternative = (lt.fit_lmm(f"y ~ {fixed} + (1|block)", table) for fixed in ("1", "tool"))

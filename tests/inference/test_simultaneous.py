@@ -84,6 +84,7 @@ def test_sampled_directions_match_tukey_to_the_error_they_report(k, df):
     np.testing.assert_allclose(auto.sf(c, df), exact, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_reported_errors_hold_in_most_repetitions():
     exact = ptukey(np.sqrt(2) * 2.4, 5, 15.0, upper=True)
     R = pair_correlation(np.ones(5))

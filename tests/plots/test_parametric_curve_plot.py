@@ -111,6 +111,7 @@ def test_with_noise_no_interval_is_invented_between_the_k_that_were_asked_for(no
     assert first < 1 < 100 < last  # the last bar lies beside that of the asymptotic best
 
 
+@pytest.mark.slow
 def test_with_noise_close_k_are_an_area(noisy):
     k = np.geomspace(2, 4, 17)
     ax = parametric_curve_plot(noisy.curve(k))

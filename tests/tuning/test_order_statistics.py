@@ -267,7 +267,9 @@ def test_every_confidence_is_met(n, method):
         assert crossing_probability(*intervals(n, method, value)) == approx(confidence, abs=1e-11)
 
 
-@pytest.mark.parametrize("method", ["ld_highest_density", "ld_equal_tailed", "ks"])
+@pytest.mark.parametrize(
+    "method", ["ld_highest_density", pytest.param("ld_equal_tailed", marks=pytest.mark.slow), "ks"]
+)
 def test_ten_thousand_scores_meet_the_confidence(method):
     value = critical_value(10_000, method=method, confidence=0.8)
     assert crossing_probability(*intervals(10_000, method, value)) == approx(0.8, abs=1e-10)
