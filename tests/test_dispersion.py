@@ -130,6 +130,7 @@ def test_bootstrap_draws_and_refits_with_the_residual_variances():
     assert errors.se[0] == approx(fit.bse["t[T.q]"], rel=0.2)
 
 
+@pytest.mark.slow
 def test_glrt_bootstrap_of_residual_variances_agrees_with_chi_squared(reference_input):
     table = reference_input("bench")
     null = lt.fit_lmm("y ~ algorithm + (1|benchmark)", table, reml=False)

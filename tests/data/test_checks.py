@@ -376,6 +376,7 @@ def test_without_repetitions_scales_are_those_of_the_differences() -> None:
     assert only(check(table.assign(epochs=1), metafeatures=[]), "score_scale")
 
 
+@pytest.mark.slow
 def test_differences_that_vary_by_chance_are_no_scales() -> None:
     tables = [one_seed({f"t{i}": 1 for i in range(10)}, seed=seed) for seed in range(200)]
     alarms = sum(not check(table, **PLAIN).ok for table in tables)

@@ -216,6 +216,7 @@ def test_curves_that_agree_in_cost_units_keep_their_rates():
     assert simulated / repeats == approx(found.rates.rate, abs=4 * math.sqrt(0.09 * 0.91 / repeats))
 
 
+@pytest.mark.slow
 def test_mean_and_paired_rates_come_from_relabelling():
     """Against relabelling with compare_curves itself, one table at a time."""
     rng = np.random.default_rng(5)

@@ -358,7 +358,8 @@ def test_a_model_without_the_differences_per_benchmark_is_told_of_them():
         assert "The model takes differences" not in found.sentence
 
 
-@pytest.mark.parametrize("n", [20, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 300])
 def test_clean_tables_are_fine_and_rarely_ask_for_action(n):
     severities, outlying = [], 0
     for seed in range(n):
