@@ -13,12 +13,12 @@ from scipy import integrate, stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, EstimationError, UnknownColumnError
-from lmemtest.inference import planned_study
-from lmemtest.inference import power as power_module
-from lmemtest.inference.planned_components import Pilot, VarianceComponents, components_of
-from lmemtest.inference.planned_study import STUDY_DDF, StudyDesign, StudyDraw, compare, compare_by_engine
-from lmemtest.inference.power import POWER_ADJUSTMENTS, power
-from lmemtest.inference.power_closed_form import operating, smallest_count
+from lmemtest.inference.planning import power as power_module
+from lmemtest.inference.planning import study as planned_study
+from lmemtest.inference.planning.closed_form import operating, smallest_count
+from lmemtest.inference.planning.components import Pilot, VarianceComponents, components_of
+from lmemtest.inference.planning.power import POWER_ADJUSTMENTS, power
+from lmemtest.inference.planning.study import STUDY_DDF, StudyDesign, StudyDraw, compare, compare_by_engine
 
 PLAN = VarianceComponents(interaction_sd=0.02, residual_sd=0.03, seed_sd=0.01)
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.power import power
+from lmemtest.inference.planning.power import power
 from lmemtest.plots._spacing import spread_downwards
 from lmemtest.plots.power_plot import power_plot
 

@@ -7,9 +7,9 @@ import pytest
 from pytest import approx
 from scipy import stats
 
-from lmemtest.inference.planned_components import VarianceComponents
-from lmemtest.inference.planned_study import StudyDesign, StudyDraw, compare, compare_by_engine
-from lmemtest.inference.power import power
+from lmemtest.inference.planning.components import VarianceComponents
+from lmemtest.inference.planning.power import power
+from lmemtest.inference.planning.study import StudyDesign, StudyDraw, compare, compare_by_engine
 
 pytestmark = pytest.mark.slow
 

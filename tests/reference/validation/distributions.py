@@ -9,8 +9,8 @@ import lmemtest as lt
 from lmemtest.inference.exact_null import exact_null
 from lmemtest.inference.grid import EmmeansResult
 from lmemtest.inference.multiplicity import ptukey, qtukey, two_sided_p
-from lmemtest.inference.planned_study import StudyDesign
-from lmemtest.inference.power_closed_form import operating
+from lmemtest.inference.planning.closed_form import operating
+from lmemtest.inference.planning.study import StudyDesign
 from lmemtest.inference.resampling import _bca_shares
 from lmemtest.inference.simultaneous import largest_t
 

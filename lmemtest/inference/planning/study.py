@@ -31,7 +31,7 @@ from lmemtest.inference.multiplicity import critical_values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.inference.planned_components import VarianceComponents
+    from lmemtest.inference.planning.components import VarianceComponents
 
     FloatArray = NDArray[np.float64]
 

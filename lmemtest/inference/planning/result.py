@@ -14,15 +14,15 @@ from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
-from lmemtest.inference.planned_components import VarianceComponents
-from lmemtest.inference.planned_study import StudyDesign
-from lmemtest.inference.power_closed_form import (
+from lmemtest.inference.planning.closed_form import (
     MOST_BENCHMARKS,
     Operating,
     operating,
     smallest_count,
     smallest_effect,
 )
+from lmemtest.inference.planning.components import VarianceComponents
+from lmemtest.inference.planning.study import StudyDesign
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -216,7 +216,7 @@ def components_of(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.planned_components import components_of
+    >>> from lmemtest.inference.planning.components import components_of
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> components_of(lt.fit_lmm(lt.recommend(runs).formula, runs)).to_frame()[["name", "sd"]].round(4)
                  name      sd

@@ -14,10 +14,9 @@ from lmemtest._replicates import Failure, replicate
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.binomial import binomial_interval
-from lmemtest.inference.planned_components import VarianceComponents, as_components
-from lmemtest.inference.planned_study import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
-from lmemtest.inference.power_closed_form import Operating, operating
-from lmemtest.inference.power_result import (
+from lmemtest.inference.planning.closed_form import Operating, operating
+from lmemtest.inference.planning.components import VarianceComponents, as_components
+from lmemtest.inference.planning.result import (
     LEVEL,
     USUAL_POWER,
     PowerResult,
@@ -26,6 +25,7 @@ from lmemtest.inference.power_result import (
     percent,
     seeds_in_words,
 )
+from lmemtest.inference.planning.study import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +127,7 @@ def power(
 
     Examples
     --------
-    >>> from lmemtest.inference.power import power
+    >>> from lmemtest.inference.planning.power import power
     >>> plan = {"interaction_sd": 0.02, "residual_sd": 0.03}
     >>> found = power(plan, effect=0.01, n_benchmarks=[20, 80], n_seeds=5, n_sim=200, rng=1)
     >>> found.to_frame()[["n_benchmarks", "power", "exact"]].round(2)

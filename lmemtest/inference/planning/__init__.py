@@ -1,0 +1,1 @@
+"""Planning a study: what a number of benchmarks and seeds would find."""
