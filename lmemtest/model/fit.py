@@ -20,7 +20,7 @@ from lmemtest.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.simulate import draw_cells
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.formula import build_design
 from lmemtest.formula.design import Design
 from lmemtest.model import random_effects, words
@@ -262,8 +262,15 @@ class LmmFit:
     @cached_property
     def curvature(self) -> Curvature:
         """Second-order behaviour of the criterion at the optimum (two evaluations per parameter)."""
-        with one_blas_thread():
-            return curvature(self.problem, self.optim)
+        try:
+            with one_blas_thread():
+                return curvature(self.problem, self.optim)
+        except np.linalg.LinAlgError as error:
+            raise EstimationError(
+                f"the errors of '{self.formula}' cannot be computed: {error}. Where runs hardly scatter there is "
+                "nothing to judge differences by: look for copied runs or for scores that are constant within groups, "
+                "and leave out dispersion=."
+            ) from None
 
     @cached_property
     def kenward_roger(self) -> KenwardRoger:

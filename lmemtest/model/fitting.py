@@ -266,7 +266,8 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
             if fit.reml
             else "Maximum likelihood takes its variance for zero, whatever the data"
         )
-        notes.append(f"{reason[0].upper()}{reason[1:]}. {shown}; leave the term out.")
+        start = reason.replace("the random effect", "The random effect", 1) if reason.startswith("the ") else reason
+        notes.append(f"{start}. {shown}; leave the term out.")
     for label in fit.singular_terms:
         if held[label]:
             continue

@@ -39,6 +39,7 @@ class Plan:
     instances); ``complete`` says which targets have runs in all their cells.
     """
 
+    per: str  # what the units are: "benchmark" or "instance"
     cells: pd.DataFrame
     observed: Array
     weights: Array
@@ -73,6 +74,7 @@ class Plan:
             row[indices] = 1.0 / len(indices)
         weights = np.concatenate([np.kron(M, row) for row in C])
         return cls(
+            per=per,
             cells=cells,
             observed=observed,
             weights=weights,

@@ -139,8 +139,9 @@ def _own_advantages(fit: LmmFit, pairs: PairScores) -> tuple[Array, Array, Array
     means = np.einsum("bkij,bkj->bki", covariance, score)
     difference = pairs.sign * (means[..., 1] - means[..., 0])
     variance = covariance[..., 0, 0] + covariance[..., 1, 1] - 2.0 * covariance[..., 0, 1]
-    # of differences within pairs; where there are none, of the runs about their two means
-    df = np.where(n_paired > 0, n_paired - 1, n_single.sum(axis=2) - 2) * pairs.compared
+    # of differences within pairs, and of the single runs of each algorithm about their mean
+    df = np.maximum(n_paired - 1, 0) + np.maximum(n_single - 1, 0).sum(axis=2)
+    df = df * pairs.compared
     df = df.sum(axis=1, keepdims=True) if fit.dispersion else np.full_like(df, df.sum())
     return difference, variance, np.maximum(np.broadcast_to(df, variance.shape), 1).astype(float)
 

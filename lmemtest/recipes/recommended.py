@@ -151,7 +151,7 @@ def recommend(runs: Runs) -> Recommendation:
         formula=f"{quote_name(runs.score)} ~ {text}",
         terms=(*fixed, *(ModelTerm(text=c.text, meaning=c.meaning) for c in kept)),
         left_out=tuple(left_out),
-        notes=(*_scope(runs), *budget_notes),
+        notes=(*_scope(runs, blocks), *budget_notes),
     )
 
 
@@ -358,7 +358,7 @@ def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
     return [], [note]
 
 
-def _scope(runs: Runs) -> list[str]:
+def _scope(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
     if runs.benchmark is None or not _generalises(runs):
         here = "There is one benchmark" if runs.benchmark is not None else "No benchmark column was named"
         return [
@@ -372,12 +372,13 @@ def _scope(runs: Runs) -> list[str]:
             f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "
             "large and consistent advantages can be told from chance."
         )
-    kinds = kinds_of_benchmarks(runs)
-    if kinds:
+    kinds = [name for name in kinds_of_benchmarks(runs) if 2 * count(runs, (name,)) <= benchmarks]
+    if kinds and not blocks:
+        question = f"{quote_name(runs.algorithm)!r}, {quote_name(kinds[0])!r}"
         notes.append(
             f"Each benchmark has one level of {' and '.join(kinds)}, which tells kinds of benchmarks apart and is not "
             "in the model. To ask whether kinds differ in who is better: "
-            f"lmemtest.ModelBuilder(runs).recommended().interaction({runs.algorithm!r}, {kinds[0]!r})."
+            f"lmemtest.ModelBuilder(runs).recommended().interaction({question})."
         )
     instance = instance_columns(runs)
     if len(instance) > 1:

@@ -329,7 +329,7 @@ def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
     if gaps:
         shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
         notes.append(
-            f"On {len(gaps)} of {len(plan.units)} benchmarks some algorithm was not run ({shown}"
+            f"On {len(gaps)} of {len(plan.units)} {plan.per}s some algorithm was not run ({shown}"
             f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
             "if it were missing by chance; an algorithm that failed there is probably worse."
         )

@@ -91,6 +91,29 @@ def test_units_and_order_do_not_matter():
     assert other.own_share == approx(one.own_share[order])
 
 
+def test_errors_of_very_different_size_leave_the_integral_exact():
+    """One error, or all of them, next to nothing: what is known of the spread stays what it was."""
+    c, w = np.array([2.0, 1.2, 3.1, 0.4, 2.6, 1.9]), np.full(6, 0.1)
+    shares = []
+    for small in (1e-4, 1e-8, 1e-12, 1e-20):
+        w[0] = small
+        shares.append(pool(c, w).own_share)
+        if small > 1e-5:
+            assert shares[0][1] == approx(integrated(c, w, lambda sd: sd**2 / (sd**2 + 0.1)), rel=1e-6)
+    for share in shares[1:]:
+        assert share == approx(shares[0], abs=1e-3)
+    found = [pool(c, np.full(6, error**2)).deviations for error in (1e-3, 1e-5, 1e-7)]
+    for deviations in found[1:]:
+        assert deviations.sd == approx(found[0].sd, rel=1e-4)
+        assert deviations.p_value() == approx(found[0].p_value(), rel=1e-3)
+
+
+def test_many_estimates_have_a_narrow_peak():
+    rng = np.random.default_rng(1)
+    pooled = pool(2.0 * rng.normal(size=3000) + rng.normal(size=3000), np.ones(3000))
+    assert pooled.own_share == approx(np.full(3000, 0.8), abs=0.02)
+
+
 def test_two_estimates_are_refused():
     with pytest.raises(ValueError, match="pooling needs at least 3 estimates, got 2"):
         pool([1.0, 2.0], [1.0, 1.0])

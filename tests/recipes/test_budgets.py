@@ -339,6 +339,27 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
     assert "only the share of each algorithm" in result.notes[-1]
 
 
+@pytest.mark.parametrize("how", ["rank", "zscore"])
+def test_a_run_that_is_missing_does_not_bring_the_doubled_f_back(how):
+    """Whether the score was made relative before the run was lost or after."""
+    table = make_table(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
+    complete = fidelity(runs_of(table).normalize(how))["fidelity", "interaction"]
+    relative = runs_of(table).normalize(how).to_frame()
+    after = lt.Runs(
+        relative.drop(index=relative.index[3]),
+        score=f"loss_{how}",
+        direction="minimize",
+        algorithm="algorithm",
+        benchmark="task",
+        seed="seed",
+        budget="budget",
+    )
+    for runs in (after, runs_of(table.drop(index=3)).normalize(how)):
+        got = fidelity(runs)["fidelity", "interaction"]
+        assert got.df_den == approx(8, abs=0.5)
+        assert got.f_ratio == approx(complete.f_ratio, rel=0.2)
+
+
 def test_ranks_have_no_effect_of_the_budget_in_common_to_test():
     result = fidelity(runs_of(make_table(slopes=[0.0, 0.5, 0.5])).normalize("rank"))
     common = result["simple", "fidelity"]

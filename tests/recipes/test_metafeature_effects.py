@@ -113,7 +113,9 @@ def test_a_benchmarks_own_contrast_is_generalised_least_squares_on_dense_matrice
         L = np.array([{"badA": -1, "badB": 1, "goodA": 1, "goodB": -1}[name] for name in X.columns])
         estimates.append(L @ phi @ X.T @ np.linalg.solve(V, means["loss"]))
         variances.append(L @ phi @ L)
-        df += len(means) - np.linalg.matrix_rank(np.hstack([X, pd.get_dummies(same).astype(float)]))
+        shared = means.groupby(["prior", "seed"])["tool"].transform("size") == 2
+        df += sum(int(n) - 1 for n in means[shared & (means["tool"] == "A")].groupby("prior").size())
+        df += sum(int(n) - 1 for n in means[~shared].groupby(["prior", "tool"]).size())
     want, got = pool(estimates, variances, df), result.to_frame()
     assert got["contrast"].to_numpy() == pytest.approx(want.values.mean, rel=1e-6)
     assert got["se"].to_numpy() == pytest.approx(want.values.sd, rel=1e-6)
@@ -216,6 +218,22 @@ def test_benchmarks_that_do_not_differ_are_not_singled_out_and_the_contrast_is_k
         assert got["contrast"].to_numpy() == pytest.approx(result.overall["contrast"].item(), abs=0.5)
         assert (got["own_share"] < 0.5).all()
         assert (got["se"] > 0).all()
+
+
+def test_seeds_that_are_hardly_shared_do_not_make_the_noise_unknown(frame, found):
+    """One common seed per benchmark: the other runs tell the noise all the same."""
+    moved = frame.assign(seed=frame["seed"] + 5 * (frame["tool"] == "B"))
+    wide = [table["ci_high"] - table["ci_low"] for table in (found.to_frame(), model(moved).to_frame())]
+    assert (wide[1] / wide[0]).to_numpy() == pytest.approx(np.ones(12), abs=0.25)
+
+
+@pytest.mark.filterwarnings("ignore:The search stopped")
+def test_runs_without_noise_are_refused_with_dispersion_too(frame):
+    flat = frame.assign(loss=frame.groupby(["task", "prior", "tool"])["loss"].transform("mean"))
+    with pytest.raises(lt.errors.DesignError, match="explains the score exactly"):
+        model(flat)
+    with pytest.raises(lt.errors.LmemtestError, match="there is nothing to judge differences by"):
+        model(flat, dispersion="benchmark")
 
 
 def test_names_that_need_backticks_are_no_trouble(frame, found):

@@ -92,6 +92,14 @@ def test_a_metafeature_that_tells_kinds_of_benchmarks_apart_makes_no_instances()
     assert kinds.formula == plain.formula
     assert kinds.notes[0].startswith("Each benchmark has one level of kind, which tells kinds of benchmarks apart")
     assert kinds.notes[1:] == plain.notes
+    odd = runs_of(
+        frame.rename(columns={"algorithm": "al go", "kind": "my kind"}), algorithm="al go", metafeatures=("my kind",)
+    )
+    assert recommend(odd).notes[0].endswith(".recommended().interaction('`al go`', '`my kind`').")
+    lt.ModelBuilder(odd.filter(prior=0)).recommended().interaction("`al go`", "`my kind`")
+    assert not any("kind" in note for note in recommend(odd.normalize("rank")).notes)  # fixed benchmarks hold the kinds
+    own = frame.assign(kind=frame["task"].astype(str))
+    assert not any("kind" in note for note in recommend(runs_of(own, metafeatures=("prior", "kind"))).notes)
     only = runs_of(frame[frame["prior"] == 0], metafeatures=("kind",))
     assert recommend(only).formula == "loss ~ algorithm + (1 | task) + (1 | task:algorithm) + (1 | task:seed)"
     asked = lt.ModelBuilder(only).recommended().interaction("algorithm", "kind")
