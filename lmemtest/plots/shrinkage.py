@@ -9,7 +9,8 @@ import numpy as np
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.recipes.shrinkage import MEAN, ShrunkenEffects
+from lmemtest.recipes.benchmark_comparisons import MEAN
+from lmemtest.recipes.shrinkage import ShrunkenEffects
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,8 +27,8 @@ from lmemtest.recipes.horizon_scores import (
     scores_at,
 )
 from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
+from lmemtest.recipes.instances import instance_columns
 from lmemtest.recipes.recommended import recommend
-from lmemtest.recipes.run_scores import instance_columns
 
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable

@@ -19,13 +19,13 @@ from lmemtest._validate import check_choice, check_fraction, listed
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw
+from lmemtest.recipes.instances import instance_columns
 from lmemtest.recipes.run_scores import (
     ALGORITHM,
     INSTANCE,
     SCORE,
     SEED,
     RunScores,
-    instance_columns,
     run_scores,
 )
 

@@ -16,7 +16,7 @@ import pandas as pd
 from lmemtest._validate import listed
 from lmemtest.data.cells import compress
 from lmemtest.errors import DataError
-from lmemtest.recipes.instances import instance_columns as instance_columns
+from lmemtest.recipes.instances import instance_columns
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

@@ -24,7 +24,6 @@ from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
 from lmemtest.inference.random_effects import INTERVALS, effect_intervals
 from lmemtest.model import fit_lmm
-from lmemtest.recipes.benchmark_comparisons import MEAN as MEAN
 from lmemtest.recipes.benchmark_comparisons import Comparisons, Plan
 from lmemtest.recipes.recommended import recommend
 from lmemtest.recipes.run_layout import one_score_per_run
