@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WRONG_INPUT = 2
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
+INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
 
 app = typer.Typer(
     name="lmemtest",
@@ -462,10 +463,13 @@ def _fail(message: str) -> NoReturn:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """A line on a terminal's standard error that says what is being done; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
+    """What is being done, on standard error: a status on a terminal, elsewhere a line now and then."""
+    with _status() if sys.stderr.isatty() else _lines() as step:
+        yield step
+
+
+@contextmanager
+def _status() -> Iterator[Callable[[str], None]]:
     from rich.console import Console
 
     with Console(stderr=True).status("starting") as status:
@@ -477,3 +481,30 @@ def _progress() -> Iterator[Callable[[str], None]]:
                 status.stop()
 
         yield step
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[str], None]]:
+    """The step at hand every `INTERVAL` seconds, so that a log shows life and a short command stays silent."""
+    import threading
+    import time
+
+    done, start, current = threading.Event(), time.monotonic(), "starting"
+
+    def step(text: str) -> None:
+        nonlocal current
+        current = text
+        if not text:
+            done.set()
+
+    def tell() -> None:
+        while not done.wait(INTERVAL):
+            typer.echo(f"{current} ... ({time.monotonic() - start:.0f} s)", err=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield step
+    finally:
+        done.set()
+        teller.join()

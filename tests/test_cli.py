@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import lmemtest
+from lmemtest import cli
 from lmemtest.cli import app
 from lmemtest.tuning.by_benchmark import tuning_curves
 
@@ -31,6 +33,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pd.DataFrame(rows, columns=["tool", "task", "rep", "loss"]).to_csv(tmp_path / "runs.csv", index=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine must not decide what a test reads on standard error."""
+    monkeypatch.setattr(cli, "INTERVAL", 1e6)
 
 
 class Outcome:
@@ -379,7 +387,7 @@ def test_python_m_is_the_same_and_help_loads_nothing_heavy() -> None:
 )
 def test_a_reader_who_goes_is_no_error(arguments: list[str]) -> None:
     package = str(Path(lmemtest.__file__).parent.parent)
-    program = f"import sys; sys.path.insert(0, {package!r}); from lmemtest.cli import main; main()"
+    program = f"import sys; sys.path.insert(0, {package!r}); from lmemtest import cli; cli.INTERVAL = 1e6; cli.main()"
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -389,3 +397,34 @@ def test_a_reader_who_goes_is_no_error(arguments: list[str]) -> None:
     finally:
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_piped_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "INTERVAL", 0.01)
+    with cli._progress() as step:
+        step("fitting the model")
+        printed = _printed(capsys, "fitting the model ... (")
+        step("drawing the figures")
+        printed += _printed(capsys, "drawing the figures ... (")
+    capsys.readouterr()
+    assert printed.splitlines()[-1].endswith(" s)")
+    assert capsys.readouterr() == ("", "")  # nothing after the end
+
+
+def test_a_quick_command_that_is_piped_says_nothing_of_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    with cli._progress() as step:
+        step("fitting the model")
+    assert capsys.readouterr() == ("", "")
+
+
+def _printed(capsys: pytest.CaptureFixture[str], text: str) -> str:
+    """What standard error has as soon as the text is there."""
+    found = ""
+    for _ in range(6000):
+        found += capsys.readouterr().err
+        if text in found:
+            return found
+        time.sleep(0.01)
+    pytest.fail(f"no {text!r} within a minute")
