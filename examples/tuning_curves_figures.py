@@ -2,9 +2,10 @@
 
     python tuning_curves_figures.py [folder]
 
-Lourie, Cho & He (2024), doi:10.48550/arXiv.2311.09480. Writes one svg file per figure into the folder (default: out).
-With the environment variable LMEMTEST_DATA set, the data are those of the paper: hedwig.csv (LSTM and MLP on Reuters)
-and deberta.csv (DeBERTa and DeBERTaV3 on MultiNLI) in that folder; else bundled random searches take their places.
+Lourie, Cho & He (2024), doi:10.18653/v1/2024.naacl-long.189. Writes one svg file per figure into the folder
+(default: out). With the environment variable LMEMTEST_DATA set, the data are those of the paper: hedwig.csv (LSTM and
+MLP on Reuters) and deberta.csv (DeBERTa and DeBERTaV3 on MultiNLI) in that folder; else bundled random searches take
+their places.
 
     1   two samples of 25: point estimates contradict each other where bands say "not enough data"
     2   the median curve of one model from 48 scores, with bands at 20, 50 and 80 %

@@ -5,7 +5,7 @@ From ``F = [X y]' V^-1 [X y]``: ``b = F_XX^-1 F_Xy``, ``r2 = F_yy - b'F_Xy`` (+ 
     ML:    log|V| + n (1 + log(2 pi r2 / n)) - sum log w
     REML:  log|V| + log|F_XX| + (n - p) (1 + log(2 pi r2 / (n - p))) - sum log w
 
-(Bates, Maechler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01, eq. 34 and 42). The envelope theorem gives
+(Bates, Mächler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01, eq. 34 and 42). The envelope theorem gives
 ``d r2 = v' dF v`` with ``v = (-b, 1)``.
 """
 

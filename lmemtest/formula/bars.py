@@ -167,8 +167,8 @@ def parse_formula(text: str) -> ParsedFormula:
 
     References
     ----------
-    .. [1] Bates, D., Maechler, M., Bolker, B., Walker, S. (2015). Fitting linear mixed-effects models using
-       lme4. Journal of Statistical Software 67(1). doi:10.18637/jss.v067.i01
+    .. [1] Bates, Mächler, Bolker & Walker (2015). Fitting linear mixed-effects models using lme4. Journal of
+       Statistical Software 67(1). doi:10.18637/jss.v067.i01
 
     Examples
     --------

@@ -158,7 +158,7 @@ def versus_best(
     References
     ----------
     Hsu (1984), Ann. Stat. 12, 1136-1144, doi:10.1214/aos/1176346732;
-    Hsu (1996), Multiple Comparisons: Theory and Methods, section 4.2
+    Hsu (1996), Multiple Comparisons: Theory and Methods, section 4.1
 
     Examples
     --------

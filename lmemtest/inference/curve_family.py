@@ -77,8 +77,8 @@ def largest_over_curves(
 
     References
     ----------
-    Bartlett (1933), doi:10.1017/S0370164600015595; Degras (2011) on simultaneous bands for mean curves,
-    doi:10.5705/ss.2009.207
+    Bartlett (1933), Proc. R. Soc. Edinb. 53, 260-283, doi:10.1017/S0370164600015637; Degras (2011) on simultaneous
+    bands for mean curves, doi:10.5705/ss.2009.207
     """
     n_curves, n_points, _ = rows.shape
     scores = rows.reshape(n_curves * n_points, -1) @ _symmetric_root(cov)

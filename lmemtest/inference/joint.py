@@ -223,7 +223,7 @@ def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = 
 
     References
     ----------
-    Goodnight (1980), doi:10.1080/03610928008827859; Kuznetsova, Brockhoff & Christensen (2017),
+    Goodnight (1980), Commun. Stat. Theory Methods 9, 167-180; Kuznetsova, Brockhoff & Christensen (2017),
     doi:10.18637/jss.v082.i13
 
     Examples

@@ -37,7 +37,7 @@ ADJUSTMENT_NAMES = {
     "mvt": "multivariate t",
     "dunnett": "Dunnett",
     "holm": "Holm",
-    "sidak": "Sidak",
+    "sidak": "Šidák",
     "bonferroni": "Bonferroni",
     "fdr": "Benjamini-Hochberg",
     "none": "no",
@@ -233,7 +233,7 @@ def adjust(
         method = "sidak"
         notes.append(
             "The Tukey adjustment fits only all pairwise differences of a set of means; "
-            "the Sidak adjustment was used instead."
+            "the Šidák adjustment was used instead."
         )
     interval_method = method
     if method in ("holm", "fdr"):

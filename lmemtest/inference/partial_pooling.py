@@ -130,7 +130,7 @@ def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> 
     References
     ----------
     Morris & Tang (2011). Estimating random effects via adjustment for density maximization. Statist. Sci. 26(2),
-    271-287, doi:10.1214/10-STS349; Gelman (2006), doi:10.1214/06-BA117A
+    271-287; Gelman (2006), doi:10.1214/06-BA117A
 
     Examples
     --------

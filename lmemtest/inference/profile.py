@@ -206,7 +206,7 @@ def profile(
     References
     ----------
     Venzon & Moolgavkar (1988). A method for computing profile-likelihood-based confidence intervals. Applied
-    Statistics 37, 87-94. doi:10.2307/2347496. Bates, Maechler, Bolker & Walker (2015), section 5.1.
+    Statistics 37, 87-94. doi:10.2307/2347496. Bates, Mächler, Bolker & Walker (2015), section 5.1.
     doi:10.18637/jss.v067.i01. Self & Liang (1987), on boundaries, doi:10.1080/01621459.1987.10478472
 
     Examples

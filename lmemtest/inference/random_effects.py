@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 INTERVALS = ("simultaneous", "pointwise")
 ERRORS = ("prediction", "conditional")
-# Levels above which the joint integral gives way to Sidak's inequality, which costs little width there.
+# Levels above which the joint integral gives way to Šidák's inequality, which costs little width there.
 _JOINT_LEVELS = 60
 # A group of this many effects needs a matrix of 0.5 GB.
 _MOST_EFFECTS = 8_000
@@ -154,12 +154,12 @@ def random_effects(
     The interval is for the effect itself, which is random: estimate +- c se, where se^2 is the variance of the error
     of prediction at the estimated variances (Henderson 1975) and the degrees of freedom match the spread of its
     estimate (Satterthwaite). c is the quantile of the largest |t| over the levels, jointly t distributed; with more
-    than 60 levels Sidak's inequality takes its place, which is on the safe side. Random effects are shrunken: a
+    than 60 levels Šidák's inequality takes its place, which is on the safe side. Random effects are shrunken: a
     level with few or noisy rows is drawn towards zero.
 
     References
     ----------
-    Henderson (1975), doi:10.2307/2529430; Robinson (1991), doi:10.1214/ss/1177011926; Sidak (1967),
+    Henderson (1975), doi:10.2307/2529430; Robinson (1991), doi:10.1214/ss/1177011926; Šidák (1967),
     doi:10.1080/01621459.1967.10482935
 
     Examples
@@ -270,7 +270,7 @@ def effect_intervals(
         factor = t_quantile((1.0 - level) / 2.0, df)
     elif len(se) > _JOINT_LEVELS or not se.min() > 0:
         factor = t_quantile(-0.5 * np.expm1(np.log(level) / len(se)), df)  # half of 1 - level^(1/q)
-        note = f"The {len(se)} intervals hold together by Sidak's inequality, which makes them a little wider."
+        note = f"The {len(se)} intervals hold together by Šidák's inequality, which makes them a little wider."
     else:
         joint = largest_t(error / np.outer(se, se), rng=rng)
         factor = joint.isf(1.0 - level, df)

@@ -155,12 +155,12 @@ class LargestT:
         return value, error
 
     def _bounded(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The integral inside bounds that hold for every correlation: one statistic, and Sidak or Bonferroni."""
+        """The integral inside bounds that hold for every correlation: one statistic, and Šidák or Bonferroni."""
         if self.alternative == "two-sided":
             one = two_sided_p(c, df)
             value, error = self.integral.tail(np.maximum(c, 0.0), df)
             with np.errstate(divide="ignore"):  # log1p(-1)
-                most = -np.expm1(self.n_tests * np.log1p(-one))  # Sidak (1967)
+                most = -np.expm1(self.n_tests * np.log1p(-one))  # Šidák (1967)
             return np.where(c <= 0, 1.0, np.clip(value, one, most)), error
         one = np.where(c > 0, two_sided_p(c, df) / 2.0, 1.0 - two_sided_p(c, df) / 2.0)
         value, error = self.integral.tail(c, df)

@@ -3,8 +3,8 @@
 They are stated for the overparametrised model with an indicator column for every level and combination of levels, so
 they do not depend on how the formula codes its factors. Among the functions that the data identify, let S_F be those
 that involve only a term F and the terms that contain F, and S_C those that involve only the latter. The hypothesis of
-F is what S_F has beyond S_C, orthogonal to it (Goodnight 1980, doi:10.1080/03610928008827859; lmerTest's doctrine).
-A term contains another if it has the same numeric columns, and all its factors and more.
+F is what S_F has beyond S_C, orthogonal to it (Goodnight 1980, Commun. Stat. Theory Methods 9, 167-180; lmerTest's
+doctrine). A term contains another if it has the same numeric columns, and all its factors and more.
 
 The rows that span a hypothesis are its differences from the first level, as in lmerTest. F and Kenward-Roger do not
 depend on that choice; Satterthwaite's df of several degrees of freedom do a little when the data are unbalanced.

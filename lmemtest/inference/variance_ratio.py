@@ -108,8 +108,8 @@ def variance_ratio(
 
     References
     ----------
-    Wald (1940), doi:10.1214/aoms/1177731925; Harville & Fenech (1985), doi:10.2307/2530649; Kendall & Babington Smith
-    (1939), doi:10.1214/aoms/1177732186
+    Wald (1940), Ann. Math. Stat. 11, 96-100; Harville & Fenech (1985), Biometrics 41, 137-152, doi:10.2307/2530650;
+    Kendall & Babington Smith (1939), doi:10.1214/aoms/1177732186
 
     Examples
     --------

@@ -88,7 +88,7 @@ def fit_lmm(
 
     References
     ----------
-    Bates, Maechler, Bolker & Walker (2015). Fitting linear mixed-effects models using lme4. J. Stat. Softw. 67(1).
+    Bates, Mächler, Bolker & Walker (2015). Fitting linear mixed-effects models using lme4. J. Stat. Softw. 67(1).
     doi:10.18637/jss.v067.i01
 
     Examples

@@ -1,4 +1,4 @@
-"""The critical-difference diagram of Demsar (2006) on the axis of marginal means.
+"""The critical-difference diagram of Demšar (2006) on the axis of marginal means.
 
 Three things differ from the diagram for ranks. The critical difference has a range, because every pair has
 its own standard error. A group that does not differ need not be contiguous: a bar therefore carries a dot at
@@ -71,7 +71,7 @@ def cd_diagram(separation: Separation, *, ax: Axes | None = None, limits: tuple[
 
     References
     ----------
-    Demsar, J. (2006). Statistical comparisons of classifiers over multiple data sets. Journal of Machine
+    Demšar, J. (2006). Statistical comparisons of classifiers over multiple data sets. Journal of Machine
     Learning Research 7, 1-30.
 
     Examples

@@ -76,7 +76,7 @@ def benchmark_contrasts(
             "pooled. metafeature_analysis compares levels on each benchmark by itself."
         )
     notes.append(
-        f"The {m} intervals of the benchmarks hold together by Sidak's inequality, and allow for how little is "
+        f"The {m} intervals of the benchmarks hold together by Šidák's inequality, and allow for how little is "
         "known of the variation between benchmarks."
     )
     return pd.concat(parts, ignore_index=True), notes
@@ -85,7 +85,7 @@ def benchmark_contrasts(
 def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any], alpha: float, m: int) -> pd.DataFrame:
     """Contrasts of one pair of levels with intervals and tests that hold together over all `m` rows."""
     values, deviations = pooled.values, pooled.deviations
-    tail = -0.5 * np.expm1(np.log1p(-alpha) / m)  # Sidak's inequality
+    tail = -0.5 * np.expm1(np.log1p(-alpha) / m)  # Šidák's inequality
     # the other benchmarks give the direction, so the tests of whether this one has it, and less of it, are one-sided
     positive = general["contrast"] > 0
     against = values.cdf(0.0) if positive else values.sf(0.0)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Beyond this the covariances of the advantages at the levels (10 for four) eat the benchmarks.
 _MOST_LEVELS, _FEWEST_BENCHMARKS = 4, 6
-# Contrasts above which the joint integral gives way to Sidak's inequality, which costs little width there.
+# Contrasts above which the joint integral gives way to Šidák's inequality, which costs little width there.
 _JOINT = 60
 _ZERO = 1e-10  # of the largest error of the family: an error below it is rounding
 
@@ -215,12 +215,12 @@ def metafeature_model(
     The contrast of a benchmark is its own one, by generalised least squares with the model's variances of runs and
     seeds, drawn towards the mean over benchmarks (partial pooling). How much contrasts vary between benchmarks is not
     taken as known: the variance is integrated out, so that intervals hold at least as often as stated over benchmarks
-    like these, also where it is estimated as zero. Intervals and p-values of a table hold together, by Sidak's
+    like these, also where it is estimated as zero. Intervals and p-values of a table hold together, by Šidák's
     inequality. A benchmark that is far from the others is drawn towards them, and its interval is then too optimistic.
 
     References
     ----------
-    Morris & Tang (2011), doi:10.1214/10-STS349; Barr, Levy, Scheepers & Tily (2013), doi:10.1016/j.jml.2012.11.001
+    Morris & Tang (2011), Statist. Sci. 26, 271-287; Barr, Levy, Scheepers & Tily (2013), doi:10.1016/j.jml.2012.11.001
 
     Examples
     --------

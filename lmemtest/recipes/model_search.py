@@ -227,8 +227,8 @@ def search_models(
 
     References
     ----------
-    Furnival & Wilson (1974), doi:10.1080/00401706.1974.10489231; Burnham & Anderson (2002), doi:10.1007/b97636;
-    Delattre, Lavielle & Poursat (2014), doi:10.1214/14-EJS890; Greven & Kneib (2010), doi:10.1093/biomet/asq042;
+    Furnival & Wilson (1974), Technometrics 16, 499-511; Burnham & Anderson (2002), doi:10.1007/b97636;
+    Delattre, Lavielle & Poursat (2014), doi:10.1214/14-EJS890; Greven & Kneib (2010), Biometrika 97, 773-789;
     Matuschek et al. (2017) on dropping random effects, doi:10.1016/j.jml.2017.01.001
 
     Examples

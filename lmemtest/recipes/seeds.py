@@ -202,7 +202,7 @@ def seed_dependency(
     References
     ----------
     Geburek, Mallik, Stoll, Bouthillier & Hutter (2024). LMEMs for post-hoc analysis of HPO benchmarking.
-    arXiv:2408.02533; Wald (1940), doi:10.1214/aoms/1177731925; Holm (1979), Scand. J. Stat. 6, 65-70
+    arXiv:2408.02533; Wald (1940), Ann. Math. Stat. 11, 96-100; Holm (1979), Scand. J. Stat. 6, 65-70
 
     Examples
     --------

@@ -249,5 +249,5 @@ def _method(curves: TuningCurves) -> Text:
     return (
         "Method: a simultaneous confidence band for the distribution function of one score gives limits for the best "
         "of k, exact for continuous scores and conservative for ties (Lourie, Cho & He 2024, "
-        "doi:10.48550/arXiv.2311.09480). It needs independent scores, as those of random search.",
+        "doi:10.18653/v1/2024.naacl-long.189). It needs independent scores, as those of random search.",
     )

@@ -120,7 +120,7 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
 
     References
     ----------
-    Robinson (1991), Statistical Science 6, 15-32, doi:10.1214/ss/1177011926; Welch (1947), doi:10.2307/2332510
+    Robinson (1991), Statistical Science 6, 15-32, doi:10.1214/ss/1177011926; Welch (1947), doi:10.1093/biomet/34.1-2.28
 
     Examples
     --------

@@ -34,8 +34,8 @@ REFERENCES: dict[str, tuple[str, str]] = {
         "10.18637/jss.v067.i01",
     ),
     "kenward": (
-        "Kenward, M. G. & Roger, J. H. (1997). Small sample inference for fixed effects from restricted maximum "
-        "likelihood. Biometrics 53(3).",
+        "Kenward & Roger (1997). Small sample inference for fixed effects from restricted maximum likelihood. "
+        "Biometrics 53(3).",
         "10.2307/2533558",
     ),
     "lmertest": (

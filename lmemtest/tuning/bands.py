@@ -152,8 +152,8 @@ def cdf_band(
 
     References
     ----------
-    Lourie, Cho & He (2024), arXiv:2311.09480, doi:10.48550/arXiv.2311.09480;
-    Learned-Miller & DeStefano (2008), IEEE Trans. Inf. Theory 54, 5223-5230, doi:10.1109/TIT.2008.929937
+    Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189;
+    Learned-Miller & DeStefano (2008), IEEE Trans. Inf. Theory 54, 5223-5230
 
     Examples
     --------

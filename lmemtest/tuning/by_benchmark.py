@@ -131,7 +131,7 @@ def tuning_curves(
 
     References
     ----------
-    Lourie, Cho & He (2024), arXiv:2311.09480, doi:10.48550/arXiv.2311.09480;
+    Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189;
     Thompson (1936), On confidence ranges for the median, doi:10.1214/aoms/1177732502
 
     Examples

@@ -279,7 +279,7 @@ def compare_curves(
 
     References
     ----------
-    Lourie, Cho & He (2024), Show your work with confidence, section 2, doi:10.48550/arXiv.2311.09480;
+    Lourie, Cho & He (2024), Show your work with confidence, section 2, doi:10.18653/v1/2024.naacl-long.189;
     Minka (2002), Judging significance from error bars
 
     Examples

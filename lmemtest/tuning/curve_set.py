@@ -232,7 +232,7 @@ class TuningCurves(Tabular):
         count = len(self.benchmarks)
         if self.adjust == "none" or count == 1:
             return "; each curve by itself" if len(self.curves) > 1 else ""
-        name = {"bonferroni": "Bonferroni", "sidak": "Sidak"}[self.adjust]
+        name = {"bonferroni": "Bonferroni", "sidak": "Šidák"}[self.adjust]
         return f" and for all {count} benchmarks of an algorithm ({name}: each curve at {100 * self.level:.4g} %)"
 
     def result_table(self) -> ResultTable:

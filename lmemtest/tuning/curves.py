@@ -206,7 +206,7 @@ def tuning_curve(
 
     References
     ----------
-    Lourie, Cho & He (2024), arXiv:2311.09480, doi:10.48550/arXiv.2311.09480
+    Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------

@@ -279,7 +279,7 @@ def bootstrap_band(
     References
     ----------
     Tang, Lee, Xin, Liu, Yu & Lin (2020), doi:10.18653/v1/2020.acl-main.246;
-    Lourie, Cho & He (2024), Show your work with confidence, figure 5, doi:10.48550/arXiv.2311.09480.
+    Lourie, Cho & He (2024), Show your work with confidence, figure 5, doi:10.18653/v1/2024.naacl-long.189.
 
     Examples
     --------

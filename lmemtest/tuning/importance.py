@@ -184,7 +184,7 @@ def tuning_risk(
     ----------
     Weerts, Mueller & Vanschoren (2020), Importance of tuning hyperparameters of machine learning algorithms,
     doi:10.48550/arXiv.2007.07588;
-    Lourie, Cho & He (2024), section 2 and appendix F, doi:10.48550/arXiv.2311.09480
+    Lourie, Cho & He (2024), section 2 and appendix F, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------

@@ -221,7 +221,7 @@ def kernel_density(
     References
     ----------
     Jones (1993), Simple boundary correction for kernel density estimation, doi:10.1007/BF00147776;
-    Lourie, Cho & He (2024), appendix B, doi:10.48550/arXiv.2311.09480.
+    Lourie, Cho & He (2024), appendix B, doi:10.18653/v1/2024.naacl-long.189.
 
     Examples
     --------

@@ -62,7 +62,8 @@ class NoisyQuadraticDistribution(Curves):
 
     References
     ----------
-    Lourie, He & Cho (2024), Show Your Work with Confidence, arXiv:2311.09480.
+    Lourie, He & Cho (2025), Hyperparameter loss surfaces are simple near their optima, COLM 2025,
+    arXiv:2510.02721.
 
     Examples
     --------

@@ -63,7 +63,7 @@ def crossing_probability(lower: ArrayLike, upper: ArrayLike) -> float:
     References
     ----------
     Khmaladze & Shinjikashvili (2001), Adv. Appl. Probab. 33, 702-716, doi:10.1239/aap/1005091361;
-    Moscovich & Nadler (2017), Stat. Probab. Lett. 123, 177-182, doi:10.1016/j.spl.2016.10.027
+    Moscovich & Nadler (2017), Stat. Probab. Lett. 123, 177-182, doi:10.1016/j.spl.2016.11.027
 
     Examples
     --------
@@ -319,8 +319,8 @@ def critical_value(n: int, *, method: str = "ld_highest_density", confidence: fl
 
     References
     ----------
-    Learned-Miller & DeStefano (2008), IEEE Trans. Inf. Theory 54, 5223-5230, doi:10.1109/TIT.2008.929937;
-    Lourie, Cho & He (2024), arXiv:2311.09480, doi:10.48550/arXiv.2311.09480
+    Learned-Miller & DeStefano (2008), IEEE Trans. Inf. Theory 54, 5223-5230;
+    Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------

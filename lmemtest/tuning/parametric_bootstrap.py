@@ -176,7 +176,7 @@ def bootstrap_fit(
 
     References
     ----------
-    Lilliefors (1967), doi:10.1080/01621459.1967.10482916; Stute, Gonzáles Manteiga & Presedo Quindimil (1993),
+    Lilliefors (1967), doi:10.1080/01621459.1967.10482916; Stute, González Manteiga & Presedo Quindimil (1993),
     Bootstrap based goodness-of-fit-tests, doi:10.1007/BF02613687.
 
     Examples

@@ -300,7 +300,8 @@ def fit_quadratic(
     ----------
     Cheng & Amin (1983), Estimating parameters in continuous univariate distributions with a shifted origin,
     doi:10.1111/j.2517-6161.1983.tb01268.x; Ranneby (1984), The maximum spacing method, Scand. J. Statist. 11, 93-112;
-    Lourie, He & Cho (2024), Show Your Work with Confidence, arXiv:2311.09480.
+    Lourie, He & Cho (2025), Hyperparameter loss surfaces are simple near their optima, COLM 2025,
+    arXiv:2510.02721.
 
     Examples
     --------

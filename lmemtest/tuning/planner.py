@@ -134,7 +134,7 @@ def plan_tuning(
 
     References
     ----------
-    Lourie, Cho & He (2024), section 5.5, arXiv:2311.09480, doi:10.48550/arXiv.2311.09480
+    Lourie, Cho & He (2024), section 5.5, NAACL, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------

@@ -131,8 +131,8 @@ class QuadraticDistribution(Curves):
 
     References
     ----------
-    Lourie, He & Cho (2024), Show Your Work with Confidence, arXiv:2311.09480; Bergstra & Bengio (2012), Random search
-    for hyper-parameter optimization, JMLR 13.
+    Lourie, He & Cho (2025), Hyperparameter loss surfaces are simple near their optima, COLM 2025,
+    arXiv:2510.02721; Bergstra & Bengio (2012), Random search for hyper-parameter optimization, JMLR 13.
 
     Examples
     --------

@@ -135,7 +135,7 @@ def simulate_coverage(
     n_jobs: int = 1,
     progress: bool | None = None,
 ) -> Coverage:
-    """Simulate how often a simultaneous band holds everywhere: paper 000's figures 6 and 12 for any law.
+    """Simulate how often a simultaneous band holds everywhere, for any law.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def simulate_coverage(
 
     References
     ----------
-    Lourie, Cho & He (2024), section 5.2 and appendix D, doi:10.48550/arXiv.2311.09480
+    Lourie, Cho & He (2024), section 5.2, appendix D, figures 6 and 12, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------
@@ -241,7 +241,7 @@ def simulate_bootstrap_coverage(
     n_jobs: int = 1,
     progress: bool | None = None,
 ) -> Coverage:
-    """Simulate how often percentile-bootstrap intervals cover the mean curve at each k: paper 000's figure 5.
+    """Simulate how often percentile-bootstrap intervals cover the mean curve at each k.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def simulate_bootstrap_coverage(
     References
     ----------
     Tang, Lee, Xin, Liu, Yu & Lin (2020), doi:10.18653/v1/2020.acl-main.246;
-    Lourie, Cho & He (2024), section 5.1, doi:10.48550/arXiv.2311.09480
+    Lourie, Cho & He (2024), section 5.1 and figure 5, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------

@@ -158,8 +158,8 @@ def best_of(
 
     References
     ----------
-    Lehmann (1955), Ordered families of distributions, doi:10.1214/aoms/1177728487;
-    Lourie, Cho & He (2024), arXiv:2311.09480, doi:10.48550/arXiv.2311.09480
+    Lehmann (1955), Ordered families of distributions, Ann. Math. Stat. 26, 399-419;
+    Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------

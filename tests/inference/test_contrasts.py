@@ -109,7 +109,7 @@ def test_tukey_does_not_fit_free_contrasts_and_is_replaced_with_a_note(em):
     k = len(pairs(em).levels)
     result = contrast(em, {"x": np.r_[1, -1, np.zeros(k - 2)]}, adjust="tukey")
     assert result.adjust == "sidak"
-    assert any("Sidak adjustment was used instead" in note for note in result.notes)
+    assert any("Šidák adjustment was used instead" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(

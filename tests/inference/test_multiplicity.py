@@ -143,7 +143,7 @@ def test_methods_without_intervals_say_that_theirs_are_bonferroni(method):
 def test_tukey_without_a_set_of_means_becomes_sidak_with_a_note():
     result = adjust([1.0, 2.0], 10.0, method="tukey")
     assert (result.method, result.interval_method) == ("sidak", "sidak")
-    assert "Sidak adjustment was used instead" in result.notes[0]
+    assert "Šidák adjustment was used instead" in result.notes[0]
 
 
 def test_unknown_adjustment_lists_the_options():

@@ -91,7 +91,7 @@ describe_model <- function(model) {
 
 # ---------------------------------------------------------------- the best
 
-# Hsu (1996), section 4.2, larger is better: means, variances of independent means, df
+# Hsu (1996), section 4.1, larger is better: means, variances of independent means, df
 best_table <- function(mean, variance, df, alpha) {
   k <- length(mean)
   critical <- vapply(seq_len(k), function(i) {

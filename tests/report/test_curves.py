@@ -39,7 +39,7 @@ def test_trials_add_a_section_with_the_counts(trials: pd.DataFrame, three: Analy
     for sentence in curves.labels(rng=1).sentences():
         assert sentence in text
     assert "with 90 % LD band of highest-density intervals" in text
-    assert "doi:10.48550/arXiv.2311.09480" in text
+    assert "doi:10.18653/v1/2024.naacl-long.189" in text
     assert (
         "random numbers are drawn for the p-values of the checks of the assumptions and the rates of false labels only"
         in text

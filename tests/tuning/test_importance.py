@@ -116,7 +116,7 @@ def test_bundled_trials_show_that_the_learning_rate_matters():
 
 
 def test_deberta_epochs(data_dir):
-    """Figure 17 of paper 000: 1 and 2 epochs are too few, 3 and 4 are enough."""
+    """Figure 17 of Lourie, Cho & He (2024): 1 and 2 epochs are too few, 3 and 4 are enough."""
     frame = pd.read_csv(data_dir / "deberta.csv")
     trials = frame[frame["model"] == "DeBERTaV3"]
     risk = tuning_risk(trials, "epochs", values=[1, 2, 3, 4], score="best_matched", direction="maximize", cost="epochs")

@@ -177,8 +177,9 @@ def diagnose(
     doi:10.1080/01621459.1974.10482955
 
     Layard (1973). Robust large-sample tests for homogeneity of variances. J. Am. Stat. Assoc. 68, 195-198.
+    doi:10.1080/01621459.1973.10481363
 
-    Myllymaki, Mrkvicka, Grabarnik, Seijo & Hahn (2017). Global envelope tests for spatial processes. J. R. Stat. Soc.
+    Myllymäki, Mrkvička, Grabarnik, Seijo & Hahn (2017). Global envelope tests for spatial processes. J. R. Stat. Soc.
     B 79. doi:10.1111/rssb.12172
 
     Examples

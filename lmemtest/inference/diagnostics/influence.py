@@ -193,7 +193,7 @@ def influence(
     References
     ----------
     Cook (1977), doi:10.1080/00401706.1977.10489493; Demidenko & Stukel (2005). Influence analysis for linear
-    mixed-effects models. doi:10.1002/sim.1974; Belsley, Kuh & Welsch (1980), doi:10.1002/0471725153; Hausman (1978),
+    mixed-effects models. Stat. Med. 24, 893-909; Belsley, Kuh & Welsch (1980), doi:10.1002/0471725153; Hausman (1978),
     doi:10.2307/1913827
 
     Examples

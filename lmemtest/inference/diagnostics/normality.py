@@ -270,7 +270,7 @@ def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
     """Ends of a band around all quantiles, and how far each table (the observed one first) leaves its middle.
 
     The band grows from the mean in proportion to the pointwise 95 % range, on either side by its own, until it holds
-    95 % of the simulated curves (directional quantile envelope of Myllymaki et al. 2017).
+    95 % of the simulated curves (directional quantile envelope of Myllymäki et al. 2017).
     """
     centre = draws.mean(axis=0)
     below, above = centre - np.quantile(draws, 0.025, axis=0), np.quantile(draws, 0.975, axis=0) - centre

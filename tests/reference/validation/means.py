@@ -22,7 +22,7 @@ def emmeans_lines() -> list[Line]:
         "estimate": Line("pairwise differences", "emmeans", " SE", pairs),
         "se": Line("their standard errors", "emmeans", " rel.", pairs),
         "df": Line("their Satterthwaite df", "emmeans, lmerTest", " rel.", pairs),
-        "p_value": Line("p-values: Tukey, Holm, Bonferroni, Sidak, none", "emmeans", "", pairs),
+        "p_value": Line("p-values: Tukey, Holm, Bonferroni, Šidák, none", "emmeans", "", pairs),
         "ci": Line("simultaneous intervals", "emmeans", " SE", pairs),
     }
     for model in load("emm")["models"]:
