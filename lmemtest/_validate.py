@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_frame",
+    "check_callable",
     "check_choice",
     "check_columns",
+    "check_flag",
     "check_fraction",
     "check_positive_int",
     "resolve_rng",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 LISTED = 20  # names an error lists before it abbreviates: more than a screenful hides the message itself
+LARGEST_COUNT = 10_000_000  # replicates, draws or trials: beyond it a call ends in no memory or after days
 
 
 def suggest(name: str, options: Iterable[str]) -> str:
@@ -126,8 +129,54 @@ def check_fraction(value: Any, name: str) -> float:
     raise ArgumentError(f"{name} must be a number between 0 and 1 (both excluded), got {value!r}.{percent}")
 
 
-def check_positive_int(value: Any, name: str, minimum: int = 1) -> int:
-    """Check that `value` is a whole number of at least `minimum`.
+def check_flag(value: Any, name: str) -> bool:
+    """Check that `value` is True or False, and not merely something that Python takes for one of them.
+
+    Parameters
+    ----------
+    value : bool
+        The argument; numpy's booleans are accepted.
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    bool
+        `value`.
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is not a boolean.
+
+    Examples
+    --------
+    >>> check_flag(True, "reml")
+    True
+    >>> check_flag("ML", "reml")
+    Traceback (most recent call last):
+    lmemtest.errors.ArgumentError: reml must be True or False, got 'ML'.
+    """
+    if _is_bool(value):
+        return bool(value)
+    raise ArgumentError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_callable(value: Any, name: str, takes: str) -> None:
+    """Check that `value` is None or can be called; `takes` says with what, for the message.
+
+    Examples
+    --------
+    >>> check_callable("bar", "progress", "the name of each step")
+    Traceback (most recent call last):
+    lmemtest.errors.ArgumentError: progress must be a function of the name of each step, or None, got 'bar'.
+    """
+    if value is not None and not callable(value):
+        raise ArgumentError(f"{name} must be a function of {takes}, or None, got {value!r}.")
+
+
+def check_positive_int(value: Any, name: str, minimum: int = 1, maximum: int = LARGEST_COUNT) -> int:
+    """Check that `value` is a whole number of at least `minimum` and at most `maximum`.
 
     Parameters
     ----------
@@ -135,8 +184,8 @@ def check_positive_int(value: Any, name: str, minimum: int = 1) -> int:
         The argument; numpy integers and whole floats such as ``1e4`` are accepted.
     name : str
         Its name, for the message.
-    minimum : int
-        The smallest value allowed.
+    minimum, maximum : int
+        The smallest and the largest value allowed.
 
     Returns
     -------
@@ -146,7 +195,7 @@ def check_positive_int(value: Any, name: str, minimum: int = 1) -> int:
     Raises
     ------
     ArgumentError
-        If `value` is not a whole number, or is smaller than `minimum`.
+        If `value` is not a whole number, or lies outside of the two limits.
 
     Examples
     --------
@@ -154,6 +203,8 @@ def check_positive_int(value: Any, name: str, minimum: int = 1) -> int:
     10000
     """
     whole = isinstance(value, numbers.Real) and not _is_bool(value) and float(value).is_integer()
+    if whole and int(value) > maximum:
+        raise ArgumentError(f"{name} must be a whole number of at most {maximum:,}, got {int(value):,}.")
     if whole and int(value) >= minimum:
         return int(value)
     raise ArgumentError(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
@@ -165,7 +216,7 @@ def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argum
     Parameters
     ----------
     names : str or iterable of str
-        The columns asked for.
+        The columns asked for; there may be none.
     available : iterable of str
         The columns of the data.
     argument : str
@@ -188,6 +239,8 @@ def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argum
     >>> check_columns("seed", ["algorithm", "seed"], argument="by")
     ('seed',)
     """
+    if not isinstance(names, (str, Iterable)) or isinstance(names, (bytes, Mapping)):
+        raise ArgumentError(f"{argument} must name columns by strings, got {names!r} of type {type(names).__name__}.")
     names = (names,) if isinstance(names, str) else tuple(names)
     available = list(available)
     for name in names:

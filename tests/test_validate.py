@@ -53,6 +53,32 @@ def test_positive_int_refuses(bad: object) -> None:
         v.check_positive_int(bad, "k")
 
 
+@pytest.mark.parametrize("bad", ["ML", "false", 1, 0, -1, 1.0, float("nan"), None, [], np.array([True, False])])
+def test_flag_takes_a_boolean_only(bad: object) -> None:
+    with pytest.raises(ArgumentError, match="reml must be True or False, got"):
+        v.check_flag(bad, "reml")
+
+
+@pytest.mark.parametrize("good", [True, False, np.True_, np.False_])
+def test_flag_accepts_booleans(good: object) -> None:
+    assert v.check_flag(good, "reml") is bool(good)
+
+
+def test_counts_that_no_machine_could_hold_are_refused() -> None:
+    assert v.check_positive_int(10**7, "n") == 10**7
+    with pytest.raises(ArgumentError) as error:
+        v.check_positive_int(10**12, "n")
+    assert message(error) == "n must be a whole number of at most 10,000,000, got 1,000,000,000,000."
+    with pytest.raises(ArgumentError, match="at most 5, got 6"):
+        v.check_positive_int(6, "n", maximum=5)
+
+
+@pytest.mark.parametrize("bad", [3, True, None, 0.5, b"x", {}, {"seed": 1}])
+def test_columns_must_be_named(bad: object) -> None:
+    with pytest.raises(ArgumentError, match="by must name columns by strings, got"):
+        v.check_columns(bad, ["seed"], argument="by")  # type: ignore[arg-type]
+
+
 def test_positive_int_minimum() -> None:
     assert v.check_positive_int(0, "k", minimum=0) == 0
     with pytest.raises(ArgumentError, match="at least 5, got 4"):
