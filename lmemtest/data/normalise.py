@@ -1,4 +1,4 @@
-"""Scores made comparable across benchmarks and budgets: regret, rank, z-score, min-max, logarithm.
+"""Scores made comparable across benchmarks and budgets: min-max, normalised regret, rank, z-score, logarithm, regret.
 
 Everything is an expression over groups that the table's own engine evaluates, so lazy tables stay lazy.
 """
@@ -7,32 +7,40 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 
+from lmemtest._caller import in_words_of
 from lmemtest._validate import check_choice, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-__all__ = ["METHODS", "normalised"]
+__all__ = ["METHODS", "UNITLESS", "normalised"]
 
-METHODS = ("regret", "rank", "zscore", "log", "minmax")
+METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")
+UNITLESS = METHODS[:4]  # these take the unit of every group out; "log" does where units multiply, "regret" keeps it
 _ROLES = ("benchmark", "budget", "algorithm", "seed")
-_LOWER_IS_BETTER = ("regret", "rank")  # the others keep the direction
-_CONSTANT = {"regret": "a regret of 0", "rank": "the mean rank", "zscore": "0", "minmax": "0.5"}
+_LOWER_IS_BETTER = ("normalized_regret", "rank", "regret")  # the others keep the direction
+_CONSTANT = {
+    "minmax": "0.5",
+    "normalized_regret": "a regret of 0",
+    "rank": "the mean rank",
+    "zscore": "0",
+    "regret": "a regret of 0",
+}
 
 
-def normalised(runs: Runs, method: str, per: str | Sequence[str], name: str | None) -> Runs:
+def normalised(runs: Runs, method: str, per: str | Sequence[str] | None, name: str | None) -> Runs:
     """`Runs.normalize`: the definitions are there.
 
     Parameters
     ----------
     runs : Runs
-    method : {"regret", "rank", "zscore", "log", "minmax"}
-    per : str or sequence of str
+    method : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret"}
+    per : str, sequence of str or None
     name : str or None
 
     Returns
@@ -41,8 +49,18 @@ def normalised(runs: Runs, method: str, per: str | Sequence[str], name: str | No
     """
     check_choice(method, "method", METHODS)
     column = _new_column(runs, method, name)
-    groups = () if method == "log" else _group_columns(runs, per)
-    _check_scores(runs, method, groups)
+    groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if per is None else per)
+    summary = _summary(runs, method, groups)
+    if per is None and runs.benchmark and runs.budget and summary and _alone(summary):
+        groups = _group_columns(runs, "benchmark")
+        summary = _summary(runs, method, groups)
+        warnings.warn(
+            f"Few runs share a value of {runs.budget!r}, so scores are normalised within {runs.benchmark!r} over all "
+            "of its budgets.",
+            DataWarning,
+            stacklevel=3,
+        )
+    _check_scores(runs, method, groups, summary)
     x = nw.col(runs.score).cast(nw.Float64)
     if method == "rank" and runs.frame.implementation.is_pyarrow():  # it has no ranks within groups
         frame = runs.frame.with_columns(_ranks_by_pandas(runs, groups, column))
@@ -66,6 +84,9 @@ def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...]
         return first + (x.count().over(*groups, score).cast(nw.Float64) - 1.0) / 2.0
     low, high = x.min().over(*groups), x.max().over(*groups)
     constant = low == high
+    if method == "normalized_regret":
+        distance = x - low if direction == "minimize" else high - x
+        return nw.when(constant).then(nw.lit(0.0)).otherwise(distance / (high - low))
     if method == "zscore":
         return nw.when(constant).then(nw.lit(0.0)).otherwise((x - x.mean().over(*groups)) / x.std().over(*groups))
     return nw.when(constant).then(nw.lit(0.5)).otherwise((x - low) / (high - low))
@@ -114,8 +135,17 @@ def _group_columns(runs: Runs, per: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-def _check_scores(runs: Runs, method: str, groups: tuple[str, ...]) -> None:
-    """Refuse scores that the method has no value for, and warn of groups without differences; one query."""
+class _Group(NamedTuple):
+    """Scores of one group: how many, how many without a value for the method, the lowest and the highest."""
+
+    n: int
+    wrong: int
+    low: float | None
+    high: float | None
+
+
+def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> list[_Group]:
+    """All groups, by one query."""
     x = nw.col(runs.score).cast(nw.Float64)
     missing = x.is_null() | x.is_nan().fill_null(True)
     wrong = missing if method == "rank" else missing | ~x.is_finite().fill_null(False)
@@ -123,27 +153,38 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...]) -> None:
     parts = [wrong.cast(nw.Int64).alias("wrong"), safe.alias("score")]
     table = runs.frame.select(*(nw.col(group) for group in groups), *parts)
     sums = (
+        nw.len().alias("n"),
         nw.col("wrong").sum().alias("wrong"),
         nw.col("score").min().alias("low"),
         nw.col("score").max().alias("high"),
     )
     done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
-    frame = (done.collect() if isinstance(done, nw.LazyFrame) else done).select("wrong", "low", "high")
-    count = sum(int(row[0]) for row in frame.rows())
+    frame = (done.collect() if isinstance(done, nw.LazyFrame) else done).select("n", "wrong", "low", "high")
+    return [_Group(*row) for row in frame.rows()]
+
+
+def _alone(summary: list[_Group]) -> bool:
+    """Whether most scores have no other one in their group."""
+    return 2 * sum(group.n == 1 for group in summary) > sum(group.n for group in summary)
+
+
+def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: list[_Group]) -> None:
+    """Refuse scores that the method has no value for, and warn of groups without differences."""
+    count = sum(group.wrong for group in summary)
     if count:
         kinds = "missing" if method == "rank" else "missing or infinite"
+        drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
         raise DataError(
             f"{count:,} scores in {runs.score!r} are {kinds}, so {method!r} has no value for them. Score failed runs "
-            "as the worst value, or drop them with runs.drop_missing() if their failing has nothing to do with the "
-            "algorithm."
+            f"as the worst value, or drop them with {drop} if their failing has nothing to do with the algorithm."
         )
     if method == "log":
-        _check_positive(runs, float(frame.rows()[0][1]))
+        _check_positive(runs, float(summary[0].low or 0.0))
         return
-    constant = sum(row[1] == row[2] for row in frame.rows())
+    constant = sum(group.low == group.high for group in summary)
     if constant:
         warnings.warn(
-            f"All scores are equal in {constant:,} of {len(frame):,} groups of {', '.join(groups)}: they get "
+            f"All scores are equal in {constant:,} of {len(summary):,} groups of {', '.join(groups)}: they get "
             f"{_CONSTANT[method]} and say nothing about the algorithms.",
             DataWarning,
             stacklevel=4,

@@ -209,8 +209,8 @@ class Runs:
 
     def normalize(
         self,
-        method: str = "regret",
-        per: str | Sequence[str] = ("benchmark", "budget"),
+        method: str = "minmax",
+        per: str | Sequence[str] | None = None,
         *,
         name: str | None = None,
     ) -> Runs:
@@ -218,21 +218,26 @@ class Runs:
 
         Parameters
         ----------
-        method : {"regret", "rank", "zscore", "log", "minmax"}
+        method : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret"}
             What to compute within each group, x being the scores of the group:
 
-            ========  ==================================================================  =====================
-            method    new score                                                           direction
-            ========  ==================================================================  =====================
-            regret    x - min(x) to minimize, max(x) - x to maximize: 0 is the best seen  minimize
-            rank      1 for the best, ties share the mean of their ranks                  minimize
-            zscore    (x - mean(x)) / sd(x), with n - 1                                   as before
-            minmax    (x - min(x)) / (max(x) - min(x))                                    as before
-            log       natural logarithm of x, whatever the groups                         as before
-            ========  ==================================================================  =====================
-        per : str or sequence of str
-            Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. "benchmark" and
-            "budget" are left out where the runs have none.
+            =================  ===================================================================  =============
+            method             new score                                                            direction
+            =================  ===================================================================  =============
+            minmax             (x - min(x)) / (max(x) - min(x))                                     as before
+            normalized_regret  regret / (max(x) - min(x)): 0 is the best seen, 1 the worst          minimize
+            rank               1 for the best, ties share the mean of their ranks                   minimize
+            zscore             (x - mean(x)) / sd(x), with n - 1                                    as before
+            log                natural logarithm of x, whatever the groups                          as before
+            regret             x - min(x) to minimize, max(x) - x to maximize: in the unit of x     minimize
+            =================  ===================================================================  =============
+
+            The first four take out the unit of each group. "log" does where groups differ by a factor. "regret" moves
+            the best to 0 and keeps the unit, so benchmarks of a large scale still decide a mean over benchmarks.
+        per : str or sequence of str, optional
+            Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. By default benchmark
+            and budget, as far as the runs have them; where few runs share a budget (as with times) the benchmark
+            alone, with a warning.
         name : str, optional
             Name of the new column, by default ``<score>_<method>``.
 
@@ -252,14 +257,15 @@ class Runs:
         -----
         DataWarning
             If all scores of a group are equal: they say nothing, and get 0 (zscore), 0.5 (minmax), a regret of 0
-            or the mean rank.
+            or the mean rank. If `per` is not given and few runs share a budget.
 
         Notes
         -----
-        Regret, rank, zscore and minmax depend on which algorithms take part: leaving one out can change the scores
-        of the others. Ranks drop the size of differences, and differences of z-scores are in standard deviations of
-        a group, which include the differences between its algorithms. Ranks and z-scores have the same mean in
-        every group, so a variance between the groups is estimated as 0: a singular fit that is to be expected.
+        All but "log" depend on which algorithms and budgets take part: leaving one out can change the scores of the
+        others, and a single very bad run narrows all other differences of min-max scores in its group. Ranks drop the
+        size of differences, and differences of z-scores are in standard deviations of a group, which include the
+        differences between its algorithms. Ranks and z-scores have the same mean in every group, so a variance
+        between the groups is estimated as 0: a singular fit that is to be expected.
 
         Examples
         --------

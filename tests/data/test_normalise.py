@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from lmemtest.data.normalise import METHODS
+from lmemtest.data.normalise import METHODS, UNITLESS
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 
@@ -39,19 +39,22 @@ def test_definitions(direction):
     runs, groups = make(frame, direction), frame.groupby(["task", "epoch"])["loss"]
     lower = direction == "minimize"
     x = frame["loss"]
+    width = groups.transform("max") - groups.transform("min")
+    regret = x - groups.transform("min") if lower else groups.transform("max") - x
     want = {
-        "regret": x - groups.transform("min") if lower else groups.transform("max") - x,
+        "minmax": (x - groups.transform("min")) / width,
+        "normalized_regret": regret / width,
         "rank": groups.rank(method="average", ascending=lower),
         "zscore": (x - groups.transform("mean")) / groups.transform("std"),
         "log": np.log(x),
-        "minmax": (x - groups.transform("min")) / (groups.transform("max") - groups.transform("min")),
+        "regret": regret,
     }
     assert tuple(want) == METHODS
     for method, values in want.items():
         got = runs.normalize(method)
         np.testing.assert_allclose(scores(got), values, rtol=1e-12, atol=1e-12)
         assert got.score == f"loss_{method}"
-        assert got.direction == ("minimize" if method in ("regret", "rank") else direction)
+        assert got.direction == ("minimize" if "regret" in method or method == "rank" else direction)
         assert {**got.roles(), "score": 0, "direction": 0} == {**runs.roles(), "score": 0, "direction": 0}
 
 
@@ -74,8 +77,10 @@ def test_nothing_is_overwritten():
 def test_the_best_has_regret_zero_and_rank_one_in_both_directions():
     frame = pd.DataFrame({"tool": list("ABC"), "task": "t", "loss": [0.1, 0.5, 0.9], "id": range(3)})
     low, high = (make(frame, d, budget=None) for d in ("minimize", "maximize"))
-    np.testing.assert_allclose(scores(low.normalize()), [0, 0.4, 0.8])
-    np.testing.assert_allclose(scores(high.normalize()), [0.8, 0.4, 0])
+    np.testing.assert_allclose(scores(low.normalize("regret")), [0, 0.4, 0.8])
+    np.testing.assert_allclose(scores(high.normalize("regret")), [0.8, 0.4, 0])
+    np.testing.assert_allclose(scores(low.normalize("normalized_regret")), [0, 0.5, 1])
+    np.testing.assert_allclose(scores(high.normalize("normalized_regret")), [1, 0.5, 0])
     assert scores(low.normalize("rank")).tolist() == [1, 2, 3]
     assert scores(high.normalize("rank")).tolist() == [3, 2, 1]
 
@@ -83,11 +88,30 @@ def test_the_best_has_regret_zero_and_rank_one_in_both_directions():
 def test_invariances():
     frame = table(1)
     moved = frame.assign(loss=3 * frame["loss"] + frame["task"].map(dict(zip("wxyz", range(4), strict=True))))
-    for method in ("rank", "zscore", "minmax"):
+    for method in UNITLESS:
         np.testing.assert_allclose(
             scores(make(moved).normalize(method)), scores(make(frame).normalize(method)), atol=1e-12
         )
-    np.testing.assert_allclose(scores(make(moved).normalize()), 3 * scores(make(frame).normalize()), atol=1e-12)
+    regrets = (scores(make(f).normalize("regret")) for f in (moved, frame))
+    np.testing.assert_allclose(next(regrets), 3 * next(regrets), atol=1e-12)
+
+
+def test_the_default_takes_the_unit_of_every_benchmark_out():
+    frame = table(1)
+    unit = frame["task"].map({"w": 1.0, "x": 1e2, "y": 1e4, "z": 1e6})
+    assert make(frame).normalize().score == "loss_minmax"
+    np.testing.assert_allclose(
+        scores(make(frame.assign(loss=unit * frame["loss"])).normalize()), scores(make(frame).normalize()), atol=1e-12
+    )
+
+
+def test_times_that_no_two_runs_share_make_no_groups():
+    frame = table(7).assign(epoch=lambda t: t["id"] + 0.5)
+    with pytest.warns(DataWarning, match="Few runs share a value of 'epoch', so scores are normalised within 'task'"):
+        got = scores(make(frame).normalize("rank"))
+    np.testing.assert_array_equal(got, frame.groupby("task")["loss"].rank())
+    shared = make(frame.assign(epoch=lambda t: t["id"] % 3))
+    assert (scores(shared.normalize("rank")) != got).any()  # and no warning, which would be an error here
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -111,9 +135,9 @@ def test_groups_are_roles_or_columns():
     frame = table(3).assign(task=lambda t: t["task"])
     runs = make(frame)
     by_task = frame["loss"] - frame.groupby("task")["loss"].transform("min")
-    np.testing.assert_allclose(scores(runs.normalize(per="benchmark")), by_task)
-    np.testing.assert_allclose(scores(runs.normalize(per=["task"])), by_task)
-    np.testing.assert_allclose(scores(make(frame, budget=None).normalize()), by_task)  # no budget to group by
+    np.testing.assert_allclose(scores(runs.normalize("regret", per="benchmark")), by_task)
+    np.testing.assert_allclose(scores(runs.normalize("regret", per=["task"])), by_task)
+    np.testing.assert_allclose(scores(make(frame, budget=None).normalize("regret")), by_task)  # no budget to group by
     with pytest.raises(UnknownColumnError, match=r"per names 'tsak', which is neither a role .* Did you mean 'task'\?"):
         runs.normalize(per="tsak")
     with pytest.raises(ArgumentError, match="the runs have none of 'benchmark', 'budget'"):
@@ -122,7 +146,9 @@ def test_groups_are_roles_or_columns():
         runs.normalize(per="loss")
 
 
-@pytest.mark.parametrize(("method", "value"), [("regret", 0.0), ("rank", 2.0), ("zscore", 0.0), ("minmax", 0.5)])
+@pytest.mark.parametrize(
+    ("method", "value"), [("regret", 0.0), ("normalized_regret", 0.0), ("rank", 2.0), ("zscore", 0.0), ("minmax", 0.5)]
+)
 def test_groups_of_equal_scores_get_a_neutral_value_and_a_warning(method, value):
     frame = pd.DataFrame(
         {"tool": list("ABC") * 2, "task": list("tttuuu"), "loss": [0.3, 0.3, 0.3, 1.0, 2.0, 3.0], "id": range(6)}
@@ -141,7 +167,7 @@ def test_whole_numbers_are_scores_too():
 def test_missing_and_infinite_scores_are_refused_but_failed_runs_can_be_ranked_last():
     frame = table(5)
     frame.loc[[3, 4], "loss"] = [np.nan, np.inf]
-    for method in ("regret", "zscore", "minmax", "log"):
+    for method in ("regret", "normalized_regret", "zscore", "minmax", "log"):
         with pytest.raises(DataError, match=f"2 scores in 'loss' are missing or infinite, so '{method}' has no value"):
             make(frame).normalize(method)
     with pytest.raises(DataError, match="1 scores in 'loss' are missing, so 'rank' has no value"):
@@ -160,7 +186,7 @@ def test_log_refuses_scores_that_are_not_positive_with_advice():
 
 
 def test_unknown_methods_list_the_options():
-    with pytest.raises(ArgumentError, match=r"method must be 'regret' or .*, got 'ranks'\. Did you mean 'rank'\?"):
+    with pytest.raises(ArgumentError, match=r"method must be 'minmax' or .*, got 'ranks'\. Did you mean 'rank'\?"):
         make(table()).normalize("ranks")
     with pytest.raises(ArgumentError, match="name must be the name of a new column, got ''"):
         make(table()).normalize("rank", name="")
