@@ -184,7 +184,7 @@ class Runs:
         DataError
             If a value does not occur, or nothing that can be compared is left.
         """
-        check_columns(conditions, self.columns, argument="filter")
+        check_columns(tuple(conditions), self.columns, argument="filter")
         frame = self.frame
         for column, wanted in conditions.items():
             values = [wanted] if isinstance(wanted, str) or not _is_listlike(wanted) else list(wanted)
