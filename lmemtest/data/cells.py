@@ -130,7 +130,7 @@ def compress(
     """
     table = as_frame(frame, argument="frame")
     columns = table.collect_schema().names()
-    by = check_columns(dict.fromkeys([by] if isinstance(by, str) else by), columns, argument="by")
+    by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
     check_columns(score, columns, argument="score")
     keys = by if weights is None or weights in by else (*by, weights)
     check_columns(keys, columns, argument="weights")
