@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._table import Tabular
 from lmemtest.data.cells import compress
@@ -15,7 +16,6 @@ from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+ROUNDING = 64 * np.finfo(float).eps  # relative to the scores: what arithmetic makes of equal ones
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -136,38 +139,31 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     2         x         A   6.0     0.0
     3         x         B   6.0     0.0
     """
-    import pandas as pd
-
     if not runs.instance:
         return None
     parsed = fit.design.parsed
     keys = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
     cells = compress(runs, keys, score=runs.score, transform=parsed.response_transform)
     replicates = "seed" if runs.seed else None if runs.budget else "row"
-    labels = _labels(cells.frame, runs.instance)
-    algorithms = {name: i for i, name in enumerate(runs.algorithms)}
-    parts, paired = [], 0
-    groups = _groups(labels)
-    firsts = cells.frame.iloc[[rows[0] for _, rows in groups]]
-    for label, rows in groups:
-        part, is_paired = _observed(cells, rows, runs, replicates, level, algorithms)
-        part.insert(0, "benchmark", label)
-        parts.append(part.assign(shrunken=_shrunken(fit, part, cells.frame.iloc[rows[0]], runs)))
-        paired += is_paired
-    table = pd.concat(parts, ignore_index=True)
+    instance, labels = pd.factorize(_labels(cells.frame, runs.instance))
+    places = _Places.of(instance.astype(np.intp), cells.frame, runs)
+    table, paired = _observed(cells, places, runs.seed, replicates, level)
+    firsts = cells.frame.iloc[places.cell[places.first]].set_axis(list(labels))
+    table.insert(0, "benchmark", labels[places.instance])
+    table.insert(1, "algorithm", pd.Index(list(runs.algorithms)).take(places.algorithm))
+    table["shrunken"] = _shrunken(fit, cells.frame.iloc[places.cell], places, runs)
     counted = _counted(table)
     clear = counted & ((table["ci_low"] > 0) | (table["ci_high"] < 0))
+    best = _best(table["mean"].to_numpy(), places, runs.direction)
     return ObservedAdvantages(
         table=table,
         instance=runs.instance,
         replicates=replicates if table["se"].notna().any() else None,
         paired=paired,
-        n_instances=len(parts),
-        wins=_wins(table, runs),
-        benchmark_of={
-            label: firsts[runs.benchmark].iloc[i] if runs.benchmark else None for i, (label, _) in enumerate(groups)
-        },
-        wins_by=_wins_by(table, runs, firsts.set_axis([label for label, _ in groups])),
+        n_instances=len(labels),
+        wins=_wins(best, places, runs),
+        benchmark_of=dict(zip(labels, firsts[runs.benchmark] if runs.benchmark else [None] * len(labels), strict=True)),
+        wins_by=_wins_by(best, places, runs, firsts),
         intervals=int(counted.sum()),
         clear=int(clear.sum()),
         level=level,
@@ -176,105 +172,163 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     )
 
 
-def _labels(frame: pd.DataFrame, instance: Sequence[str]) -> list[str]:
-    columns = [[format_level(value) for value in frame[name]] for name in instance]
-    return [" · ".join(row) for row in zip(*columns, strict=True)]
+def _labels(frame: pd.DataFrame, instance: Sequence[str]) -> NDArray[np.object_]:
+    """What each row's instance is called."""
+    columns = []
+    for name in instance:
+        codes, values = pd.factorize(frame[name])
+        columns.append(np.array([format_level(value) for value in values], dtype=object)[codes])
+    return np.array([" · ".join(row) for row in zip(*columns, strict=True)], dtype=object)
 
 
-def _groups(labels: list[str]) -> list[tuple[str, NDArray[np.intp]]]:
-    """Rows by label; cells are sorted, so an instance is a run of equal labels."""
-    found: dict[str, list[int]] = {}
-    for row, label in enumerate(labels):
-        found.setdefault(label, []).append(row)
-    return [(label, np.array(rows)) for label, rows in found.items()]
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Places:
+    """The pairs of an instance and an algorithm that ran on it, sorted by both: the rows of the table.
+
+    Attributes
+    ----------
+    instance, algorithm : (rows,) int
+        Codes of both.
+    cell : (rows,) int
+        The first of the cells of each pair.
+    of_cell : (cells,) int
+        The pair of each cell.
+    first, size : (instances,) int
+        The first of the rows of an instance, and their number.
+    """
+
+    instance: Codes
+    algorithm: Codes
+    cell: Codes
+    of_cell: Codes
+    first: Codes
+    size: Codes
+
+    @classmethod
+    def of(cls, instance: Codes, frame: pd.DataFrame, runs: Runs) -> _Places:
+        order = {name: i for i, name in enumerate(runs.algorithms)}
+        algorithm = np.array([order[name] for name in frame[runs.algorithm]])
+        pairs, cell, of_cell = np.unique(instance * len(order) + algorithm, return_index=True, return_inverse=True)
+        _, first, size = np.unique(pairs // len(order), return_index=True, return_counts=True)
+        return cls(
+            instance=pairs // len(order),
+            algorithm=pairs % len(order),
+            cell=cell,
+            of_cell=of_cell.reshape(-1),
+            first=first,
+            size=size,
+        )
+
+    def sums(self, values: Array) -> Array:
+        """Sum over the algorithms of an instance, for each row."""
+        return np.add.reduceat(values, self.first)[self.instance]
+
+    def means(self, values: Array) -> Array:
+        """Mean over the algorithms of an instance, for each row; exact where all are equal."""
+        start = values[self.first][self.instance]
+        return start + self.sums(values - start) / self.size[self.instance]
+
+    def deviations(self, values: Array) -> Array:
+        """Values about the mean of their instance; what is left by rounding is zero."""
+        return _without_rounding(values - self.means(values), self.rounding(values))
+
+    def rounding(self, values: Array) -> Array:
+        """How far equal values of an instance can be apart by rounding, for each row."""
+        return ROUNDING * np.maximum.reduceat(np.abs(values), self.first)[self.instance]
+
+
+def _without_rounding(values: Array, rounding: Array) -> Array:
+    return np.where(np.abs(values) <= rounding, 0.0, values)
+
+
+def _group_means(values: Array, group: Codes) -> tuple[Array, Array]:
+    """Size and mean of each group, ``(groups,)``; exact where all values of a group are equal."""
+    n = np.bincount(group).astype(float)
+    start = values[np.unique(group, return_index=True)[1]]
+    return n, start + np.bincount(group, weights=values - start[group]) / n
 
 
 def _observed(
-    cells: Cells,
-    rows: NDArray[np.intp],
-    runs: Runs,
-    replicates: str | None,
-    level: float,
-    algorithms: dict[Any, int],
-) -> tuple[pd.DataFrame, bool]:
-    """Means and deviations on one instance, and whether they were taken within seeds."""
-    import pandas as pd
-
-    here = cells.frame.iloc[rows]
-    names = sorted(dict.fromkeys(here[runs.algorithm]), key=algorithms.__getitem__)
-    if replicates == "seed":
-        wide = pd.DataFrame(
-            {name: pd.Series(cells.mean[rows[mask]], index=here[runs.seed][mask].to_numpy())
-             for name in names for mask in [(here[runs.algorithm] == name).to_numpy()]}
-        )  # fmt: skip
-        values = wide.to_numpy(dtype=float)
-        n = np.isfinite(values).sum(axis=0)
-        mean = np.nanmean(values, axis=0)
-        variance = _variances(np.nansum((values - mean) ** 2, axis=0), n)
-        complete = bool(np.isfinite(values).all()) and len(values) > 1
+    cells: Cells, places: _Places, seed: str | None, replicates: str | None, level: float
+) -> tuple[pd.DataFrame, int]:
+    """Means, deviations and their errors; and on how many instances these were taken within seeds."""
+    paired = np.zeros(len(places.first), dtype=bool)
+    if seed is not None:
+        n, mean = _group_means(cells.mean, places.of_cell)
+        ss = np.bincount(places.of_cell, weights=(cells.mean - mean[places.of_cell]) ** 2)
+        within, paired = _within_seeds(cells, places, cells.frame[seed], n)
     else:
-        order = [int(np.flatnonzero((here[runs.algorithm] == name).to_numpy())[0]) for name in names]
-        n, mean = cells.n[rows][order].astype(int), cells.mean[rows][order]
-        variance = _variances(cells.ss[rows][order], n) if replicates == "row" else np.full(len(n), np.nan)
-        values, complete = np.empty((0, 0)), False
-    effect = mean - mean.mean()
-    se, df = _paired(values) if complete else _welch(variance, n)
+        n, mean, ss = cells.n[places.cell], cells.mean[places.cell], cells.ss[places.cell]
+    known = replicates is not None
+    variance = np.where((n > 1) & known, ss / np.maximum(n - 1, 1), np.nan)
+    se, df = _welch(variance, n, places)
+    if paired.any():
+        within_seeds = paired[places.instance]
+        se, df = np.where(within_seeds, within, se), np.where(within_seeds, n - 1, df)
+    se = _without_rounding(se, places.rounding(mean))
+    effect = places.deviations(mean)
     half = t_quantile((1.0 - level) / 2.0, df) * se
-    frame = pd.DataFrame(
-        {
-            "algorithm": names,
-            "n_runs": n,
-            "mean": mean,
-            "effect": effect,
-            "se": se,
-            "df": df,
-            "ci_low": effect - half,
-            "ci_high": effect + half,
-        }
-    )
-    return frame, complete
+    columns = {"n_runs": n.astype(int), "mean": mean, "effect": effect, "se": se, "df": df}
+    return pd.DataFrame({**columns, "ci_low": effect - half, "ci_high": effect + half}), int(paired.sum())
 
 
-def _variances(ss: Array, n: NDArray[np.int_]) -> Array:
-    return np.where(n > 1, ss / np.maximum(n - 1, 1), np.nan)
+def _within_seeds(cells: Cells, places: _Places, seeds: pd.Series[Any], n: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """Standard errors of the mean deviations within seeds, and the instances where all algorithms share them."""
+    instance = places.instance[places.of_cell]
+    seed, known = pd.factorize(seeds)
+    block = pd.factorize(instance * len(known) + seed)[0]
+    n_seeds = np.bincount(instance[np.unique(block, return_index=True)[1]])
+    shared = (np.bincount(places.instance, weights=n != n_seeds[places.instance]) == 0) & (n_seeds > 1)
+    deviations = cells.mean - _group_means(cells.mean, block)[1][block]
+    about = deviations - _group_means(deviations, places.of_cell)[1][places.of_cell]
+    variance = np.bincount(places.of_cell, weights=about**2) / np.maximum(n - 1, 1)
+    return np.sqrt(variance / n), shared
 
 
-def _paired(values: Array) -> tuple[Array, Array]:
-    """Standard errors of the mean deviations within seeds; `values` is seeds x algorithms."""
-    seeds, k = values.shape
-    deviations = values - values.mean(axis=1, keepdims=True)
-    return deviations.std(axis=0, ddof=1) / np.sqrt(seeds), np.full(k, float(seeds - 1))
+def _welch(variance: Array, n: Array, places: _Places) -> tuple[Array, Array]:
+    """Standard errors of deviations from the mean of independent means, and Welch's degrees of freedom.
 
+    The deviation of one of k means has weight 1 - 1/k on itself and -1/k on each of the others.
+    """
+    k = places.size[places.instance]
+    own, other = (1.0 - 1.0 / k), 1.0 / k
 
-def _welch(variance: Array, n: NDArray[np.int_]) -> tuple[Array, Array]:
-    """Standard errors of deviations from the mean of independent means, and Welch's degrees of freedom."""
-    k = len(n)
-    weights = np.full((k, k), -1.0 / k) + np.eye(k)
-    parts = weights**2 * (variance / n)
-    total = parts.sum(axis=1)
+    def combined(parts: Array, power: int) -> Array:
+        return (own**power - other**power) * parts + other**power * places.sums(parts)
+
+    error = variance / n
     with np.errstate(invalid="ignore", divide="ignore"):
-        df = total**2 / (parts**2 / (n - 1)).sum(axis=1)
+        total = combined(error, 2)
+        df = total**2 / combined(error**2 / (n - 1), 4)
     return np.sqrt(total), np.where(total > 0, df, np.nan)
 
 
-def _shrunken(fit: LmmFit, part: pd.DataFrame, instance: pd.Series[Any], runs: Runs) -> Array:
-    """Deviations from their mean of what the model expects on one instance; NaN if it needs other columns."""
-    expected = expected_means(fit, part["algorithm"].tolist(), {name: instance[name] for name in runs.instance}, runs)
-    return np.full(len(part), np.nan) if expected is None else expected - expected.mean()
+def _shrunken(fit: LmmFit, frame: pd.DataFrame, places: _Places, runs: Runs) -> Array:
+    """Deviations from their mean of what the model expects on each instance; NaN if it needs other columns."""
+    return places.deviations(expected_means(fit, frame, places.first[places.instance], runs))
 
 
-def expected_means(fit: LmmFit, algorithms: list[Any], instance: dict[str, Any], runs: Runs) -> Array | None:
-    """Fixed effects plus the modes of the terms of an instance; None if the fixed part needs other factors."""
-    import pandas as pd
+def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Codes, runs: Runs) -> Array:
+    """Fixed effects plus the modes of the terms of the instances, for each pair of an instance and an algorithm.
 
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        ``n`` rows with the columns of the algorithm and of the instance.
+    first : (n,) int
+        The first row of the instance of each row.
+
+    Returns
+    -------
+    (n,) float
+        NaN on instances where the differences of the fixed part depend on other factors.
+    """
     design = fit.design
     known = {runs.algorithm, *runs.instance}
     held = {name: mean for name, mean in design.numeric.items() if name not in known}
-    frame = pd.DataFrame({runs.algorithm: algorithms, **instance, **held})
-    rows = _fixed_rows(fit, frame, {name: levels for name, levels in design.factors.items() if name not in known})
-    if rows is None:
-        return None
-    values = fit.estimate(rows)
+    frame = frame[[runs.algorithm, *runs.instance]].reset_index(drop=True).assign(**held)
+    others = {name: levels for name, levels in design.factors.items() if name not in known}
+    values = _fixed_part(fit, frame, first, others)
     for index, (term, bar) in enumerate(zip(design.random, design.parsed.bars, strict=True)):
         if not set(bar.groups) <= known:
             continue
@@ -287,16 +341,17 @@ def expected_means(fit: LmmFit, algorithms: list[Any], instance: dict[str, Any],
     return values
 
 
-def _fixed_rows(fit: LmmFit, frame: pd.DataFrame, others: dict[str, tuple[Any, ...]]) -> Array | None:
-    """Fixed part at the first level of each other factor; None if that level matters to the differences."""
-    rows: Array = fit.design.rows(frame.assign(**{name: levels[0] for name, levels in others.items()}))
+def _fixed_part(fit: LmmFit, frame: pd.DataFrame, first: Codes, others: dict[str, tuple[Any, ...]]) -> Array:
+    """Fixed part at the first level of each other factor; NaN where that level matters to the differences."""
+    base = {name: levels[0] for name, levels in others.items()}
+    rows: Array = fit.design.rows(frame.assign(**base))
+    matters = np.zeros(len(frame), dtype=bool)
     for name, levels in others.items():
-        base = {other: values[0] for other, values in others.items()}
         for level in levels[1:]:
             there = fit.design.rows(frame.assign(**{**base, name: level}))
-            if not np.allclose(there - there[0], rows - rows[0]):
-                return None
-    return rows
+            matters |= ~np.isclose(there - there[first], rows - rows[first]).all(axis=1)
+    instances = np.bincount(first, weights=matters, minlength=len(frame)) > 0
+    return np.where(instances[first], np.nan, fit.estimate(rows))
 
 
 def _counted(table: pd.DataFrame) -> pd.Series[bool]:
@@ -306,20 +361,27 @@ def _counted(table: pd.DataFrame) -> pd.Series[bool]:
     return table["ci_low"].notna() & ~mirrored
 
 
-def _wins(table: pd.DataFrame, runs: Runs) -> dict[str, int]:
-    sign = 1.0 if runs.direction == "minimize" else -1.0
-    score = sign * table["mean"]
-    best = score == score.groupby(table["benchmark"], sort=False).transform("min")
-    return {format_level(name): int((best & (table["algorithm"] == name)).sum()) for name in runs.algorithms}
+def _best(mean: Array, places: _Places, direction: str) -> NDArray[np.bool_]:
+    """Rows with the best mean of their instance; means that differ by rounding only are ties."""
+    loss = mean if direction == "minimize" else -mean
+    return loss <= np.minimum.reduceat(loss, places.first)[places.instance] + places.rounding(mean)
 
 
-def _wins_by(table: pd.DataFrame, runs: Runs, instances: pd.DataFrame) -> dict[str, dict[str, dict[str, int]]]:
-    """Wins apart for the levels of each metafeature; `instances` has the labels as index."""
+def _wins(best: NDArray[np.bool_], places: _Places, runs: Runs) -> dict[str, int]:
+    counts = np.bincount(places.algorithm[best], minlength=len(runs.algorithms))
+    return dict(zip(map(format_level, runs.algorithms), counts.tolist(), strict=True))
+
+
+def _wins_by(
+    best: NDArray[np.bool_], places: _Places, runs: Runs, instances: pd.DataFrame
+) -> dict[str, dict[str, dict[str, int]]]:
+    """Wins apart for the levels of each metafeature; `instances` has a row for each instance."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for column in runs.metafeatures:
-        level = table["benchmark"].map(instances[column])
+        codes, levels = pd.factorize(instances[column], sort=True)
         found[column] = {
-            format_level(value): _wins(part, runs) for value, part in table.groupby(level, sort=True, observed=True)
+            format_level(level): _wins(best & (codes[places.instance] == i), places, runs)
+            for i, level in enumerate(levels)
         }
     return found
 

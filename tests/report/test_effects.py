@@ -76,6 +76,57 @@ def test_two_unpaired_algorithms_get_welch_intervals(table: Make, effects_of: Ma
     assert row["df"] == approx(test.df, rel=1e-9)
 
 
+@pytest.mark.parametrize("paired", [True, False])
+def test_errors_of_three_algorithms_are_those_of_each_benchmark_by_itself(
+    paired: bool, table: Make, effects_of: Make
+) -> None:
+    frame = table()
+    if not paired:
+        frame = frame.sample(frac=0.85, random_state=3)  # other seeds are missing for each algorithm
+    effects = effects_of(frame).to_frame().set_index(["benchmark", "algorithm"])
+    for task, here in frame.groupby("task"):
+        wide = here.pivot(index="seed", columns="tool", values="loss")
+        k = wide.shape[1]
+        mean = wide.mean()
+        got = effects.loc[task]
+        assert got["effect"].to_numpy() == approx((mean - mean.mean()).to_numpy(), abs=1e-12)
+        if wide.notna().all(axis=None):
+            se, df = wide.sub(wide.mean(axis=1), axis=0).sem(), pd.Series(len(wide) - 1.0, wide.columns)
+        else:
+            weights = np.eye(k) - 1.0 / k
+            parts = weights**2 * (wide.var() / wide.count()).to_numpy()
+            se = np.sqrt(parts.sum(axis=1))
+            df = parts.sum(axis=1) ** 2 / (parts**2 / (wide.count().to_numpy() - 1)).sum(axis=1)
+        assert got["se"].to_numpy() == approx(np.asarray(se), rel=1e-10, nan_ok=True)
+        assert got["df"].to_numpy() == approx(np.asarray(df), rel=1e-10, nan_ok=True)
+
+
+@pytest.mark.parametrize("formula", [FORMULA, "loss ~ tool + (1 | task)"])
+def test_the_work_does_not_grow_with_the_number_of_benchmarks(
+    formula: str, table: Make, as_runs: Make, python_calls: Callable[[Callable[[], object]], int]
+) -> None:
+    def calls(tasks: int) -> int:
+        runs = as_runs(table(benchmarks=[f"task{i}" for i in range(tasks)], seeds=2))
+        fit = lt.fit_lmm(formula, runs)
+        observed_advantages(fit, runs)  # what is computed once is there
+        return python_calls(lambda: observed_advantages(fit, runs))
+
+    assert calls(110) - calls(10) < 100 * 30  # levels are put into words; a loop costs a thousand calls for each
+
+
+def test_equal_scores_are_ties_whatever_the_order_of_summation(effects_of: Make) -> None:
+    scores = {"A": [0.1, 0.2, 0.3, 0.4], "B": [0.4, 0.3, 0.2, 0.1], "C": [0.3, 0.1, 0.4, 0.2]}
+    rows = [(tool, f"task{i}", s, v) for tool, vs in scores.items() for i in range(3) for s, v in enumerate(vs)]
+    effects = effects_of(pd.DataFrame(rows, columns=["tool", "task", "seed", "loss"]), "loss ~ tool + (1 | task)")
+    assert effects.wins == {"A": 3, "B": 3, "C": 3}
+    assert effects.to_frame()["effect"].eq(0.0).all()
+    constant = pd.DataFrame(rows, columns=["tool", "task", "seed", "loss"]).assign(loss=[0.1, 0.7] * 18)
+    constant["loss"] = constant["tool"].map({"A": 0.1, "B": 0.1, "C": 0.7}) + constant["seed"] * 0.1
+    effects = effects_of(constant, "loss ~ tool + (1 | task)")
+    assert effects.to_frame()["se"].eq(0.0).all()
+    assert effects.clear == 9
+
+
 def test_a_run_counts_once_however_many_budgets_it_has(table: Make, effects_of: Make) -> None:
     frame = table()
     curves = pd.concat([frame.assign(budget=b, loss=frame["loss"] + b) for b in (-1, 0, 1)])
@@ -113,7 +164,7 @@ def test_expected_means_are_the_predictions_of_the_fit(table: Make, as_runs: Mak
     runs = as_runs(table())
     fit = lt.fit_lmm(FORMULA, runs)
     grid = pd.DataFrame({"tool": ["A", "B", "C"], "task": "task5"})
-    expected = expected_means(fit, ["A", "B", "C"], {"task": "task5"}, runs)
+    expected = expected_means(fit, grid, np.zeros(3, dtype=int), runs)
     assert expected == approx(fit.predict(grid), rel=1e-10)
 
 
