@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest._levels import level_order
 from lmemtest.errors import DataError, FormulaError, UnknownColumnError
 from lmemtest.formula.pointing import listing, point, unknown_column
 from lmemtest.formula.syntax import Name
@@ -173,7 +174,7 @@ class Columns:
     def _order(self, values: Any, name: Name) -> NDArray[np.intp]:
         listed = values.tolist()
         try:
-            return np.array(sorted(range(len(listed)), key=listed.__getitem__), dtype=np.intp)
+            return level_order(listed)
         except TypeError as error:
             kinds = sorted({type(value).__name__ for value in listed})
             message = (

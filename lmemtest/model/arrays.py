@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lmemtest._validate import as_frame
-from lmemtest.data.cells import Cells
+from lmemtest.data.cells import Cells, column_codes
 from lmemtest.engine.blocks import Term
 from lmemtest.formula.design import Design
 
@@ -20,7 +20,7 @@ def strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.cat.remove_unused_categories()
         return column.cat.codes.to_numpy(dtype=np.intp), column.cat.categories
-    codes, levels = pd.factorize(column, sort=True)
+    codes, levels = column_codes(column)
     return codes.astype(np.intp), pd.Index(levels)
 
 

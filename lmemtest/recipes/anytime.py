@@ -436,7 +436,7 @@ def _uneven(runs: Runs, model: CurveModel) -> list[str]:
     """Pairs whose own differences vary more between units than the common variance says."""
     if model.paired is None or model.paired.scores.shape[1] < 3 or model.paired.free < 3:
         return []
-    names = sorted(str(a) for a in runs.levels(runs.algorithm))
+    names = [str(a) for a in runs.levels(runs.algorithm)]
     first, second = np.triu_indices(len(names), 1)
     squares = (model.paired.own_errors()[first, second] ** 2).mean(axis=1)
     if not squares.any():

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import check_choice, check_positive_int, listed
+from lmemtest.data.cells import column_codes
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.smooth import fit_spline
 from lmemtest.formula.tokens import quote_name
@@ -319,7 +320,8 @@ def _paired_curves(roles: RunTable) -> PairedCurves | None:
     inside = [c for c in roles.conditions if roles.generalises]
     if not units or (roles.generalises and (roles.seed is not None or inside)):
         return None  # rows of several kinds: a benchmark has more than one curve per algorithm
-    wide = roles.frame.pivot_table(
+    levels, _ = column_codes(roles.frame[roles.algorithm])
+    wide = roles.frame.assign(**{roles.algorithm: levels}).pivot_table(  # algorithms in the order of their levels
         index=units, columns=[roles.algorithm, roles.budget], values=roles.score, observed=True
     )
     if wide.isna().to_numpy().any() or wide.shape[1] != algorithms * budgets:

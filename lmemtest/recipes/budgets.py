@@ -513,7 +513,7 @@ def _observed(models: BudgetModels) -> pd.DataFrame:
     """Means over instances, each with its mean over runs; nothing where runs have budgets of their own."""
     import pandas as pd
 
-    from lmemtest.data.cells import compress
+    from lmemtest.data.cells import compress, group_means, group_numbers
 
     runs = models.runs
     budget = str(runs.budget)
@@ -522,8 +522,9 @@ def _observed(models: BudgetModels) -> pd.DataFrame:
     frame = frame.assign(mean=cells.mean, n=np.asarray(cells.n, dtype=int))
     if frame["budget"].nunique() > _MOST_DRAWN:
         frame = frame.iloc[:0]
-    grouped = frame.groupby(["algorithm", "budget"], observed=True, sort=True)
-    return grouped.agg(mean=("mean", "mean"), n=("n", "sum")).reset_index()
+    means, _ = group_means(frame, ["algorithm", "budget"], "mean")
+    n = np.bincount(group_numbers(frame, ["algorithm", "budget"]), weights=frame["n"]).astype(int)
+    return means.assign(n=n)
 
 
 def _cautions(fits: _Fits, models: BudgetModels) -> list[str]:

@@ -17,6 +17,7 @@ from scipy import special
 from lmemtest._replicates import Failure, replicate
 from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
+from lmemtest.data.cells import group_numbers
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.formula.tokens import quote_name
@@ -488,8 +489,8 @@ def _placebo(runs: Runs, algorithm: Any) -> Runs:
     frame = runs.to_frame()
     frame = frame[frame[runs.algorithm] == algorithm].reset_index(drop=True)
     where = list(runs.instance)
-    run = frame.groupby([*where, runs.seed], observed=True, sort=True).ngroup().to_numpy()
-    stratum = frame.groupby(where, observed=True, sort=True).ngroup().to_numpy() if where else np.zeros_like(run)
+    run = group_numbers(frame, [*where, runs.seed])
+    stratum = group_numbers(frame, where)
     first = np.unique(run, return_index=True)[1]
     if np.bincount(stratum[first]).max() < 2:
         on = f" on each {'benchmark' if len(where) == 1 else 'instance'}" if where else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._levels import in_order
 from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
@@ -239,7 +240,7 @@ class _RunTable:
     @classmethod
     def of(cls, layout: RunLayout, scale: str) -> _RunTable:
         frame = layout.frame
-        levels = {role: sorted(frame[role].unique()) for role in (ALGORITHM, BENCHMARK, CONDITION) if role in frame}
+        levels = {role: in_order(frame[role].unique()) for role in (ALGORITHM, BENCHMARK, CONDITION) if role in frame}
         code = {role: pd.Index(names).get_indexer(pd.Index(frame[role])) for role, names in levels.items()}
         condition = code.get(CONDITION, np.zeros(len(frame), dtype=np.intp))
         shape = (len(levels[BENCHMARK]), len(levels.get(CONDITION, [""])), len(levels[ALGORITHM]))

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._levels import in_order
 from lmemtest._table import Tabular
+from lmemtest.data.cells import sorted_rows
 from lmemtest.data.findings import Finding
 from lmemtest.data.points import Points, collect_points
 from lmemtest.data.runs import require_runs
@@ -161,13 +163,13 @@ def _levels_of_instances(points: Points) -> list[Any]:
     if not runs.metafeatures:
         return [None] * len(points.benchmark_of)
     frame = runs.frame.lazy().select(list(runs.instance)).unique().collect().to_pandas()
-    frame = frame.sort_values(list(runs.instance), ignore_index=True)
+    frame = sorted_rows(frame, list(runs.instance))
     return [" / ".join(map(format_level, row)) for row in frame[list(runs.metafeatures)].itertuples(index=False)]
 
 
 def _same_seeds(curves: pd.DataFrame) -> list[list[Any]]:
     rows = []
-    for (benchmark, algorithm), part in curves.groupby(["benchmark", "algorithm"], dropna=False, sort=True):
+    for (benchmark, algorithm), part in curves.groupby(["benchmark", "algorithm"], dropna=False, sort=False):
         repeated = part.duplicated(["instance", "curve"])
         equal = int((repeated & (part["distinct"] >= _LONG)).sum())
         if equal < _SHARE_LONG * len(part):
@@ -180,7 +182,7 @@ def _same_seeds(curves: pd.DataFrame) -> list[list[Any]]:
 def _same(curves: pd.DataFrame, kind: str) -> list[list[Any]]:
     """Pairs of algorithms on the same instance, or pairs of benchmarks for the same algorithm, with the same runs."""
     place = ["instance"] if kind == "algorithm" else ["metafeature", "algorithm"]
-    levels = sorted(curves[kind].unique(), key=str)
+    levels = in_order(curves[kind].unique())
     rows = []
     long = _counts(curves[curves["distinct"] >= _LONG], place, kind)
     every = _counts(curves, place, kind)
@@ -227,9 +229,9 @@ def _overlap(counts: pd.DataFrame, left: Any, right: Any) -> tuple[int, int]:
 def _same_levels(curves: pd.DataFrame) -> list[list[Any]]:
     """Levels of the metafeatures at which an algorithm has the same runs."""
     rows = []
-    for algorithm, part in curves.groupby("algorithm", sort=True):
+    for algorithm, part in curves.groupby("algorithm", sort=False):
         wide = part.set_index(["benchmark", "seed", "metafeature"])["curve"].unstack("metafeature")
-        for left, right in combinations(wide.columns, 2):
+        for left, right in combinations(in_order(wide.columns), 2):
             both = wide[[left, right]].dropna()
             same = both[left] == both[right]
             if both[left][same].nunique() >= _FEWEST and same.mean() >= _SHARE_LONG:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._validate import check_columns, check_fraction, listed, suggest
-from lmemtest.data.cells import compress
+from lmemtest.data.cells import by_levels, compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.multiplicity import adjust_raw
@@ -188,7 +188,8 @@ def score_distributions(
     alpha = check_fraction(alpha, "alpha")
     scores, at, notes = _scores(runs, columns, budget)
     rows, curves = [], []
-    for key, group in scores.groupby(list(columns), observed=True, sort=True):
+    for group in by_levels(scores, columns):
+        key = tuple(group[name].iloc[0] for name in columns)
         x = group["score"].to_numpy()
         statistics, curve = _describe(x)
         rows.append((*key, *statistics))

@@ -16,6 +16,7 @@ from scipy import optimize, special
 
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._validate import check_choice, check_fraction, listed
+from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw
@@ -253,8 +254,8 @@ def _per_benchmark(reduced: RunScores, runs: Runs) -> pd.DataFrame:
         raise ArgumentError("per='benchmark' needs a benchmark and a seed column to average over metafeatures.")
     benchmark = reduced.instances[runs.benchmark].astype(str)
     frame = reduced.frame.assign(**{INSTANCE: reduced.frame[INSTANCE].map(benchmark)})
-    means = frame.groupby([INSTANCE, ALGORITHM, SEED], observed=True, sort=True)[SCORE].agg(["mean", "size"])
-    means = means.reset_index().rename(columns={"mean": SCORE})
+    means, size = group_means(frame, [INSTANCE, ALGORITHM, SEED], SCORE)
+    means = means.assign(size=size)
     lacking = means[means["size"] < means[INSTANCE].map(benchmark.value_counts())]
     if len(lacking):
         first = lacking.iloc[0]

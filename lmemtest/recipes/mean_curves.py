@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._levels import in_order
 from lmemtest._validate import listed
 from lmemtest.errors import DataError
 from lmemtest.inference.curve_family import LargestOverCurves, largest_over_curves
@@ -138,7 +139,7 @@ def spline_curves(fit: LmmFit, model: CurveModel, runs: Runs) -> MeanCurves:
     """
     algorithms, budgets = _algorithms(runs), _grid(model)
     columns = [runs.algorithm, *model.conditions, str(runs.budget)]
-    values = [algorithms, *(sorted(model.frame[c].unique()) for c in model.conditions), budgets]
+    values = [algorithms, *(in_order(model.frame[c].unique()) for c in model.conditions), budgets]
     rows = fit.design.rows(_product(columns, values))
     rows = rows.reshape(len(algorithms), -1, len(budgets), rows.shape[1]).mean(axis=1)
     known = fit.estimable(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:2])
@@ -194,8 +195,7 @@ def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> Mean
     within = np.einsum("uax,uay->xy", around, around) / (paired.free * (k - 1))
     share = np.full((k, k), 1.0 / k)
     cov = (np.kron(share, between) + np.kron(np.eye(k) - share, within)) / len(e)
-    order = [sorted(algorithms).index(a) for a in algorithms]  # the curves are in the order of the names
-    rows = np.stack([np.kron(np.eye(k)[i], at_grid) for i in order])
+    rows = np.stack([np.kron(np.eye(k)[i], at_grid) for i in range(k)])
     return MeanCurves(
         algorithms=algorithms,
         budgets=budgets,

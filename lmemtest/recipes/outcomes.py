@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import check_columns, listed, suggest
-from lmemtest.data.cells import compress
+from lmemtest.data.cells import column_codes, compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.multiplicity import t_quantile, two_sided_p
@@ -444,8 +444,8 @@ def _refuse_constant(compared: Mask, runs: Runs, metafeature: str) -> None:
 def _codes(column: Any) -> tuple[NDArray[np.intp], tuple[Any, ...]]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy().astype(np.intp), tuple(column.cat.categories.tolist())
-    codes, levels = pd.factorize(column, sort=True)
-    return codes, tuple(pd.Series(levels).tolist())
+    codes, levels = column_codes(column)
+    return codes.astype(np.intp), tuple(pd.Series(levels).tolist())
 
 
 def _recoded(

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import check_columns, listed
-from lmemtest.data.cells import compress
+from lmemtest.data.cells import compress, group_numbers
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _codes(frame: pd.DataFrame, columns: list[str]) -> tuple[IntArray, tuple[Any
     """Codes in sorted order, and the level of each (of the first column)."""
     if not columns:
         return np.zeros(len(frame), dtype=np.intp), (None,)
-    codes = frame.groupby(columns, observed=True, sort=True).ngroup().to_numpy().astype(np.intp)
+    codes = group_numbers(frame, columns)
     first = np.unique(codes, return_index=True)[1]
     return codes, tuple(frame[columns[0]].iloc[first].tolist())
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import listed
-from lmemtest.data.cells import compress
+from lmemtest.data.cells import compress, group_means, group_numbers, sorted_rows
 from lmemtest.errors import DataError
 from lmemtest.recipes.instances import instance_columns
 
@@ -91,7 +91,7 @@ def _rows(runs: Runs, keys: list[str]) -> pd.DataFrame:
     compress(runs.frame, by=keys, score=runs.score)  # refuses missing scores in words
     table = runs.frame.lazy().select(*keys, runs.score).collect().to_pandas()
     score = table[runs.score].to_numpy(dtype=float)
-    return table[keys].assign(**{"\0y": score}).sort_values([*keys, "\0y"], ignore_index=True)
+    return table[keys].assign(**{"\0y": score}).sort_values("\0y").pipe(sorted_rows, keys)
 
 
 def _averaged(runs: Runs, keys: list[str], column: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -114,7 +114,7 @@ def _averaged(runs: Runs, keys: list[str], column: str) -> tuple[pd.DataFrame, t
             f"budgets. Filter the runs to budgets that all of them reached: runs.filter({column}=[...])."
         )
     kept = table[common]
-    means = kept.groupby(keys, observed=True, sort=True)["\0y"].mean().reset_index()
+    means = group_means(kept, keys, "\0y")[0]
     return means, (_budget_note(runs, common, instance, budget),)
 
 
@@ -132,9 +132,7 @@ def _budget_note(runs: Runs, common: np.ndarray, instance: np.ndarray, budget: n
 
 
 def _codes(table: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    if not columns:
-        return np.zeros(len(table), dtype=np.intp)
-    return table.groupby(list(columns), observed=True, sort=True).ngroup().to_numpy()
+    return group_numbers(table, columns)
 
 
 def _labels(table: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import listed
+from lmemtest.data.cells import compress, group_means, group_numbers
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError
 from lmemtest.recipes.instances import instance_columns
@@ -64,11 +65,10 @@ class RunTable:
     def averaged(self, column: str) -> RunTable:
         """Means over the values of a column."""
         keys = [c for c in (*self.instance, self.algorithm, self.seed, self.budget) if c is not None and c != column]
-        by = [self.frame[key] for key in keys]
-        frame = self.frame[self.score].groupby(by, observed=True, sort=True).mean().reset_index()
+        frame, _ = group_means(self.frame, keys, self.score)
         left = tuple(c for c in self.conditions if c != column)
         seed = None if column == self.seed else self.seed
-        rows = pd.Series(self.rows, self.frame.index).groupby(by, observed=True, sort=True).sum().to_numpy()
+        rows = np.bincount(group_numbers(self.frame, keys), weights=self.rows)
         return RunTable(frame, rows, self.score, self.algorithm, self.benchmark, left, seed, self.budget)
 
 
@@ -85,8 +85,6 @@ def run_table(runs: Runs) -> RunTable:
     ArgumentError
         If `runs` is not Runs or has no budget.
     """
-    from lmemtest.data.cells import compress
-
     require_runs(runs)
     if runs.budget is None:
         raise ArgumentError(
@@ -99,7 +97,8 @@ def run_table(runs: Runs) -> RunTable:
     keys += [*((runs.seed,) if runs.seed else ()), runs.budget]
     cells = compress(runs, by=[str(key) for key in keys], score=runs.score)
     frame = cells.frame.assign(**{runs.score: np.asarray(cells.mean)})
-    frame[runs.algorithm] = frame[runs.algorithm].astype(str)
+    names = [str(name) for name in runs.algorithms]
+    frame[runs.algorithm] = pd.Categorical(frame[runs.algorithm].astype(str), names)  # as text, in the order of levels
     rows = np.asarray(cells.n, dtype=np.intp)
     return RunTable(frame, rows, runs.score, runs.algorithm, runs.benchmark, conditions, runs.seed, runs.budget)
 

@@ -21,6 +21,7 @@ import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_p
 from lmemtest._validate import check_fraction, listed
+from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.formula.tokens import quote_name
@@ -278,7 +279,7 @@ def _per_benchmark(scores: pd.DataFrame, reduced: RunScores, runs: Runs, standar
     benchmark = reduced.instances[runs.benchmark].astype(str)
     kept = scores[~scores["flat"]]
     table = kept.assign(**{INSTANCE: kept[INSTANCE].map(benchmark), SCORE: kept["centred"]})
-    means = table.groupby([INSTANCE, ALGORITHM, SEED], observed=True, sort=True)[SCORE].mean().reset_index()
+    means, _ = group_means(table, [INSTANCE, ALGORITHM, SEED], SCORE)
     return _prepared(means, standardized)
 
 

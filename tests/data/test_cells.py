@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmemtest._levels import natural_key
 from lmemtest.data import cells as module
 from lmemtest.data.cells import Cells, compress
 from lmemtest.data.runs import Runs
@@ -108,6 +109,7 @@ def test_cells_equal_pandas_group_by(frame: pd.DataFrame) -> None:
     by = ["algorithm", "bench mark [x]", "seed"]
     got = compress(frame, by, score="value")
     want = frame.groupby(by)["value"].agg(["size", "mean", lambda y: ((y - y.mean()) ** 2).sum()])
+    want = want.reindex(sorted(want.index, key=lambda key: (key[0], natural_key(key[1]), key[2])))
     assert list(got.frame.itertuples(index=False, name=None)) == want.index.tolist()
     np.testing.assert_array_equal(got.n, want.iloc[:, 0])
     np.testing.assert_allclose(got.mean, want.iloc[:, 1], rtol=1e-14)

@@ -93,6 +93,16 @@ def odd_names(table):
     return table.assign(**{name: table[name].map(names) for name, names in ODD.items()})
 
 
+def names_with_numbers(table):
+    """Names without leading zeros: in the order in which people count, not in the order of their letters."""
+    names = {
+        "algorithm": {f"A{i:02d}": f"A{9 + i}" for i in range(20)},
+        "benchmark": {f"b{i}": f"b{9 + i}" for i in range(4)},
+        "prior": {"bad": "p9", "good": "p10"},
+    }
+    return table.assign(**{name: table[name].map(levels) for name, levels in names.items()})
+
+
 def scores(value, benchmark=None):
     def fill(table):
         rows = slice(None) if benchmark is None else table["benchmark"] == benchmark
@@ -145,6 +155,7 @@ DESIGNS: dict[str, Design] = {
     "maximize": ({}, identity, lambda t: make_runs(t, "maximize")),
     "numeric names": ({}, numeric_names, make_runs),
     "odd names": ({}, odd_names, make_runs),
+    "names with numbers": ({}, names_with_numbers, make_runs),
     "categories": (
         {},
         lambda t: t.assign(algorithm=pd.Categorical(t["algorithm"], ["A02", "A00", "A01", "none"])),
@@ -161,7 +172,7 @@ DESIGNS: dict[str, Design] = {
     ),
 }
 # These hold what "complete" holds, so all numbers must be the same.
-SAME = ("numeric names", "odd names", "polars", "lazy polars")
+SAME = ("numeric names", "odd names", "names with numbers", "polars", "lazy polars")
 
 
 def runs_of(name: str, **sizes: int) -> lt.Runs:
@@ -554,6 +565,7 @@ AS_LARGE = (
     "duplicated rows",
     "maximize",
     "metafeature constant",
+    "names with numbers",
     "numeric names",
     "polars",
     "ranks",

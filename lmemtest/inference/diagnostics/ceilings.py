@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import Tabular, format_number
+from lmemtest.data.cells import column_codes
 from lmemtest.inference.diagnostics.rows import role_of
 from lmemtest.inference.diagnostics.scale import MOST_LEVELS
 from lmemtest.inference.diagnostics.verdict import Check
@@ -109,7 +110,7 @@ def bounds(fit: LmmFit, rows: Rows) -> Bounds:
     frame = fit.cells.frame
     for name in dict.fromkeys([*(g for bar in fit.design.parsed.bars for g in bar.groups), *fit.design.factors]):
         if name in frame and role_of(fit.data, name) != "seed":  # a seed has no bounds of its own
-            codes, levels = pd.factorize(frame[name], sort=True)
+            codes, levels = column_codes(frame[name])
             if 2 <= len(levels) <= MOST_LEVELS:
                 labels = tuple(f"{name}={level}" for level in levels)
                 found += _worst_level(labels, codes.astype(np.intp)[cell], y, count)

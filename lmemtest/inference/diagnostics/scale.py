@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import Tabular, format_number
+from lmemtest.data.cells import column_codes
 from lmemtest.inference.diagnostics.rows import role_of, sum_by
 from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check, simulated_p
 
@@ -73,7 +74,7 @@ def columns_of(fit: LmmFit, rows: Rows) -> list[Column]:
     for name in names:
         if name not in frame:
             continue
-        codes, levels = pd.factorize(frame[name], sort=True)
+        codes, levels = column_codes(frame[name])
         if 2 <= len(levels) <= MOST_LEVELS:
             codes = codes.astype(np.intp)
             sizes = np.bincount(codes[rows.cell], minlength=len(levels)).astype(float)
