@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import optimize, special
 
+from lmemtest._threads import one_blas_thread
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 
 Factors = frozenset[str]
 _TOLERANCE = 1e-10  # of a variance, relative to the largest mean square: below it is zero
+_LEAST = 1e-14  # of an expected mean square, relative to the largest mean square
+_MOST_STEPS = 200  # of a search; about eight are taken
+_SMALLEST_GAIN = 1e-12  # of a step, per degree of freedom: the step after it gains nothing
 _FAR = 1e6  # of the estimate: where the search for an upper end gives up
 
 
@@ -162,46 +167,68 @@ class BalancedModel:
 
     def estimate(self) -> Array:
         """REML estimates, ``(terms,)``."""
-        return self._minimum(None, 0.0)[0]
+        with one_blas_thread():
+            return self._minimum(None, 0.0)[0]
 
     def _minimum(self, index: int | None, value: float, start: Array | None = None) -> tuple[Array, float]:
         """Variances with the smallest deviance, one of them held, and that deviance; best of several starts."""
         scale = float(self.mean_square.max())
-        free = [j for j in range(len(self.terms)) if j != index]
         A = self.design * scale
-
-        def objective(x: Array) -> tuple[float, Array]:
-            v = np.zeros(len(self.terms))
-            v[free] = x
-            if index is not None:
-                v[index] = value / scale
-            xi = np.maximum(A @ v, 1e-14 * scale)
-            ratio = self.mean_square / xi
-            return float(self.df @ (np.log(xi) + ratio)), ((self.df / xi * (1.0 - ratio)) @ A)[free]
-
+        floor = np.zeros(len(self.terms))
+        floor[-1] = 1e-13  # the residual is never nothing
         unrestricted = np.linalg.lstsq(A, self.mean_square, rcond=None)[0]
-        floor = [1e-13 if j == len(self.terms) - 1 else 0.0 for j in free]  # the residual is never nothing
-        starts = [np.maximum(unrestricted[free], 1e-6), np.full(len(free), 1.0 / A[0].max() * scale)]
+        starts = [np.maximum(unrestricted, 1e-6), np.full(len(floor), 1.0 / A[0].max() * scale)]
         if start is not None:
-            starts.insert(0, start[free] / scale)
-        found = [
-            optimize.minimize(
-                objective,
-                np.maximum(x, floor),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(low, None) for low in floor],
-                options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2000},
-            )
-            for x in starts
-        ]
-        best = min(found, key=lambda result: float(result.fun))
-        v = np.zeros(len(self.terms))
-        v[free] = best.x * scale
-        if index is not None:
-            v[index] = value
+            starts.insert(0, start / scale)
+        free = np.arange(len(floor)) != index
+        found = [self._descend(A, np.where(free, np.maximum(x, floor), value / scale), floor, free) for x in starts]
+        v, least = min(found, key=lambda result: result[1])
+        v = np.where(free, v * scale, value)
         v[v < _TOLERANCE * scale] = 0.0
-        return v, float(best.fun)
+        return v, least
+
+    def _descend(self, A: Array, v: Array, floor: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
+        """Local minimum of the deviance in ``v >= floor``, some held, by Newton's method with exact derivatives.
+
+        Variances at the floor that the gradient would push below it are held there. Directions along which the
+        deviance is concave are followed downhill, so every step can be shortened until it pays.
+        """
+        deviance = self._deviance(A, v)
+        for _ in range(_MOST_STEPS):
+            xi = self._expected(A, v)
+            ratio, weight = self.mean_square / xi, self.df / xi
+            gradient = (weight * (1.0 - ratio)) @ A
+            moving = free & ((v > floor) | (gradient < 0))
+            if not moving.any():
+                break
+            B = A[:, moving]
+            hessian = (B.T * (weight / xi * (2.0 * ratio - 1.0))) @ B
+            unit = 1.0 / np.sqrt(np.maximum((B**2).T @ (weight / xi), 1e-300))  # by its information each is scaled
+            values, vectors = np.linalg.eigh(unit[:, None] * hessian * unit)
+            along = vectors.T @ (unit * gradient[moving]) / np.maximum(np.abs(values), 1e-10)
+            step = np.zeros(len(v))
+            step[moving] = -unit * (vectors @ along)
+            length, gain = 1.0, -float(gradient @ step)
+            if gain <= _SMALLEST_GAIN * self.df.sum():  # the last step, whose gain is below rounding
+                last = np.where(free, np.maximum(v + step, floor), v)
+                return last, min(deviance, self._deviance(A, last))
+            while True:
+                tried = np.where(free, np.maximum(v + length * step, floor), v)
+                there = self._deviance(A, tried)
+                if there < deviance:
+                    break
+                length *= 0.5
+                if length < 1e-12:
+                    return v, deviance
+            v, deviance = tried, there
+        return v, deviance
+
+    def _expected(self, A: Array, v: Array) -> Array:
+        return np.maximum(A @ v, _LEAST * self.mean_square.max())
+
+    def _deviance(self, A: Array, v: Array) -> float:
+        xi = self._expected(A, v)
+        return float(self.df @ (np.log(xi) + self.mean_square / xi))
 
     def interval(self, index: int, level: float) -> tuple[float, float]:
         """Profile-likelihood interval of the standard deviation of a term.
@@ -217,6 +244,10 @@ class BalancedModel:
         (float, float)
             The lower end is 0 where the likelihood does not exclude it.
         """
+        with one_blas_thread():
+            return self._interval(index, level)
+
+    def _interval(self, index: int, level: float) -> tuple[float, float]:
         best, least = self._minimum(None, 0.0)
         cut = special.ndtri(0.5 * (1.0 + level)) ** 2
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from scipy import optimize, special
 
 import lmemtest as lt
 from lmemtest.recipes.mean_squares import BalancedModel, signal_interval
@@ -86,6 +88,67 @@ def test_mean_squares_give_the_estimates_and_profiles_of_the_fit(priors, model, 
     assert got["sd"].to_numpy() == approx(want["estimate"].to_numpy(), rel=2e-4, abs=2e-4)  # the fit's own tolerance
     assert got["ci_low"].to_numpy() == approx(want["ci_low"].to_numpy(), rel=1e-4, abs=1e-4)
     assert got["ci_high"].to_numpy() == approx(want["ci_high"].to_numpy(), rel=1e-4)
+
+
+def balanced(squares: list[float], unit: float = 1.0) -> BalancedModel:
+    """Mean squares of 4 tools, 12 tasks and 3 seeds with the terms task, task:tool, task:seed and run."""
+    terms = tuple(frozenset(f) for f in (["task"], ["task", "tool"], ["task", "seed"], ["task", "tool", "seed", "run"]))
+    design = np.array([[12.0, 3, 4, 1], [0, 3, 0, 1], [0, 0, 4, 1], [0, 0, 0, 1]])
+    df = np.array([11.0, 33, 24, 72])
+    return BalancedModel(terms=terms, strata=terms, design=design, df=df, mean_square=unit * np.array(squares))
+
+
+SQUARES = ([60.0, 4.0, 3.0, 1.0], [60.0, 0.7, 3.0, 1.0], [2.0, 0.5, 0.6, 1.0], [1e6, 3.0, 1e-3, 1.0], [0.1, 4, 3, 1])
+
+
+@pytest.mark.parametrize("squares", SQUARES)
+@pytest.mark.parametrize("unit", [1.0, 1e-12, 1e12])
+def test_the_estimates_from_mean_squares_are_stationary(squares: list[float], unit: float) -> None:
+    """Kuhn and Tucker: no slope where a variance is positive, none downwards where it is zero."""
+    model = balanced(squares, unit)
+    found = model.estimate()
+    xi = model.design @ found
+    slope = (model.df / xi * (1.0 - model.mean_square / xi)) @ model.design
+    information = np.sqrt((model.df / xi**2) @ model.design**2)
+    positive = found > 0
+    assert np.abs(slope / information)[positive].max() < 1e-10
+    assert (slope / information >= -1e-10).all()
+    assert found == approx(unit * balanced(squares).estimate(), rel=1e-9)
+
+
+@pytest.mark.parametrize("squares", SQUARES)
+@pytest.mark.parametrize("term", range(4))
+def test_the_ends_of_an_interval_have_the_deviance_of_its_level(squares: list[float], term: int) -> None:
+    """The other variances are found again by another optimiser, from many starts."""
+    model = balanced(squares)
+    rng = np.random.default_rng(1)
+
+    def profile(held: float) -> float:
+        others = [j for j in range(4) if j != term]
+
+        def deviance(logs: np.ndarray) -> float:
+            v = np.zeros(4)
+            v[term], v[others] = held, np.exp(logs)
+            return model.deviance(v)
+
+        starts = [np.log(np.maximum(model.estimate()[others], 1e-6)), *rng.uniform(-6, 3, (3, 3))]
+        settings = {"xatol": 1e-9, "fatol": 1e-11, "maxiter": 4000, "maxfev": 8000}
+        return min(optimize.minimize(deviance, x, method="Nelder-Mead", options=settings).fun for x in starts)
+
+    least = model.deviance(model.estimate())
+    low, high = model.interval(term, 0.9)
+    cut = special.ndtri(0.95) ** 2
+    assert profile(high**2) - least == approx(cut, abs=1e-6)
+    if low > 0:
+        assert profile(low**2) - least == approx(cut, abs=1e-6)
+    else:
+        assert profile(0.0) - least < cut + 1e-6
+
+
+def test_an_interval_takes_few_steps(python_calls: Callable[[Callable[[], object]], int]) -> None:
+    model = balanced(SQUARES[0])
+    model.interval(1, 0.95)
+    assert python_calls(lambda: model.interval(1, 0.95)) < 20_000  # 60,000 when each search was one of L-BFGS-B
 
 
 def test_without_zeros_the_estimates_are_those_of_analysis_of_variance() -> None:
