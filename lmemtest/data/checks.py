@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import ResultTable, format_number
 from lmemtest._validate import listed
 from lmemtest.data.coverage import missing_budgets, missing_cells, unpaired_seeds
 from lmemtest.data.findings import SEVERITIES, SHOWN, Finding, on, per_cell
+from lmemtest.data.kind_findings import kind_findings, unlike_units
 from lmemtest.data.points import (
     Points,
     cells_frame,
@@ -22,13 +24,14 @@ from lmemtest.data.points import (
     overview,
     residual_scales,
 )
+from lmemtest.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
+from lmemtest.data.score_kind import ScoreKind, score_kind
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
 __all__ = ["Finding", "RunsCheck", "check_runs"]
 
-SCALE_RATIO = 3.0  # beyond it one benchmark has more than 9 times the weight of another in a pooled variance
 TIED_SHARE = 0.1  # fewer exactly equal scores are no cause for a look
 CHANCE = 0.05  # scales that differ by more than this chance, where few scores tell them
 
@@ -54,6 +57,8 @@ class RunsCheck:
         The share of pairs of algorithms with exactly equal scores on the same instance, seed and budget.
     overview : str
         The size of the table in a sentence.
+    kind : ScoreKind
+        What kind of score it is, which decides what is a defect.
     """
 
     findings: tuple[Finding, ...]
@@ -62,6 +67,7 @@ class RunsCheck:
     scale_ratio: float
     tied_share: float
     overview: str
+    kind: ScoreKind
 
     @property
     def problems(self) -> tuple[Finding, ...]:
@@ -72,6 +78,11 @@ class RunsCheck:
     def ok(self) -> bool:
         """Whether there are no errors and no warnings."""
         return not self.problems
+
+    @property
+    def scales_differ(self) -> bool:
+        """Whether scores scatter so differently on benchmarks that the noisiest would decide."""
+        return self.scale_ratio > SCALE_RATIO and any(finding.kind == "score_scale" for finding in self.findings)
 
     def to_frame(self) -> pd.DataFrame:
         """The findings as a table.
@@ -96,7 +107,8 @@ class RunsCheck:
             lines += ["", f"{severity.upper()}: {kind.replace('_', ' ')}"]
             lines += [f"  - {finding.message}" for finding in found[:SHOWN]]
             if len(found) > SHOWN:
-                lines.append(f"  - ... and {len(found) - SHOWN:,} more of this kind; see to_frame().")
+                rest = in_words_of(python="; see to_frame()", command_line="")
+                lines.append(f"  - ... and {len(found) - SHOWN:,} more of this kind{rest}.")
             lines += [f"  -> {advice}" for advice in dict.fromkeys(f.advice for f in found[:SHOWN])]
         return "\n".join(lines)
 
@@ -113,13 +125,15 @@ class RunsCheck:
         return "\n".join(table.to_html() for table in tables)
 
 
-def check_runs(runs: Runs) -> RunsCheck:
+def check_runs(runs: Runs, *, modelled: Modelled | None = None) -> RunsCheck:
     """Look for what can spoil a comparison; the function behind `Runs.check`.
 
     Parameters
     ----------
     runs : Runs
         Any table; of a lazy one, only one row per algorithm, instance, seed and budget is collected.
+    modelled : Modelled, optional
+        The function of the score that a model takes, such as its logarithm: scales are then those of its values.
 
     Returns
     -------
@@ -135,20 +149,21 @@ def check_runs(runs: Runs) -> RunsCheck:
     [('warning', 'duplicates')]
     """
     points = collect_points(runs)
-    scales = residual_scales(points)
-    positive = scales["residual_sd"][scales["residual_sd"] > 0]
-    ratio = float(positive.max() / positive.min()) if len(positive) > 1 else float("nan")
-    equal, pairs = _tied_pairs(points)
+    judged = points if modelled is None else modelled.of(points)
+    scales = residual_scales(judged)
+    kind = score_kind(points)
+    equal, pairs = _tied_pairs(points, limit=kind.high if kind.kind == "capped" else np.inf)
     found = [
         *_non_finite(points),
+        *kind_findings(points, kind),
         *missing_cells(points),
         *_similar_levels(points),
         *_duplicates(points),
-        *_constant(points),
-        *(_scale_finding(points, scales, ratio) if (scales["df"] > 0).sum() > 1 else _effect_finding(points)),
+        *_constant(points, kind),
+        *_scale_findings(points, judged, kind, scales, modelled),
         *unpaired_seeds(points),
         *missing_budgets(points),
-        *_tied(points, equal, pairs),
+        *(() if kind.equal_by_nature else _tied(points, equal, pairs)),
         *_getting_worse(points),
     ]
     found.sort(key=lambda finding: SEVERITIES.index(finding.severity))  # stable: kinds stay together
@@ -156,9 +171,10 @@ def check_runs(runs: Runs) -> RunsCheck:
         findings=tuple(found),
         cells=cells_frame(points),
         scales=scales,
-        scale_ratio=ratio,
+        scale_ratio=scale_ratio(scales["residual_sd"]),
         tied_share=float(equal.sum() / pairs.sum()) if pairs.sum() else 0.0,
         overview=overview(points),
+        kind=kind,
     )
 
 
@@ -166,9 +182,10 @@ def _non_finite(points: Points) -> list[Finding]:
     bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
     rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
     worst = "largest" if points.runs.direction == "minimize" else "smallest"
+    drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
     advice = (
         f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is "
-        f"a result; drop them with runs.drop_missing() only if failing has nothing to do with the algorithm."
+        f"a result; drop them with {drop} only if failing has nothing to do with the algorithm."
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
@@ -222,17 +239,21 @@ def _duplicates(points: Points) -> list[Finding]:
     return per_cell(points, extra_rows(points), "warning", "duplicates", say)
 
 
-def _constant(points: Points) -> list[Finding]:
+def _constant(points: Points, kind: ScoreKind) -> list[Finding]:
+    """Benchmarks and algorithms with one score throughout; none where that is what the score brings."""
+    if kind.equal_by_nature:
+        return []
     size, n_algorithms = points.n_cells, len(points.algorithms)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     good = points.valid > 0
     np.minimum.at(low, points.cell[good], points.low[good])
     np.maximum.at(high, points.cell[good], points.high[good])
     n = np.bincount(points.cell, weights=points.valid, minlength=size)
-    found, single = [], np.where((low == high) & (n > 1), n, 0)
+    limit = kind.high if kind.kind == "capped" else np.inf  # what ends at a limit is a finding of its own
+    found, single = [], np.where((low == high) & (low < limit) & (n > 1), n, 0)
     shape = (len(points.benchmarks), n_algorithms)
     lowest, highest = low.reshape(shape).min(axis=1), high.reshape(shape).max(axis=1)
-    for i in np.flatnonzero((lowest == highest) & (n.reshape(shape).sum(axis=1) > 1)):
+    for i in np.flatnonzero((lowest == highest) & (lowest < limit) & (n.reshape(shape).sum(axis=1) > 1)):
         count = int(n.reshape(shape)[i].sum())
         where = "All scores are" if points.benchmarks[i] is None else f"All scores{on(points.benchmarks[i])} are"
         finding = Finding(
@@ -241,7 +262,8 @@ def _constant(points: Points) -> list[Finding]:
             benchmark=points.benchmarks[i],
             count=count,
             message=f"{where} {format_number(lowest[i])}, in {count:,} rows and for every algorithm.",
-            advice="Such a benchmark cannot tell algorithms apart: check the score column, or leave it out.",
+            advice="Check the score column. If the scores are right, keep the benchmark: it says that the algorithms "
+            "are equal there, and without it their mean differences would be overstated.",
         )
         found.append(finding)
         single.reshape(shape)[i] = 0
@@ -257,29 +279,48 @@ def _constant(points: Points) -> list[Finding]:
     return found + per_cell(points, single, "warning", "constant_scores", say)
 
 
-def _scale_finding(points: Points, scales: pd.DataFrame, ratio: float) -> list[Finding]:
+def _scale_findings(
+    points: Points, judged: Points, kind: ScoreKind, scales: pd.DataFrame, modelled: Modelled | None
+) -> list[Finding]:
+    """Whether the scale of the scores differs between benchmarks; 0 or 1 and ranks have one scale by nature."""
+    if kind.kind in ("two-valued", "ranks") or unlike_units(points):
+        return []
+    what = "Scores" if modelled is None else f"Values of {modelled.label}"
+    if (scales["df"] > 0).sum() > 1:
+        spread = scales["residual_sd"]
+        ratio = scale_ratio(spread)
+        message = (
+            f"{what} scatter {format_number(ratio, 3)} times as much between seeds on {{}} as on {{}}, "
+            f"so the noisiest benchmarks would decide the comparison."
+        )
+    else:  # nothing was repeated: whether the differences between algorithms are on other scales, beyond chance
+        scales = effect_scales(judged)
+        scales = scales[scales["sd"] > 0]
+        spread = scales["sd"]
+        ratio = scale_ratio(spread)
+        if not (ratio > SCALE_RATIO and _bartlett(spread.to_numpy(), scales["df"].to_numpy()) < CHANCE):
+            return []
+        message = (
+            f"{what} of different algorithms lie {format_number(ratio, 3)} times as far apart on {{}} as on {{}}, so "
+            f"the benchmarks with the largest differences would decide the comparison (no run was repeated, so there "
+            f"is no scatter between seeds to judge by)."
+        )
     if not ratio > SCALE_RATIO:
         return []
-    message = (
-        f"Scores scatter {format_number(ratio, 3)} times as much between seeds on {{}} as on {{}}, "
-        f"so the noisiest benchmarks would decide the comparison."
-    )
-    return [_scale_warning(points, scales["residual_sd"], message, "the noisiest benchmarks")]
-
-
-def _effect_finding(points: Points) -> list[Finding]:
-    """Where nothing was repeated: whether the differences between algorithms are on other scales, beyond chance."""
-    scales = effect_scales(points)
-    scales = scales[scales["sd"] > 0]
-    ratio = float(scales["sd"].max() / scales["sd"].min()) if len(scales) > 1 else float("nan")
-    if not (ratio > SCALE_RATIO and _bartlett(scales["sd"].to_numpy(), scales["df"].to_numpy()) < CHANCE):
-        return []
-    message = (
-        f"Scores of different algorithms lie {format_number(ratio, 3)} times as far apart on {{}} as on {{}}, so the "
-        f"benchmarks with the largest differences would decide the comparison (no run was repeated, so there is no "
-        f"scatter between seeds to judge by)."
-    )
-    return [_scale_warning(points, scales["sd"], message, "the benchmarks with the largest differences")]
+    sd = spread.where(spread > 0)
+    large, small = sd.idxmax(), sd.idxmin()
+    ends = [f"{str(points.benchmarks[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
+    found = [remedy for remedy in remedies(points, kind) if remedy.ratio < ratio]
+    return [
+        Finding(
+            severity="warning",
+            kind="score_scale",
+            benchmark=points.benchmarks[large],
+            count=int((sd > SCALE_RATIO * sd.min()).sum()),
+            message=message.format(*ends),
+            advice=remedy_text(tuple(found), ratio, points.runs.benchmark),
+        )
+    ]
 
 
 def _bartlett(sd: np.ndarray, df: np.ndarray) -> float:
@@ -292,23 +333,8 @@ def _bartlett(sd: np.ndarray, df: np.ndarray) -> float:
     return float(chdtrc(len(sd) - 1, max(statistic / correction, 0.0)))
 
 
-def _scale_warning(points: Points, spread: pd.Series[float], message: str, dominant: str) -> Finding:
-    sd = spread.where(spread > 0)
-    large, small = sd.idxmax(), sd.idxmin()
-    ends = [f"{str(points.benchmarks[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
-    return Finding(
-        severity="warning",
-        kind="score_scale",
-        benchmark=points.benchmarks[large],
-        count=int((sd > SCALE_RATIO * sd.min()).sum()),
-        message=message.format(*ends),
-        advice="Compare a score that means the same everywhere: runs.normalize() with 'rank', 'regret' or, for a "
-        f"positive score, 'log'. Or repeat the analysis without {dominant}.",
-    )
-
-
-def _tied_pairs(points: Points) -> tuple[np.ndarray, np.ndarray]:
-    """By benchmark: pairs of algorithms with equal scores on the same instance, seed and budget; and all."""
+def _tied_pairs(points: Points, *, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
+    """By benchmark: pairs of algorithms with equal scores below a limit on the same instance, seed and budget; all."""
     block = (points.instance * np.int64(len(points.seeds)) + points.seed) * len(points.budgets) + points.budget
     order = np.argsort(block, kind="stable")
     block, mean = block[order], points.mean[order]
@@ -320,13 +346,19 @@ def _tied_pairs(points: Points) -> tuple[np.ndarray, np.ndarray]:
         if not together.any():
             break
         pairs += np.bincount(benchmark[lag:][together], minlength=size)
-        equal += np.bincount(benchmark[lag:][together & (mean[lag:] == mean[:-lag])], minlength=size)
+        tied = together & (mean[lag:] == mean[:-lag]) & (mean[lag:] < limit)
+        equal += np.bincount(benchmark[lag:][tied], minlength=size)
     return equal, pairs
 
 
 def _tied(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]:
     rows = np.bincount(points.benchmark_of[points.instance], weights=points.valid, minlength=len(equal))
     same = listed(["seed"] * bool(points.runs.seed) + ["budget"] * bool(points.runs.budget)).replace(", ", " and ")
+    usual = (
+        "if algorithms share their first steps or reach the same optimum"
+        if points.runs.budget
+        else ("if the score has few possible values, such as an accuracy on a small test set")
+    )
     found = []
     share = equal / np.maximum(pairs, 1)
     for i in sorted(np.flatnonzero(share >= TIED_SHARE), key=lambda i: -share[i]):
@@ -340,8 +372,7 @@ def _tied(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]
             message=f"{100 * share[i]:.0f} % of the comparisons of two algorithms{on(points.benchmarks[i])}"
             f"{f' at the same {same}' if same else ''} are exact ties ({len(pd.unique(values)):,} different "
             f"value{'s' * (len(pd.unique(values)) > 1)} in {int(rows[i]):,} scores).",
-            advice="Fine if algorithms share their first steps or reach the same optimum; otherwise look for "
-            "a cap or rounding, and prefer a finer score.",
+            advice=f"Fine {usual}; otherwise look for a cap or rounding, and prefer a finer score.",
         )
         found.append(finding)
     return found

@@ -77,6 +77,12 @@ def _of_table(*kinds: str, fine: str) -> Callable[[_Study], Found]:
     return run
 
 
+def _kind(study: _Study) -> Found:
+    """The kind of score, and what it asks to know."""
+    kinds = ("two_values", "capped_scores", "penalised_scores", "mixed_units", "folds")
+    return _of_table(*kinds, fine=study.table.kind.evidence)(study)
+
+
 def _coverage(study: _Study) -> Found:
     named = [role for role in ("seed", "budget") if getattr(study.runs, role) is not None]
     fine = "Every algorithm ran everywhere"
@@ -174,6 +180,7 @@ CHECKS: tuple[SanityCheck, ...] = (
         question="Is every score a finite number?",
         run=_of_table("non_finite", fine="Every score is a finite number."),
     ),
+    SanityCheck(stage="table", name="kind", question="What kind of score is it?", run=_kind),
     SanityCheck(
         stage="table",
         name="names",
@@ -249,7 +256,7 @@ CHECKS: tuple[SanityCheck, ...] = (
         tests=True,
     ),
 )
-_TABLE = ("scores", "names", "coverage", "duplicates", "constant", "ties", "scales")
+_TABLE = ("scores", "kind", "names", "coverage", "duplicates", "constant", "ties", "scales")
 
 
 def check_all(

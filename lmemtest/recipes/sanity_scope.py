@@ -22,6 +22,10 @@ def nothing_to_check(check: str, runs: Runs, table: RunsCheck) -> str:
     table : RunsCheck
         Of `runs`.
     """
+    if table.kind.equal_by_nature and check in ("constant", "ties"):
+        return f"equal scores are no fault here. {table.kind.evidence}"
+    if table.kind.kind in ("two-valued", "ranks") and check == "scales":
+        return f"such scores have one scale by nature. {table.kind.evidence}"
     if check == "coverage" and not (runs.instance or runs.seed or runs.budget):
         return "the table has no benchmark, seed or budget column, so there is nothing that an algorithm could lack."
     if check == "duplicates" and runs.seed is None:

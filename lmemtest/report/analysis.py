@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._validate import check_choice, check_columns, check_fraction
+from lmemtest.data.checks import check_runs
 from lmemtest.data.runs import Runs, require_runs
+from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import DDF_METHODS, EmmeansResult, emmeans
@@ -275,7 +277,7 @@ def analyze(
     clock = _Clock(progress or _quiet)
     runs = _with_named_algorithms(runs)
     with clock("checking the table"):
-        check = runs.check()
+        check = check_runs(runs, modelled=_modelled(formula))
     with clock("choosing the model"):
         recommendation = recommend(runs)
         chosen = formula if formula is not None else recommendation.formula
@@ -381,6 +383,16 @@ def _diagnosed(fit: LmmFit) -> Diagnosis | None:
         return fit.diagnose(influence=False, n_sim=_SIMULATED, rng=DIAGNOSIS_RNG)
     except LmemtestError:
         return None
+
+
+def _modelled(formula: str | None) -> Modelled | None:
+    """The function of the score that a model of one's own takes; None for the score itself."""
+    from lmemtest.formula.bars import parse_formula
+
+    parsed = parse_formula(formula) if formula is not None else None
+    if parsed is None or parsed.response_function is None or parsed.response_transform is None:
+        return None
+    return Modelled(f"{parsed.response_function}({parsed.response})", parsed.response_transform)
 
 
 def _check_formula(formula: str, runs: Runs) -> None:

@@ -395,7 +395,7 @@ def _few(analysis: Analysis) -> Text | None:
 
 def _scale(analysis: Analysis) -> Text | None:
     ratio = analysis.check.scale_ratio
-    if not (wording.n_benchmarks(analysis) > 1 and ratio > wording.SCALE_RATIO):
+    if not (wording.n_benchmarks(analysis) > 1 and analysis.check.scales_differ):
         return None
     largest = f" ({wording.largest_text(analysis)})" if analysis.effects else ""
     apart = analysis.fit.dispersion is not None
@@ -410,13 +410,13 @@ def _scale(analysis: Analysis) -> Text | None:
         if apart
         else " Standard errors are averages too: too small for the noisy benchmarks, too large for the quiet ones."
     )
+    advice = next(finding.advice for finding in analysis.check.findings if finding.kind == "score_scale")
     return (
         Strong("Scores are on different scales."),
         f" The scatter of the scores differs {format_number(ratio, 3)}-fold between benchmarks. {model}. An average on "
         "the raw scale says what happens to the sum of the scores: those with the largest spread may dominate it"
-        f"{largest}, and consistent small advantages elsewhere be drowned.{errors} If each benchmark should count the "
-        "same, analyse a normalised score (`runs.normalize()`, such as normalised regret) or a log score, and see "
-        "whether the ranking stands.",
+        f"{largest}, and consistent small advantages elsewhere be drowned.{errors} To let every benchmark count the "
+        f"same, {advice[0].lower()}{advice[1:]} See whether the ranking stands.",
     )
 
 

@@ -401,7 +401,7 @@ def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
 
 
 def _on_different_scales(analysis: Analysis) -> bool:
-    return analysis.check.scale_ratio > wording.SCALE_RATIO  # NaN, where there are no scales, compares false
+    return analysis.check.scales_differ
 
 
 def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:

@@ -26,7 +26,6 @@ FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer t
 MOST_LEVELS = 6  # of a metafeature, whose winners are listed one by one
 FEW_FOR_ZERO = 12  # benchmarks: below it, a variance between them is estimated as zero too often to be believed
 CONTRADICTED = 2.0  # times alpha: a p-value of the cautious check above it contradicts a claim of the model
-SCALE_RATIO = 3.0  # of residual SDs between benchmarks: beyond it the noisiest decide (as in the checks)
 
 
 def joined(names: Iterable[str], most: int = LISTED) -> str:
@@ -308,7 +307,7 @@ def family_text(analysis: Analysis) -> str:
 
 def _reservations(analysis: Analysis) -> list[Text]:
     texts = [*_uneven_budgets(analysis), *_on_rows(analysis), *_reversal(analysis)]
-    if n_benchmarks(analysis) > 1 and analysis.check.scale_ratio > SCALE_RATIO:
+    if n_benchmarks(analysis) > 1 and analysis.check.scales_differ:
         texts.append(_scales(analysis))
     elif any(finding.severity == "warning" for finding in analysis.check.findings):
         texts.append(("The checks of the table found something that can change the conclusion (see Data and checks).",))
@@ -470,7 +469,7 @@ def joint_sentence(analysis: Analysis) -> str:
 def order_sentence(analysis: Analysis) -> str:
     """How reliably the best beats the runner-up on a single new benchmark; empty where that cannot be said."""
     names = comparable(analysis)[:2]
-    if len(names) < 2 or analysis.check.scale_ratio > SCALE_RATIO or other_budgets(analysis):
+    if len(names) < 2 or analysis.check.scales_differ or other_budgets(analysis):
         return ""  # one normal distribution does not describe differences on such different scales
     best, second = (_raw_level(analysis, name) for name in names)
     sd = difference_sd(analysis.fit, analysis.runs, best, second)

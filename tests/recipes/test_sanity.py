@@ -242,7 +242,7 @@ def sound():
 def test_a_sound_table_has_nothing_to_fix(sound):
     assert sound.ok
     assert sound.sentence == (
-        "Nothing was found that has to be fixed; 1 of 15 checks could not be made (similar benchmarks)."
+        "Nothing was found that has to be fixed; 1 of 16 checks could not be made (similar benchmarks)."
     )
     assert [o.check for o in sound.outcomes] == [check.name for check in CHECKS]
     assert {o.severity for o in sound.outcomes if math.isnan(o.level)} <= {"fine", "note"}
@@ -262,7 +262,7 @@ def test_two_rows_cannot_be_checked():
     assert len(report.left_out) == 12
     assert all(outcome.severity == "skipped" for outcome in report.tests)
     assert report.sentence == (
-        "Almost nothing could be checked, so it means little that no fault was found: 12 of 15 checks could not be "
+        "Almost nothing could be checked, so it means little that no fault was found: 12 of 16 checks could not be "
         "made (coverage, duplicates, copies, constant, curves, similar algorithms, ... (12 in all)), among them all 5 "
         "tests. They need repeated runs of each algorithm on each benchmark, Runs(..., seed=...); three benchmarks or "
         "more, Runs(..., benchmark=...); scores at several budgets if the budget matters, Runs(..., budget=...)."
@@ -273,7 +273,7 @@ def test_two_rows_cannot_be_checked():
 def test_few_tests_are_said_to_be_few():
     report = check_all(runs_of(make_table(seeds=1, trace=False)), rng=1)
     assert report.ok
-    assert report.sentence.startswith("Little could be checked, so it means little that no fault was found: 4 of 15 ")
+    assert report.sentence.startswith("Little could be checked, so it means little that no fault was found: 4 of 16 ")
     assert "among them 4 of the 5 tests. They need repeated runs of each algorithm on each bench" in report.sentence
     assert "Test at level 5 %: budget; the other checks are rules. It fires by chance alone in up to 5 %" in str(report)
     unnamed = check_all(runs_of(make_table(trace=False), seed=None), checks=CHECKS[8:])
@@ -284,7 +284,7 @@ def test_what_was_found_does_not_hide_what_was_not_looked_for():
     table = make_table(seeds=1, trace=False)
     report = check_all(runs_of(pd.concat([table, table.iloc[[5]]], ignore_index=True)), rng=1)
     assert report.sentence.startswith("Fix first: duplicates. ")
-    assert "Other faults may be there: 4 of 15 checks could not be made (similar algorithms" in report.sentence
+    assert "Other faults may be there: 4 of 16 checks could not be made (similar algorithms" in report.sentence
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_the_tree_shows_every_check_under_its_stage(sound):
 def test_results_are_within_reach_by_name(sound):
     assert sound["budget"].result.verdict in ("none", "simple", "interaction")
     assert sound["copies"].result.n_runs == 144
-    with pytest.raises(KeyError, match="no check 'seed'; there are: scores, names"):
+    with pytest.raises(KeyError, match="no check 'seed'; there are: scores, kind, names"):
         sound["seed"]
 
 
