@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._validate import check_positive_int, resolve_rng
+from lmemtest._validate import check_flag, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, ConvergenceWarning, LmemtestError
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def replicate(
     list
         ``n`` results in order. Where `task` raised an error of lmemtest or a numerical one: a `Failure`.
     """
+    check_replicates(n_jobs=n_jobs, progress=progress)
     seeds = np.random.SeedSequence(resolve_rng(rng).integers(2**32, size=4).tolist()).spawn(n)
     jobs = min(check_jobs(n_jobs), n)
     out: list[Any] = []
@@ -91,6 +92,16 @@ def check_jobs(n_jobs: int) -> int:
         return check_positive_int(n_jobs, "n_jobs")
     except ArgumentError:
         raise ArgumentError(f"n_jobs must be a whole number of at least 1, or -1 for all, got {n_jobs!r}.") from None
+
+
+def check_replicates(
+    *, rng: int | np.random.Generator | None = None, n_jobs: int = 1, progress: bool | None = None
+) -> None:
+    """Refuse what `replicate` would refuse, before the work that comes first."""
+    resolve_rng(rng)
+    check_jobs(n_jobs)
+    if progress is not None:
+        check_flag(progress, "progress")
 
 
 def _attempt(task: Task, seed: np.random.SeedSequence) -> Any:

@@ -17,9 +17,11 @@ __all__ = [
     "as_frame",
     "check_callable",
     "check_choice",
+    "check_column",
     "check_columns",
     "check_flag",
     "check_fraction",
+    "check_names",
     "check_positive_int",
     "resolve_rng",
     "suggest",
@@ -210,6 +212,23 @@ def check_positive_int(value: Any, name: str, minimum: int = 1, maximum: int = L
     raise ArgumentError(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
 
 
+def check_names(names: Any, argument: str) -> tuple[str, ...]:
+    """One name or several as a tuple of strings; there may be none.
+
+    Examples
+    --------
+    >>> check_names("seed", "by"), check_names(["seed", "prior"], "by")
+    (('seed',), ('seed', 'prior'))
+    """
+    if not isinstance(names, Iterable) or isinstance(names, (bytes, Mapping)):
+        raise ArgumentError(f"{argument} must name columns by strings, got {names!r} of type {type(names).__name__}.")
+    names = (names,) if isinstance(names, str) else tuple(names)
+    for name in names:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{argument} must name columns by strings, got {name!r} of type {type(name).__name__}.")
+    return names
+
+
 def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argument: str) -> tuple[str, ...]:
     """Check that every name is a column of the data.
 
@@ -239,19 +258,28 @@ def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argum
     >>> check_columns("seed", ["algorithm", "seed"], argument="by")
     ('seed',)
     """
-    if not isinstance(names, (str, Iterable)) or isinstance(names, (bytes, Mapping)):
-        raise ArgumentError(f"{argument} must name columns by strings, got {names!r} of type {type(names).__name__}.")
-    names = (names,) if isinstance(names, str) else tuple(names)
+    names = check_names(names, argument)
     available = list(available)
     for name in names:
-        if not isinstance(name, str):
-            raise ArgumentError(f"{argument} must name columns by strings, got {name!r} of type {type(name).__name__}.")
         if name not in available:
             raise UnknownColumnError(
                 f"{argument} names the column {name!r}, which is not in the data. "
                 f"Columns: {listed(available)}.{suggest(name, map(str, available))}"
             )
     return names
+
+
+def check_column(name: Any, available: Iterable[Any], *, argument: str) -> str:
+    """Check that `name` is one column of the data.
+
+    Examples
+    --------
+    >>> check_column("prior", ["algorithm", "prior"], argument="by")
+    'prior'
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"{argument} must be the name of one column, got {name!r}.")
+    return check_columns(name, available, argument=argument)[0]
 
 
 def resolve_rng(rng: int | np.random.Generator | None) -> np.random.Generator:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 
 from lmemtest._table import ResultTable
-from lmemtest._validate import as_frame, check_choice, check_columns, listed, suggest
+from lmemtest._validate import as_frame, check_choice, check_columns, check_names, listed, suggest
 from lmemtest.data.cells import check_numeric, distinct_values, example_value, missing_values_error
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
@@ -103,7 +103,7 @@ class Runs:
     def __post_init__(self) -> None:
         _check_direction(self.direction)
         given = self.metafeatures
-        _set(self, "metafeatures", (given,) if isinstance(given, str) else tuple(given or ()))
+        _set(self, "metafeatures", () if given is None else check_names(given, "metafeatures"))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
         _check_roles(self)
         n_rows = _check_rows(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -488,7 +488,17 @@ def _coefficient_table(em: EmmeansResult, given: Any) -> pd.DataFrame:
             )
         table = given.set_axis(named, axis=1)[labels]
     else:
+        if not isinstance(given, Mapping):
+            raise ArgumentError(
+                f"coefficients must be a dict of names and numbers, one per mean ({', '.join(labels)}), or a table "
+                f"with these columns, got {given!r}. For all pairs use pairs(em)."
+            )
         for name, values in given.items():
+            if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+                raise ArgumentError(
+                    f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}), got {values!r}."
+                )
+            values = list(values)
             if len(values) != len(labels):
                 raise ArgumentError(
                     f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}: "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._replicates import check_replicates
 from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
@@ -193,6 +194,7 @@ def glrt(
     check_fit(alternative, "alternative")
     n_sim = check_positive_int(n_sim, "n_sim", minimum=_FEWEST_DRAWS)
     n_boot = check_positive_int(n_boot, "n_boot")
+    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     nesting = check_nesting(null, alternative)
     null, alternative, notes = _same_likelihood(null, alternative, nesting)
     alternative = _not_below(null, alternative, nesting)

@@ -14,7 +14,7 @@ from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
-from lmemtest.inference.reference import ReferenceGrid, check_specs, format_level, grid_values, name_tuple
+from lmemtest.inference.reference import ReferenceGrid, check_fit, check_specs, format_level, grid_values, name_tuple
 from lmemtest.inference.type_three import identified_part, term_columns, type_three
 
 if TYPE_CHECKING:
@@ -297,6 +297,7 @@ def joint_tests(
     0     b  algorithm       1     9.0    2.382
     1     g  algorithm       1     9.0    6.618
     """
+    check_fit(fit, "fit")
     check_choice(ddf, "ddf", DDF_METHODS)
     by_names = name_tuple(by, "by")
     check_specs(fit, (), by_names, {})

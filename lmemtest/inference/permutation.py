@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._replicates import Failure, replicate
+from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
@@ -214,7 +214,8 @@ def permutation_test(
     (8, True)
     """
     n_permutations = check_positive_int(n_permutations, "n_permutations")
-    if statistic != MAX_T and not callable(statistic):
+    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    if not callable(statistic) and not (isinstance(statistic, str) and statistic == MAX_T):
         raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
     fit = fit_for_comparison(runs, model)
     exchange = find_relabelling(runs, unit, list(fit.cells.frame.columns), score=fit.design.parsed.response)

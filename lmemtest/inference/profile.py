@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from lmemtest._replicates import _bar
+from lmemtest._replicates import _bar, check_replicates
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_fraction, listed, suggest
+from lmemtest._validate import check_flag, check_fraction, listed, suggest
 from lmemtest.engine.profile import (
     Correlation,
     LinearFunction,
@@ -222,7 +222,8 @@ def profile(
     """
     check_fit(fit, "fit")
     level = check_fraction(level, "level")
-    reml = bool(reml)
+    reml = check_flag(reml, "reml")
+    check_replicates(progress=progress)
     again, notes = _by_likelihood(fit, reml)
     wanted = _wanted(again, parameters, linear, reml=reml)
     with one_blas_thread():

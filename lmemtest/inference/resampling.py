@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from lmemtest._replicates import Failure, replicate
+from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, listed
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
+from lmemtest.inference.reference import check_fit
 from lmemtest.inference.simulated_null import Simulator
 
 if TYPE_CHECKING:
@@ -199,9 +200,11 @@ def bootstrap(
     level = check_fraction(level, "level")
     if not callable(statistic):
         raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.")
+    check_fit(fit, "fit")
+    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     estimate, names = _evaluated(statistic, fit)
     _check_defined(estimate, names)
-    term = _jackknife_term(fit, jackknife) if interval == "bca" else None
+    term = _jackknife_term(fit, jackknife) if interval == "bca" or jackknife is not None else None
 
     task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
     results = replicate(task, n_boot, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
@@ -328,7 +331,7 @@ def _jackknife_term(fit: Any, group: str | None) -> Any:
             "interval='bca' leaves out the levels of a random effect in turn, and this model has none. Use "
             "interval='percentile'."
         )
-    if group is not None and group not in terms:
+    if group is not None and not (isinstance(group, str) and group in terms):
         raise ArgumentError(f"jackknife='{group}' is not a group of this model. Groups: {known}.")
     term = fit.design.random[0] if group is None else terms[group]
     if len(term.levels) < _FEWEST_UNITS:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_columns, check_positive_int
+from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
 from lmemtest.data.cells import Cells, compress
 from lmemtest.data.runs import Runs
 from lmemtest.engine.optimize import optimise
@@ -32,6 +32,9 @@ _FEWEST_ROWS = 2
 _CONSTANT = 1e-24
 # Residual variance over the variance of the score, below which it is rounding error.
 _NO_RESIDUAL = 1e-14
+
+
+MOST_RESTARTS = 1_000  # starts of one search: two optima that differ are found in tens of them
 
 
 def fit_lmm(
@@ -99,8 +102,11 @@ def fit_lmm(
     >>> fit.params.round(4).to_dict()
     {'Intercept': 2.9, 'a[T.q]': 1.3}
     """
+    reml = check_flag(reml, "reml")
     if restarts is not None:
-        check_positive_int(restarts, "restarts", minimum=0)
+        check_positive_int(restarts, "restarts", minimum=0, maximum=MOST_RESTARTS)
+    if weights is not None and not isinstance(weights, str):
+        raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
     parsed = parse_formula(formula)
     names = as_frame(data).collect_schema().names()
     parsed.check_columns(names)

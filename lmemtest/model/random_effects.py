@@ -30,6 +30,8 @@ _BATCH = 256
 
 def terms_of(fit: LmmFit, group: str) -> list[int]:
     """Positions of the random-effects terms of a grouping factor."""
+    if not isinstance(group, str):
+        raise ArgumentError(f"group must name a random effect of the model, got {group!r}.")
     plain = {term.group: bar.groups for term, bar in zip(fit.design.random, fit.design.parsed.bars, strict=True)}
     found = [i for i, term in enumerate(fit.design.random) if group in (term.group, ":".join(plain[term.group]))]
     if not found:

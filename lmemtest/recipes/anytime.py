@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from lmemtest._table import Tabular
-from lmemtest._validate import check_fraction, check_positive_int, listed, resolve_rng
+from lmemtest._validate import check_flag, check_fraction, check_positive_int, listed, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.reference import format_level
 from lmemtest.recipes import anytime_decisions as decisions_
@@ -265,6 +265,7 @@ def anytime(
 
     level = check_fraction(level, "level")
     n_draws = check_positive_int(n_draws, "n_draws", minimum=1000)
+    average = check_flag(average, "average")
     generator = resolve_rng(rng)
     model = curve_model(runs, scale=scale, df=df, average=average)
     if model.paired is not None:

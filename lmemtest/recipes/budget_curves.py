@@ -260,14 +260,14 @@ def _columns(
     """
     own = roles.frame.groupby(list(roles.run), observed=True)[roles.budget].nunique()
     most = max(int(own.median()) - 2, 1)
-    if df == "budgets":
+    if isinstance(df, str) and df == "budgets":
         if paired is None:
             raise DataError(
                 "df='budgets' needs a complete table: every algorithm at every budget on each benchmark (on each seed "
                 "where there is one benchmark). Use df='auto', a smooth curve, or filter the runs to what is complete."
             )
         return None, 0.0, []
-    if df != "auto":
+    if not (isinstance(df, str) and df == "auto"):
         given = _given_columns(df, most)
         bias = float(_bias_of(paired, x, (given,))[0])
         return given, bias, _bias_notes(given, bias)

@@ -7,16 +7,16 @@ benchmarks like these?) or single runs (do the algorithms differ on these benchm
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
-from lmemtest._replicates import Failure, replicate
+from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
-from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
+from lmemtest._validate import check_fraction, check_names, check_positive_int, resolve_rng
 from lmemtest.data.cells import group_numbers
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
@@ -345,6 +345,7 @@ def audit(
     require_runs(runs)
     n = check_positive_int(n, "n")
     alpha = check_fraction(alpha, "alpha")
+    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     notes: list[str] = []
     if placebo is not None:
         runs, unit = _placebo(runs, placebo), "run"
@@ -462,7 +463,7 @@ def _units(runs: Runs, unit: str | Sequence[str]) -> tuple[list[str], list[str]]
     """Units that the table has roles for; one that was asked for by name must be among them."""
     if isinstance(unit, str):
         return [check_unit(unit, runs)], []
-    asked = [check_unit(one, runs) for one in dict.fromkeys(unit)]
+    asked = [check_unit(one, runs) for one in dict.fromkeys(check_names(unit, "unit"))]
     if not asked:
         raise ArgumentError(f"unit must name at least one of {', '.join(UNITS)}, got none.")
     role = {"benchmark": "benchmark", "instance": "metafeature", "run": "seed"}
@@ -483,7 +484,7 @@ def _placebo(runs: Runs, algorithm: Any) -> Runs:
 
     if runs.seed is None:
         raise ArgumentError("placebo= splits whole runs, and the table has no seed column. Name it in Runs(seed=).")
-    if algorithm not in runs.algorithms:
+    if not isinstance(algorithm, Hashable) or algorithm not in runs.algorithms:
         known = ", ".join(map(repr, runs.algorithms))
         raise ArgumentError(f"placebo={algorithm!r} is not an algorithm of the table. Algorithms: {known}.")
     frame = runs.to_frame()

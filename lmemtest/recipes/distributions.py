@@ -6,7 +6,7 @@ run had. Groups are levels of up to three columns; the scores are those of the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular
-from lmemtest._validate import check_columns, check_fraction, listed, suggest
+from lmemtest._validate import check_columns, check_fraction, check_names, listed, suggest
 from lmemtest.data.cells import by_levels, compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -214,7 +214,7 @@ def score_distributions(
 
 
 def _columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
-    given = (by,) if isinstance(by, str) else tuple(by)
+    given = check_names(by, "by")
     if not 1 <= len(given) <= MOST_COLUMNS:
         raise ArgumentError(f"by must name one to {MOST_COLUMNS} columns, got {len(given)}.")
     columns = []
@@ -271,7 +271,7 @@ def _chosen_budget(runs: Runs, table: pd.DataFrame, columns: tuple[str, ...], bu
     column = str(runs.budget)
     levels = runs.levels(column)
     if budget is not None:
-        if budget not in levels:
+        if not isinstance(budget, Hashable) or budget not in levels:
             raise ArgumentError(f"budget must be a value of {column!r}, got {budget!r}. Values: {listed(levels)}.")
         return budget
     pairs = table[[*columns, column]].drop_duplicates()

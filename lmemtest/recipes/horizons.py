@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lmemtest._table import Tabular
-from lmemtest._validate import check_choice, check_fraction, listed
+from lmemtest._validate import check_choice, check_flag, check_fraction, listed
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
@@ -343,7 +343,7 @@ def horizons(
     2       2     8   RS   TPE  0.0019  not shown
     """
     require_runs(runs)
-    alpha = check_fraction(alpha, "alpha")
+    alpha, paper = check_fraction(alpha, "alpha"), check_flag(paper, "paper")
     check_choice(budget_effect, "budget_effect", BUDGET_EFFECTS)
     check_choice(adjust, "adjust", WITHIN)
     check_choice(across, "across", ACROSS)

@@ -15,7 +15,7 @@ import pandas as pd
 from scipy import optimize, special
 
 from lmemtest._table import ResultTable, Tabular
-from lmemtest._validate import check_choice, check_fraction, listed
+from lmemtest._validate import check_choice, check_flag, check_fraction, listed
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -215,6 +215,7 @@ def benchmark_information(
     check_choice(per, "per", PER)
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_fraction(alpha, "alpha")
+    rank_benchmarks, verbose = check_flag(rank_benchmarks, "rank_benchmarks"), check_flag(verbose, "verbose")
     check_fraction(level, "level")
     reduced = run_scores(runs)
     frame = _per_benchmark(reduced, runs) if per == "benchmark" and len(instance_columns(runs)) > 1 else reduced.frame

@@ -326,7 +326,7 @@ class _Names:
 def _check_dispersion(dispersion: Any) -> None:
     from lmemtest.errors import ArgumentError
 
-    if dispersion not in (None, "benchmark"):
+    if dispersion is not None and not (isinstance(dispersion, str) and dispersion == "benchmark"):
         raise ArgumentError(f"dispersion must be 'benchmark' or None, got {dispersion!r}.")
 
 

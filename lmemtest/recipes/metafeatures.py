@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
-from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.reference import format_level
 from lmemtest.recipes.outcome_contrasts import UNCLEAR, contrasts, decided, mean_outcomes, overall, signs_notes
@@ -280,7 +280,7 @@ def metafeature_analysis(
     check_choice(test, "test", TESTS)
     check_choice(error, "error", ERRORS)
     adjust = _adjustment(adjust, error)
-    alpha = check_fraction(alpha, "alpha")
+    alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")
     n = check_positive_int(n, "n", minimum=99)
     generator = resolve_rng(rng)
     pairs = pair_scores(runs, algorithms, metafeature, levels)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._replicates import check_jobs
+from lmemtest._replicates import check_replicates
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
@@ -247,7 +247,7 @@ def search_models(
     alpha = check_fraction(alpha, "alpha")
     most = check_positive_int(most, "most")
     within = _checked_within(within)
-    check_jobs(n_jobs)
+    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     start = start_of(runs_or_builder)
     family = _no_deeper(family_of(start, candidates), depth)
     generator = resolve_rng(rng)

@@ -6,7 +6,7 @@ of their scores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -388,6 +388,10 @@ def _plain(level: Any) -> Any:
 def _check_levels(runs: Runs, metafeature: str, levels: Sequence[Any] | None) -> tuple[Any, ...]:
     there = runs.levels(metafeature)
     if levels is not None:
+        if not isinstance(levels, Iterable) or isinstance(levels, bytes):
+            raise ArgumentError(
+                f"levels must be several levels of {metafeature}, got {levels!r}. Levels: {listed(there)}."
+            )
         wanted = (levels,) if isinstance(levels, str) else tuple(levels)
         for level in wanted:
             if level not in there:
@@ -398,6 +402,8 @@ def _check_levels(runs: Runs, metafeature: str, levels: Sequence[Any] | None) ->
         if len(set(wanted)) != len(wanted):
             raise ArgumentError(f"levels must be different, got {listed(map(repr, wanted))}.")
         there = wanted
+    if not there:
+        raise ArgumentError(f"levels must hold two or more levels of {metafeature}, got none.")
     if len(there) < 2:
         raise ArgumentError(
             f"metafeature {metafeature!r} has one level only, {there[0]!r}; contrasts need two or more. "

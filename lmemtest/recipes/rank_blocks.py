@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_columns, listed
+from lmemtest._validate import check_column, listed
 from lmemtest.data.cells import compress, group_numbers
 from lmemtest.errors import ArgumentError, DataError
 
@@ -148,7 +148,7 @@ def mean_ranks(values: FloatArray) -> FloatArray:
 def _check_by(runs: Runs, by: str | None) -> None:
     if by is None:
         return
-    check_columns(by, runs.columns, argument="by")
+    check_column(by, runs.columns, argument="by")
     if by in (runs.score, runs.algorithm, runs.seed, runs.budget):
         raise ArgumentError(
             f"by must name a column that describes instances, such as a metafeature, got {by!r}, which is the score, "
@@ -276,6 +276,8 @@ def _at_common_budgets(coded: _Coded, pair: IntArray, n: int) -> tuple[FloatArra
 def _checked_budgets(runs: Runs, budgets: Iterable[float]) -> FloatArray:
     if runs.budget is None:
         raise ArgumentError("budgets needs runs with a budget: Runs(..., budget=...).")
+    if isinstance(budgets, (str, bytes)):
+        raise ArgumentError(f"budgets must be numbers, got {budgets!r}.")
     try:
         values = np.unique(np.asarray(list(budgets), dtype=float))
     except (TypeError, ValueError):

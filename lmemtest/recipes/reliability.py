@@ -336,7 +336,7 @@ def _errors(found: RunComponents, layout: RunLayout) -> dict[str, float]:
 def _counts(given: int | Iterable[int] | None, name: str) -> list[int]:
     if given is None:
         return []
-    values = [given] if not isinstance(given, Iterable) else list(given)
+    values = [given] if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else list(given)
     if not values:
         raise ArgumentError(f"{name} must name at least one number, got none.")
     return sorted({check_positive_int(value, name) for value in values})

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
-from lmemtest.errors import LmemtestError
+from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.recipes.sanity_report import SEVERITIES, CheckOutcome, SanityReport
 from lmemtest.recipes.sanity_scope import needed_data, nothing_to_check
 
@@ -311,8 +311,15 @@ def check_all(
     from lmemtest.recipes.budget_models import FORMS
 
     require_runs(runs)
-    alpha = check_fraction(alpha, "alpha")
+    alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")
     check_choice(form, "form", FORMS)
+    resolve_rng(rng)
+    if (
+        not isinstance(checks, (tuple, list))
+        or not all(isinstance(check, SanityCheck) for check in checks)
+        or not checks
+    ):
+        raise ArgumentError(f"checks must be a tuple of checks such as CHECKS[:3], got {checks!r}.")
     study = _Study(runs, alpha, form, rng, runs.check())
     broken = any(f.severity == "error" for f in study.table.findings)
     outcomes = tuple(_outcome(check, study, broken) for check in checks)

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_p
-from lmemtest._validate import check_fraction, listed
+from lmemtest._validate import check_flag, check_fraction, listed
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DesignError
@@ -215,6 +215,7 @@ def seed_dependency(
     """
     require_runs(runs)
     check_fraction(alpha, "alpha")
+    verbose = check_flag(verbose, "verbose")
     if standardize is not None and not isinstance(standardize, bool):
         raise ArgumentError(f"standardize must be True, False or None, got {standardize!r}.")
     _check_seeds(runs)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._replicates import check_jobs
+from lmemtest._replicates import check_replicates
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
-from lmemtest._validate import check_choice, check_fraction, check_positive_int, listed, resolve_rng
+from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, listed, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.recipes.builder import ModelBuilder, assemble
@@ -283,7 +283,8 @@ class _Options:
         given["alpha"] = check_fraction(given["alpha"], "alpha")
         if given["most"] is not None:
             given["most"] = check_positive_int(given["most"], "most")
-        check_jobs(given["n_jobs"])
+        check_replicates(n_jobs=given["n_jobs"], progress=given["progress"])
+        given["verbose"] = check_flag(given["verbose"], "verbose")
         return cls(**given)
 
 

@@ -233,7 +233,7 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Menu:
     """
     if names is None:
         return menu(runs, runs.metafeatures)
-    texts = [names] if isinstance(names, str) else list(names)
+    texts = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ArgumentError(
             f"candidates must name columns, roles or terms, for example ['prior', '(1 | benchmark:seed)'], got "

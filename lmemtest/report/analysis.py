@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._validate import check_choice, check_columns, check_fraction
+from lmemtest._validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.data.checks import check_runs
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.data.scales import Modelled
@@ -272,6 +272,7 @@ def analyze(
     alpha = check_fraction(alpha, "alpha")
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
+    check_callable(progress, "progress", "the name of each step")
     if dispersion is not None:
         check_columns(dispersion, runs.columns, argument="dispersion")
     clock = _Clock(progress or _quiet)

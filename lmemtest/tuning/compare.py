@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
-from lmemtest._validate import check_positive_int
+from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.tuning._arguments import name_of
 from lmemtest.tuning._setting import Setting, check_names, curve_options, make_setting, simulated_rates
 from lmemtest.tuning._words import PAIRED_ADVICE, cost_notes
@@ -292,6 +292,7 @@ def compare_curves(
     ('strong', 'new', 1.0)
     """
     portion, names, n_sim = check_portion(portion), check_names(names), check_positive_int(n_sim, "n_sim", 0)
+    resolve_rng(rng)
     setting = make_setting(
         a, b, cost_a, cost_b, grid, paired, direction, bounds, curve_options(statistic, confidence, method, from_k)
     )

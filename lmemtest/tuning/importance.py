@@ -10,12 +10,13 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest._table import Tabular
-from lmemtest._validate import as_frame, check_columns, check_fraction, listed
+from lmemtest._validate import as_frame, check_column, check_fraction, listed
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.compare import CurveComparison, compare_curves
 
@@ -261,10 +262,10 @@ def _frame(trials: Any, hyperparameter: str, score: str, cost: str | None) -> pd
 
     table = as_frame(trials, argument="trials")
     columns = table.collect_schema().names()
-    check_columns(hyperparameter, columns, argument="hyperparameter")
-    check_columns(score, columns, argument="score")
+    check_column(hyperparameter, columns, argument="hyperparameter")
+    check_column(score, columns, argument="score")
     if cost is not None:
-        check_columns(cost, columns, argument="cost")
+        check_column(cost, columns, argument="cost")
     if hyperparameter == score:
         raise ArgumentError(f"hyperparameter and score are the same column, {score!r}. Name the one that is fixed.")
     # one column of the table may be hyperparameter and cost at once (epochs)
@@ -286,6 +287,8 @@ def _values(values: Any) -> tuple[Any, ...]:
     if not wanted:
         raise ArgumentError("values must name at least one value of the hyperparameter, got an empty list.")
     for value in wanted:
+        if not (value is None or isinstance(value, (str, bytes, tuple, np.generic, numbers.Number, datetime))):
+            raise ArgumentError(f"values must be values of the hyperparameter, or ranges (low, high), got {value!r}.")
         if isinstance(value, tuple) and not (
             len(value) == 2 and all(map(_is_number, value)) and float(value[0]) < float(value[1])
         ):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._replicates import check_replicates
 from lmemtest._table import Tabular
-from lmemtest._validate import check_columns, check_positive_int
+from lmemtest._validate import check_columns, check_names, check_positive_int
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.inference.diagnostics import normality, scale
 from lmemtest.inference.diagnostics.ceilings import Bounds, bounds
@@ -21,7 +22,7 @@ from lmemtest.inference.diagnostics.rows import Rows, rows_of
 from lmemtest.inference.diagnostics.scale import Column, ScaleByLevel
 from lmemtest.inference.diagnostics.shares import Explained, explained_variance
 from lmemtest.inference.diagnostics.verdict import Check, worst
-from lmemtest.inference.reference import check_fit
+from lmemtest.inference.reference import check_fit, check_specs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,6 +195,9 @@ def diagnose(
     0.86
     """
     check_fit(fit, "fit")
+    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    if specs is not None:
+        check_specs(fit, check_names(specs, "specs"), (), {})
     left_out = _left_out(fit, influence)
     if fit.nobs - fit.rank < _FEWEST_DF:
         raise DesignError(

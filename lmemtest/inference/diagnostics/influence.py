@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._replicates import Failure, replicate
+from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
-from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, listed
+from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, check_names, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.influence_words import CLEAR, Severity, Story, comparison_label
 from lmemtest.inference.diagnostics.left_out import Deletion, Estimates, Levels, Reference, Refit, p_values
@@ -211,6 +211,7 @@ def influence(
     check_choice(adjust, "adjust", INFLUENCE_ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     alpha = check_fraction(alpha, "alpha")
+    check_replicates(n_jobs=n_jobs, progress=progress)
     columns = _group_columns(fit, group)
     names = _specs(fit, columns, specs)
     _check_not_compared(fit, group, columns, names)
@@ -251,7 +252,7 @@ def _specs(fit: Any, group: tuple[str, ...], specs: str | Sequence[str] | None) 
 
     factors = tuple(fit.design.factors)
     if specs is not None:
-        names = (specs,) if isinstance(specs, str) else tuple(specs)
+        names = check_names(specs, "specs")
         check_specs(fit, names, (), {})
         return names
     if isinstance(fit.data, Runs) and fit.data.algorithm in factors:

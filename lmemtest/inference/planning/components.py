@@ -104,6 +104,10 @@ class VarianceComponents(Tabular):
                     f"{name} must be a finite number of at least 0, got {value!r}: a standard deviation on the score's "
                     "scale, the square root of a variance."
                 )
+        if not (self.pilot is None or isinstance(self.pilot, Pilot)):
+            raise ArgumentError(f"pilot must be a Pilot, as components_of makes it, or None, got {self.pilot!r}.")
+        if not (isinstance(self.notes, (tuple, list)) and all(isinstance(note, str) for note in self.notes)):
+            raise ArgumentError(f"notes must be a tuple of sentences, got {self.notes!r}.")
         if self.residual_sd == 0:
             raise ArgumentError(
                 "residual_sd must be above 0, got 0: runs that never differ need no seeds. Plan with n_seeds=1 and put "
@@ -271,6 +275,9 @@ def as_components(plan: Any) -> VarianceComponents:
 def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
     from lmemtest.data.runs import Runs
 
+    for role, name in given.items():
+        if name is not None and not (isinstance(name, str) and name):
+            raise ArgumentError(f"{role} must be the name of a column, got {name!r}.")
     runs = fit.data if isinstance(fit.data, Runs) else None
     roles = {role: name or getattr(runs, role, None) for role, name in given.items()}
     for role in ("algorithm", "benchmark"):

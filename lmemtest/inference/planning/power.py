@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._replicates import Failure, replicate
+from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.binomial import binomial_interval
@@ -147,6 +147,7 @@ def power(
     check_choice(ddf, "ddf", STUDY_DDF)
     check_choice(method, "method", METHODS)
     n_sim = check_positive_int(n_sim, "n_sim")
+    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     designs = [StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n) for n in seeds for b in benchmarks]
     exact = [operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs]
     table = _exact_table(designs, effect, exact)
@@ -353,7 +354,8 @@ def _checked_effect(value: Any) -> float:
 
 
 def _counts(given: Any, name: str, minimum: int) -> tuple[int, ...]:
-    values = [given] if isinstance(given, (numbers.Real, str)) or not isinstance(given, Iterable) else list(given)
+    one = isinstance(given, (numbers.Real, str, bytes)) or not isinstance(given, Iterable)
+    values = [given] if one else list(given)
     if not values:
         raise ArgumentError(f"{name} must be a whole number or several, got none.")
     return tuple(sorted({check_positive_int(value, name, minimum=minimum) for value in values}))

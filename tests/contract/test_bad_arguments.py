@@ -1,0 +1,308 @@
+"""Every public function with sixteen kinds of bad value for each argument: an error of ours, and no accepted nonsense.
+
+The calls are generated from the signatures, so a new function or argument is in the test as soon as it is public. A
+bad value that an argument may have (True for a flag, 3 for a count) is recognised by the annotation; what else is
+legitimate stands in `FINE`, with the reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest.errors import LmemtestError, LmemtestWarning
+
+
+class Thing:
+    """An object that means nothing to anybody; its text does not change between runs."""
+
+    def __repr__(self) -> str:
+        return "Thing()"
+
+
+BAD: dict[str, Any] = {
+    "None": None,
+    "True": True,
+    "zero": 0,
+    "minus one": -1,
+    "three": 3,
+    "half": 0.5,
+    "huge": 10**12,
+    "nan": float("nan"),
+    "infinity": float("inf"),
+    "empty text": "",
+    "unknown text": "bogus",
+    "bytes": b"x",
+    "empty list": [],
+    "empty dict": {},
+    "array": np.array([1.0, 2.0]),
+    "object": Thing(),
+}
+
+
+# ------------------------------------------------------------------------------------------------- good arguments
+
+
+@functools.cache
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    rows = pd.MultiIndex.from_product(
+        [list("ABC"), ["t1", "t2", "t3", "t4"], [0, 1, 2], [1, 2, 4], ["bad", "good"]],
+        names=["tool", "task", "seed", "budget", "prior"],
+    ).to_frame(index=False)
+    level = rows["task"].map(dict(zip(["t1", "t2", "t3", "t4"], rng.normal(size=4), strict=True)))
+    noise = rng.normal(scale=0.2, size=len(rows))
+    return rows.assign(loss=level + 0.4 * (rows["tool"] == "B") - 0.1 * rows["budget"] + noise)
+
+
+@functools.cache
+def runs() -> lt.Runs:
+    return lt.Runs(
+        table(),
+        score="loss",
+        direction="minimize",
+        algorithm="tool",
+        benchmark="task",
+        seed="seed",
+        budget="budget",
+        metafeatures=("prior",),
+    )
+
+
+@functools.cache
+def few() -> lt.Runs:
+    """Runs at one budget and one level of the metafeature, for what takes long."""
+    return runs().filter(budget=4, prior="good")
+
+
+@functools.cache
+def fit() -> Any:
+    return lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool)", few())
+
+
+@functools.cache
+def smaller_fit() -> Any:
+    return lt.fit_lmm("loss ~ tool + (1 | task)", few())
+
+
+@functools.cache
+def means() -> Any:
+    return lt.emmeans(fit(), "tool")
+
+
+@functools.cache
+def differences() -> Any:
+    return lt.pairs(means())
+
+
+@functools.cache
+def scores() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    return rng.normal(size=12), rng.normal(0.3, size=12)
+
+
+def trials() -> pd.DataFrame:
+    a, b = scores()
+    return pd.DataFrame({"depth": ["1"] * 12 + ["2"] * 12, "loss": np.r_[a, b]})
+
+
+Call = tuple[Callable[..., Any], dict[str, Any]]
+
+
+@functools.cache
+def calls() -> dict[str, Call]:
+    """A good call of every public function, as cheap as it can be."""
+    a, b = scores()
+    sides = {"a": a, "b": b, "direction": "minimize"}
+    menu = ["(1 | benchmark:seed)"]
+    way = {"score": "loss", "direction": "minimize"}
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool"}
+    return {
+        "EmpiricalDistribution": (lt.EmpiricalDistribution, {"scores": a}),
+        "ModelBuilder": (lt.ModelBuilder, {"runs": few()}),
+        "NoisyQuadraticDistribution": (lt.NoisyQuadraticDistribution, {"a": 0.0, "b": 1.0, "c": 2, "o": 0.1}),
+        "QuadraticDistribution": (lt.QuadraticDistribution, {"a": 0.0, "b": 1.0, "c": 2}),
+        "Runs": (lt.Runs, {"frame": table(), **roles}),
+        "VarianceComponents": (lt.VarianceComponents, {"interaction_sd": 0.1, "residual_sd": 0.2}),
+        "analyze": (lt.analyze, {"runs": few()}),
+        "anytime": (lt.anytime, {"runs": runs(), "n_draws": 1000}),
+        "audit": (lt.audit, {"runs": few(), "n": 2, "unit": "benchmark", "rng": 1}),
+        "benchmark_clusters": (lt.benchmark_clusters, {"runs": few(), "n_boot": 2, "rng": 1}),
+        "benchmark_effects": (lt.benchmark_effects, {"runs": few(), "rng": 1}),
+        "benchmark_information": (lt.benchmark_information, {"runs": few()}),
+        "best_of": (lt.best_of, sides),
+        "bootstrap": (lt.bootstrap, {"fit": fit(), "statistic": lambda f: f.scale, "n_boot": 2, "rng": 1}),
+        "bootstrap_fit": (lt.bootstrap_fit, {"fit": parametric(), "n_boot": 99, "rng": 1}),
+        "cdf_band": (lt.cdf_band, {"n": 5}),
+        "check_all": (lt.check_all, {"runs": few(), "rng": 1}),
+        "cluster_robust": (lt.cluster_robust, {"fit": fit(), "cluster": "task"}),
+        "compare_curves": (lt.compare_curves, {**sides, "n_sim": 0, "rng": 1}),
+        "compare_to": (lt.compare_to, {"em": means(), "control": "A"}),
+        "components_of": (lt.components_of, {"fit": fit(), "algorithm": "tool", "benchmark": "task"}),
+        "contrast": (lt.contrast, {"em": means(), "coefficients": {"A - B": [1, -1, 0]}}),
+        "diagnose": (lt.diagnose, {"fit": fit(), "influence": False, "n_sim": 99, "rng": 1}),
+        "emmeans": (lt.emmeans, {"fit": fit(), "specs": "tool"}),
+        "equivalence": (lt.equivalence, {"pairs": differences(), "margin": 1.0}),
+        "expected_best": (lt.expected_best, {"scores": a, "direction": "minimize"}),
+        "fidelity": (lt.fidelity, {"runs": runs(), "n_boot": 2, "rng": 1}),
+        "fit_lmm": (lt.fit_lmm, {"formula": "loss ~ tool + (1 | task)", "data": table()}),
+        "fit_noisy_quadratic": (lt.fit_noisy_quadratic, {"scores": a, "direction": "minimize"}),
+        "fit_quadratic": (lt.fit_quadratic, {"scores": a, "direction": "minimize"}),
+        "glrt": (
+            lt.glrt,
+            {"null": smaller_fit(), "alternative": fit(), "reference": "mixture", "rng": 1},
+        ),
+        "horizons": (lt.horizons, {"runs": runs(), "budgets": [2, 4]}),
+        "influence": (lt.influence, {"fit": fit(), "group": "task"}),
+        "joint_tests": (lt.joint_tests, {"fit": fit()}),
+        "metafeature_analysis": (
+            lt.metafeature_analysis,
+            {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "n": 99, "rng": 1},
+        ),
+        "metafeature_model": (
+            lt.metafeature_model,
+            {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "rng": 1},
+        ),
+        "noninferiority": (
+            lt.noninferiority,
+            {"comparisons": control(), "margin": 1.0, "direction": "minimize"},
+        ),
+        "pairs": (lt.pairs, {"em": means()}),
+        "permutation_test": (
+            lt.permutation_test,
+            {"runs": few(), "model": "loss ~ tool + (1 | task)", "n_permutations": 2, "rng": 1},
+        ),
+        "plan_tuning": (lt.plan_tuning, {"n": 5}),
+        "power": (
+            lt.power,
+            {
+                "components": components(),
+                "effect": 0.1,
+                "n_benchmarks": 4,
+                "n_seeds": 2,
+                "n_algorithms": 3,
+                "n_sim": 9,
+                "rng": 1,
+            },
+        ),
+        "profile": (lt.profile, {"fit": smaller_fit(), "parameters": "sd"}),
+        "random_effects": (lt.random_effects, {"fit": fit(), "group": "task", "rng": 1}),
+        "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
+        "recommend": (lt.recommend, {"runs": few()}),
+        "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
+        "score_distributions": (lt.score_distributions, {"runs": few()}),
+        "search_models": (
+            lt.search_models,
+            {"runs_or_builder": few(), "depth": 2, "candidates": menu, "rng": 1},
+        ),
+        "seed_dependency": (lt.seed_dependency, {"runs": few(), "rng": 1}),
+        "select_terms": (lt.select_terms, {"runs_or_builder": few(), "most": 1, "rng": 1}),
+        "separation": (lt.separation, {"pairs": differences()}),
+        "tuning_curve": (lt.tuning_curve, {"scores": a, "direction": "minimize"}),
+        "tuning_curves": (
+            lt.tuning_curves,
+            {"trials": trials(), "by": "depth", **way},
+        ),
+        "tuning_risk": (
+            lt.tuning_risk,
+            {"trials": trials(), "hyperparameter": "depth", "values": "1", "score": "loss", "direction": "minimize"},
+        ),
+        "variance_sources": (lt.variance_sources, {"runs": few()}),
+        "versus_best": (lt.versus_best, {"em": means(), "direction": "minimize"}),
+    }
+
+
+@functools.cache
+def control() -> Any:
+    return lt.compare_to(means(), "A")
+
+
+@functools.cache
+def components() -> Any:
+    return lt.VarianceComponents(interaction_sd=0.1, residual_sd=0.2)
+
+
+@functools.cache
+def parametric() -> Any:
+    return lt.fit_quadratic(scores()[0], direction="minimize")
+
+
+# ----------------------------------------------------------------------------------------- what is legitimate
+
+
+# Values of these kinds that an argument takes although its annotation does not show it: (function, argument, kind).
+FINE = {
+    ("*", "n_jobs", "minus one"): "one process per processor",
+    ("*", "rng", "huge"): "a seed",
+    ("Runs", "metafeatures", "None"): "no metafeatures",
+}
+
+
+def admitted(kind: str, parameter: inspect.Parameter) -> bool:
+    """Whether a value of this kind may be right for the argument, by its annotation and default."""
+    note = str(parameter.annotation)
+    if kind == "None":
+        return "None" in note or parameter.default is None or note in ("Any", "'Any'")
+    if kind == "True":
+        return bool(re.search(r"\bbool\b", note))
+    if kind in ("zero", "three", "huge"):
+        return bool(re.search(r"\bint\b|\bfloat\b|ArrayLike|FloatArray", note))
+    if kind in ("minus one", "half", "infinity"):
+        return bool(re.search(r"\bfloat\b|ArrayLike|FloatArray", note))
+    if kind in ("empty list", "empty dict", "array"):
+        return bool(re.search(r"ArrayLike|FloatArray|Sequence|Iterable|tuple|Mapping|Any", note))
+    return False
+
+
+def judged(name: str, function: Callable[..., Any], good: dict[str, Any]) -> Iterator[str]:
+    """What is wrong with the answers to bad values, one line each."""
+    for argument, parameter in inspect.signature(function).parameters.items():
+        for kind, value in BAD.items():
+            fine = {("*", argument, kind), (name, argument, kind)} & set(FINE)
+            if value is parameter.default or (kind != "array" and value is good.get(argument)):
+                continue  # the good call has it already
+            got = outcome(functools.partial(function, **{**good, argument: value}))
+            if got != "refused" and not (got == "accepted" and (fine or admitted(kind, parameter))):
+                yield f"{name}({argument}={value!r}): {got}"
+
+
+def outcome(call: Callable[[], Any]) -> str:
+    """What comes out of a call: "refused", "accepted", or the words of an error that is not ours."""
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", LmemtestWarning)
+        try:
+            call()
+        except LmemtestError:
+            return "refused"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return "accepted"
+
+
+PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))
+TESTED_ELSEWHERE = {"read_runs"}  # tests/data/test_readers.py
+
+
+def test_every_public_function_has_a_good_call() -> None:
+    assert set(calls()) == set(PUBLIC) - TESTED_ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in PUBLIC if name not in {*TESTED_ELSEWHERE, "fidelity", "tuning_curves"}]
+)
+def test_bad_arguments_are_refused_in_words(name: str) -> None:
+    function, good = calls()[name]
+    assert outcome(functools.partial(function, **good)) == "accepted"
+    assert list(judged(name, function, good)) == []
