@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, ConvergenceWarning, LmemtestError
 
@@ -37,6 +38,7 @@ class Failure:
     reason: str
 
 
+@one_blas_thread()
 def replicate(
     task: Task,
     n: int,
@@ -124,6 +126,7 @@ def _start(task: Task) -> None:
     _task = task
 
 
+@one_blas_thread()
 def _chunk(seeds: Sequence[np.random.SeedSequence]) -> list[Any]:
     if _task is None:
         raise RuntimeError("the worker process was not initialised")

@@ -1,12 +1,14 @@
-"""One BLAS thread while a model is fitted.
+"""One BLAS thread while something is computed.
 
 A fit is many small factorisations. BLAS libraries start their threads for each of them and let them spin, which costs
-more than it gains: ten times the processor time on InstEval, more on small models and on busy machines.
+more than it gains: ten times the processor time on InstEval, more on small models and on busy machines. So the
+public functions are guarded, and with them all of their searches and loops.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import threading
+from contextlib import ContextDecorator
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +21,40 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """Context in which BLAS uses one thread; the setting before it is restored afterwards."""
-    return _controller().limit(limits=1, user_api="blas")
+class _OneBlasThread(ContextDecorator):
+    """The outermost guard sets one thread and restores what was there; guards within it cost nothing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._limit = _controller().limit(limits=1, user_api="blas")
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._limit.restore_original_limits()
+
+
+_GUARD = _OneBlasThread()
+
+
+def one_blas_thread() -> _OneBlasThread:
+    """Context, or decorator of a function, in which BLAS uses one thread; the setting before it is restored.
+
+    Examples
+    --------
+    >>> @one_blas_thread()
+    ... def trace(matrix):
+    ...     return float(matrix.trace())
+    >>> import numpy as np
+    >>> trace(np.eye(3))
+    3.0
+    """
+    return _GUARD

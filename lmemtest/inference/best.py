@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.families import check_em, is_testable, joint_of
@@ -119,6 +120,7 @@ class BestResult(Tabular):
         return f"{where}{listed} can be the best; {rest} cannot ({percent}).{tail}"
 
 
+@one_blas_thread()
 def versus_best(
     em: EmmeansResult,
     *,

@@ -262,6 +262,7 @@ class ClusterRobust(Tabular):
         return np.asarray(L[:, self.fit.problem.kept] @ self.root)
 
 
+@one_blas_thread()
 def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2") -> ClusterRobust:
     """Cluster-robust covariance of the fixed effects, with Satterthwaite degrees of freedom.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.inference.families import check_em, evaluate_contrasts
@@ -292,6 +293,7 @@ def _sentence(row: Mapping[Any, Any], by: tuple[str, ...], level: float, directi
     )
 
 
+@one_blas_thread()
 def pairs(
     em: EmmeansResult,
     adjust: str = "tukey",
@@ -384,6 +386,7 @@ def pairs(
     )
 
 
+@one_blas_thread()
 def contrast(
     em: EmmeansResult,
     coefficients: Mapping[str, Sequence[float]] | pd.DataFrame,

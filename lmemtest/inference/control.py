@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import difference_sentences
@@ -94,6 +95,7 @@ class ControlResult(Tabular):
         return "\n".join([self.result_table().to_text(), "", *self.sentences()])
 
 
+@one_blas_thread()
 def compare_to(
     em: EmmeansResult,
     control: Any,

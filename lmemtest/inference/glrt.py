@@ -10,6 +10,7 @@ from scipy import special
 
 from lmemtest._replicates import check_replicates
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.inference.exact_null import exact_null
@@ -118,6 +119,7 @@ class BootstrapGlrtResult(GlrtResult):
     unconverged: int
 
 
+@one_blas_thread()
 def glrt(
     null: Any,
     alternative: Any,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import t_quantile
@@ -198,6 +199,7 @@ class EmmeansResult(Tabular, EstimateGrid):
         return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes)
 
 
+@one_blas_thread()
 def emmeans(
     fit: Any,
     specs: str | Sequence[str],

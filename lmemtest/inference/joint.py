@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
@@ -197,6 +198,7 @@ def combined_df(df: FloatArray) -> float:
     return 2.0 * (len(df) + excess) / excess
 
 
+@one_blas_thread()
 def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTestsResult:
     """Test every fixed term of a model: type III F-tests.
 
@@ -243,6 +245,7 @@ def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = 
     return _tests(fit, rows, "type III", (), ddf, changes, vcov)
 
 
+@one_blas_thread()
 def joint_tests(
     fit: Any,
     *,

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
@@ -190,6 +191,7 @@ class NoninferiorityResult(Tabular):
         }[row["decision"]]
 
 
+@one_blas_thread()
 def equivalence(
     pairs: PairsResult | ControlResult,
     margin: float | tuple[float, float],
@@ -293,6 +295,7 @@ def equivalence(
     )
 
 
+@one_blas_thread()
 def noninferiority(
     comparisons: ControlResult,
     margin: float,

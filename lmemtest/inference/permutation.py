@@ -10,6 +10,7 @@ import numpy as np
 
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.inference.relabelling import (
@@ -141,6 +142,7 @@ class _Draw:
         return _number(self.statistic(fit)), bool(fit.converged)
 
 
+@one_blas_thread()
 def permutation_test(
     runs: Runs,
     model: str | LmmFit,

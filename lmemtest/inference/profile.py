@@ -143,6 +143,7 @@ def cut_of(level: float) -> float:
     return float(special.ndtri(0.5 * (1.0 + level)))
 
 
+@one_blas_thread()
 def profile(
     fit: Any,
     parameters: str | Sequence[str] | None = None,

@@ -110,6 +110,7 @@ class RandomEffects(Tabular):
         return ResultTable(title=f"Random effects of {self.group}", frame=self.to_frame(), notes=facts + self.notes)
 
 
+@one_blas_thread()
 def random_effects(
     fit: LmmFit,
     group: str,

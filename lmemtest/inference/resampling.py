@@ -15,6 +15,7 @@ from scipy import special
 
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, listed
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.reference import check_fit
@@ -121,6 +122,7 @@ class _Draw:
         return values, bool(again.converged)
 
 
+@one_blas_thread()
 def bootstrap(
     fit: Any,
     statistic: Statistic,

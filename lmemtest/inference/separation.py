@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
@@ -107,6 +108,7 @@ class Separation(Tabular):
         return ResultTable(title="Separation of the means", frame=self.to_frame(), notes=facts + self.notes)
 
 
+@one_blas_thread()
 def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
     """Order the levels and find the groups within which no difference is significant.
 

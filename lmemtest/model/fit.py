@@ -407,6 +407,7 @@ class LmmFit:
         """
         return random_effects.predict(self, frame, random=random)
 
+    @one_blas_thread()
     def prediction_intervals(
         self,
         frame: Any = None,

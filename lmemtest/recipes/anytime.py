@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction, check_positive_int, listed, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.reference import format_level
@@ -189,6 +190,7 @@ class Anytime(Tabular):
         return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), self.scale)[0])))
 
 
+@one_blas_thread()
 def anytime(
     runs: Runs,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular, format_number, format_p
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import DataError, DesignError
 from lmemtest.recipes.budget_models import FORMS, BudgetModels, budget_models
@@ -212,6 +213,7 @@ _REFERENCE_WORDS = {
 }
 
 
+@one_blas_thread()
 def fidelity(
     runs: Runs,
     *,

@@ -16,6 +16,7 @@ from scipy import special
 
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_names, check_positive_int, resolve_rng
 from lmemtest.data.cells import group_numbers
 from lmemtest.data.runs import require_runs
@@ -264,6 +265,7 @@ def _verdict(model: _Rejects, taken: Index) -> Any:
         return Failure(f"{type(error).__name__}: {error}")
 
 
+@one_blas_thread()
 def audit(
     runs: Runs,
     model: str | LmmFit | None = None,

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lmemtest._levels import in_order
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.recipes.run_layout import ALGORITHM, BENCHMARK, CONDITION, SEED, RunLayout, layout_of
@@ -126,6 +127,7 @@ class BenchmarkClusters(Tabular):
         )
 
 
+@one_blas_thread()
 def benchmark_clusters(
     runs: Runs,
     *,

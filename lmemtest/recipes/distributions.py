@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_fraction, check_names, listed, suggest
 from lmemtest.data.cells import by_levels, compress
 from lmemtest.data.runs import require_runs
@@ -121,6 +122,7 @@ class ScoreDistributions(Tabular):
         )
 
 
+@one_blas_thread()
 def score_distributions(
     runs: Runs,
     *,

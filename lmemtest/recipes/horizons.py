@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, listed
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
@@ -258,6 +259,7 @@ class Horizons(Tabular):
         return tuple(facts)
 
 
+@one_blas_thread()
 def horizons(
     runs: Runs,
     budgets: Any = None,

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import optimize, special
 
 from lmemtest._table import ResultTable, Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, listed
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
@@ -139,6 +140,7 @@ class BenchmarkInformation(Tabular):
         return tuple(lines)
 
 
+@one_blas_thread()
 def benchmark_information(
     runs: Runs,
     *,

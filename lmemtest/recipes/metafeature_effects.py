@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
 from lmemtest.errors import DataError, DesignError
 from lmemtest.formula.tokens import quote_name
@@ -163,6 +164,7 @@ class MetafeatureModel(Tabular):
         return [*out, f"On {clear} of {len(part)} benchmarks the interval is on this side of zero{tail}."]
 
 
+@one_blas_thread()
 def metafeature_model(
     runs: Runs,
     algorithms: Sequence[Any],

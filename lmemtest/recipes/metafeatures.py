@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.reference import format_level
@@ -185,6 +186,7 @@ class MetafeatureAnalysis(Tabular):
         return [*out, f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."]
 
 
+@one_blas_thread()
 def metafeature_analysis(
     runs: Runs,
     algorithms: Sequence[Any],

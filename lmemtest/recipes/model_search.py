@@ -12,6 +12,7 @@ import pandas as pd
 
 from lmemtest._replicates import check_replicates
 from lmemtest._table import ResultTable, Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError
@@ -154,6 +155,7 @@ class SearchResult(Tabular):
         return out
 
 
+@one_blas_thread()
 def search_models(
     runs_or_builder: Runs | ModelBuilder,
     *,

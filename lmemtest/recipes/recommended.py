@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import fdtr
 
+from lmemtest._threads import one_blas_thread
 from lmemtest.data.runs import require_runs
 from lmemtest.formula.tokens import quote_name
 from lmemtest.recipes.instances import count, instance_columns, kinds_of_benchmarks
@@ -97,6 +98,7 @@ class _Candidate:
         return f"({self.effects} | {':'.join(map(quote_name, self.columns))})"
 
 
+@one_blas_thread()
 def recommend(runs: Runs) -> Recommendation:
     """Recommend a mixed model for a table of runs.
 

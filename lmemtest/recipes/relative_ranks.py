@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, listed
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
@@ -163,6 +164,7 @@ class RelativeRanks(Tabular):
         return ResultTable(f"Relative ranks by {self.score} ({what})", frame, notes=tuple(notes), formats=formats)
 
 
+@one_blas_thread()
 def relative_ranks(
     runs: Runs,
     *,

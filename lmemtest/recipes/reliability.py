@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lmemtest._table import Tabular, format_number
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.recipes.run_layout import ALGORITHM, CONDITION, EVERYTHING, SEED, RunLayout, layout_of
@@ -212,6 +213,7 @@ class RankingReliability(Tabular):
         )
 
 
+@one_blas_thread()
 def ranking_reliability(
     runs: Runs,
     *,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
@@ -259,6 +260,7 @@ CHECKS: tuple[SanityCheck, ...] = (
 _TABLE = ("scores", "kind", "names", "coverage", "duplicates", "constant", "ties", "scales")
 
 
+@one_blas_thread()
 def check_all(
     runs: Runs,
     *,

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import ResultTable, Tabular, format_p
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction, listed
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
@@ -148,6 +149,7 @@ class SeedDependency(Tabular):
         )
 
 
+@one_blas_thread()
 def seed_dependency(
     runs: Runs,
     *,

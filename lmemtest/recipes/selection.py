@@ -17,6 +17,7 @@ import pandas as pd
 
 from lmemtest._replicates import check_replicates
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, listed, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.inference.multiplicity import adjust_raw
@@ -139,6 +140,7 @@ class SelectionResult(Tabular):
         )
 
 
+@one_blas_thread()
 def select_terms(
     runs_or_builder: Runs | ModelBuilder,
     *,

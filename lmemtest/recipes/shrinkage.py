@@ -148,6 +148,7 @@ class ShrunkenEffects(Tabular):
         return ResultTable(title=f"Differences by {self.per}", frame=self.to_frame(), notes=facts + self.notes)
 
 
+@one_blas_thread()
 def benchmark_effects(
     runs: Runs,
     *,

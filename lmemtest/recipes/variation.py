@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import DataError
 from lmemtest.recipes.mean_squares import BalancedModel, Factors, Stratum, signal_interval
@@ -174,6 +175,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
+@one_blas_thread()
 def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     """Take the variation of the scores apart by its sources.
 

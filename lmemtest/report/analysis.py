@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.data.checks import check_runs
 from lmemtest.data.runs import Runs, require_runs
@@ -150,6 +151,7 @@ class Analysis:
 
         return " ".join(plain(sentence) for sentence in headline(self))
 
+    @one_blas_thread()
     def document(self, *, progress: Progress | None = None) -> Document:
         """The report as a document, with its figures."""
         from lmemtest.report.sections import build_document
@@ -209,6 +211,7 @@ class Analysis:
         return render_fragment(headline(self), (self.separation.result_table(), self.pairs.result_table()))
 
 
+@one_blas_thread()
 def analyze(
     runs: Runs,
     *,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._arguments import check_confidence, check_k
@@ -103,6 +104,7 @@ class CdfBand(Tabular):
         return f"{what} ({calibrated}{where})"
 
 
+@one_blas_thread()
 def cdf_band(
     n: int,
     *,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._arguments import (
@@ -44,6 +45,7 @@ WHY_SEEDS = (
 )
 
 
+@one_blas_thread()
 def tuning_curves(
     trials: Any,
     *,

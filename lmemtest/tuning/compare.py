@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.tuning._arguments import name_of
 from lmemtest.tuning._setting import Setting, check_names, curve_options, make_setting, simulated_rates
@@ -208,6 +209,7 @@ class CurveComparison(Tabular):
         )
 
 
+@one_blas_thread()
 def compare_curves(
     a: ArrayLike,
     b: ArrayLike,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._arguments import (
     check_bounds,
@@ -149,6 +150,7 @@ class TuningCurve(Tabular):
         return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes, formats=formats)
 
 
+@one_blas_thread()
 def tuning_curve(
     scores: ArrayLike,
     *,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._arguments import check_direction, check_k, check_scores
@@ -174,6 +175,7 @@ def order_weights(n: int, k: float, *, estimator: str = "v") -> FloatArray:
     return _weights(n, float(check_k(k)[0]), estimator)
 
 
+@one_blas_thread()
 def expected_best(
     scores: ArrayLike, *, direction: str, k: ArrayLike | None = None, estimator: str = "v"
 ) -> ExpectedBest:

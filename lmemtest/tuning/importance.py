@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_column, check_fraction, listed
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.compare import CurveComparison, compare_curves
@@ -120,6 +121,7 @@ class TuningRisk(Tabular):
         return ResultTable(title=title, frame=self.labels(), notes=notes, formats={"portion": ".2f"})
 
 
+@one_blas_thread()
 def tuning_risk(
     trials: Any,
     hyperparameter: str,

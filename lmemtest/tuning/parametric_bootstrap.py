@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest._table import Tabular, format_number
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.tuning._fit_setting import Setting, check_enough, count
@@ -132,6 +133,7 @@ class _Draw:
         return law, band_distance(law, counted)
 
 
+@one_blas_thread()
 def bootstrap_fit(
     fit: ParametricFit,
     n_boot: int = 199,

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from lmemtest._table import Tabular, format_number
+from lmemtest._threads import one_blas_thread
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._arguments import check_k, check_scores
 from lmemtest.tuning._fit_setting import LARGEST_C, Counted, Setting, check_enough, count, make_setting
@@ -250,6 +251,7 @@ class ParametricFit(Tabular):
         return f"{kind} tuning distribution, {self.setting.direction}, n = {self.n}{beside}"
 
 
+@one_blas_thread()
 def fit_quadratic(
     scores: ArrayLike,
     *,
@@ -318,6 +320,7 @@ def fit_quadratic(
     return _fitted(check_scores(scores), setting, "a quadratic")
 
 
+@one_blas_thread()
 def fit_noisy_quadratic(
     scores: ArrayLike,
     *,

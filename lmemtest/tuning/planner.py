@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._arguments import check_confidence, check_k, check_statistic, name_of, quantile_of
@@ -89,6 +90,7 @@ class TuningPlan(Tabular):
         )
 
 
+@one_blas_thread()
 def plan_tuning(
     *,
     n: ArrayLike | None = None,

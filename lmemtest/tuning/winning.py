@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
 from lmemtest.tuning._arguments import check_direction, check_k, check_scores
 from lmemtest.tuning._setting import check_costs, check_names, check_paired, side_limits
@@ -100,6 +101,7 @@ class BestOf(Tabular):
         return f"More likely to win by the {band}: {', '.join(found) if found else 'nobody at any budget'}."
 
 
+@one_blas_thread()
 def best_of(
     a: ArrayLike,
     b: ArrayLike,

@@ -10,6 +10,7 @@ import numpy as np
 
 from lmemtest._replicates import check_replicates
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_names, check_positive_int
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.inference.diagnostics import normality, scale
@@ -120,6 +121,7 @@ class Diagnosis(Tabular):
         return ResultTable("Diagnosis", frame, (note, *self.notes))
 
 
+@one_blas_thread()
 def diagnose(
     fit: LmmFit,
     *,

@@ -10,6 +10,7 @@ import numpy as np
 
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, check_names, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.influence_words import CLEAR, Severity, Story, comparison_label
@@ -120,6 +121,7 @@ class InfluenceResult(Tabular):
         )
 
 
+@one_blas_thread()
 def influence(
     fit: Any,
     group: str,

@@ -24,6 +24,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_positive_int, listed, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.reference import check_fit
@@ -193,6 +194,7 @@ class VarianceComponents(Tabular):
         )
 
 
+@one_blas_thread()
 def components_of(
     fit: Any, *, algorithm: str | None = None, benchmark: str | None = None, seed: str | None = None
 ) -> VarianceComponents:

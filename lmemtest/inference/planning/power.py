@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.binomial import binomial_interval
@@ -42,6 +43,7 @@ _SAME_EFFECT = 1e-3  # relative distance at which an effect is taken for a copy 
 _OFTEN = 0.02  # share of studies without interaction from which on a note says so
 
 
+@one_blas_thread()
 def power(
     components: Any,
     *,
