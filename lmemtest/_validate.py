@@ -7,7 +7,7 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -21,6 +21,7 @@ __all__ = [
     "check_columns",
     "check_flag",
     "check_fraction",
+    "check_magnitude",
     "check_names",
     "check_positive_int",
     "resolve_rng",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 LISTED = 20  # names an error lists before it abbreviates: more than a screenful hides the message itself
+LARGEST_SCORE = 1e100  # its square times a billion rows is far from the largest double
 LARGEST_COUNT = 10_000_000  # replicates, draws or trials: beyond it a call ends in no memory or after days
 
 
@@ -280,6 +282,18 @@ def check_column(name: Any, available: Iterable[Any], *, argument: str) -> str:
     if not isinstance(name, str):
         raise ArgumentError(f"{argument} must be the name of one column, got {name!r}.")
     return check_columns(name, available, argument=argument)[0]
+
+
+def check_magnitude(scores: np.ndarray) -> None:
+    """Refuse scores whose squares a double cannot hold to full precision."""
+    import numpy as np
+
+    largest = float(np.abs(scores).max(initial=0.0, where=np.isfinite(scores)))
+    if largest > 0 and not 1 / LARGEST_SCORE < largest < LARGEST_SCORE:
+        raise DesignError(
+            f"the largest score is {largest:.3g} in absolute value, and the square of such a number cannot be "
+            "computed to full precision. Give the score in another unit."
+        )
 
 
 def resolve_rng(rng: int | np.random.Generator | None) -> np.random.Generator:

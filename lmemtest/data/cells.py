@@ -21,7 +21,7 @@ import pandas as pd
 
 from lmemtest._levels import level_order
 from lmemtest._table import format_number
-from lmemtest._validate import as_frame, check_columns, listed
+from lmemtest._validate import as_frame, check_columns, check_magnitude, listed
 from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
@@ -193,6 +193,7 @@ def aggregate(
             raise DataError("The table has no rows.")
         if transform is not None:
             scores = _transformed(scores, transform)
+        check_magnitude(scores)
         return _aggregate_pandas(native, keys, scores)
     return _aggregate_narwhals(table, keys, score)
 
@@ -386,6 +387,7 @@ def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequ
     if not len(out) or (not keys and not out["n"].sum()):
         raise DataError("The table has no rows.")
     n, valid, low, high = (_as_float(out[name]) for name in ("n", "valid", "low", "high"))
+    check_magnitude(np.concatenate([low, high]))
     mean, ss = _as_float(out["mean"]), _as_float(out["variance"]) * valid
     with np.errstate(invalid="ignore", divide="ignore"):
         digits_lost = np.abs(mean) * np.sqrt(valid) > ILL_CONDITIONED * np.sqrt(ss)

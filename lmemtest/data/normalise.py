@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 
 from lmemtest._caller import in_words_of
-from lmemtest._validate import check_choice, listed, suggest
+from lmemtest._validate import check_choice, check_names, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _new_column(runs: Runs, method: str, name: str | None) -> str:
 
 def _group_columns(runs: Runs, per: str | Sequence[str]) -> tuple[str, ...]:
     """Columns of the groups; roles come before columns of the same name."""
-    given = (per,) if isinstance(per, str) else tuple(per)
+    given = check_names(per, "per")
     columns = []
     for item in given:
         role = getattr(runs, item) if item in _ROLES else None

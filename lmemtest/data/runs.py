@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 
 from lmemtest._table import ResultTable
-from lmemtest._validate import as_frame, check_choice, check_columns, check_names, listed, suggest
+from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_names, listed, suggest
 from lmemtest.data.cells import check_numeric, distinct_values, example_value, missing_values_error
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
@@ -161,7 +161,7 @@ class Runs:
         tuple
             Sorted, or in the order of the categories if the column is a categorical.
         """
-        check_columns(column, self.columns, argument="column")
+        check_column(column, self.columns, argument="column")
         return distinct_values(self.frame, column)
 
     def filter(self, /, **conditions: Any) -> Runs:

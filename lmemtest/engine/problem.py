@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest._validate import check_magnitude
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import System, Term, build_system
 from lmemtest.engine.criterion import Criterion, adjoint, evaluate
@@ -136,15 +137,6 @@ def independent_columns(X: Array, omega: Array) -> Index:
     return np.array(kept, dtype=np.intp)
 
 
-def _check_size(y: Array) -> None:
-    largest = float(np.abs(y).max(initial=0.0))
-    if largest > 0 and not 1e-100 < largest < 1e100:
-        raise DesignError(
-            f"the largest score is {largest:.3g} in absolute value, and the square of such a number cannot be "
-            "computed to full precision. Give the score in another unit."
-        )
-
-
 def _check_offset(y: Array, spread: float, total_weight: float) -> None:
     """Doubles have 16 digits: where the common level eats more than 10, too few are left for the differences."""
     level = float(np.abs(y).max())
@@ -186,7 +178,7 @@ def build_problem(
     DesignError
         If there are no more rows than fixed effects, or nothing is left to explain.
     """
-    _check_size(y)
+    check_magnitude(y)
     if stratum is not None:
         precision = _first_precisions(X, y, n, weight, ss, stratum)
         weight = weight * precision[stratum]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest._table import ResultTable
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, resolve_rng
+from lmemtest._validate import check_choice, check_flag, resolve_rng
 from lmemtest.data.cells import Cells
 from lmemtest.engine import theta as th
 from lmemtest.engine.ddf import Curvature, curvature
@@ -219,6 +219,20 @@ class LmmFit:
         root = np.sqrt(self.cells.n * self.cells.weight)[:, None]
         return np.linalg.lstsq(X[:, self.problem.kept] * root, X[:, dropped] * root, rcond=None)[0]
 
+    def _functions(self, L: Array) -> Array:
+        """Coefficients of linear functions, one row each, over all columns of the design."""
+        width = len(self.params)
+        try:
+            rows = np.atleast_2d(np.asarray(L, dtype=float))
+        except (TypeError, ValueError):
+            rows = np.empty((0, 0))
+        if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():
+            raise ArgumentError(
+                f"L must be finite numbers, one row per function and one column for each of the {width} coefficients "
+                f"of the model (fit.params), got {L!r}."
+            )
+        return rows
+
     def estimable(self, L: Array) -> NDArray[np.bool_]:
         """Which linear functions ``L b`` of the fixed effects the data identify.
 
@@ -231,7 +245,7 @@ class LmmFit:
         -------
         (rows,) bool
         """
-        L = np.atleast_2d(L)
+        L = self._functions(L)
         dropped = np.setdiff1d(np.arange(L.shape[1]), self.problem.kept)
         if not len(dropped):
             return np.ones(len(L), dtype=bool)
@@ -241,7 +255,7 @@ class LmmFit:
 
     def estimate(self, L: Array) -> Array:
         """``L b``, ``(rows,)``; NaN where not estimable."""
-        L = np.atleast_2d(L)
+        L = self._functions(L)
         values = L[:, self.problem.kept] @ self.kept_params
         return np.where(self.estimable(L), values, np.nan)
 
@@ -251,7 +265,7 @@ class LmmFit:
         ``method="kenward-roger"`` gives the covariance adjusted for the estimation of the variances.
         """
         check_choice(method, "method", DDF_METHODS)
-        L = np.atleast_2d(L)
+        L = self._functions(L)
         kept = L[:, self.problem.kept]
         out = kept @ (self.kenward_roger.adjusted if method == "kenward-roger" else self._fixed[1]) @ kept.T
         bad = ~self.estimable(L)
@@ -301,7 +315,7 @@ class LmmFit:
             NaN where not estimable.
         """
         check_choice(method, "method", DDF_METHODS)
-        L = np.atleast_2d(L)
+        L = self._functions(L)
         if method == "asymptotic":
             values = np.full(len(L), np.inf)
         elif method == "residual":
@@ -405,7 +419,7 @@ class LmmFit:
         -------
         (rows,) float
         """
-        return random_effects.predict(self, frame, random=random)
+        return random_effects.predict(self, frame, random=check_flag(random, "random"))
 
     @one_blas_thread()
     def prediction_intervals(
@@ -461,7 +475,9 @@ class LmmFit:
         0        0.91  0.12
         1        2.90  2.31
         """
-        return random_effects.prediction_intervals(self, frame, random=random, target=target, level=level)
+        return random_effects.prediction_intervals(
+            self, frame, random=check_flag(random, "random"), target=target, level=level
+        )
 
     def residuals(self) -> Array:
         """Cell means minus predictions, ``(n_cells,)``, in the order of ``cells.frame``."""
@@ -521,7 +537,7 @@ class LmmFit:
             data=self.data,
             weights=self.weights,
             dispersion=self.dispersion,
-            reml=self.reml if reml is None else reml,
+            reml=self.reml if reml is None else check_flag(reml, "reml"),
             start=start,
             restarts=0 if cells is not None else None,
         )

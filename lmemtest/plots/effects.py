@@ -106,6 +106,10 @@ def _check_option(name: str, value: object, options: tuple[str, ...]) -> None:
 
 
 def _check_table(table: pd.DataFrame) -> None:
+    import pandas as pd
+
+    if not isinstance(table, pd.DataFrame):
+        raise ArgumentError(f"table must be a pandas DataFrame with the columns {', '.join(COLUMNS)}, got {table!r}.")
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
         found = ", ".join(map(str, table.columns))

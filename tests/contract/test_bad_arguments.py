@@ -228,6 +228,21 @@ def control() -> Any:
     return lt.compare_to(means(), "A")
 
 
+def methods() -> dict[str, Call]:
+    """Good calls of methods that take more than the object."""
+    L = np.eye(3)[1:]
+    return {
+        "Runs.levels": (runs().levels, {"column": "task"}),
+        "Runs.normalize": (runs().normalize, {"method": "rank"}),
+        "LmmFit.cov": (fit().cov, {"L": L}),
+        "LmmFit.df": (fit().df, {"L": L}),
+        "LmmFit.estimate": (fit().estimate, {"L": L}),
+        "LmmFit.estimable": (fit().estimable, {"L": L}),
+        "LmmFit.predict": (fit().predict, {"frame": table()}),
+        "LmmFit.simulate": (fit().simulate, {"rng": 1}),
+    }
+
+
 @functools.cache
 def components() -> Any:
     return lt.VarianceComponents(interaction_sd=0.1, residual_sd=0.2)
@@ -306,3 +321,18 @@ def test_bad_arguments_are_refused_in_words(name: str) -> None:
     function, good = calls()[name]
     assert outcome(functools.partial(function, **good)) == "accepted"
     assert list(judged(name, function, good)) == []
+
+
+@pytest.mark.parametrize("name", sorted(methods()))
+def test_methods_refuse_bad_arguments_in_words(name: str) -> None:
+    function, good = methods()[name]
+    assert outcome(functools.partial(function, **good)) == "accepted"
+    assert list(judged(name, function, good)) == []
+
+
+@pytest.mark.parametrize("name", sorted(set(lt.plots.__all__) - {"detached_figures"}))
+def test_plots_refuse_what_they_cannot_draw(name: str) -> None:
+    draw = getattr(lt.plots, name)
+    assert {kind: outcome(functools.partial(draw, value)) for kind, value in BAD.items()} == dict.fromkeys(
+        BAD, "refused"
+    )

@@ -21,7 +21,7 @@ from lmemtest._levels import natural_key
 from lmemtest.data import cells as module
 from lmemtest.data.cells import Cells, compress
 from lmemtest.data.runs import Runs
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 BACKENDS = ["pandas", "pandas object", "pandas arrow", "polars", "lazy", "pyarrow", "duckdb"]
@@ -348,3 +348,11 @@ def test_priorband_has_the_same_cells_on_every_backend(priorband: pd.DataFrame, 
     assert len(want.n) == 72
     assert set(want.n) == {1200.0}
     assert_same(compress(as_backend(priorband, backend), by, score="value"), want)
+
+
+@pytest.mark.parametrize("largest", [1e160, 1e300, 1e-150])
+def test_scores_whose_squares_no_double_holds_are_refused_before_any_square(largest: float) -> None:
+    table = pd.DataFrame({"tool": ["A", "B"] * 4, "loss": np.arange(1.0, 9.0) / 8 * largest})
+    for frame in (table, pl.from_pandas(table).lazy()):
+        with pytest.raises(DesignError, match=r"^the largest score is .* Give the score in another unit\.$"):
+            compress(frame, by="tool", score="loss")
