@@ -8,9 +8,11 @@ blocks         terms and cells -> blocked cross-products of [Z X y]
 cross          cross-products between a grouping factor and the dense remainder (dense or sparse)
 sweep          eliminates one grouping factor after the other, and the exact adjoint of that
 criterion      profiled ML and REML deviance with its gradient
+hessian        the derivative of that gradient
 theta          theta <-> Cholesky factors, scales, signs
 optimize       quasi-Newton search with a certificate
 covariance     covariance of the fixed effects, conditional modes
+error_slopes   how errors of estimates and predictions change with the covariance parameters
 ddf            Satterthwaite degrees of freedom
 kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-products
 profile        the criterion with one parameter held, and its minimiser

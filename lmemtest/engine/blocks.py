@@ -90,6 +90,14 @@ class System:
         """Chain blocks, then tail blocks: the order of the Cholesky factors that the sweep takes."""
         return (*(s.block for s in self.chain), *self.tail)
 
+    def by_tail_block(self, M: Array) -> list[Array]:
+        """The tail's rows of a matrix with the rows of the remainder, ``(q, K, c)`` per block."""
+        out, start = [], 0
+        for block in self.tail:
+            out.append(M[start : start + block.size].reshape(block.q, block.K, -1))
+            start += block.size
+        return out
+
 
 def group_terms(terms: Sequence[Term]) -> tuple[Block, ...]:
     """Join terms with the same grouping factor; most columns first."""

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -47,6 +48,11 @@ class DenseCross:
         """``sum_l V_l' V_l``, ``(m, m)``."""
         flat = self.values.reshape(-1, self.values.shape[2])
         return flat.T @ flat
+
+    def product(self, other: Any) -> Array:
+        """``sum_l V_l' O_l``, ``(m, m)``."""
+        m = self.values.shape[2]
+        return self.values.reshape(-1, m).T @ other.values.reshape(-1, m)
 
     def contract(self, other: Any) -> Array:
         """``V_l O_l'`` for every level, ``(q, K, K_other)``."""
@@ -169,6 +175,11 @@ class SparseCross:
     pattern: SparsePattern
     values: Array  # (nnz, K)
 
+    def _matrices(self) -> list[sp.csr_matrix]:
+        """The values of every column of the levels, ``(q, m)``."""
+        shape = (len(self.pattern.start) - 1, self.pattern.m)
+        return [sp.csr_matrix((v, self.pattern.col, self.pattern.start), shape=shape) for v in self.values.T]
+
     def _padded(self) -> Array:
         return np.vstack([self.values, np.zeros((1, self.values.shape[1]))])
 
@@ -180,12 +191,16 @@ class SparseCross:
 
     def gram(self) -> Array:
         """``sum_l V_l' V_l``, ``(m, m)``."""
+        return self.product(self)
+
+    def product(self, other: Any) -> Array:
+        """``sum_l V_l' O_l``, ``(m, m)``."""
         m = self.pattern.m
-        values = self._padded()
+        values, others = self._padded(), other._padded()
         out = np.zeros(m * m)
         for entries, pairs in self.pattern.pairs():
-            v = values[entries]
-            products = v @ v.transpose(0, 2, 1) if v.shape[2] > 1 else v * v.transpose(0, 2, 1)
+            v, o = values[entries], others[entries].transpose(0, 2, 1)
+            products = v @ o if v.shape[2] > 1 else v * o
             out += np.bincount(pairs.ravel(), weights=products.ravel(), minlength=m * m)
         return out.reshape(m, m)
 
@@ -208,11 +223,7 @@ class SparseCross:
 
     def dot(self, D: Array) -> Array:
         """``V_l D`` for dense ``(m, c)`` columns, ``(q, K, c)``."""
-        q = len(self.pattern.start) - 1
-        terms = self.values[:, :, None] * D[self.pattern.col][:, None, :]
-        flat = terms.reshape(len(terms), -1)
-        sums = [np.bincount(self.pattern.row, weights=c, minlength=q) for c in flat.T]
-        return np.stack(sums, axis=1, dtype=np.float64).reshape(q, *terms.shape[1:])
+        return np.stack([matrix @ D for matrix in self._matrices()], axis=1)
 
     def column_squares(self) -> Array:
         """``sum_l V_l[k, c]^2``, ``(K, m)``."""
@@ -220,8 +231,10 @@ class SparseCross:
 
     def transpose_dot(self, r: Array) -> Array:
         """``sum_l V_l' r_l`` for ``(q, K, c)`` columns, ``(m, c)``."""
-        terms = np.einsum("ek,ekc->ec", self.values, r[self.pattern.row])
-        return np.stack([np.bincount(self.pattern.col, weights=c, minlength=self.pattern.m) for c in terms.T], 1)
+        out = np.zeros((self.pattern.m, r.shape[2]))
+        for k, matrix in enumerate(self._matrices()):
+            out += matrix.T @ r[:, k]
+        return out
 
     def at_parents(self, parent: Index, child: Any) -> SparseCross:
         """The rows that belong to the parents of ``child``'s levels, at ``child``'s entries.

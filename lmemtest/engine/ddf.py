@@ -5,8 +5,8 @@ inverse Hessian of the profiled criterion and ``m`` the residual's degrees of fr
 
     var(log c) = h'C h + 2 / m,      df = 2 / var(log c)
 
-(Giesbrecht & Burns 1985, doi:10.2307/2530872; the same df as with a Hessian over theta and sigma). The Hessian is the
-central difference of the exact gradient, not of the criterion.
+(Giesbrecht & Burns 1985, doi:10.2307/2530872; the same df as with a Hessian over theta and sigma). All derivatives are
+analytic: differences would leave their rounding in a number that is reported.
 """
 
 from __future__ import annotations
@@ -16,14 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmemtest.engine.cross import Array
-from lmemtest.engine.information import average_information
+from lmemtest.engine.error_slopes import covariance_slopes, log_scale_slopes, missed
+from lmemtest.engine.hessian import hessian
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
-
-# Steps in units of theta's standard error: truncation 1e-6 relative, rounding far below.
-_STEP = 1e-3
-# Of theta's length, at most: where the criterion is flat there is no standard error.
-_LONGEST = 0.1
 
 
 @dataclass(frozen=True)
@@ -38,6 +34,8 @@ class Curvature:
         ``(n_free, p, p)`` derivatives of the covariance of the kept fixed effects (user's scale).
     cov
         ``(p, p)`` that covariance.
+    d_log_scale
+        ``(n_free,)`` derivatives of the log residual variance.
     residual_df
         ``m`` of the module's formula.
     """
@@ -45,6 +43,7 @@ class Curvature:
     hessian: Array
     d_cov: Array
     cov: Array
+    d_log_scale: Array
     residual_df: int
 
     @property
@@ -66,6 +65,10 @@ class Curvature:
         variance = np.einsum("rp,pq,rq->r", L, self.cov, L)
         return self.matched_df(variance, np.einsum("rp,ipq,rq->ri", L, self.d_cov, L))
 
+    def error_df(self, variance: Array, slopes: Array) -> Array:
+        """Degrees of freedom of error variances, ``(rows,)``, with their derivatives at a given residual variance."""
+        return self.matched_df(variance, slopes + variance[:, None] * self.d_log_scale)
+
     def matched_df(self, variance: Array, d_variance: Array) -> Array:
         """Degrees of freedom of a variance estimate, ``(rows,)``, with its derivatives, ``(rows, n_free)``."""
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -74,37 +77,22 @@ class Curvature:
             return 2.0 / (spread + 2.0 / self.residual_df) + 0.0 * variance
 
 
-def covariance(problem: Problem, theta: Array) -> tuple[Array, Array]:
-    """Covariance of the kept fixed effects at a whitened theta, and the gradient of the criterion there."""
-    at = problem.evaluate(theta)
-    _, U = problem.fixed_effects(at)
-    return at.sigma2 * problem.y_scale**2 * (U @ U.T), problem.derivatives(theta, at)[1]
-
-
-def steps(problem: Problem, optimum: Optimum) -> Array:
-    """``(n_free, n_free)`` one step of a central difference per row, along each parameter of the search."""
-    theta, at = optimum.theta, optimum.criterion
-    if not len(theta):
-        return np.empty((0, 0))
-    scale = np.abs(np.diagonal(average_information(problem, theta, at, *problem.derivatives(theta, at))))
-    longest = _LONGEST * (1.0 + np.linalg.norm(theta))
-    return np.diag(_STEP / np.sqrt(np.maximum(scale, max(1e-6 * scale.max(), (_STEP / longest) ** 2))))
-
-
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:
-    """Second-order behaviour at ``optimum`` from two evaluations per parameter."""
-    theta, at = optimum.theta, optimum.criterion
+    """Second-order behaviour at ``optimum``."""
+    x, at = optimum.theta, optimum.criterion
     p = problem.system.p
-    m = problem.system.n_rows - (p if problem.reml else 0)
     _, U = problem.fixed_effects(at)
-    cov = at.sigma2 * problem.y_scale**2 * (U @ U.T)
-    n = len(theta)
-    if not n:
-        return Curvature(hessian=np.empty((0, 0)), d_cov=np.empty((0, p, p)), cov=cov, residual_df=m)
-    hessian, d_cov = np.empty((n, n)), np.empty((n, p, p))
-    for i, step in enumerate(steps(problem, optimum)):
-        above, g_above = covariance(problem, theta + step)
-        below, g_below = covariance(problem, theta - step)
-        hessian[i] = (g_above - g_below) / (2.0 * step[i])
-        d_cov[i] = (above - below) / (2.0 * step[i])
-    return Curvature(hessian=0.5 * (hessian + hessian.T), d_cov=d_cov, cov=cov, residual_df=m)
+    unit = at.sigma2 * problem.y_scale**2
+    cov = unit * (U @ U.T)
+    no_effects = [np.zeros((b.q, b.K, p)) for b in at.system.blocks]
+    left = missed(problem, x, at, np.eye(p), no_effects)
+    to_user = np.linalg.inv(problem.RX)
+    d_log_scale = log_scale_slopes(problem, x, at)
+    d_cov = unit * (to_user @ covariance_slopes(problem, x, at, left) @ to_user.T)
+    return Curvature(
+        hessian=hessian(problem, x, at),
+        d_cov=d_cov + d_log_scale[:, None, None] * cov,
+        cov=cov,
+        d_log_scale=d_log_scale,
+        residual_df=problem.system.n_rows - (p if problem.reml else 0),
+    )

@@ -18,7 +18,7 @@ import numpy as np
 from lmemtest.engine.blocks import System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
-from lmemtest.engine.sweep import Sweep, conditional_modes, tail_times
+from lmemtest.engine.sweep import Sweep, conditional_modes, into_parents, tail_times, transposed
 from lmemtest.engine.theta import upper_indices
 from lmemtest.engine.triangular import solve_lower, solve_spd
 
@@ -63,9 +63,7 @@ def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None 
         remainder += stage.V.transpose_dot(c)
         for j, e in stage.E.items():
             chain[i] += e @ coefficients[j][stage.parent[j]]
-            children = e.transpose(0, 2, 1) @ c
-            summed = stage.indicator[j] @ children.reshape(len(children), -1)
-            chain[j] += summed.reshape(chain[j].shape)
+            chain[j] += into_parents(stage, j, transposed(e) @ c)
     gram = in_remainder.T @ remainder
     for c, product in zip(coefficients[:n_chain], chain, strict=True):
         gram += c.reshape(-1, width).T @ product.reshape(-1, width)
@@ -83,9 +81,7 @@ def through(system: System, done: Sweep, products: Products) -> tuple[Array, Arr
         gram = gram - rhs[i].reshape(-1, width).T @ Qr.reshape(-1, width)
         remainder = remainder - step.V.transpose_dot(Qr)
         for j, e in step.E.items():
-            children = e.transpose(0, 2, 1) @ Qr
-            summed = step.stage.indicator[j] @ children.reshape(len(children), -1)
-            rhs[j] = rhs[j] - summed.reshape(rhs[j].shape)
+            rhs[j] = rhs[j] - into_parents(step.stage, j, transposed(e) @ Qr)
     t, p = system.t, system.p
     fixed = remainder[t : t + p]
     if t:
@@ -96,6 +92,30 @@ def through(system: System, done: Sweep, products: Products) -> tuple[Array, Arr
         gram = gram - remainder[:t].T @ Qr
         fixed = fixed - done.tail_V[:, :p].T @ Qr
     return gram, fixed
+
+
+def modes(system: System, done: Sweep, products: Products) -> list[Array]:
+    """``Sigma Z'V^-1 W`` of new columns, ``(q, K, c)`` per block: their conditional modes as data."""
+    rhs, remainder = list(products.chain), products.remainder
+    for i, step in enumerate(done.steps):
+        Qr = step.Q @ rhs[i]
+        remainder = remainder - step.V.transpose_dot(Qr)
+        for j, e in step.E.items():
+            rhs[j] = rhs[j] - into_parents(step.stage, j, transposed(e) @ Qr)
+    in_remainder = np.zeros_like(remainder)
+    if system.tail:
+        tail_factors = done.factors[len(done.steps) :]
+        inner = tail_times(system.tail, tail_factors, remainder[: system.t], transpose=True)
+        u = tail_times(system.tail, tail_factors, solve_spd(done.tail_C, inner), transpose=False)
+        in_remainder[: system.t] = u
+    found: dict[int, Array] = {}
+    for i in reversed(range(len(done.steps))):
+        step = done.steps[i]
+        left = rhs[i] - step.V.dot(in_remainder)
+        for k, e in step.E.items():
+            left = left - e @ found[k][step.stage.parent[k]]
+        found[i] = step.Q @ left
+    return [*(found[i] for i in range(len(done.steps))), *system.by_tail_block(in_remainder)]
 
 
 def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -> Array:
@@ -113,12 +133,7 @@ def scores(at: Criterion) -> list[Array]:
     v = np.append(-at.b, 1.0)
     modes = conditional_modes(system, at.sweep, v)
     residual = multiply(system, [-u[:, :, None] for u in modes], v[:, None])
-    out = [c[:, :, 0] for c in residual.chain]
-    start = 0
-    for block in system.tail:
-        out.append(residual.remainder[start : start + block.size, 0].reshape(block.q, block.K))
-        start += block.size
-    return out
+    return [c[:, :, 0] for c in [*residual.chain, *system.by_tail_block(residual.remainder)]]
 
 
 def directions(problem: Problem, theta: Array) -> list[tuple[int, int, Array, Array]]:

@@ -5,25 +5,21 @@ With ``V = I + Z Sigma Z'`` relative to the residual variance, ``W = Z Sigma K'`
 
     s2 [ K Sigma K' - W'V^-1 W + d' Phi d ]
 
-(Henderson 1975, doi:10.2307/2529430). Without the last part, the error of the fixed effects, it is the conditional
-covariance of the random effects that lme4 reports.
+(Henderson 1975, doi:10.2307/2529430), computed as the sum of squares in `lmemtest.engine.error_slopes`. Without the
+last part, the error of the fixed effects, it is the conditional covariance of the random effects that lme4 reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
-from lmemtest.engine.ddf import Curvature, steps
-from lmemtest.engine.information import multiply, through
-from lmemtest.engine.optimize import Optimum
+from lmemtest.engine.error_slopes import missed, theta_slopes, variance_slopes
 from lmemtest.engine.problem import Problem
-from lmemtest.engine.theta import block_factors
-from lmemtest.engine.triangular import solve_lower
 
 
 @dataclass(frozen=True)
@@ -65,6 +61,13 @@ class Unseen:
             out += unit * np.sum((basis @ np.linalg.solve(R, L)) ** 2, axis=1)  # u = R^-1 L v for the user's u
         return out
 
+    def slopes(self, problem: Problem, x: Array, at: Criterion) -> Array:
+        """Their derivatives at a given residual variance, ``(c, n_free)``."""
+        levels = [np.linalg.solve(R.T, basis.T)[None] for basis, R in zip(self.bases, problem.R, strict=True)]
+        of_theta = at.sigma2 * problem.y_scale**2 * theta_slopes(problem, x, levels, len(self.rows)).T
+        of_strata = -self.rows[:, 1:] * problem.residual_variances(x, at)[1:]
+        return np.hstack([of_theta, of_strata])
+
     def __getitem__(self, targets: slice) -> Unseen:
         return Unseen(bases=tuple(b[targets] for b in self.bases), rows=self.rows[targets])
 
@@ -88,48 +91,14 @@ def covariance(problem: Problem, x: Array, at: Criterion, targets: Targets, *, c
     conditional
         Leave out the error of the fixed effects.
     """
-    L, K = _whitened(problem, targets)
-    spread = [S @ S.T @ k for S, k in zip(block_factors(problem.unpack(x), at.system.blocks), K, strict=True)]
-    out = np.zeros((L.shape[1], L.shape[1]))
-    d = L
-    if K:
-        for k, Sk in zip(K, spread, strict=True):
-            out += np.einsum("qac,qad->cd", k, Sk, optimize=True)
-        gram, fixed = through(at.system, at.sweep, multiply(at.system, spread))
-        out -= gram
-        d = L - fixed
-    if len(L) and not conditional:
-        h = solve_lower(at.RX, d)
-        out += h.T @ h
-    return at.sigma2 * problem.y_scale**2 * 0.5 * (out + out.T)
+    left = missed(problem, x, at, *_whitened(problem, targets), fixed=not conditional)
+    return at.sigma2 * problem.y_scale**2 * left.covariance
 
 
-@dataclass(frozen=True)
-class Differences:
-    """The criterion a step to either side of the optimum, along every parameter of the search."""
-
-    sizes: Array
-    below: tuple[tuple[Array, Criterion], ...]
-    above: tuple[tuple[Array, Criterion], ...]
-
-    @classmethod
-    def around(cls, problem: Problem, optimum: Optimum) -> Differences:
-        """Evaluate the criterion twice per parameter."""
-        x, moves = optimum.theta, steps(problem, optimum)
-        return cls(
-            sizes=2.0 * moves.diagonal(),
-            below=tuple((x - s, problem.evaluate(x - s)) for s in moves),
-            above=tuple((x + s, problem.evaluate(x + s)) for s in moves),
-        )
-
-    def degrees_of_freedom(
-        self, variances: Callable[[Array, Criterion], Array], here: Array, curvature: Curvature
-    ) -> Array:
-        """Satterthwaite's approximation for ``variances(x, at)``, ``(c,)``, which is ``here`` at the optimum."""
-        ends = zip(self.above, self.below, strict=True)
-        d = [variances(*above) - variances(*below) for above, below in ends]
-        rows = np.array(d).reshape(len(self.sizes), len(here)).T
-        return curvature.matched_df(here, rows / self.sizes)
+def slopes(problem: Problem, x: Array, at: Criterion, targets: Targets, *, conditional: bool = False) -> Array:
+    """Derivatives of the variances of the errors at a given residual variance, ``(c, n_free)``; see `covariance`."""
+    left = missed(problem, x, at, *_whitened(problem, targets), fixed=not conditional)
+    return at.sigma2 * problem.y_scale**2 * variance_slopes(problem, x, at, left).T
 
 
 def unit_targets(problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]]) -> Targets:

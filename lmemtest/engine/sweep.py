@@ -34,7 +34,7 @@ _WELL_CONDITIONED = 1e-3
 
 
 @dataclass(frozen=True)
-class _Eliminated:
+class Eliminated:
     """What going back needs of one chain step: the cross-products at its turn, and ``Q``."""
 
     stage: Stage
@@ -50,7 +50,7 @@ class Sweep:
 
     F: Array  # (p + 1, p + 1)
     logdet: float
-    steps: tuple[_Eliminated, ...]
+    steps: tuple[Eliminated, ...]
     factors: tuple[Array, ...]  # L per block: chain, then tail
     tail_A: Array  # (t, t) cross-products of the tail at its turn
     tail_V: Array  # (t, p + 1)
@@ -67,11 +67,12 @@ def _half(A: Array, L: Array) -> tuple[Array, float]:
     return T, 2.0 * float(np.log(np.diagonal(C, axis1=1, axis2=2)).sum())
 
 
-def _t(a: Array) -> Array:
+def transposed(a: Array) -> Array:
+    """Every matrix of a stack transposed."""
     return a.transpose(0, 2, 1)
 
 
-def _into_parents(stage: Stage, j: int, children: Array) -> Array:
+def into_parents(stage: Stage, j: int, children: Array) -> Array:
     """Sum per-level matrices into the levels of chain block ``j``."""
     summed = stage.indicator[j] @ children.reshape(len(children), -1)
     return np.asarray(summed).reshape(-1, *children.shape[1:])
@@ -92,7 +93,7 @@ def tail_times(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *,
     return out
 
 
-def _congruence(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *, transpose: bool) -> Array:
+def congruence(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *, transpose: bool) -> Array:
     """``Lambda' M Lambda`` (transpose) or ``Lambda M Lambda'`` for a symmetric ``M``."""
     if all(block.K == 1 for block in tail):  # Lambda is diagonal: two passes instead of four
         d = np.repeat([L[0, 0] for L in factors], [block.q for block in tail])
@@ -131,31 +132,40 @@ def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
         TV = V[i].times(T)
         TE = {j: left_multiply(T, e) for j, e in E[i].items()}
         for j, te in TE.items():
-            A[j] = A[j] - _into_parents(stage, j, _t(te) @ te)
+            A[j] = A[j] - into_parents(stage, j, transposed(te) @ te)
             for k in (k for k in TE if k > j):
-                E[j][k] = E[j][k] - _into_parents(stage, j, _t(te) @ TE[k])
-            V[j] = V[j].add_children(stage.indicator[j], stage.parent[j], -TV.times(_t(te)))
+                E[j][k] = E[j][k] - into_parents(stage, j, transposed(te) @ TE[k])
+            V[j] = V[j].add_children(stage.indicator[j], stage.parent[j], -TV.times(transposed(te)))
         B = B - TV.gram()
-        Q = T * T if T.shape[1] == 1 else _t(T) @ T
-        steps.append(_Eliminated(stage=stage, A=A[i], E=E[i], V=V[i], Q=Q))
+        Q = T * T if T.shape[1] == 1 else transposed(T) @ T
+        steps.append(Eliminated(stage=stage, A=A[i], E=E[i], V=V[i], Q=Q))
     return _finish(system, factors, B, logdet, tuple(steps))
 
 
 def _finish(
-    system: System, factors: tuple[Array, ...], B: Array, logdet: float, steps: tuple[_Eliminated, ...]
+    system: System, factors: tuple[Array, ...], B: Array, logdet: float, steps: tuple[Eliminated, ...]
 ) -> Sweep:
     t = system.t
     tail_A, tail_V, F = B[:t, :t], B[:t, t:], B[t:, t:]
     C = tail_A
     if t:
         L_tail = factors[len(steps) :]
-        M = _congruence(system.tail, L_tail, tail_A, transpose=True)
+        M = congruence(system.tail, L_tail, tail_A, transpose=True)
         M.flat[:: t + 1] += 1.0
         C = sla.cholesky(M.T, lower=True, overwrite_a=True, check_finite=False)  # M.T: LAPACK's order, no copy
         logdet += 2.0 * float(np.log(C.diagonal()).sum())
         R = solve_lower(C, tail_times(system.tail, L_tail, tail_V, transpose=True))
         F = F - R.T @ R
     return Sweep(F=F, logdet=logdet, steps=steps, factors=factors, tail_A=tail_A, tail_V=tail_V, tail_C=C)
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What going back found at one chain step: ``Y = V G``, and ``H``."""
+
+    YV: Cross
+    YE: dict[int, Array]
+    H: Array
 
 
 @dataclass(frozen=True)
@@ -171,6 +181,7 @@ class Adjoint:
     E: dict[tuple[int, int], Array]
     V: dict[int, Cross]
     B: Array
+    steps: dict[int, Returned]
 
 
 def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False) -> Adjoint:
@@ -190,6 +201,7 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
     A_bar: dict[int, Array] = {}
     E_bar: dict[tuple[int, int], Array] = {}
     V_bar: dict[int, Cross] = {}
+    returned: dict[int, Returned] = {}
     for i in reversed(range(len(done.steps))):
         step = done.steps[i]
         parent = step.stage.parent
@@ -204,20 +216,21 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
                 elif j < k:
                     Y = Y + e @ E_bar[j, k][parent[j]]
                 else:
-                    Y = Y + e @ _t(E_bar[k, j][parent[k]])
+                    Y = Y + e @ transposed(E_bar[k, j][parent[k]])
             YE[k] = Y
             YV = YV + from_parent.times(step.E[k])
         H = YV.contract(step.V)
         for k, e in step.E.items():
-            H = H + YE[k] @ _t(e)
-        H = 0.5 * (H + _t(H))
+            H = H + YE[k] @ transposed(e)
+        H = 0.5 * (H + transposed(H))
+        returned[i] = Returned(YV=YV, YE=YE, H=H)
         chain_grads[i] = _sigma_gradient(step.A, step.Q, H)
         if i or inputs:  # earlier stages need the gradient in this stage's cross-products
             A_bar[i] = step.Q + step.Q @ H @ step.Q
             V_bar[i] = YV.times(-step.Q)
             for k, Y in YE.items():
                 E_bar[i, k] = -step.Q @ Y
-    return Adjoint(sigma=[*chain_grads, *tail_grads], A=A_bar, E=E_bar, V=V_bar, B=B_bar)
+    return Adjoint(sigma=[*chain_grads, *tail_grads], A=A_bar, E=E_bar, V=V_bar, B=B_bar, steps=returned)
 
 
 def _sigma_gradient(A: Array, Q: Array, H: Array) -> Array:
@@ -225,7 +238,7 @@ def _sigma_gradient(A: Array, Q: Array, H: Array) -> Array:
         P = 1.0 - A * Q
         return (A * P - P * H * P).sum(axis=0)
     P = np.eye(A.shape[1]) - A @ Q
-    G = (P @ A - P @ H @ _t(P)).sum(axis=0)
+    G = (P @ A - P @ H @ transposed(P)).sum(axis=0)
     return 0.5 * (G + G.T)
 
 
@@ -236,7 +249,7 @@ def _back_through_tail(system: System, done: Sweep, F_bar: Array, *, inputs: boo
         return [], F_bar
     tail, A, V, C = system.tail, done.tail_A, done.tail_V, done.tail_C
     L_tail = done.factors[len(done.steps) :]
-    M_inverse = _symmetric(sla.lapack.dpotri(C, lower=1)[0])
+    M_inverse = full_symmetric(sla.lapack.dpotri(C, lower=1)[0])
     QV = solve_spd(C, tail_times(tail, L_tail, V, transpose=True))
     QV = tail_times(tail, L_tail, QV, transpose=False)
     PV = V - A @ QV
@@ -252,7 +265,7 @@ def _back_through_tail(system: System, done: Sweep, F_bar: Array, *, inputs: boo
         return grads, F_bar
     B_bar = np.empty_like(system.B)
     low_rank = QV @ F_bar
-    np.add(_congruence(tail, L_tail, M_inverse, transpose=False), low_rank @ QV.T, out=B_bar[:t, :t])
+    np.add(congruence(tail, L_tail, M_inverse, transpose=False), low_rank @ QV.T, out=B_bar[:t, :t])
     B_bar[:t, t:] = -low_rank
     B_bar[t:, :t] = B_bar[:t, t:].T
     B_bar[t:, t:] = F_bar
@@ -287,7 +300,7 @@ def _unexplained(
     return own - R.T @ R
 
 
-def _symmetric(lower: Array) -> Array:
+def full_symmetric(lower: Array) -> Array:
     """Full matrix of a lower triangle whose upper part is zero."""
     full = lower + lower.T
     full.flat[:: len(full) + 1] *= 0.5

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
-    from lmemtest.engine.criterion import Criterion
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -253,12 +252,8 @@ def error_df(fit: LmmFit, targets: prediction.Targets, variance: Array, *, condi
     """Satterthwaite degrees of freedom of the errors, one computation for all levels of a kind."""
     first, alike = representatives(variance)
     kinds = prediction.Targets(fixed=targets.fixed[first], random=tuple(K[:, :, first] for K in targets.random))
-
-    def variances(x: Array, at: Criterion) -> Array:
-        return prediction.covariance(fit.problem, x, at, kinds, conditional=conditional).diagonal()
-
-    differences = prediction.Differences.around(fit.problem, fit.optim)
-    return differences.degrees_of_freedom(variances, variance[first], fit.curvature)[alike]
+    slopes = prediction.slopes(fit.problem, fit.optim.theta, fit.optim.criterion, kinds, conditional=conditional)
+    return fit.curvature.error_df(variance[first], slopes)[alike]
 
 
 def effect_intervals(

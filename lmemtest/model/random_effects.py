@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,7 +18,6 @@ from lmemtest.model.arrays import to_pandas
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.engine.criterion import Criterion
     from lmemtest.model.fit import LmmFit
 
     Array = NDArray[np.float64]
@@ -125,32 +124,29 @@ def _variances(
 ) -> tuple[Array, Array]:
     """Variances of predictions and their degrees of freedom, ``(n,)`` each."""
 
-    def of(part: Any) -> Callable[[Array, Criterion], Array]:
+    problem, x, at = fit.problem, fit.optim.theta, fit.optim.criterion
+
+    def targets(part: Any) -> prediction.Targets:
         count = len(rows[part])
         random = [
             _coefficients(q, basis[part], codes[part])
             for (q, _), (basis, codes) in zip(shapes(fit), terms, strict=False)
         ]
         nothing = [np.zeros((q, k, count)) for q, k in shapes(fit)]
-        targets = prediction.Targets(fixed=rows[part], random=tuple(random or nothing))
-        new = unseen[part]
+        return prediction.Targets(fixed=rows[part], random=tuple(random or nothing))
 
-        def variances(x: Array, at: Criterion) -> Array:
-            error = prediction.covariance(fit.problem, x, at, targets).diagonal()
-            return error + new.variances(fit.problem, x, at)
+    def variances(part: Any) -> Array:
+        return prediction.covariance(problem, x, at, targets(part)).diagonal() + unseen[part].variances(problem, x, at)
 
-        return variances
+    def slopes(part: Any) -> Array:
+        return prediction.slopes(problem, x, at, targets(part)) + unseen[part].slopes(problem, x, at)
 
-    here = (fit.optim.theta, fit.optim.criterion)
     with one_blas_thread():
         batches = [slice(start, start + _BATCH) for start in range(0, len(rows), _BATCH)]
-        variance = np.concatenate([of(part)(*here) for part in batches]) if batches else np.empty(0)
+        variance = np.concatenate([variances(part) for part in batches]) if batches else np.empty(0)
         first, alike = representatives(variance)
-        differences = prediction.Differences.around(fit.problem, fit.optim)
-        df = [
-            differences.degrees_of_freedom(of(part), variance[part], fit.curvature)
-            for part in (first[start : start + _BATCH] for start in range(0, len(first), _BATCH))
-        ]
+        kinds = (first[start : start + _BATCH] for start in range(0, len(first), _BATCH))
+        df = [fit.curvature.error_df(variance[part], slopes(part)) for part in kinds]
     return variance, np.concatenate(df)[alike] if df else np.empty(0)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 
 from lmemtest.data.cells import compress
 from lmemtest.engine import prediction
+from lmemtest.engine.error_slopes import theta_slopes
 from lmemtest.errors import UnknownColumnError
 from lmemtest.inference.reference import format_level
 from lmemtest.model.random_effects import representatives, shapes
@@ -153,12 +154,16 @@ class Comparisons:
     def df(self, fit: LmmFit, variance: Array) -> Array:
         """Satterthwaite degrees of freedom of the errors, one computation for all of a kind."""
         first, alike = representatives(variance)
-        kinds = self[first]
-        differences = prediction.Differences.around(fit.problem, fit.optim)
-        found = differences.degrees_of_freedom(
-            lambda x, at: kinds.error(fit, x, at).diagonal(), variance[first], fit.curvature
-        )
-        return found[alike]
+        return fit.curvature.error_df(variance[first], self[first].slopes(fit))[alike]
+
+    def slopes(self, fit: LmmFit) -> Array:
+        """Derivatives of the variances of the errors at a given residual variance, ``(c, n_free)``."""
+        problem, x, at = fit.problem, fit.optim.theta, fit.optim.criterion
+        new = [np.linalg.solve(R.T, K) for R, K in zip(problem.R, self.unseen, strict=True)]
+        unit = at.sigma2 * problem.y_scale**2
+        found = prediction.slopes(problem, x, at, self.targets)
+        found[:, : problem.n_theta] += unit * theta_slopes(problem, x, new, len(found)).T
+        return found
 
 
 def _rows_of(fit: LmmFit, cells: pd.DataFrame, index: int, k: int) -> tuple[Array, NDArray[np.intp], int]:

@@ -9,7 +9,6 @@ from scipy.linalg import block_diag
 
 import lmemtest as lt
 from lmemtest.engine import prediction
-from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.theta import unpack
 from lmemtest.model.random_effects import shapes
 
@@ -76,12 +75,8 @@ def test_errors_are_those_of_the_mixed_model_equations(formula: str, options: di
 
 
 def degrees_of_freedom(fit: lt.LmmFit, targets: prediction.Targets) -> np.ndarray:
-    def variances(x: np.ndarray, at: Criterion) -> np.ndarray:
-        return prediction.covariance(fit.problem, x, at, targets).diagonal()
-
-    here = variances(fit.optim.theta, fit.optim.criterion)
-    around = prediction.Differences.around(fit.problem, fit.optim)
-    return around.degrees_of_freedom(variances, here, fit.curvature)
+    where = (fit.problem, fit.optim.theta, fit.optim.criterion, targets)
+    return fit.curvature.error_df(prediction.covariance(*where).diagonal(), prediction.slopes(*where))
 
 
 def test_degrees_of_freedom_of_fixed_effects_are_satterthwaites() -> None:
@@ -89,7 +84,7 @@ def test_degrees_of_freedom_of_fixed_effects_are_satterthwaites() -> None:
     L = np.random.default_rng(2).normal(size=(3, fit.rank))
     nothing = tuple(np.zeros((q, k, 3)) for q, k in shapes(fit))
     targets = prediction.Targets(fixed=L, random=nothing)
-    np.testing.assert_allclose(degrees_of_freedom(fit, targets), fit.df(L), rtol=1e-6)
+    np.testing.assert_allclose(degrees_of_freedom(fit, targets), fit.df(L), rtol=1e-9)
 
 
 def test_a_model_without_random_effects_has_the_errors_of_least_squares() -> None:

@@ -1,0 +1,153 @@
+"""How the errors of estimates and predictions change with the covariance parameters.
+
+The best linear unbiased predictor ``a'y`` of ``L b + K u`` has the smallest error variance, so by the envelope theorem
+the derivative of that variance is the one at fixed ``a``: with ``V = Omega^-1 + Z Sigma Z'`` relative to the residual
+variance, ``Phi = (X'V^-1X)^-1`` and ``q = K' - Z'a``,
+
+    d var = q' dSigma q + a' dOmega^-1 a,
+    a = V^-1 (Z Sigma K' + X phi),    phi = Phi (L' - X'V^-1 Z Sigma K'),    Omega^-1 a = Z Sigma q + X phi.
+
+The variance itself is ``q' Sigma q + a' Omega^-1 a``, a sum of squares: nothing is subtracted from anything of nearly
+its size, so errors keep their digits where the variance of a term is ten thousand times theirs. With ``K = 0`` these
+are the fixed effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lmemtest.engine.criterion import Criterion
+from lmemtest.engine.cross import Array
+from lmemtest.engine.information import directions, modes, multiply, scores, through
+from lmemtest.engine.problem import Problem
+from lmemtest.engine.theta import block_factors
+from lmemtest.engine.triangular import solve_spd
+
+
+@dataclass(frozen=True)
+class Missed:
+    """What predictors leave of their targets, on the internal scale.
+
+    Attributes
+    ----------
+    random
+        ``q`` per block of the system, ``(levels, K, c)``.
+    spread
+        ``Sigma q``, likewise.
+    phi
+        ``(p + 1, c)`` coefficients of ``[X y]`` in ``Omega^-1 a`` (those of ``y`` are zero).
+    covariance
+        ``(c, c)`` covariance of the errors over the residual variance, ``q' Sigma q + a' Omega^-1 a``.
+    """
+
+    random: list[Array]
+    spread: list[Array]
+    phi: Array
+    covariance: Array
+
+
+def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Array], *, fixed: bool = True) -> Missed:
+    """What the best linear unbiased predictors of ``c`` targets leave of them.
+
+    Parameters
+    ----------
+    problem, x, at
+        A problem and its criterion at ``x``.
+    L, K
+        ``(p, c)`` and per block ``(levels, K, c)`` coefficients of the targets, on the internal scale.
+    fixed
+        The fixed effects are estimated; otherwise they are known.
+    """
+    system, done = at.system, at.sweep
+    factors = block_factors(problem.unpack(x), system.blocks)
+    phi = np.zeros((system.p + 1, L.shape[1]))
+    spread = [S @ (S.T @ k) for S, k in zip(factors, K, strict=True)]
+    if fixed and system.p:
+        seen = through(system, done, multiply(system, spread))[1] if any(k.any() for k in K) else 0.0
+        phi[:-1] = solve_spd(at.RX, L - seen)
+    if not spread:
+        return Missed(random=[], spread=[], phi=phi, covariance=multiply(system, [], phi).gram)
+    known = modes(system, done, multiply(system, spread, phi))
+    spread = [s - u for s, u in zip(spread, known, strict=True)]
+    products = multiply(system, spread, phi)
+    seen_by = [*products.chain, *system.by_tail_block(products.remainder)]
+    random = [k - z for k, z in zip(K, seen_by, strict=True)]
+    count = L.shape[1]
+    covariance = products.gram + sum(
+        q.reshape(-1, count).T @ s.reshape(-1, count) for q, s in zip(random, spread, strict=True)
+    )
+    return Missed(random=random, spread=spread, phi=phi, covariance=0.5 * (covariance + covariance.T))
+
+
+def theta_slopes(problem: Problem, x: Array, by_term: Sequence[Array], count: int) -> Array:
+    """``q' dSigma q`` summed over levels, along every element of theta: ``(n_theta, c)``.
+
+    Parameters
+    ----------
+    problem, x
+        A problem and a point of its search.
+    by_term, count
+        ``q`` per term on the whitened scale, ``(levels, k, c)``, and ``c``.
+    """
+    out = []
+    for q, L in zip(by_term, problem.unpack(x), strict=True):
+        scaled = L.T @ q
+        out += [
+            2.0 * np.einsum("lc,lc->c", q[:, r], scaled[:, col]) for col in range(len(L)) for r in range(col, len(L))
+        ]
+    return np.array(out).reshape(problem.n_theta, count)
+
+
+def by_term(problem: Problem, at: Criterion, by_block: Sequence[Array]) -> list[Array]:
+    """Rows of the blocks' levels by term."""
+    out: list[Array] = [np.empty(0)] * len(problem.sizes)
+    for block, values in zip(at.system.blocks, by_block, strict=True):
+        start = 0
+        for i in block.members:
+            out[i] = values[:, start : start + problem.sizes[i]]
+            start += problem.sizes[i]
+    return out
+
+
+def variance_slopes(problem: Problem, x: Array, at: Criterion, left: Missed) -> Array:
+    """Derivatives of the error variances over the residual variance, ``(n_free, c)``."""
+    count = left.phi.shape[1]
+    of_theta = theta_slopes(problem, x, by_term(problem, at, left.random), count)
+    return np.vstack([of_theta, *(-np.diagonal(gram)[None] for gram in _strata_grams(problem, x, left))])
+
+
+def covariance_slopes(problem: Problem, x: Array, at: Criterion, left: Missed) -> Array:
+    """Derivatives of the covariance of the errors over the residual variance, ``(n_free, c, c)``."""
+    count = left.phi.shape[1]
+    out = []
+    for q, L in zip(by_term(problem, at, left.random), problem.unpack(x), strict=True):
+        scaled = L.T @ q
+        for col in range(len(L)):
+            for r in range(col, len(L)):
+                half = q[:, r].T @ scaled[:, col]
+                out.append(half + half.T)
+    out += [-gram for gram in _strata_grams(problem, x, left)]
+    return np.array(out).reshape(problem.n_free, count, count)
+
+
+def _strata_grams(problem: Problem, x: Array, left: Missed) -> Iterator[Array]:
+    """``a' Omega_g^-1 a`` over the rows of every stratum but the first."""
+    if problem.strata is None:
+        return
+    for part, log_tau in zip(problem.strata.systems[1:], problem.split(x)[1], strict=True):
+        yield float(np.exp(log_tau)) * multiply(part, left.spread, left.phi).gram
+
+
+def log_scale_slopes(problem: Problem, x: Array, at: Criterion) -> Array:
+    """Derivatives of the log residual variance, ``(n_free,)``."""
+    z = scores(at)
+    out = []
+    for block, start, dL, L in directions(problem, x):
+        own = z[block][:, start : start + len(L)]
+        out.append(-2.0 * float(np.sum((own @ dL) * (own @ L))))
+    if problem.strata is not None:
+        out += list(problem.strata.directions(problem.split(x)[1], at)[1])
+    return np.array(out) / at.r2
