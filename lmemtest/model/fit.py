@@ -275,7 +275,7 @@ class LmmFit:
 
     @cached_property
     def curvature(self) -> Curvature:
-        """Second-order behaviour of the criterion at the optimum (two evaluations per parameter)."""
+        """Second-order behaviour of the criterion at the optimum."""
         try:
             with one_blas_thread():
                 return curvature(self.problem, self.optim)
