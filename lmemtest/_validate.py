@@ -284,12 +284,12 @@ def check_column(name: Any, available: Iterable[Any], *, argument: str) -> str:
     return check_columns(name, available, argument=argument)[0]
 
 
-def check_magnitude(scores: np.ndarray) -> None:
-    """Refuse scores whose squares a double cannot hold to full precision."""
+def check_magnitude(scores: np.ndarray, smallest: float = 0.0) -> None:
+    """Refuse scores whose squares a double cannot hold to full precision, all of them below `smallest` included."""
     import numpy as np
 
     largest = float(np.abs(scores).max(initial=0.0, where=np.isfinite(scores)))
-    if largest > 0 and not 1 / LARGEST_SCORE < largest < LARGEST_SCORE:
+    if largest >= LARGEST_SCORE or 0 < largest <= smallest:
         raise DesignError(
             f"the largest score is {largest:.3g} in absolute value, and the square of such a number cannot be "
             "computed to full precision. Give the score in another unit."

@@ -178,7 +178,7 @@ def build_problem(
     DesignError
         If there are no more rows than fixed effects, or nothing is left to explain.
     """
-    check_magnitude(y)
+    check_magnitude(y, smallest=1e-100)
     if stratum is not None:
         precision = _first_precisions(X, y, n, weight, ss, stratum)
         weight = weight * precision[stratum]

@@ -261,6 +261,7 @@ FINE = {
     ("*", "n_jobs", "minus one"): "one process per processor",
     ("*", "rng", "huge"): "a seed",
     ("Runs", "metafeatures", "None"): "no metafeatures",
+    ("Runs.normalize", "name", "unknown text"): "a new column",
 }
 
 

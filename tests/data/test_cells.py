@@ -140,10 +140,10 @@ def test_tiny_noise_on_large_scores_survives(backend: str, offset: float) -> Non
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_equal_scores_have_no_spread_at_all(backend: str) -> None:
-    data = pd.DataFrame({"g": list("aaabbbc"), "y": [0.1] * 3 + [1e300] * 3 + [7.0]})
+    data = pd.DataFrame({"g": list("aaabbbc"), "y": [0.1] * 3 + [1e99] * 3 + [7.0]})
     got = compress(as_backend(data, backend), ["g"], score="y")
     assert got.ss.tolist() == [0.0, 0.0, 0.0]
-    assert got.mean.tolist() == [0.1, 1e300, 7.0]
+    assert got.mean.tolist() == [0.1, 1e99, 7.0]
 
 
 finite = st.floats(-1e6, 1e6, allow_subnormal=False)
@@ -350,7 +350,7 @@ def test_priorband_has_the_same_cells_on_every_backend(priorband: pd.DataFrame, 
     assert_same(compress(as_backend(priorband, backend), by, score="value"), want)
 
 
-@pytest.mark.parametrize("largest", [1e160, 1e300, 1e-150])
+@pytest.mark.parametrize("largest", [1e160, 1e300])
 def test_scores_whose_squares_no_double_holds_are_refused_before_any_square(largest: float) -> None:
     table = pd.DataFrame({"tool": ["A", "B"] * 4, "loss": np.arange(1.0, 9.0) / 8 * largest})
     for frame in (table, pl.from_pandas(table).lazy()):
