@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EQUAL_BY_NATURE", "Kind", "ScoreKind", "looks_like", "score_kind", "two_valued"]
 
-Kind = Literal["two-valued", "ranks", "capped", "proportion", "percent", "count", "positive", "general"]
+Kind = Literal["two-valued", "ranks", "capped", "min-max", "proportion", "percent", "count", "positive", "general"]
 EQUAL_BY_NATURE: tuple[Kind, ...] = ("two-valued", "ranks", "count")  # two algorithms often have the same score
 
 _FEWEST = (
@@ -51,10 +51,10 @@ class ScoreKind:
 
     Attributes
     ----------
-    kind : {"two-valued", "ranks", "capped", "proportion", "percent", "count", "positive", "general"}
-        Two different values; ranks within groups; a limit that several scores of several benchmarks equal; within 0
-        and 1; within 0 and 100 by name; whole numbers from 0 on; positive over more than two powers of ten; none of
-        these.
+    kind : {"two-valued", "ranks", "capped", "min-max", "proportion", "percent", "count", "positive", "general"}
+        Two different values; ranks within groups; a limit that several scores of several benchmarks equal; from 0 to 1
+        on every benchmark; within 0 and 1; within 0 and 100 by name; whole numbers that repeat each other; positive
+        over more than two powers of ten; none of these.
     evidence : str
         What was seen, in a sentence.
     low, high : float
@@ -158,6 +158,8 @@ def _kind(points: Points, good: NDArray[np.bool_], low: float, high: float, limi
         count = sum(rows for _, rows, _ in limit.capped)
         total = int(points.valid.sum())
         return "capped", f"{count:,} of {total:,} scores equal {format_number(high)}, the largest one."
+    if (low, high) == (0.0, 1.0) and _reach_both_ends(points, good):
+        return "min-max", "Scores go from 0 to 1 on every benchmark."
     if low >= 0 and high <= 1:
         return "proportion", f"Scores lie within 0 and 1 ({span})."
     if low >= 0 and high <= 100 and looks_like(points.runs.score, "percent"):
@@ -195,6 +197,16 @@ def _are_two(points: Points, good: NDArray[np.bool_], low: float, high: float) -
 def _share_of_high(points: Points, good: NDArray[np.bool_], low: float, high: float) -> float:
     n = points.valid[good]
     return float((n * (points.mean[good] - low)).sum() / ((high - low) * n.sum()))
+
+
+def _reach_both_ends(points: Points, good: NDArray[np.bool_]) -> bool:
+    """Whether 0 and 1 occur on every benchmark, of which there are several, as after a min-max normalisation."""
+    size = len(points.benchmarks)
+    benchmark = points.benchmark_of[points.instance[good]]
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, benchmark, points.low[good])
+    np.maximum.at(high, benchmark, points.high[good])
+    return size > 2 and bool((low == 0).all() and (high == 1).all())
 
 
 def _are_ranks(points: Points) -> bool:

@@ -98,8 +98,8 @@ TABLES: dict[str, tuple[Callable[[int], Runs], str, list[tuple[str, str]]]] = {
         "ranks",
         [],
     ),
-    "min-max": (lambda s: returns(s).normalize("minmax"), "proportion", []),
-    "regret over the range": (lambda s: returns(s).normalize("normalized_regret"), "proportion", []),
+    "min-max": (lambda s: returns(s).normalize("minmax"), "min-max", []),
+    "regret over the range": (lambda s: returns(s).normalize("normalized_regret"), "min-max", []),
     "counts": (solved, "count", []),
     "losses": (losses, "general", []),
 }

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lmemtest._table import Tabular, format_number
 from lmemtest.data.cells import column_codes
+from lmemtest.inference.diagnostics.response import response_of
 from lmemtest.inference.diagnostics.rows import role_of
 from lmemtest.inference.diagnostics.scale import MOST_LEVELS
 from lmemtest.inference.diagnostics.verdict import Check
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
+    from lmemtest.data.score_kind import ScoreKind
+    from lmemtest.inference.diagnostics.response import Response
     from lmemtest.inference.diagnostics.rows import Rows
     from lmemtest.model import LmmFit
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 # Terwee et al. (2007) speak of a floor or ceiling from 15 % of the scores on.
 SHARE_LOOK, SHARE_ACT = 0.05, 0.15
+BOUNDED_BY_NATURE = ("two-valued", "ranks", "min-max")
 # In a smaller level a few equal scores are a large share.
 _FEWEST = 20
 
@@ -85,7 +89,7 @@ class Bounds(Tabular):
         )
 
 
-def bounds(fit: LmmFit, rows: Rows) -> Bounds:
+def bounds(fit: LmmFit, rows: Rows, response: Response | None = None) -> Bounds:
     """Find the largest share of scores on a bound.
 
     Parameters
@@ -93,6 +97,8 @@ def bounds(fit: LmmFit, rows: Rows) -> Bounds:
     fit : LmmFit
     rows : Rows
         Of `rows_of`.
+    response : Response, optional
+        Of `response_of`, which is asked where it is not given.
 
     References
     ----------
@@ -100,8 +106,11 @@ def bounds(fit: LmmFit, rows: Rows) -> Bounds:
     J. Clin. Epidemiol. 60. doi:10.1016/j.jclinepi.2006.03.012
     """
     y, count, cell = _scores(fit, rows)
-    if count.sum() < _FEWEST:
+    kind = (response or response_of(fit, rows)).kind
+    if count.sum() < _FEWEST or kind.kind in BOUNDED_BY_NATURE:
         sentence = f"Fewer than {_FEWEST} single scores are known, too few to judge."
+        if kind.kind in BOUNDED_BY_NATURE:
+            sentence = f"Such scores have ends by nature. {kind.evidence}"
         return Bounds(
             where=(), end=(), score=(), share=(), distinct=len(np.unique(y)), seen=int(count.sum()),
             verdict="fine", sentence=sentence,
@@ -115,7 +124,7 @@ def bounds(fit: LmmFit, rows: Rows) -> Bounds:
                 labels = tuple(f"{name}={level}" for level in levels)
                 found += _worst_level(labels, codes.astype(np.intp)[cell], y, count)
     worst = max(found, key=lambda place: place[3])
-    verdict, sentence = _verdict(*worst)
+    verdict, sentence = _verdict(*worst, kind)
     return Bounds(
         where=tuple(place[0] for place in found),
         end=tuple(place[1] for place in found),
@@ -169,11 +178,22 @@ def _worst_level(labels: tuple[str, ...], codes: NDArray[np.intp], y: Array, cou
     return [worst] if worst[3] >= 0 else []
 
 
-def _verdict(where: str, end: str, score: float, share: float) -> tuple[str, str]:
+def _verdict(where: str, end: str, score: float, share: float, kind: ScoreKind) -> tuple[str, str]:
     if share < SHARE_LOOK:
         return "fine", "No floor or ceiling."
     place = "of all scores" if where == "all" else f"of the scores of {where}"
     text = f"{100 * share:.3g} % {place} equal {format_number(score)}, the {end} one"
+    if kind.kind == "capped" and end == "largest":
+        verdict = "look" if share < SHARE_ACT or kind.penalised else "act"
+        if kind.penalised:
+            return verdict, f"{text}, which looks like a penalty: see whether the order stands with another one."
+        return verdict, (
+            f"{text}, as of a timeout: such scores are censored, and means too low. Give them a penalty (PAR2, PAR10) "
+            "and report their share."
+        )
     if share < SHARE_ACT:
         return "look", f"{text}: differences there are underestimated."
-    return "act", f"{text}: a floor or ceiling hides differences. Use a harder score, leave it out, or compare ranks."
+    return "act", (
+        f"{text}: a floor or ceiling hides differences there. Harder tasks or a finer score would show them; without "
+        "what reached it the comparison would be another one."
+    )

@@ -19,6 +19,7 @@ from lmemtest.inference.diagnostics.conditional import HeldFit, Parts, measure_d
 from lmemtest.inference.diagnostics.grouping import Groups, groups
 from lmemtest.inference.diagnostics.inflation import Collinearity, collinearity
 from lmemtest.inference.diagnostics.normality import Normality
+from lmemtest.inference.diagnostics.response import response_of
 from lmemtest.inference.diagnostics.rows import Rows, rows_of
 from lmemtest.inference.diagnostics.scale import Column, ScaleByLevel
 from lmemtest.inference.diagnostics.shares import Explained, explained_variance
@@ -207,6 +208,7 @@ def diagnose(
             f"degrees of freedom; a diagnosis needs at least {_FEWEST_DF}. Bring more runs, or use fewer fixed effects."
         )
     rows = rows_of(fit)
+    response = response_of(fit, rows)
     if n_sim is None:
         n_sim = _TABLES_OF_LARGE if max(len(rows.cell), len(fit.cells.n)) > _LARGE else _TABLES
     check_positive_int(n_sim, "n_sim", minimum=99)
@@ -216,15 +218,15 @@ def diagnose(
     observed = held.observed(fit)
     measure = _Measure(columns, rows)
     draws = measure_draws(held, measure, int(n_sim), rng=rng, n_jobs=n_jobs, progress=progress)
-    shapes = normality.judge(fit, rows, observed, [draw[0] for draw in draws], reach(held, fit))
+    shapes = normality.judge(fit, rows, observed, [draw[0] for draw in draws], reach(held, fit), response)
     own = measure(observed)[1]
     scales = scale.settle(
         tuple(
-            scale.judge(fit, column, own[i], [draw[1][i] for draw in draws], single=rows.single)
+            scale.judge(fit, column, own[i], [draw[1][i] for draw in draws], response, single=rows.single)
             for i, column in enumerate(columns)
         )
     )
-    parts = (explained_variance(fit), collinearity(fit), groups(fit), bounds(fit, rows))
+    parts = (explained_variance(fit), collinearity(fit), groups(fit), bounds(fit, rows, response))
     influences, influence_checks = _influences(fit, left_out, specs, n_jobs, progress)
     return Diagnosis(
         checks=tuple(_lines(shapes, scales, *parts, influence_checks)),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import Tabular, format_number
 from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from lmemtest._table import ResultTable
     from lmemtest.inference.diagnostics.conditional import Parts
+    from lmemtest.inference.diagnostics.response import Response
     from lmemtest.inference.diagnostics.rows import Rows
     from lmemtest.model import LmmFit
 
@@ -36,6 +38,8 @@ _FEWEST = 6
 # Cochran: the t interval of a mean keeps its level from about n = 25 skewness^2 values on.
 _COCHRAN = 25.0
 SKEW_LOOK, KURTOSIS_LOOK, KURTOSIS_ACT = 0.5, 1.0, 7.0
+# From 20 of the rarer of two values on means of right and wrong answers are nearly normal.
+_FEWEST_RARE = 20
 # Effects with a smaller share in the variance of every difference do not matter for its test.
 _REACH = 0.05
 # Random effects below this share of the residual's standard deviation are zero but for rounding.
@@ -208,7 +212,7 @@ class Normality(Tabular):
 
 
 def judge(
-    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...]
+    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], response: Response
 ) -> Normality:
     """Compare the shapes of the fit with those of the simulated tables.
 
@@ -223,19 +227,23 @@ def judge(
         `measure_parts` of each simulated table.
     shares : tuple of (k,) float
         `reach` of the random effects of each term.
+    response : Response
+        Of `response_of`.
     """
-    shapes = [_shape("residuals", observed.z, [draw[0] for draw in draws], rows, zero=False, matters=True)]
+    shapes = [_shape("residuals", observed.z, [draw[0] for draw in draws], rows, response, zero=False, matters=True)]
     tiny = _ZERO * np.sqrt(fit.scale)
     for position, (i, c, name) in enumerate(subjects(fit), start=1):
         effects = observed.modes[i][:, c]
         size = float(np.sqrt(np.mean(fit.design.random[i].basis[:, c] ** 2)) * effects.std())
         matters = bool(shares[i][c] >= _REACH)
         simulated = [draw[position] for draw in draws]
-        shapes.append(_shape(name, effects, simulated, None, zero=size <= tiny, matters=matters))
+        shapes.append(_shape(name, effects, simulated, None, response, zero=size <= tiny, matters=matters))
     return Normality(shapes=tuple(shapes), n_sim=len(draws), hidden=rows.hidden)
 
 
-def _shape(name: str, sample: Array, draws: list[Measured], rows: Rows | None, *, zero: bool, matters: bool) -> Shape:
+def _shape(
+    name: str, sample: Array, draws: list[Measured], rows: Rows | None, response: Response, *, zero: bool, matters: bool
+) -> Shape:
     own = measure(sample)
     n = len(sample)
     places = _places(n)
@@ -247,8 +255,10 @@ def _shape(name: str, sample: Array, draws: list[Measured], rows: Rows | None, *
     beyond = float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0
     if not judged:
         verdict, sentence = "fine", _not_judged(n, zero)
+    elif response.two_valued and rows is not None:
+        verdict, sentence = _of_two_values(response)
     else:
-        verdict, sentence = _verdict(n, own, p, rows, matters=matters)
+        verdict, sentence = _verdict(n, own, p, rows, response, matters=matters)
     nan = float("nan")
     return Shape(
         subject=name,
@@ -310,7 +320,20 @@ def _not_judged(n: int, zero: bool) -> str:
     return f"{n} values are too few to judge a shape; the tests rely on normality here."
 
 
-def _verdict(n: int, own: Measured, p: float, rows: Rows | None, *, matters: bool) -> tuple[str, str]:
+def _of_two_values(response: Response) -> tuple[str, str]:
+    """Residuals of scores that are right or wrong: never normal, and their means nearly so if both are often seen."""
+    text = f"{response.kind.evidence} Residuals of such scores are never normal;"
+    if response.rarer >= _FEWEST_RARE:
+        return "fine", f"{text} means of many of them are, and tests rest on these."
+    return "look", (
+        f"{text} with the rarer value in {response.rarer:.0f} rows tests of means are approximate: confirm them with "
+        f"{in_words_of(python='permutation_test()', command_line='permutation_test() in Python')}."
+    )
+
+
+def _verdict(
+    n: int, own: Measured, p: float, rows: Rows | None, response: Response, *, matters: bool
+) -> tuple[str, str]:
     skewed, heavy = abs(own.skewness) >= SKEW_LOOK, own.kurtosis >= KURTOSIS_LOOK
     hidden = ""
     if rows is not None and not rows.single:
@@ -330,20 +353,19 @@ def _verdict(n: int, own: Measured, p: float, rows: Rows | None, *, matters: boo
         )
     severe = (skewed and n < _COCHRAN * own.skewness**2) or own.kurtosis >= KURTOSIS_ACT
     if severe and p <= ACT_P:
-        return "act", f"{kind.capitalize()}: {_remedy(rows)}{hidden}"
+        return "act", f"{kind.capitalize()}: {_remedy(rows, response)}{hidden}"
     return "look", (
         f"{kind.capitalize()}: means and their tests over {n:,} {noun} stand, predictions of single "
         f"{'scores' if rows is not None else 'levels'} do not.{hidden}"
     )
 
 
-def _remedy(rows: Rows | None) -> str:
+def _remedy(rows: Rows | None, response: Response) -> str:
+    confirm = in_words_of(python="permutation_test()", command_line="permutation_test() in Python")
+    if response.two_valued:
+        return f"a few levels decide the result. See influence, and confirm with {confirm}."
+    transform = f"transform the score ({response.transformations()})"
     if rows is None:
-        return (
-            "a few levels decide the result. See influence, transform the score (log, or runs.normalize('rank')), "
-            "and confirm with permutation_test()."
-        )
-    return (
-        "transform the score (log, or runs.normalize('rank')) or model the scales (dispersion=), and confirm with "
-        "permutation_test()."
-    )
+        return f"a few levels decide the result. See influence, {transform}, and confirm with {confirm}."
+    apart = in_words_of(python="dispersion=", command_line="--dispersion")
+    return f"{transform} or model the scales ({apart}), and confirm with {confirm}."

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import Tabular, format_number
 from lmemtest.data.cells import column_codes
-from lmemtest.inference.diagnostics.rows import role_of, sum_by
+from lmemtest.errors import LmemtestError
+from lmemtest.inference.diagnostics.rows import role_of, rows_of, sum_by
 from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check, simulated_p
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from lmemtest._table import ResultTable
     from lmemtest.inference.diagnostics.conditional import Parts
+    from lmemtest.inference.diagnostics.response import Response
     from lmemtest.inference.diagnostics.rows import Rows
     from lmemtest.model import LmmFit
 
@@ -231,7 +234,9 @@ def levene(sums: Sums, df: Array, expected: Array) -> float:
     return float(between / within) if within > 0 else 0.0
 
 
-def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], *, single: bool) -> ScaleByLevel:
+def judge(
+    fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], response: Response, *, single: bool
+) -> ScaleByLevel:
     """Compare the variances of the levels of one column with those of the simulated tables."""
     df = np.mean([d.squares for d in draws], axis=0)
     expected = np.mean([d.absolute for d in draws], axis=0)
@@ -254,7 +259,10 @@ def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], *, sin
         ratio = float("inf")
     else:
         ratio = float(np.nanmax(sd) / np.nanmin(sd))
-    verdict, sentence = _verdict(fit, column, sd, constant, ratio, p)
+    if response.two_valued and role_of(fit.data, column.name) != "algorithm":
+        verdict, sentence = "fine", "The variance of scores that take two values follows from their mean."
+    else:
+        verdict, sentence = _verdict(fit, column, sd, constant, ratio, p, response)
     return ScaleByLevel(
         column=column.name,
         levels=column.levels,
@@ -292,7 +300,7 @@ def _interval(variance: Array, df: Array, kurtosis: float) -> tuple[Array, Array
 
 
 def _verdict(
-    fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float
+    fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, response: Response
 ) -> tuple[str, str]:
     if not np.isfinite(sd).any() or np.isnan(ratio):
         return "fine", "Too few rows per level to judge."
@@ -302,7 +310,7 @@ def _verdict(
         return "fine", "Scales differ detectably, but too little to matter."
     ends = _ends(column, sd, constant)
     severe = ratio >= SD_ACT and p <= ACT_P
-    return ("act" if severe else "look"), f"{ends} {_advice(fit, column, severe)}"
+    return ("act" if severe else "look"), f"{ends} {_advice(fit, column, ratio, response, severe=severe)}"
 
 
 def _ends(column: Column, sd: Array, constant: NDArray[np.bool_]) -> str:
@@ -315,16 +323,55 @@ def _ends(column: Column, sd: Array, constant: NDArray[np.bool_]) -> str:
     return f"Scores scatter most in {where}{most}, least in {where}{least}."
 
 
-def _advice(fit: LmmFit, column: Column, severe: bool) -> str:
+def _advice(fit: LmmFit, column: Column, ratio: float, response: Response, *, severe: bool) -> str:
+    """What to do about scales that differ, measured where it can be."""
+    apart = in_words_of(python=f"dispersion='{column.name}'", command_line=f"--dispersion {column.name}")
+    together = response.one_scale() if role_of(fit.data, column.name) in ("benchmark", None) else ""
     if column.codes is None:
-        remedy = "Model log(score), or put scores on one scale with runs.normalize()."
-        return remedy if severe else f"A moderate trend: averages stand. {remedy}"
+        return _advice_on_a_trend(fit, ratio, response, severe=severe)
     if not severe:
-        return f"Moderate: averages over the levels stand. A fit with dispersion='{column.name}' would weigh them."
+        return f"Moderate: averages over the levels stand. A fit with {apart} would weigh them."
     if fit.dispersion == column.name:
         return "The model has their residual variances already: look for outliers within levels."
     if fit.dispersion is not None:
-        return "Put scores on one scale with runs.normalize(), or merge columns into one for dispersion=."
-    role = role_of(fit.data, column.name)
-    normalise = " or put scores on one scale with runs.normalize()" if role in (None, "benchmark") else ""
-    return f"Fit with dispersion='{column.name}'{normalise}: otherwise the noisiest decide the result."
+        merged = in_words_of(python="dispersion=", command_line="--dispersion")
+        scaled = f"Put scores on one scale with {together}, or merge" if together else "Merge"
+        return f"{scaled} columns into one for {merged}."
+    scaled = f" or put scores on one scale with {together}" if together else ""
+    return f"Fit with {apart}{scaled}: otherwise the noisiest decide the result."
+
+
+def _advice_on_a_trend(fit: LmmFit, ratio: float, response: Response, *, severe: bool) -> str:
+    """Logarithms where the model of them has no such trend."""
+    start = "" if severe else "A moderate trend: averages stand. "
+    after = _ratio_of_logarithms(fit) if response.by_log else float("inf")
+    if after < max(np.sqrt(ratio), SD_LOOK):
+        return f"{start}Model log(score): there the ratio is {format_number(after, 2)} instead of {_number(ratio)}."
+    together = response.one_scale()
+    if together:
+        return f"{start}Put scores on one scale with {together}."
+    confirm = in_words_of(python="permutation_test()", command_line="permutation_test() in Python")
+    return f"{start}Averages are estimated well, their errors less so: confirm the tests with {confirm}."
+
+
+def _number(ratio: float) -> str:
+    return format_number(ratio, 2) if np.isfinite(ratio) else "infinite"
+
+
+def _ratio_of_logarithms(fit: LmmFit) -> float:
+    """Largest over smallest residual standard deviation by fifths of the fitted value, of the model of log(score)."""
+    from lmemtest.model import fit_lmm
+
+    if fit.data is None or fit.weights is not None:
+        return float("inf")
+    formula = str(replace(fit.design.parsed, response_function="log"))
+    try:
+        again = fit_lmm(formula, fit.data, reml=fit.reml, dispersion=fit.dispersion)
+    except LmemtestError:
+        return float("inf")
+    rows = rows_of(again)
+    residual = again.residuals()[rows.cell] + rows.deviation
+    fifths = _fifths(again.predict())[rows.cell]
+    n = np.bincount(fifths, rows.count, len(_FIFTHS))
+    sd = np.sqrt(np.bincount(fifths, rows.count * residual**2, len(_FIFTHS))[n > 0] / n[n > 0])
+    return float(sd.max() / sd.min()) if rows.single and sd.min() > 0 else float("inf")

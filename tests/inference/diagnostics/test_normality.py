@@ -69,8 +69,8 @@ def test_skewed_errors_of_few_rows_call_for_action(make):
     assert residuals.p_value <= 0.01
     assert residuals.skewness > 2
     assert residuals.sentence == (
-        "Skewed and heavy-tailed (a few values weigh much): transform the score (log, or runs.normalize('rank')) or "
-        "model the scales (dispersion=), and confirm with permutation_test()."
+        "Skewed and heavy-tailed (a few values weigh much): transform the score (runs.normalize('rank')) or model "
+        "the scales (dispersion=), and confirm with permutation_test()."
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest._caller import on_command_line
 from lmemtest.inference.diagnostics import diagnose
 from lmemtest.inference.diagnostics.scale import Sums, bartlett, levene
 
@@ -79,8 +80,8 @@ def test_noisy_benchmarks_are_named_and_modelled(make):
     assert (by_benchmark.verdict, by_benchmark.p_value) == ("act", 0.005)
     assert by_benchmark.ratio > 10
     assert by_benchmark.sentence == (
-        "Scores scatter most in b02, least in b05. Fit with dispersion='benchmark' or put scores on one scale with "
-        "runs.normalize(): otherwise the noisiest decide the result."
+        "Scores scatter most in b02, least in b05. Fit with dispersion='benchmark': otherwise the noisiest "
+        "decide the result."
     )
     for other in ("algorithm", "seed", "fitted value"):
         assert scale_by(found, other).verdict != "act"
@@ -114,10 +115,32 @@ def test_scale_that_grows_with_the_score_suggests_a_logarithm():
     fit = lt.fit_lmm("y ~ x", {"x": x, "y": np.exp(x + 0.3 * rng.normal(size=400))})
     found = scale_by(diagnose(fit, rng=1), "fitted value")
     assert found.verdict == "act"
-    assert found.sentence == (
-        "Scores scatter most in the highest fifth, least in the lowest fifth. Model log(score), or put scores on one "
-        "scale with runs.normalize()."
+    assert found.sentence.startswith(
+        "Scores scatter most in the highest fifth, least in the lowest fifth. Model log(score): there the ratio is 1."
     )
+    logged = diagnose(lt.fit_lmm("log(y) ~ x", fit.data), rng=1)
+    assert scale_by(logged, "fitted value").verdict == "fine"
+
+
+def test_logarithms_are_not_advised_where_they_do_not_help_or_are_there_already():
+    rng = np.random.default_rng(2)
+    x = np.tile(np.linspace(0, 2, 100), 4)
+    noise = rng.normal(size=400) * np.where(x > 1, 5.0, 1.0)
+    for formula, y in (("y ~ x", x + noise), ("y ~ x", 1000 + x + noise), ("log(y) ~ x", np.exp(x + noise))):
+        found = scale_by(diagnose(lt.fit_lmm(formula, {"x": x, "y": y}), rng=1), "fitted value")
+        assert found.verdict != "fine"
+        assert "log(score)" not in found.sentence
+
+
+def test_benchmarks_of_unlike_scale_get_the_normalisation_that_was_measured(make):
+    table = make.table(np.random.default_rng(3), scales=np.exp(np.linspace(-4, 4, 12)))
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
+    sentence = scale_by(diagnose(lt.fit_lmm(make.formula, runs), rng=1, influence=False), "benchmark").sentence
+    after = runs.normalize("minmax").check().scale_ratio
+    assert f"one scale with runs.normalize('minmax'), after which scatter differs {after:.1f}-fold" in sentence
+    with on_command_line():
+        sentence = scale_by(diagnose(lt.fit_lmm(make.formula, runs), rng=1, influence=False), "benchmark").sentence
+    assert "Fit with --dispersion benchmark or put scores on one scale with --normalize minmax, after" in sentence
 
 
 def test_a_level_without_variation_is_named(make):
