@@ -62,8 +62,8 @@ class Curvature:
 
     def satterthwaite(self, L: Array) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
-        variance = np.einsum("rp,pq,rq->r", L, self.cov, L)
-        return self.matched_df(variance, np.einsum("rp,ipq,rq->ri", L, self.d_cov, L))
+        variance, *slopes = (np.einsum("rp,rp->r", L @ matrix, L) for matrix in (self.cov, *self.d_cov))
+        return self.matched_df(variance, np.stack(slopes, axis=1) if slopes else np.empty((len(L), 0)))
 
     def error_df(self, variance: Array, slopes: Array) -> Array:
         """Degrees of freedom of error variances, ``(rows,)``, with their derivatives at a given residual variance."""

@@ -104,7 +104,7 @@ class EstimateGrid:
         if known.any():
             used = rows[known]
             estimate[known] = used @ self.b
-            se[known] = np.sqrt(np.maximum(0.0, np.einsum("ij,jk,ik->i", used, self.V, used, optimize=True)))
+            se[known] = np.sqrt(np.maximum(0.0, np.einsum("ij,ij->i", used @ self.V, used)))
             df[known] = self.df_function(used)
             if self.variance_function is not None:
                 se[known] = np.where(self.variance_function(used), se[known], np.nan)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pytest import approx
 from scipy import special, stats
 
 from lmemtest.errors import ArgumentError
@@ -150,3 +151,31 @@ def test_unknown_adjustment_lists_the_options():
     with pytest.raises(ArgumentError, match="adjust must be 'tukey' or 'mvt'"):
         adjust([1.0], 10.0, method="tuckey")
     assert "dunnett" not in ADJUSTMENTS  # for comparisons with a control only
+
+
+@pytest.mark.parametrize("k", [3, 60, 200])
+@pytest.mark.parametrize(("low", "high"), [(1.5, 1e9), (40.0, 45.0), (1e3, 1e3 * (1 + 1e-13))])
+def test_quantiles_at_many_degrees_of_freedom_are_those_of_each(k: int, low: float, high: float) -> None:
+    df = np.random.default_rng(k).permutation(np.geomspace(low, high, 300))
+    got = critical_values(df.reshape(20, 15), method="tukey", n_tests=k, n_means=k, level=0.95)
+    few = np.arange(0, 300, 23)
+    want = qtukey(0.05, k, df[few], upper=True) / np.sqrt(2.0)
+    assert got.ravel()[few] == approx(want, rel=2e-12)
+
+
+def test_many_degrees_of_freedom_cost_few_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lmemtest.inference import multiplicity
+
+    asked = []
+
+    def counted(p: float, k: int, df: np.ndarray, **how: bool) -> np.ndarray:
+        asked.append(np.size(df))
+        return qtukey(p, k, df, **how)
+
+    monkeypatch.setattr(multiplicity, "qtukey", counted)
+    df = np.linspace(30.0, 300.0, 19_900)
+    df[::7] = np.nan
+    got = critical_values(df, method="tukey", n_tests=19_900, n_means=200, level=0.95)
+    assert sum(asked) < 200
+    assert np.array_equal(np.isnan(got), np.isnan(df))
+    assert (np.diff(got[~np.isnan(got)]) < 0).all()
