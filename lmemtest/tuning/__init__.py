@@ -17,6 +17,7 @@ parametric_fit    fits of these laws with intervals; parametric_bootstrap: wheth
 planner           how many scores for a curve up to k, and up to which k with n scores
 ================  ==============================================================================
 
-The notation is one of maximising, as in the papers: T_k is the best of k scores, F its law for one score, and
-F^k for k. Minimising y is maximising -y, bit for bit.
+The notation is one of maximising, as in the papers: T_k is the best of k scores, F its law for one score, and F^k for
+k. The q-quantile of T_k is the smallest y with P(T_k <= y) >= q, in both directions and for every law of this package:
+so the curve at k = 1 is the q-quantile of one score, and minimising y at q is maximising -y at 1 - q.
 """

@@ -78,19 +78,18 @@ def _floats(given: Any) -> FloatArray | None:
         return None
 
 
-def check_confidence(confidence: Any, name: str = "confidence") -> float:
-    """Check that a confidence lies in [0, 1], both ends included.
+def check_level(level: Any, name: str = "level") -> float:
+    """Check that a share of a law lies in [0, 1], both ends included.
 
     Examples
     --------
-    >>> check_confidence(0.8)
+    >>> check_level(0.8)
     0.8
     """
-    is_number = isinstance(confidence, numbers.Real) and not isinstance(confidence, (bool, np.bool_))
-    if is_number and 0.0 <= float(confidence) <= 1.0:
-        return float(confidence)
-    percent = f" Write {float(confidence) / 100:g}?" if is_number and 1.0 < float(confidence) <= 100.0 else ""
-    raise ArgumentError(f"{name} must be a number between 0 and 1, got {confidence!r}.{percent}")
+    is_number = isinstance(level, numbers.Real) and not isinstance(level, (bool, np.bool_))
+    if is_number and 0.0 <= float(level) <= 1.0:
+        return float(level)
+    raise ArgumentError(f"{name} must be a number between 0 and 1, got {level!r}.")
 
 
 def check_k(k: Any, name: str = "k") -> FloatArray:
@@ -141,6 +140,20 @@ def quantile_of(statistic: str | float) -> float:
     return 0.5 if isinstance(statistic, str) else statistic
 
 
+def turned_quantile(statistic: str | float, direction: str) -> float:
+    """The quantile behind a statistic when scores are turned so that larger is better.
+
+    The best of k scores y is at most its q-quantile with probability q; that of -y is at most its own with 1 - q.
+
+    Examples
+    --------
+    >>> turned_quantile(0.75, "maximize"), turned_quantile(0.75, "minimize"), turned_quantile("median", "minimize")
+    (0.75, 0.25, 0.5)
+    """
+    quantile = quantile_of(statistic)
+    return quantile if direction == "maximize" else 1.0 - quantile
+
+
 def name_of(statistic: str | float) -> str:
     """What to call a statistic in a sentence.
 
@@ -161,6 +174,24 @@ def check_direction(direction: Any) -> str:
     'maximize'
     """
     return check_choice(direction, "direction", DIRECTIONS)
+
+
+def direction_of(direction: Any, statistic: str | float) -> str:
+    """The direction of a curve whose scores are not needed; the median is the same story for both.
+
+    Examples
+    --------
+    >>> direction_of(None, "median"), direction_of("minimize", 0.9)
+    ('maximize', 'minimize')
+    """
+    if direction is None and quantile_of(statistic) == 0.5:
+        return "maximize"
+    if direction is None:
+        raise ArgumentError(
+            f"direction must be given for the {name_of(statistic)}: 'maximize' or 'minimize'. The best score is the "
+            "largest or the smallest one, and only for medians both have limits for the same k."
+        )
+    return check_direction(direction)
 
 
 def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:

@@ -72,10 +72,10 @@ def find_roles(
 ) -> Roles:
     """The roles as given, completed by those of a `Runs`."""
     known = trials.roles() if hasattr(trials, "roles") and hasattr(trials, "instance") else {}
-    score, direction = score or known.get("score"), direction or known.get("direction")
+    score = known.get("score") if score is None else score
     if score is None:
         raise ArgumentError("score must be given: the column that was measured, for instance score='loss'.")
-    direction = check_direction(direction)
+    direction = _direction(direction, score, known)
     if by is None:
         by = (*trials.instance, trials.algorithm) if known else BY
     keys = tuple(by) if isinstance(by, (tuple, list)) else (by,)
@@ -92,7 +92,8 @@ def find_roles(
         if wrong:
             raise ArgumentError(f"{argument} must be the name of a column, got {wrong[0]!r}.")
     _check_names(keys)
-    seed, budget = seed or known.get("seed"), budget or known.get("budget")
+    named_seed, seed = seed, known.get("seed") if seed is None else seed
+    budget = known.get("budget") if budget is None else budget
     if over == "seed":
         missing = [name for name, column in (("seed", seed), ("budget", budget)) if column is None]
         if missing:
@@ -101,8 +102,20 @@ def find_roles(
                 "budget a score was reached, for instance seed='seed', budget='budget'."
             )
     else:
-        seed = None
+        seed = named_seed  # only looked up: curves over trials have no use for it
     return Roles(score=score, direction=direction, by=keys, cost=cost, seed=seed, budget=budget)
+
+
+def _direction(direction: str | None, score: str, known: dict[str, Any]) -> str:
+    """The direction as given, or that of the `Runs`, which it must not contradict."""
+    own = known.get("direction")
+    given = check_direction(own if direction is None else direction)
+    if own is not None and given != own and score == known.get("score"):
+        raise ArgumentError(
+            f"direction={given!r} contradicts the runs, whose score {score!r} is to be {own}d. Leave direction out, or "
+            f"make the runs again with direction={given!r}."
+        )
+    return given
 
 
 def _check_names(by: tuple[str, ...]) -> None:

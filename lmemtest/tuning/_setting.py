@@ -66,10 +66,8 @@ def make_setting(
     check_paired(paired, scores)
     error = 1.0 - options["confidence"]
     costs, errors = check_costs(cost_a, cost_b, scores, error)
-    mine = [{**options, "confidence": 1.0 - left} for left in errors]
-    curves = [
-        tuning_curve(y, direction=direction, bounds=bounds, **option) for y, option in zip(scores, mine, strict=True)
-    ]
+    mine = [{**options, "direction": direction, "confidence": 1.0 - left} for left in errors]
+    curves = [tuning_curve(y, bounds=bounds, **option) for y, option in zip(scores, mine, strict=True)]
     budgets = _grid(grid, curves, costs)
     return Setting(
         scores=scores,

@@ -12,7 +12,7 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_confidence, check_k
+from lmemtest.tuning._arguments import check_k
 from lmemtest.tuning.order_statistics import METHODS, calibrate, crossing_probability, limits
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class CdfBand(Tabular):
     from_k : float or None
         If given, the band holds for the part of F that tuning curves read for k >= from_k.
     quantile : float
-        The quantile that `from_k` refers to.
+        The quantile that `from_k` refers to, of the largest of k.
     """
 
     n: int
@@ -123,14 +123,14 @@ def cdf_band(
         Shape of the band: intervals of the order statistics with equal probability, the shortest ("ld_highest_density",
         the narrowest where tuning curves read it) or with equal tails; or a constant width, exact ("ks") or from an
         inequality ("dkw").
-    confidence : float in [0, 1]
-        Probability that the band holds everywhere. 1 gives the band from 0 to 1; 0 the most likely position of each
-        order statistic, or its median, or the narrowest constant width.
+    confidence : float in (0, 1)
+        Probability that the band holds everywhere.
     from_k : float > 0, optional
         Calibrate for quantile tuning curves at k >= from_k only, which read F at probabilities of at least
         quantile^(1/from_k). Exact too, and narrower there; not for "dkw".
     quantile : float in (0, 1), default 0.5
-        The quantile of the curve that `from_k` refers to.
+        The quantile of the curve that `from_k` refers to, of the largest of k scores. The q-quantile of the smallest is
+        minus the (1 - q)-quantile of the largest of -y: give 1 - q for it.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def cdf_band(
     (array([0.   , 0.   , 0.05 , 0.246, 0.5  ]), array([0.5  , 0.754, 0.95 , 1.   , 1.   ]))
     """
     n = check_positive_int(n, "n")
-    confidence = check_confidence(confidence)
+    confidence = check_fraction(confidence, "confidence")
     check_choice(method, "method", METHODS)
     quantile = check_fraction(quantile, "quantile")
     if from_k is not None:

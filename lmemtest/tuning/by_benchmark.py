@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._arguments import (
     check_bounds,
-    check_confidence,
     check_k,
     check_statistic,
     quantile_of,
@@ -78,7 +77,7 @@ def tuning_curves(
         Which end of the score is better.
     by : str or sequence of str, default ("benchmark", "algorithm")
         Columns that tell the curves apart: the last one is the algorithm, the others make up the benchmark.
-    confidence : float in [0, 1], default 0.8
+    confidence : float in (0, 1), default 0.8
         Probability that a band holds.
     band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
         Shape of the bands, see `cdf_band`; for curves over trials.
@@ -86,7 +85,8 @@ def tuning_curves(
         Budgets: numbers of trials, or costs with `cost`, or budgets of the runs with ``over="seed"``. Default: for each
         curve up to its number of trials, or its total cost, or all budgets that all its seeds reached.
     statistic : "median", "mean" or float in (0, 1), default "median"
-        What of the distribution of the best score to show, see `tuning_curve`.
+        What of the distribution of the best score to show. A float q is its q-quantile in both directions, see
+        `tuning_curve`.
     cost : str, optional
         Column of the cost of a trial. Budgets are then costs, the same for all algorithms of a benchmark, and the
         uncertainty of each mean cost is part of the band.
@@ -154,7 +154,7 @@ def tuning_curves(
     over = check_choice("trials" if over is None else over, "over", OVER)
     roles = find_roles(trials, score=score, direction=direction, by=by, cost=cost, seed=seed, budget=budget, over=over)
     options = _Options(
-        confidence=check_confidence(confidence),
+        confidence=check_fraction(confidence, "confidence"),
         method=check_choice(band, "band", METHODS),
         statistic=check_statistic(statistic),
         bounds=bounds,

@@ -1,7 +1,13 @@
 """Tuning curves: a quantile or the mean of the best of k scores, with a simultaneous confidence band.
 
-The best of k independent scores has the distribution function F^k. Its q-quantile is Q(q^(1/k)), so bounds on F are
-bounds on the curve, for all k > 0 at once.
+The best of k independent scores is their largest, with the distribution function F^k, or to minimise their smallest,
+with 1 - (1 - F)^k. Its q-quantile is the smallest y at which that function is at least q:
+
+    maximize:  Q(q^(1/k)),    minimize:  Q(1 - (1 - q)^(1/k)),    Q(p) = inf {y : F(y) >= p},
+
+so bounds on F are bounds on the curve, for all k > 0 at once, and the best of one is a score, whatever the direction.
+The smallest of y is minus the largest of -y, whose (1 - q)-quantile is read with the band of the turned scores: one
+calibration serves both directions, and no digits are lost where 1 - (1 - q)^(1/k) is tiny.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from lmemtest.tuning._arguments import (
     check_scores,
     check_statistic,
     name_of,
-    quantile_of,
+    turned_quantile,
 )
 from lmemtest.tuning.bands import CdfBand, cdf_band
 from lmemtest.tuning.distribution import SLACK
@@ -53,8 +59,8 @@ class TuningCurve(Tabular):
     direction : {"maximize", "minimize"}
         Which end of the score is better.
     statistic : "median", "mean" or float
-        What of the best score's distribution the curve shows. A quantile q is counted from the worse end in both
-        directions: the best of k is no better than the curve with probability q.
+        What of the best score's distribution the curve shows. A float q is its q-quantile in both directions: the best
+        of k is at most the curve with probability q.
     bounds : tuple of float
         Smallest and largest score that can occur.
     band : CdfBand
@@ -104,7 +110,9 @@ class TuningCurve(Tabular):
 
         It does not depend on the scores. A mean curve has none: NaN.
         """
-        return np.nan if self.statistic == "mean" else trivial_beyond(self.band, quantile_of(self.statistic))
+        if self.statistic == "mean":
+            return np.nan
+        return trivial_beyond(self.band, turned_quantile(self.statistic, self.direction))
 
     def at(self, k: ArrayLike) -> TuningCurve:
         """The same curve and band at other `k`: they hold for all k at once, so this costs no confidence.
@@ -170,13 +178,14 @@ def tuning_curve(
         Scores of independent configurations: random search, not an adaptive one. A failed run is a worst score: the
         worst value that can occur, or for quantile curves an infinite one (-inf to maximise).
     direction : {"maximize", "minimize"}
-        Which end of the score is better. Minimising the scores is exactly maximising minus the scores.
+        Which end of the score is better.
     k : array-like of float > 0, optional
         Numbers of configurations, real numbers allowed. Default: 1 to n, all of them up to 64 points.
     statistic : "median", "mean" or float in (0, 1), default "median"
-        What of the distribution of the best of k to show. A float q is a quantile counted from the worse end: the best
-        of k is no better than the curve with probability q.
-    confidence : float in [0, 1], default 0.8
+        What of the distribution of the best of k to show. A float q is its q-quantile in both directions: the best of
+        k is at most the curve with probability q. So 0.9 is an optimistic curve to maximise and a pessimistic one to
+        minimise, and at k = 1 both are the 0.9-quantile of the scores.
+    confidence : float in (0, 1), default 0.8
         Probability that the band holds for all k > 0 at once: exactly for quantiles of a continuous distribution, at
         least for the mean and for scores with ties.
     method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
@@ -200,15 +209,20 @@ def tuning_curve(
 
     Notes
     -----
-    With p = q^(1/k), the estimate is the order statistic number ceil(n p), the upper limit the first one whose lower
-    band is at least p, the lower limit the first one whose upper band is; where there is none, the limit is an end of
-    the support and `trivial`. The band is read at the full count of scores at or below a value, so it is right for ties
-    and discrete scores too (conservative). The mean is high - integral of F^k: its estimate is the V-statistic, and its
-    band integrates the band of F.
+    A quantile is the smallest score y with P(best of k <= y) >= q, as in the paper, in both directions. To maximise,
+    with p = q^(1/k), the estimate is the order statistic number ceil(n p), the upper limit the first one whose lower
+    band is at least p, the lower limit the first one whose upper band is above p; where there is none, the limit is an
+    end of the support and `trivial`. The band is read at the full count of scores at or below a value, so it is right
+    for ties and discrete scores too (conservative). The mean is high - integral of F^k: its estimate is the
+    V-statistic, and its band integrates the band of F.
+
+    To minimise, limits and means are minus those of -y with 1 - q for q, bit for bit, and so is the estimate, unless
+    n p is whole. Then each value from one score to the next is a quantile of the sample, and the smaller of the two is
+    the estimate, whatever the direction: at k = 1 the curve is a quantile of the scores, which has no direction.
 
     References
     ----------
-    Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189
+    Lourie, Cho & He (2024), NAACL, section 3.2, doi:10.18653/v1/2024.naacl-long.189
 
     Examples
     --------
@@ -228,14 +242,14 @@ def tuning_curve(
     values = check_scores(scores)
     limits = _check_bounds(bounds, values, statistic)
     _check_infinite(values, direction, statistic)
-    quantile = quantile_of(statistic) if statistic != "mean" else 0.5
+    quantile = turned_quantile(statistic, direction) if statistic != "mean" else 0.5
     if from_k is not None and statistic == "mean":
         raise ArgumentError(
             "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. "
             "Use statistic='median', or from_k=None."
         )
     band = cdf_band(len(values), method=method, confidence=confidence, from_k=from_k, quantile=quantile)
-    # Sorted from worst to best: the negative of the sorted negatives, so that both directions do the same arithmetic.
+    # Sorted from worst to best.
     ordered = np.sort(values) if direction == "maximize" else -np.sort(-values)
     ordered.flags.writeable = False
     points = _default_k(len(values), from_k) if k is None else check_k(k)
@@ -243,7 +257,7 @@ def tuning_curve(
 
 
 def trivial_beyond(band: CdfBand, quantile: float) -> float:
-    """The k beyond which a quantile curve has no better limit than the end of the support.
+    """The k beyond which a quantile curve has no better limit than the end of the support, when maximising.
 
     The limit exists as long as quantile^(1/k) is at most the lower band at the largest score.
 
@@ -259,7 +273,7 @@ def trivial_beyond(band: CdfBand, quantile: float) -> float:
 
 
 def trivial_up_to(band: CdfBand, quantile: float) -> float:
-    """The k up to which a quantile curve has no worse limit than the end of the support.
+    """The k up to which a quantile curve has no worse limit than the end of the support, when maximising.
 
     Examples
     --------
@@ -336,7 +350,7 @@ def _curve(
     if statistic == "mean":
         values = _means(rising, band, k, low, high)
     else:
-        values = _quantiles(rising, band, k, quantile_of(statistic), low, high)
+        values = _quantiles(rising, band, k, turned_quantile(statistic, direction), low, high, turned=not maximize)
     if not maximize:
         values = _Values(-values.upper, -values.estimate, -values.lower)
     return TuningCurve(
@@ -351,20 +365,24 @@ def _curve(
         bounds=bounds,
         band=band,
         scores=ordered,
-        notes=_notes(band, statistic, maximize),
+        notes=_notes(band, statistic, direction),
     )
 
 
-def _quantiles(y: FloatArray, band: CdfBand, k: FloatArray, q: float, low: float, high: float) -> _Values:
+def _quantiles(
+    y: FloatArray, band: CdfBand, k: FloatArray, q: float, low: float, high: float, *, turned: bool
+) -> _Values:
+    """Quantiles of the largest of k; of scores that were turned the larger one where there are two."""
     # q^(1/k) underflows for tiny k; any positive number does for a probability below all limits of a band
     p = np.maximum(q ** (1.0 / k), np.finfo(float).tiny)
     n = len(y)
     extended = np.concatenate([[low], y, [high]])
-    rank = np.clip(np.ceil(n * p - SLACK), 1, n).astype(np.intp)
-    # F(y) < upper strictly, so F can reach p only where the upper band is above p; F >= lower may be an equality.
+    rank = np.clip(np.floor(n * p + SLACK) + 1.0 if turned else np.ceil(n * p - SLACK), 1, n).astype(np.intp)
+    # F(y) < upper strictly, so F can reach p only where the upper band is above p. F >= lower may be an equality: then
+    # F reaches p, which the smaller quantile asks for, and may not exceed it, which the larger one does.
     # Rounding must not separate limits and estimate, which coincide in bands of no width.
     worse = np.minimum(np.searchsorted(band.upper, p, side="right"), rank)
-    better = np.maximum(np.searchsorted(band.lower, p, side="left"), rank)
+    better = np.maximum(np.searchsorted(band.lower, p, side="right" if turned else "left"), rank)
     return _Values(lower=extended[worse], estimate=extended[rank], upper=extended[better])
 
 
@@ -395,9 +413,9 @@ def _above(top: float, power: float, room: float) -> float:
     return float((1.0 - top**power) * room) if np.isfinite(room) else np.inf  # not 0 times infinity for tiny powers
 
 
-def _notes(band: CdfBand, statistic: str | float, maximize: bool) -> tuple[str, ...]:
+def _notes(band: CdfBand, statistic: str | float, direction: str) -> tuple[str, ...]:
     if statistic == "mean":
         return ("The estimate is the V-statistic; the band of a mean is conservative.",)
-    beyond = trivial_beyond(band, quantile_of(statistic))
-    limit = "upper" if maximize else "lower"
+    beyond = trivial_beyond(band, turned_quantile(statistic, direction))
+    limit = "upper" if direction == "maximize" else "lower"
     return () if beyond == np.inf else (f"The {limit} limit is trivial for k > {beyond:.3g}.",)

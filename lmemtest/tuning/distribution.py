@@ -10,7 +10,7 @@ import numpy as np
 from lmemtest._table import Tabular
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_bounds, check_scores
+from lmemtest.tuning._arguments import check_bounds, check_direction, check_k, check_level, check_scores
 from lmemtest.tuning.bands import CdfBand, cdf_band
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ class EmpiricalDistribution(Tabular):
         Sorted scores, their weights, and the weight at or below each.
     bounds : tuple of float
         As given.
+
+    Notes
+    -----
+    Distributions are equal if they have the same scores, weights and bounds.
 
     Raises
     ------
@@ -87,6 +91,32 @@ class EmpiricalDistribution(Tabular):
     def n(self) -> int:
         """Number of scores."""
         return len(self.scores)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EmpiricalDistribution):
+            return NotImplemented
+        same = np.array_equal(self.scores, other.scores) and np.array_equal(self._mass(), other._mass())
+        return same and self.bounds == other.bounds
+
+    def __hash__(self) -> int:
+        return hash((self.scores.tobytes(), self._mass().tobytes(), self.bounds))
+
+    def _mass(self) -> FloatArray:
+        """The weight of each score with all of its ties, so that the order in which ties came does not matter."""
+        return np.diff(np.concatenate([[0.0], self.cdf(self.scores)]), append=1.0)
+
+    def pmf(self, y: ArrayLike) -> Any:
+        """Share of the weight at `y` itself.
+
+        Examples
+        --------
+        >>> EmpiricalDistribution([0.75, 0.5, 0.75, 1.0]).pmf([0.75, 0.8])
+        array([0.5, 0. ])
+        """
+        values = np.asarray(y, dtype=np.float64)
+        through = np.concatenate([[0.0], self.cumulative])
+        below = np.searchsorted(self.scores, values, side="left")
+        return _plain(through[self.counts(values)] - through[below])
 
     def cdf(self, y: ArrayLike) -> Any:
         """Share of the weight at or below `y`; a float for a float, an array for an array."""
@@ -134,6 +164,75 @@ class EmpiricalDistribution(Tabular):
         """Variance of the distribution (weights as probabilities, not n - 1); NaN if the mean is not finite."""
         mean = self.mean()
         return _weighted((self.scores - mean) ** 2, self.weights) if np.isfinite(mean) else np.nan
+
+    def quantile_curve(self, k: ArrayLike, *, direction: str, q: float = 0.5) -> FloatArray:
+        """Quantile of the best of `k` scores: the smallest score with P(best of k <= score) >= q, in both directions.
+
+        Parameters
+        ----------
+        k : positive float or array of them
+            Trials of the search; need not be whole.
+        direction : {"maximize", "minimize"}
+            Which end of the score is better.
+        q : float in [0, 1]
+            Which quantile; 0.5 is the median tuning curve. 0 is the smallest score that can occur.
+
+        Returns
+        -------
+        (m,) float array
+            One score per `k`. Without weights it is the estimate of `tuning_curve`, which has a band too.
+
+        Examples
+        --------
+        >>> law = EmpiricalDistribution([0.5, 0.7, 0.8], weights=[2, 1, 1])
+        >>> law.quantile_curve([1, 4], direction="maximize"), law.quantile_curve([1, 4], direction="minimize")
+        (array([0.5, 0.8]), array([0.5, 0.5]))
+        """
+        budgets, q = check_k(k), check_level(q, "q")
+        if check_direction(direction) == "maximize" or q == 0.0:
+            return np.asarray(self.ppf(q ** (1.0 / budgets) if q > 0.0 else np.zeros(len(budgets))))
+        # the first score with at most (1 - q)^(1/k) above it: the weights above keep the digits of small shares
+        room = self.n * (1.0 - q) ** (1.0 / budgets)
+        above = self.n * self._above()
+        rank = self.n - 1 - (np.searchsorted(above[::-1], room + SLACK, side="right") - 1)
+        return self.scores[np.clip(rank, 0, self.n - 1)]
+
+    def mean_curve(self, k: ArrayLike, *, direction: str) -> FloatArray:
+        """Expected best of `k` scores; infinite if an infinite score may be the best.
+
+        Parameters
+        ----------
+        k : positive float or array of them
+            Trials of the search; need not be whole.
+        direction : {"maximize", "minimize"}
+            Which end of the score is better.
+
+        Returns
+        -------
+        (m,) float array
+            One value per `k`: the mean of the law F^k, or 1 - (1 - F)^k to minimise. Without weights it is the
+            V-statistic of `expected_best`.
+
+        Examples
+        --------
+        >>> EmpiricalDistribution([0.0, 1.0], weights=[1, 3]).mean_curve([1, 2], direction="maximize")
+        array([0.75  , 0.9375])
+        """
+        budgets = check_k(k)
+        if check_direction(direction) == "maximize":
+            through = np.concatenate([[0.0], self.cumulative])
+            mass = np.array([np.diff(through**power) for power in budgets])
+        else:
+            above = np.concatenate([[1.0], self._above()])
+            mass = np.array([-np.diff(above**power) for power in budgets])
+        return np.array([_weighted(self.scores, row) for row in mass])
+
+    def _above(self) -> FloatArray:
+        """The weight above each score, its later ties included, as a sum of its own; exactly 0 at the last."""
+        weights = np.asarray(self.weights)
+        if self.equal:
+            return np.arange(self.n - 1, -1, -1) / self.n
+        return np.concatenate([np.cumsum(weights[:0:-1])[::-1], [0.0]])
 
     def band(
         self,

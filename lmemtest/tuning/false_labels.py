@@ -20,7 +20,7 @@ import numpy as np
 from lmemtest._table import Tabular
 from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_k, check_statistic
+from lmemtest.tuning._arguments import check_k, check_statistic, direction_of
 from lmemtest.tuning.curves import TuningCurve, tuning_curve
 from lmemtest.tuning.evidence import LEVELS, Reading, portions, reaches, signed_levels
 
@@ -100,6 +100,7 @@ def false_label_rates(
     confidence: float = 0.8,
     method: str = "ld_highest_density",
     statistic: str | float = "median",
+    direction: str | None = None,
     k: ArrayLike | None = None,
     portion: float = 0.5,
     from_k: float | None = None,
@@ -114,6 +115,8 @@ def false_label_rates(
         Numbers of scores; `n_b` is `n_a` by default.
     confidence, method, statistic, from_k
         Of the curves, as in `tuning_curve`; a quantile, not the mean.
+    direction : {"maximize", "minimize"}, optional
+        Which end of the score is better; needed for a quantile other than the median.
     k : (m,) array of float, > 0, optional
         Budgets. Default: the whole numbers at which both bands are non-trivial.
     portion : float in [0, 1]
@@ -146,7 +149,13 @@ def false_label_rates(
             "false_label_rates needs a quantile: the rates of mean curves depend on the law of the scores. "
             "compare_curves simulates them from the scores at hand."
         )
-    options: dict[str, Any] = {"statistic": statistic, "confidence": confidence, "method": method, "from_k": from_k}
+    options: dict[str, Any] = {
+        "direction": direction_of(direction, statistic),
+        "statistic": statistic,
+        "confidence": confidence,
+        "method": method,
+        "from_k": from_k,
+    }
     a, b = rank_curve(n_a, options), rank_curve(n_b, options)
     grid = default_grid(a, b) if k is None else check_k(k)
     at = Limits(grid, grid, grid)
@@ -233,13 +242,20 @@ def reach_of(curve: TuningCurve) -> float:
 
 def rank_curve(n: int, options: dict[str, Any]) -> TuningCurve:
     """The curve of the scores 1, ..., n between 0 and n + 1: its values are the ranks that any curve reads."""
-    return tuning_curve(np.arange(1.0, n + 1.0), direction="maximize", bounds=(0.0, n + 1.0), **options)
+    return tuning_curve(np.arange(1.0, n + 1.0), bounds=(0.0, n + 1.0), **options)
 
 
 def ranks_at(curve: TuningCurve, at: Limits) -> NDArray[np.intp]:
-    """Ranks (3, m) of the pessimistic limit, the estimate and the optimistic limit of a `rank_curve`."""
-    rows = [curve.at(at.pessimistic).lower, curve.at(at.estimate).estimate, curve.at(at.optimistic).upper]
-    return np.array(rows).astype(np.intp)
+    """Ranks (3, m), from the worst score on, of pessimistic limit, estimate and optimistic limit of a `rank_curve`."""
+    maximize = curve.direction == "maximize"
+    worse, better = curve.at(at.pessimistic), curve.at(at.optimistic)
+    rows = [
+        worse.lower if maximize else worse.upper,
+        curve.at(at.estimate).estimate,
+        better.upper if maximize else better.lower,
+    ]
+    ranks = np.array(rows).astype(np.intp)
+    return ranks if maximize else curve.n + 1 - ranks
 
 
 def draw_ranks(a: NDArray[np.intp], b: NDArray[np.intp], n_a: int, n_b: int, power: float) -> Draw:
@@ -291,10 +307,11 @@ def weight_reader(
 
     The curve of scores that jump from 0 to 1 at one place gives the weight above that place.
     """
+    turned = {**options, "direction": "maximize"}
     steps = np.tri(n + 1, n, -1)[:, ::-1]  # from no score to all scores at the upper bound
     above = np.empty((3, n + 1, int(usable.sum())))
     for place, scores in enumerate(steps):
-        curve = tuning_curve(scores, direction="maximize", bounds=(0.0, 1.0), k=[1.0], **options)
+        curve = tuning_curve(scores, bounds=(0.0, 1.0), k=[1.0], **turned)
         above[0, place] = curve.at(at.pessimistic[usable]).lower
         above[1, place] = curve.at(at.estimate[usable]).estimate
         above[2, place] = curve.at(at.optimistic[usable]).upper

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from lmemtest._validate import check_fraction, resolve_rng
+from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._arguments import check_bounds, check_direction, check_k, check_scores
+from lmemtest.tuning._arguments import check_bounds, check_direction, check_k, check_level, check_scores
+from lmemtest.tuning.quadratic import best_above, best_below
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -92,11 +93,14 @@ class KernelDensity:
         return self._fold(centre + self.bandwidth * generator.standard_normal(size))
 
     def quantile_curve(self, k: ArrayLike, *, direction: str, q: float = 0.5) -> FloatArray:
-        """Quantile `q` of the best of `k` scores, for each real k > 0: the true curve of a simulation."""
-        budgets, q = check_k(k), check_fraction(q, "q")
-        if check_direction(direction) == "maximize":  # tails as they are: 1 - q^(1/k) would lose its digits
-            return self.isf(-np.expm1(math.log(q) / budgets))
-        return self.ppf(-np.expm1(math.log1p(-q) / budgets))
+        """Quantile `q` of the best of `k` scores, for each real k > 0: the true curve of a simulation.
+
+        The best of k is at most the curve with probability q, in both directions.
+        """
+        budgets, q = check_k(k), check_level(q, "q")
+        if check_direction(direction) == "maximize":
+            return self.isf(best_above(q, budgets))
+        return self.ppf(best_below(q, budgets))
 
     def mean_curve(self, k: ArrayLike, *, direction: str) -> FloatArray:
         """Expected best of `k` scores, for each real k > 0, by Gauss quadrature of F^k."""

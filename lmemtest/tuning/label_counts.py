@@ -197,6 +197,7 @@ def _rates(
                 confidence=curves.level,
                 method=curves.method,
                 statistic=curves.statistic,
+                direction=curves.direction,
                 k=curves.grid,
                 portion=portion,
                 from_k=curves.from_k,

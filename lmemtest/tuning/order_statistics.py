@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import optimize, special
 
-from lmemtest._validate import check_choice, check_positive_int
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_confidence
+from lmemtest.tuning._arguments import check_level
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -144,7 +144,7 @@ def equal_tailed_intervals(n: int, level: float) -> tuple[FloatArray, FloatArray
     >>> low.round(3), high.round(3)
     (array([0.017, 0.135, 0.368]), array([0.632, 0.865, 0.983]))
     """
-    n, level = check_positive_int(n, "n"), check_confidence(level, "level")
+    n, level = check_positive_int(n, "n"), check_level(level)
     rank = np.arange(1.0, n + 1.0)
     low = special.betaincinv(rank, n + 1.0 - rank, 0.5 * level)
     return low, 1.0 - low[::-1]
@@ -177,7 +177,7 @@ def highest_density_intervals(n: int, level: float) -> tuple[FloatArray, FloatAr
     >>> low.round(3), high.round(3)
     (array([0.   , 0.135, 0.464]), array([0.536, 0.865, 1.   ]))
     """
-    n, level = check_positive_int(n, "n"), check_confidence(level, "level")
+    n, level = check_positive_int(n, "n"), check_level(level)
     if n == 1 or level == 0.0:
         return np.full(n, 0.5 * level), np.full(n, 1.0 - 0.5 * level)
     if level == 1.0:
@@ -270,9 +270,7 @@ def dkw_half_width(n: int, confidence: float) -> float:
     >>> round(dkw_half_width(48, 0.8), 6)
     0.154872
     """
-    n, confidence = check_positive_int(n, "n"), check_confidence(confidence)
-    if confidence == 1.0:
-        return 1.0
+    n, confidence = check_positive_int(n, "n"), check_fraction(confidence, "confidence")
     return float(min(np.sqrt(np.log(2.0 / (1.0 - confidence)) / (2.0 * n)), 1.0))
 
 
@@ -303,7 +301,7 @@ def critical_value(n: int, *, method: str = "ld_highest_density", confidence: fl
         Size of the sample.
     method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
         Shape of the intervals.
-    confidence : float in [0, 1]
+    confidence : float in (0, 1)
         Probability that all intervals hold. "dkw" holds with at least this probability, the others exactly.
 
     Returns
@@ -327,7 +325,7 @@ def critical_value(n: int, *, method: str = "ld_highest_density", confidence: fl
     >>> round(critical_value(48), 11)
     0.01690463661
     """
-    n, confidence = check_positive_int(n, "n"), check_confidence(confidence)
+    n, confidence = check_positive_int(n, "n"), check_fraction(confidence, "confidence")
     check_choice(method, "method", METHODS)
     return calibrate(n, method, confidence, 0.0)[0]
 
@@ -377,14 +375,10 @@ def _solve(n: int, method: str, confidence: float, floor: float, left_out: int) 
         return crossing_probability(*limits(n, method, value, floor, left_out))
 
     if method == "ks":
-        if confidence == 1.0:
-            return 1.0
         narrow = 0.5 / n if floor == 0.0 else 0.0
-        if confidence == 0.0 or coverage(narrow) >= confidence:
+        if coverage(narrow) >= confidence:
             return narrow
         return _root(coverage, confidence, narrow, dkw_half_width(n, confidence))
-    if alpha in (0.0, 1.0):
-        return alpha
     widest = alpha if floor == 0.0 else 1.0  # each interval alone holds with probability 1 - alpha'
     if floor > 0.0 and coverage(1.0) >= confidence:
         return 1.0

@@ -18,6 +18,7 @@ from scipy import special
 
 from lmemtest._table import Tabular, format_number
 from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._arguments import check_k, check_scores
 from lmemtest.tuning._fit_setting import LARGEST_C, Counted, Setting, check_enough, count, make_setting
@@ -25,7 +26,7 @@ from lmemtest.tuning._profile import Family, allowance
 from lmemtest.tuning._spacings import Box, spacings
 from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.order_statistics import crossing_probability, equal_tailed_intervals
-from lmemtest.tuning.quadratic import Number, QuadraticDistribution
+from lmemtest.tuning.quadratic import Number, QuadraticDistribution, best_above, best_below
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ class FittedCurve(Tabular):
     fit : ParametricFit
         Where it comes from.
     q : float
-        Quantile of the best of k scores.
+        Quantile of the best of k scores: the best is at most the curve with probability q.
     k, estimate, ci_low, ci_high : (m,) float
         Trials, the curve there, and its interval, each k by itself; an end is infinite where the scores give none.
     """
@@ -179,20 +180,21 @@ class ParametricFit(Tabular):
         k : positive float or list of them
             Trials of the search.
         q : float in (0, 1)
-            Which quantile; 0.5 is the median.
+            Which quantile; 0.5 is the median. The best of k is at most the curve with probability q, in both
+            directions.
 
         Returns
         -------
         FittedCurve
             ``to_frame()`` has k, estimate, ci_low, ci_high.
         """
-        at = check_k(k)
+        at, q = check_k(k), check_fraction(q, "q")
         estimate = np.asarray(self.quantile_curve(at, q=q))
         family = climbed(self.counted, self.setting)
         floor = self.objective - allowance(self.setting.confidence)
         minimize = self.setting.direction == "minimize"
         # the probability of a single score better than the best of k is at that quantile
-        shares = -np.expm1((math.log1p(-q) if minimize else math.log(q)) / at)
+        shares = best_below(q, at) if minimize else best_above(q, at)
         found = np.array([family.quantile_interval(float(p), floor) for p in shares])
         low, high = (found[:, 0], found[:, 1]) if minimize else (-found[:, 1], -found[:, 0])
         return FittedCurve(fit=self, q=q, k=at, estimate=estimate, ci_low=low, ci_high=high)

@@ -9,9 +9,9 @@ import numpy as np
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_positive_int
+from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_confidence, check_k, check_statistic, name_of, quantile_of
+from lmemtest.tuning._arguments import check_k, check_statistic, direction_of, name_of, turned_quantile
 from lmemtest.tuning.bands import METHOD_NAMES, cdf_band
 from lmemtest.tuning.curves import trivial_beyond
 
@@ -44,6 +44,8 @@ class TuningPlan(Tabular):
         What the band is calibrated to, see `CdfBand`.
     statistic : "median" or float
         The quantile of the curve.
+    direction : {"maximize", "minimize"}
+        Of the curve; the median has the same plan for both.
     confidence : float
         Of the band.
     method : str
@@ -58,6 +60,7 @@ class TuningPlan(Tabular):
     k_max: FloatArray
     level: FloatArray
     statistic: str | float
+    direction: str
     confidence: float
     method: str
     from_k: float | None
@@ -71,7 +74,8 @@ class TuningPlan(Tabular):
     def describe(self) -> str:
         """The curve and its band in a few words."""
         start = "" if self.from_k is None else f", for k >= {self.from_k:g}"
-        return f"{100 * self.confidence:g} % {METHOD_NAMES[self.method]}, {name_of(self.statistic)}{start}"
+        way = "" if self.statistic in ("median", 0.5) else f" to {self.direction}"
+        return f"{100 * self.confidence:g} % {METHOD_NAMES[self.method]}, {name_of(self.statistic)}{way}{start}"
 
     def result_table(self) -> ResultTable:
         """The plan as a table for text, markdown, html and latex."""
@@ -96,6 +100,7 @@ def plan_tuning(
     n: ArrayLike | None = None,
     k: ArrayLike | None = None,
     statistic: str | float = "median",
+    direction: str | None = None,
     confidence: float = 0.8,
     method: str = "ld_highest_density",
     from_k: float | None = None,
@@ -111,7 +116,10 @@ def plan_tuning(
         Give either `n` or `k`.
     statistic : "median" or float in (0, 1), default "median"
         The quantile of the curve, see `tuning_curve`. A mean has limits for every k with bounds, for none without.
-    confidence : float in [0, 1], default 0.8
+    direction : {"maximize", "minimize"}, optional
+        Which end of the score is better. Needed for a quantile other than the median: a 0.9-quantile to minimise
+        reaches as far as a 0.1-quantile to maximise.
+    confidence : float in (0, 1), default 0.8
         Of the band.
     method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
         Shape of the band.
@@ -131,7 +139,8 @@ def plan_tuning(
     Notes
     -----
     The optimistic limit at k exists if q^(1/k) is at most the band's lower end at the largest score, l_n. So
-    k_max = ln q / ln l_n, which for highest-density intervals is n ln(1/q) / ln(1/alpha'). The numbers are exact, and
+    k_max = ln q / ln l_n, which for highest-density intervals is n ln(1/q) / ln(1/alpha'). This is to maximise; to
+    minimise, 1 - q takes the place of q. The numbers are exact, and
     do not depend on the distribution of the scores. A limit that exists is not yet a narrow one.
 
     References
@@ -157,7 +166,9 @@ def plan_tuning(
             "statistic='mean' has no such k: with bounds its limits are never trivial, without bounds always. "
             "Use 'median' or a quantile."
         )
-    shape = _Shape(check_confidence(confidence), method, from_k, quantile_of(statistic))
+    direction = direction_of(direction, statistic)
+    confidence = check_fraction(confidence, "confidence")
+    shape = _Shape(confidence, method, from_k, turned_quantile(statistic, direction))
     if n is not None:
         given, sizes = "n", _check_sizes(n)
         reach = np.array([shape.reach(size) for size in sizes.tolist()])
@@ -173,6 +184,7 @@ def plan_tuning(
         k_max=reach,
         level=np.array([shape.level(size) for size in sizes.tolist()]),
         statistic=statistic,
+        direction=direction,
         confidence=shape.confidence,
         method=method,
         from_k=from_k,
@@ -215,7 +227,7 @@ class _Shape:
         The largest order statistic alone keeps to its limit with probability 1 - l_n^n, at least the confidence, so
         no band with fewer than k ln(1 - confidence) / ln q scores reaches k.
         """
-        least = k * np.log1p(-self.confidence) / np.log(self.quantile) if self.confidence < 1.0 else np.inf
+        least = k * np.log1p(-self.confidence) / np.log(self.quantile)
         high = max(int(np.ceil(min(least, MOST_SCORES))), 1)
         low = high - 1
         while (reach := self.reach(high)) < k:

@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
+from lmemtest.tuning._arguments import check_level
 
 FloatArray = NDArray[np.float64]
 Number = float | FloatArray
@@ -73,6 +74,17 @@ def plain(values: FloatArray) -> Number:
     return float(values) if np.ndim(values) == 0 else values
 
 
+def best_below(q: float, k: FloatArray) -> FloatArray:
+    """Probability of a score below the q-quantile of the smallest of k; 1 - (1 - q)^(1/k) would lose its digits."""
+    with np.errstate(divide="ignore"):
+        return -np.expm1(np.log1p(-q) / k)
+
+
+def best_above(q: float, k: FloatArray) -> FloatArray:
+    """Probability of a score above the q-quantile of the largest of k."""
+    return best_below(1.0 - q, k) if q == 0.0 else -np.expm1(np.log(q) / k)
+
+
 class Curves:
     """Tuning curves of a distribution that has `ppf`, `isf` and `convex`."""
 
@@ -89,8 +101,9 @@ class Curves:
         ----------
         k : positive float or array of them
             Trials of the search; need not be whole.
-        q : float in (0, 1)
-            Which quantile; 0.5 is the median tuning curve.
+        q : float in [0, 1]
+            Which quantile; 0.5 is the median tuning curve. It is that of the best score in both directions: the best of
+            `k` is at most the curve with probability q.
         direction : {"minimize", "maximize"}, optional
             Which scores are better; by default "minimize" if `convex`.
 
@@ -99,11 +112,8 @@ class Curves:
         float or array
             One value per `k`.
         """
-        budgets, q = check_budgets(k), check_fraction(q, "q")
-        # Tails as they are: 1 - q^(1/k) would lose its digits for large k.
-        if self._minimizes(direction):
-            return self.ppf(-np.expm1(math.log1p(-q) / budgets))
-        return self.isf(-np.expm1(math.log(q) / budgets))
+        budgets, q = check_budgets(k), check_level(q, "q")
+        return self.ppf(best_below(q, budgets)) if self._minimizes(direction) else self.isf(best_above(q, budgets))
 
     def _minimizes(self, direction: str | None) -> bool:
         if direction is None:

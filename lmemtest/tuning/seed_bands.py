@@ -14,7 +14,6 @@ import numpy as np
 
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import DataError
-from lmemtest.tuning._arguments import check_confidence
 from lmemtest.tuning._groups import Group, Roles, floats
 from lmemtest.tuning.curves import MOST_POINTS
 from lmemtest.tuning.distribution import SLACK
@@ -55,8 +54,8 @@ def quantile_ranks(n: int, quantile: float = 0.5, *, confidence: float = 0.8) ->
     n : int >= 1
         Number of independent scores.
     quantile : float in (0, 1), default 0.5
-        Which quantile.
-    confidence : float in [0, 1], default 0.8
+        Which quantile, counted from the smallest score.
+    confidence : float in (0, 1), default 0.8
         Probability that the interval holds; half of the rest is allowed at either end.
 
     Returns
@@ -82,7 +81,7 @@ def quantile_ranks(n: int, quantile: float = 0.5, *, confidence: float = 0.8) ->
     from scipy import special
 
     n, quantile = check_positive_int(n, "n"), check_fraction(quantile, "quantile")
-    error = 0.5 * (1.0 - check_confidence(confidence))
+    error = 0.5 * (1.0 - check_fraction(confidence, "confidence"))
     below = np.concatenate([[0.0], special.bdtr(np.arange(n), n, quantile)])  # P(B <= r - 1), r = 0, ..., n
     above = np.concatenate([special.bdtrc(np.arange(n), n, quantile), [0.0]])  # P(B >= s), s = 1, ..., n + 1
     estimate = int(np.clip(np.ceil(n * quantile - SLACK), 1, n))
@@ -102,7 +101,7 @@ def seed_curve(
     simultaneous: bool,
     bounds: tuple[float, float],
 ) -> SeedCurve:
-    """The curve of one group; the quantile is counted from the worse end."""
+    """The curve of one group: a quantile of the best scores so far."""
     paths = _paths(group, roles)
     first = max(float(budgets[0]) for budgets, _ in paths)
     last = min(float(budgets[-1]) for budgets, _ in paths)
@@ -112,15 +111,12 @@ def seed_curve(
     for row, (budgets, scores) in zip(values, paths, strict=True):
         best = np.maximum.accumulate(sign * scores)
         raised += int(np.sum(best > sign * scores))
-        row[:] = best[np.searchsorted(budgets, points, side="right") - 1]
+        row[:] = sign * best[np.searchsorted(budgets, points, side="right") - 1]
     level = 1.0 - (1.0 - confidence) / len(points) if simultaneous else confidence
     ranks = quantile_ranks(len(paths), quantile, confidence=level)
-    worst, top = (bounds[0], bounds[1]) if sign > 0 else (-bounds[1], -bounds[0])
-    ends = [np.full((1, len(points)), end) for end in (worst, top)]
+    ends = [np.full((1, len(points)), end) for end in bounds]
     ordered = np.concatenate([ends[0], np.sort(values, axis=0), ends[1]])
     low, middle, high = ordered[ranks.lower], ordered[ranks.estimate], ordered[ranks.upper]
-    if sign < 0:
-        low, middle, high = -high, -middle, -low
     return SeedCurve(points, low, middle, high, level, ranks.coverage, raised, len(paths))
 
 

@@ -16,7 +16,14 @@ from lmemtest._replicates import replicate
 from lmemtest._table import Tabular
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_direction, check_k, check_statistic, name_of, quantile_of
+from lmemtest.tuning._arguments import (
+    check_direction,
+    check_k,
+    check_statistic,
+    name_of,
+    quantile_of,
+    turned_quantile,
+)
 from lmemtest.tuning.bands import METHOD_NAMES, CdfBand, cdf_band
 from lmemtest.tuning.curves import tuning_curve
 from lmemtest.tuning.estimators import ESTIMATORS, bootstrap_ends, order_weights
@@ -191,7 +198,7 @@ def simulate_coverage(
     levels = np.array([check_fraction(c, "confidence") for c in np.atleast_1d(np.asarray(confidence, dtype=float))])
     options: dict[str, Any] = {"method": method, "from_k": from_k}
     statistic = None if target == "cdf" else _curve_target(target)
-    quantile = 0.5 if statistic in (None, "mean") else quantile_of(statistic or "median")
+    quantile = 0.5 if statistic in (None, "mean") else turned_quantile(statistic or "median", direction)
     bands = [cdf_band(n, confidence=c, quantile=quantile, **options) for c in levels.tolist()]
     if statistic is None:
         if from_k is not None:
@@ -338,9 +345,7 @@ def _mean_grid(n: int) -> FloatArray:
 def _truth(law: Law, k: FloatArray, statistic: str | float, direction: str) -> FloatArray:
     if statistic == "mean":
         return np.asarray(law.mean_curve(k, direction=direction))
-    # tuning_curve counts a quantile from the worse end, a law from below
-    q = quantile_of(statistic) if direction == "maximize" else 1.0 - quantile_of(statistic)
-    return np.asarray(law.quantile_curve(k, q=q, direction=direction))
+    return np.asarray(law.quantile_curve(k, q=quantile_of(statistic), direction=direction))
 
 
 def _curve_holds(curve: Any, truth: FloatArray) -> bool:

@@ -26,7 +26,7 @@ def test_the_band_at_count_j_is_the_lower_limit_of_j_and_the_upper_limit_of_the_
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("confidence", [0.0, 0.1, 0.8, 0.99, 1.0])
+@pytest.mark.parametrize("confidence", [1e-6, 0.1, 0.8, 0.99, 1 - 1e-9])
 @pytest.mark.parametrize("n", [1, 2, 3, 30])
 def test_a_band_rises_and_encloses_the_share_of_scores(n, method, confidence):
     band = cdf_band(n, method=method, confidence=confidence)
@@ -39,15 +39,23 @@ def test_a_band_rises_and_encloses_the_share_of_scores(n, method, confidence):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_full_confidence_knows_nothing(method):
-    band = cdf_band(5, method=method, confidence=1)
-    assert (band.lower.tolist(), band.upper.tolist()) == ([0.0] * 6, [1.0] * 6)
+def test_nearly_full_confidence_knows_nearly_nothing(method):
+    band = cdf_band(5, method=method, confidence=1 - 1e-12)
+    assert band.lower[-1] < 0.03
+    assert band.upper[0] > 0.97
 
 
-def test_no_confidence_is_a_single_line():
-    band = cdf_band(5, confidence=0)
-    np.testing.assert_allclose(band.lower[1:], np.arange(5) / 4)
-    np.testing.assert_array_equal(band.upper[:-1], band.lower[1:])
+def test_nearly_no_confidence_is_nearly_a_single_line():
+    band = cdf_band(5, confidence=1e-9)
+    np.testing.assert_allclose(band.lower[1:], np.arange(5) / 4, atol=0.02)
+    np.testing.assert_allclose(band.upper[:-1], band.lower[1:], atol=0.02)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 0.0, 1.0, -0.1, True, "0.8", np.nan, None])
+@pytest.mark.parametrize("call", [lambda c: cdf_band(5, confidence=c), lambda c: critical_value(5, confidence=c)])
+def test_a_confidence_lies_strictly_between_0_and_1(call, confidence):
+    with pytest.raises(ArgumentError, match="^confidence must be a number between 0 and 1 \\(both excluded\\), got"):
+        call(confidence)
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.99])
@@ -166,7 +174,7 @@ def test_the_table_has_a_row_per_count():
     ("arguments", "message"),
     [
         ({"n": 0}, "n must be a whole number of at least 1, got 0."),
-        ({"confidence": 1.5}, "confidence must be a number between 0 and 1, got 1.5. Write 0.015?"),
+        ({"confidence": 1.5}, "confidence must be a number between 0 and 1 (both excluded), got 1.5. Write 0.015?"),
         (
             {"method": "beta"},
             "method must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'beta'.",

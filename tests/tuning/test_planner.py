@@ -17,7 +17,9 @@ def test_the_reach_has_the_closed_forms_of_the_ld_bands():
     for n in (2, 8, 48, 300):
         density = plan_tuning(n=n).k_max[0]
         assert density == approx(n * np.log(2) / -np.log(critical_value(n)), rel=1e-12)
-        tails = plan_tuning(n=n, method="ld_equal_tailed", confidence=0.95, statistic=0.9).k_max[0]
+        options = {"method": "ld_equal_tailed", "confidence": 0.95}
+        tails = plan_tuning(n=n, statistic=0.9, direction="maximize", **options).k_max[0]
+        assert plan_tuning(n=n, statistic=0.1, direction="minimize", **options).k_max[0] == approx(tails, rel=1e-12)
         level = critical_value(n, method="ld_equal_tailed", confidence=0.95)
         assert tails == approx(n * np.log(1 / 0.9) / np.log(2 / level), rel=1e-12)
 
@@ -39,14 +41,15 @@ def test_the_line_of_paper_000_is_a_local_fit():
     ("method", "from_k"),
     [(method, start) for method in METHODS for start in (None, 1, 4) if method != "dkw" or start is None],
 )
-@pytest.mark.parametrize(("confidence", "quantile"), [(0.0, 0.5), (0.5, 0.5), (0.8, 0.9)])
+@pytest.mark.parametrize(("confidence", "quantile"), [(0.01, 0.5), (0.5, 0.5), (0.8, 0.9)])
 def test_the_planned_number_is_the_smallest_of_all(method, from_k, confidence, quantile):
     bands = (cdf_band(n, method=method, confidence=confidence, from_k=from_k, quantile=quantile) for n in range(1, 60))
     reach = np.array([trivial_beyond(band, quantile) for band in bands])
     for k in (0.5, 1, 2.5, 4, 5, 6.5, 9):
         enough = np.flatnonzero(reach >= k)
         if len(enough) and (from_k is None or k >= from_k):
-            plan = plan_tuning(k=k, method=method, confidence=confidence, from_k=from_k, statistic=quantile)
+            options = {"confidence": confidence, "from_k": from_k, "direction": "maximize"}
+            plan = plan_tuning(k=k, method=method, statistic=quantile, **options)
             assert plan.n[0] == enough[0] + 1
             assert plan.k_max[0] == reach[enough[0]]
 
@@ -58,6 +61,17 @@ def test_a_curve_of_the_planned_size_has_two_limits_at_k_and_one_score_less_does
         for size, trivial in ((n, False), (n - 1, True)):
             curve = tuning_curve(rng.random(size), direction=direction, k=20, confidence=0.9)
             assert curve.trivial[0] == trivial
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("statistic", [0.2, 0.9])
+def test_plans_for_quantiles_are_those_of_their_curves(direction, statistic):
+    plan = plan_tuning(n=30, statistic=statistic, direction=direction)
+    curve = tuning_curve(np.arange(30.0), direction=direction, statistic=statistic)
+    assert plan.k_max[0] == curve.k_max
+    sides = curve.at([curve.k_max * (1 - 1e-9), curve.k_max * (1 + 1e-9)])
+    assert (sides.upper_trivial if direction == "maximize" else sides.lower_trivial).tolist() == [False, True]
+    assert f"{statistic} quantile to {direction}" in plan.describe()
 
 
 def test_whole_numbers_of_configurations_are_those_within_reach():
@@ -103,11 +117,11 @@ def test_the_table_says_what_was_asked():
             "Plan for a smaller k or a lower confidence.",
         ),
         (
-            {"k": 1, "method": "dkw", "confidence": 1},
-            "k = 1 needs more than 10,000 scores, which reach 0 with this method, quantile and confidence. "
-            "Plan for a smaller k or a lower confidence.",
+            {"k": 5, "statistic": 0.9},
+            "direction must be given for the 0.9 quantile: 'maximize' or 'minimize'. The best score is the largest or "
+            "the smallest one, and only for medians both have limits for the same k.",
         ),
-        ({"k": 1, "confidence": 80}, "confidence must be a number between 0 and 1, got 80. Write 0.8?"),
+        ({"k": 1, "confidence": 80}, "confidence must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
     ],
 )
 def test_plans_that_cannot_be_made_are_named(arguments, message):
