@@ -77,8 +77,6 @@ def _checked(plans: TuningPlan | Iterable[TuningPlan]) -> list[TuningPlan]:
     for plan in given:
         if not isinstance(plan, TuningPlan):
             raise ArgumentError(f"plans must be results of plan_tuning(), got {type(plan).__name__}.")
-        if not np.isfinite(plan.k_max).all():
-            raise ArgumentError("plans must have a finite reach; with confidence 0 a band reaches every k.")
     if not given:
         raise ArgumentError("plans must hold at least one result of plan_tuning(), got none.")
     return given

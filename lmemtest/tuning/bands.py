@@ -10,10 +10,10 @@ import numpy as np
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._arguments import check_k
-from lmemtest.tuning.order_statistics import METHODS, calibrate, crossing_probability, limits
+from lmemtest.tuning.order_statistics import METHODS, calibrate, check_size, crossing_probability, limits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +118,7 @@ def cdf_band(
     Parameters
     ----------
     n : int >= 1
-        Number of scores. 10,000 take a few seconds the first time.
+        Number of scores: at most 100,000, and ten million for "dkw". 10,000 take a few seconds the first time.
     method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
         Shape of the band: intervals of the order statistics with equal probability, the shortest ("ld_highest_density",
         the narrowest where tuning curves read it) or with equal tails; or a constant width, exact ("ks") or from an
@@ -163,9 +163,9 @@ def cdf_band(
     >>> band.lower.round(3), band.upper.round(3)
     (array([0.   , 0.   , 0.05 , 0.246, 0.5  ]), array([0.5  , 0.754, 0.95 , 1.   , 1.   ]))
     """
-    n = check_positive_int(n, "n")
-    confidence = check_fraction(confidence, "confidence")
     check_choice(method, "method", METHODS)
+    n = check_size(n, method)
+    confidence = check_fraction(confidence, "confidence")
     quantile = check_fraction(quantile, "quantile")
     if from_k is not None:
         from_k = _check_from_k(from_k, method)

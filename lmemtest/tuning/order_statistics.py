@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 METHODS = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
+MOST_CALIBRATED = 100_000  # scores; a calibration takes about 3 s of processor time for 10,000 and 90 s for these
 
 # A Poisson count exceeds lambda + 10 sqrt(lambda) + 20 with probability below 1e-20 for every lambda.
 _SPREAD, _MORE = 10.0, 20
@@ -325,9 +326,28 @@ def critical_value(n: int, *, method: str = "ld_highest_density", confidence: fl
     >>> round(critical_value(48), 11)
     0.01690463661
     """
-    n, confidence = check_positive_int(n, "n"), check_fraction(confidence, "confidence")
     check_choice(method, "method", METHODS)
+    n, confidence = check_size(n, method), check_fraction(confidence, "confidence")
     return calibrate(n, method, confidence, 0.0)[0]
+
+
+def check_size(n: Any, method: str) -> int:
+    """Check that a band can be calibrated for `n` scores.
+
+    Examples
+    --------
+    >>> check_size(48, "ks")
+    48
+    """
+    if method == "dkw":
+        return check_positive_int(n, "n")
+    whole = check_positive_int(n, "n", maximum=np.iinfo(np.int64).max)
+    if whole > MOST_CALIBRATED:
+        raise ArgumentError(
+            f"n must be at most {MOST_CALIBRATED:,} scores for method={method!r}, whose calibration is exact, got "
+            f"{whole:,}. Use method='dkw', which has a closed form, or a random part of the scores."
+        )
+    return whole
 
 
 @lru_cache(maxsize=4096)

@@ -9,11 +9,12 @@ import numpy as np
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_fraction, check_positive_int
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._arguments import check_k, check_statistic, direction_of, name_of, turned_quantile
 from lmemtest.tuning.bands import METHOD_NAMES, cdf_band
 from lmemtest.tuning.curves import trivial_beyond
+from lmemtest.tuning.order_statistics import METHODS, check_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,7 +111,7 @@ def plan_tuning(
     Parameters
     ----------
     n : int >= 1 or array-like of such, optional
-        Numbers of scores; the answer is up to which k their curve has two limits.
+        Numbers of scores, at most 100,000 (ten million for "dkw"); the answer is up to which k their curve has two limits.
     k : float > 0 or array-like of such, optional
         Numbers of configurations; the answer is the smallest number of scores for which the curve has two limits at k.
         Give either `n` or `k`.
@@ -167,10 +168,11 @@ def plan_tuning(
             "Use 'median' or a quantile."
         )
     direction = direction_of(direction, statistic)
+    check_choice(method, "method", METHODS)
     confidence = check_fraction(confidence, "confidence")
     shape = _Shape(confidence, method, from_k, turned_quantile(statistic, direction))
     if n is not None:
-        given, sizes = "n", _check_sizes(n)
+        given, sizes = "n", _check_sizes(n, method)
         reach = np.array([shape.reach(size) for size in sizes.tolist()])
         wanted = np.floor(reach)
     else:
@@ -253,8 +255,8 @@ class _Shape:
         return next((fewer for fewer in window if self.reach(fewer) >= k), n)
 
 
-def _check_sizes(n: Any) -> NDArray[np.intp]:
+def _check_sizes(n: Any, method: str) -> NDArray[np.intp]:
     sizes = np.array(n, ndmin=1, dtype=object)
     if sizes.ndim != 1 or not len(sizes):
         raise ArgumentError(f"n must be a whole number of at least 1 or a list of such, got {n!r}.")
-    return np.array([check_positive_int(size, "n") for size in sizes], dtype=np.intp)
+    return np.array([check_size(size, method) for size in sizes], dtype=np.intp)

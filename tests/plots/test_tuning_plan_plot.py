@@ -49,9 +49,9 @@ def test_scores_are_counted_in_whole_numbers(n):
 CASES = {
     "one point": [plan_tuning(n=1)],
     "planned from k": [plan_tuning(k=[1, 4, 9, 16])],
-    "no reach": [plan_tuning(n=[1, 2], confidence=1)],
+    "no reach": [plan_tuning(n=[1, 2], confidence=1 - 1e-12, method="dkw")],
     "every method": [plan_tuning(n=SIZES, method=m) for m in ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")],
-    "from one": [plan_tuning(n=range(1, 60), statistic=0.9, from_k=1)],
+    "from one": [plan_tuning(n=range(1, 60), statistic=0.9, direction="maximize", from_k=1)],
 }
 
 
@@ -69,8 +69,6 @@ def test_only_plans_are_drawn():
         tuning_plan_plot(3)
     with pytest.raises(ArgumentError, match=r"^plans must hold at least one result of plan_tuning\(\), got none.$"):
         tuning_plan_plot([])
-    with pytest.raises(ArgumentError, match=r"^plans must have a finite reach; with confidence 0"):
-        tuning_plan_plot(plan_tuning(n=5, confidence=0))
 
 
 def test_axes_that_are_too_small_are_refused():

@@ -101,6 +101,20 @@ def test_reading_at_the_first_of_tied_ranks_would_not_cover():
     assert first == approx(0.6998, abs=1e-4)
 
 
+@pytest.mark.parametrize("n", [100_001, 10**12])
+@pytest.mark.parametrize("call", [lambda n: cdf_band(n, method="ks"), lambda n: critical_value(n, method="ks")])
+def test_more_scores_than_can_be_calibrated_for_are_refused_at_once(n, call):
+    with pytest.raises(ArgumentError) as caught:
+        call(n)
+    assert str(caught.value) == (
+        f"n must be at most 100,000 scores for method='ks', whose calibration is exact, got {n:,}. Use method='dkw', "
+        "which has a closed form, or a random part of the scores."
+    )
+    assert cdf_band(200_000, method="dkw").coverage is not None
+    with pytest.raises(ArgumentError, match=r"^n must be a whole number of at most 10,000,000, got 1,000,000,000,000"):
+        cdf_band(10**12, method="dkw")
+
+
 # ---------------------------------------------------------------------------------------------------------- from_k
 
 

@@ -11,7 +11,7 @@ from pytest import approx
 
 from lmemtest.data.datasets import load_hpo_runs, load_hpo_trials
 from lmemtest.data.runs import Runs
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
 from lmemtest.tuning.by_benchmark import tuning_curves
 from lmemtest.tuning.compare import compare_curves
 from lmemtest.tuning.costs import mean_cost
@@ -450,3 +450,35 @@ def test_the_table_of_the_caller_is_not_touched():
     before = trials.copy()
     tuning_curves(trials, score="valid_loss", direction="minimize", by=["dataset", "model"], cost="cost")
     pd.testing.assert_frame_equal(trials, before)
+
+
+def test_a_direction_that_contradicts_the_runs_is_refused():
+    runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    with pytest.raises(ArgumentError) as caught:
+        tuning_curves(runs, direction="maximize")
+    assert str(caught.value) == (
+        "direction='maximize' contradicts the runs, whose score 'loss' is to be minimized. Leave direction out, or "
+        "make the runs again with direction='maximize'."
+    )
+    assert tuning_curves(runs, direction="minimize").to_frame().equals(tuning_curves(runs).to_frame())
+    assert tuning_curves(runs, score="cost", direction="maximize").direction == "maximize"  # another column
+
+
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        ({"score": ""}, "score names the column '', which is not in the data."),
+        ({"seed": "bogus"}, "seed names the column 'bogus', which is not in the data."),
+        ({"budget": "bogus"}, "budget names the column 'bogus', which is not in the data."),
+        ({"cost": ""}, "cost names the column '', which is not in the data."),
+        ({"confidence": 0}, "confidence must be a number between 0 and 1 (both excluded), got 0."),
+        ({"confidence": 1}, "confidence must be a number between 0 and 1 (both excluded), got 1."),
+        ({"direction": ""}, "direction must be 'maximize' or 'minimize', got ''."),
+    ],
+)
+def test_nothing_that_was_named_is_passed_over(options, start):
+    runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    for trials, roles in ((make(), ROLES), (runs, {})):
+        with pytest.raises(LmemtestError) as caught:
+            tuning_curves(trials, **{**roles, **options})
+        assert str(caught.value).startswith(start)

@@ -103,6 +103,11 @@ def test_the_table_says_what_was_asked():
             "give either n (how many scores there are) or k (how many configurations the curve must reach).",
         ),
         ({"n": 0}, "n must be a whole number of at least 1, got 0."),
+        (
+            {"n": 10**12},
+            "n must be at most 100,000 scores for method='ld_highest_density', whose calibration is exact, got "
+            "1,000,000,000,000. Use method='dkw', which has a closed form, or a random part of the scores.",
+        ),
         ({"n": []}, "n must be a whole number of at least 1 or a list of such, got []."),
         ({"k": -1}, "k must be positive and finite (how many configurations are tried), got -1."),
         (
