@@ -111,7 +111,8 @@ def plan_tuning(
     Parameters
     ----------
     n : int >= 1 or array-like of such, optional
-        Numbers of scores, at most 100,000 (ten million for "dkw"); the answer is up to which k their curve has two limits.
+        Numbers of scores, at most 100,000 (ten million for "dkw"); the answer is up to which k their curve has two
+        limits.
     k : float > 0 or array-like of such, optional
         Numbers of configurations; the answer is the smallest number of scores for which the curve has two limits at k.
         Give either `n` or `k`.

@@ -54,7 +54,7 @@ def test_nearly_no_confidence_is_nearly_a_single_line():
 @pytest.mark.parametrize("confidence", [0, 1, 0.0, 1.0, -0.1, True, "0.8", np.nan, None])
 @pytest.mark.parametrize("call", [lambda c: cdf_band(5, confidence=c), lambda c: critical_value(5, confidence=c)])
 def test_a_confidence_lies_strictly_between_0_and_1(call, confidence):
-    with pytest.raises(ArgumentError, match="^confidence must be a number between 0 and 1 \\(both excluded\\), got"):
+    with pytest.raises(ArgumentError, match=r"^confidence must be a number between 0 and 1 \(both excluded\), got"):
         call(confidence)
 
 

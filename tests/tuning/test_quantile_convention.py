@@ -124,7 +124,7 @@ def test_the_best_of_one_of_a_law_is_its_quantile_in_both_directions():
 
 @pytest.mark.parametrize("q", QUANTILES)
 def test_turned_scores_have_the_turned_curve(q):
-    """-y to maximise at 1 - q is y to minimise at q; between two scores that are both quantiles, the smaller is meant."""
+    """-y to maximise at 1 - q is y to minimise at q; where two scores are both quantiles, the smaller is meant."""
     k = K * 1.0001
     down = tuning_curve(SCORES, direction="minimize", k=k, statistic=q)
     up = tuning_curve(-SCORES, direction="maximize", k=k, statistic=1 - q)
