@@ -378,11 +378,10 @@ def _quantiles(
     n = len(y)
     extended = np.concatenate([[low], y, [high]])
     rank = np.clip(np.floor(n * p + SLACK) + 1.0 if turned else np.ceil(n * p - SLACK), 1, n).astype(np.intp)
-    # F(y) < upper strictly, so F can reach p only where the upper band is above p. F >= lower may be an equality: then
-    # F reaches p, which the smaller quantile asks for, and may not exceed it, which the larger one does.
+    # F(y) < upper strictly, so F can reach p only where the upper band is above p; F >= lower may be an equality.
     # Rounding must not separate limits and estimate, which coincide in bands of no width.
     worse = np.minimum(np.searchsorted(band.upper, p, side="right"), rank)
-    better = np.maximum(np.searchsorted(band.lower, p, side="right" if turned else "left"), rank)
+    better = np.maximum(np.searchsorted(band.lower, p, side="left"), rank)
     return _Values(lower=extended[worse], estimate=extended[rank], upper=extended[better])
 
 
