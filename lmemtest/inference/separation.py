@@ -1,4 +1,9 @@
-"""Which means differ: one decision matrix, from which groups, letters and critical differences follow."""
+"""Which means differ: one decision matrix, from which groups, letters and critical differences follow.
+
+A pair is significantly different, tested and not significantly different, or undecided because it has no test. Groups,
+letters and diagrams join what is not shown to differ, so that no claim of a difference rests on a missing test, and
+mark what is undecided.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
 class Separation(Tabular):
-    """Levels in order, and the groups within which no difference is significant.
+    """Levels in order, and the groups within which no difference is shown.
 
     Attributes
     ----------
@@ -42,21 +47,23 @@ class Separation(Tabular):
     means, se : tuple of float
         Marginal means and their standard errors, in the order of `levels`.
     groups : tuple of tuple of str
-        Maximal cliques of the graph that joins levels whose difference is not significant, each in the
+        Maximal cliques of the graph that joins levels whose difference is not significant or undecided, each in the
         order of `levels`. A level may be in several groups; with unequal standard errors a group need not
         be contiguous.
     letters : dict of str to str
-        One letter per group that a level is in; two levels differ significantly if they share no letter.
+        One letter per group that a level is in; two levels differ significantly exactly if they share no letter.
     critical_difference : tuple of float
         Smallest and largest half width of the pairs' simultaneous intervals at 1 - `alpha`.
     alpha : float
         Significance level of the decisions.
     significant, undecided : pandas.DataFrame of bool, levels x levels
-        Decisions; pairs that could not be tested are not significant and marked in `undecided`.
+        Pairs whose difference is significant, and pairs without a test; no pair is both. `decision` has both in one.
     direction : {"minimize", "maximize"} or None
         Which end of the response is better.
     adjust, interval_adjust, ddf, response : str
         Adjustments of the p-values and of the critical difference, degrees of freedom, what was compared.
+    statistic : str
+        What `means` are: "marginal mean" or "mean rank".
     selected : dict
         Values of the `by` factors for which this holds.
     notes : tuple of str
@@ -77,8 +84,14 @@ class Separation(Tabular):
     interval_adjust: str
     ddf: str
     response: str
+    statistic: str = "marginal mean"
     selected: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def decision(self) -> pd.DataFrame:
+        """Levels x levels: True (significant), False (tested, not significant), missing (undecided)."""
+        return self.significant.astype("boolean").mask(self.undecided)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per level, best first: level, mean, se, letters."""
@@ -102,7 +115,7 @@ class Separation(Tabular):
         where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
         order = f"best first ({self.direction})" if self.direction else "in ascending order"
         facts = (
-            f"Response {self.response}{where}, {order}; {ADJUSTMENT_NAMES[self.adjust]} adjustment, "
+            f"Response {self.response}{where}, {order}; {ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment, "
             f"{DDF_NAMES[self.ddf]} degrees of freedom, alpha = {self.alpha:g}; critical difference {width}.",
         )
         return ResultTable(title="Separation of the means", frame=self.to_frame(), notes=facts + self.notes)
@@ -110,7 +123,7 @@ class Separation(Tabular):
 
 @one_blas_thread()
 def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
-    """Order the levels and find the groups within which no difference is significant.
+    """Order the levels and find the groups within which no difference is shown.
 
     Parameters
     ----------
@@ -132,9 +145,9 @@ def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None
 
     Notes
     -----
-    Groups are the maximal cliques of the not-significant graph (Bron-Kerbosch with pivoting);
-    each pair within a group was compared and did not differ significantly. "Not significant" is not
-    "equal".
+    Groups are the maximal cliques of the not-significant graph (Bron-Kerbosch with pivoting): no pair within a group
+    differs significantly, and two levels in no common group do. "Not significant" is not "equal", and pairs without a
+    test are undecided: groups join them, and `undecided` and the notes name them.
 
     References
     ----------
@@ -153,30 +166,89 @@ def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
     _check_arguments(pairs, alpha, direction)
-    means = dict(zip(pairs.levels, map(float, pairs.emmeans.emmean), strict=True))
-    ses = dict(zip(pairs.levels, map(float, pairs.emmeans.se), strict=True))
-    used = direction or pairs.direction
-    levels = _ordered(pairs.levels, means, used)
-    significant, undecided = _decisions(pairs, levels, alpha)
-    cliques = maximal_cliques(~significant)
-    groups = tuple(tuple(levels[i] for i in clique) for clique in cliques)
-    return Separation(
-        levels=levels,
-        means=tuple(means[level] for level in levels),
-        se=tuple(ses[level] for level in levels),
-        groups=groups,
-        letters=_letters(levels, groups),
-        critical_difference=_critical_difference(pairs, alpha),
-        alpha=float(alpha),
-        significant=_matrix(significant, levels),
-        undecided=_matrix(undecided, levels),
-        direction=used,
+    notes = []
+    if direction and pairs.direction and direction != pairs.direction:
+        notes.append(f"Ordered to {direction} as asked; the runs say {pairs.direction}.")
+    if pairs.interval_adjust != pairs.adjust:
+        notes.append(
+            f"The critical difference is that of {ADJUSTMENT_NAMES[pairs.interval_adjust]} intervals; "
+            f"decisions use the {ADJUSTMENT_NAMES[pairs.adjust]} p-values and may differ from it."
+        )
+    return separation_of(
+        levels=pairs.levels,
+        means=pairs.emmeans.emmean,
+        se=pairs.emmeans.se,
+        tests=pairs.table,
+        half_widths=pairs.half_widths(1.0 - alpha),
+        alpha=alpha,
+        direction=direction or pairs.direction,
         adjust=pairs.adjust,
         interval_adjust=pairs.interval_adjust,
         ddf=pairs.ddf,
         response=pairs.emmeans.response,
-        selected=dict(pairs.selected),
-        notes=tuple(_notes(pairs, direction, used, levels, undecided)),
+        selected=pairs.selected,
+        notes=notes,
+    )
+
+
+def separation_of(
+    *,
+    levels: Sequence[str],
+    means: Any,
+    se: Any,
+    tests: pd.DataFrame,
+    half_widths: Any,
+    alpha: float,
+    direction: str | None,
+    adjust: str,
+    interval_adjust: str,
+    ddf: str,
+    response: str,
+    statistic: str = "marginal mean",
+    selected: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> Separation:
+    """The separation that a table of tests supports: every decision about a pair is made here.
+
+    Parameters
+    ----------
+    levels : sequence of str
+    means, se : (k,) float
+        In the order of `levels`.
+    tests : pandas.DataFrame
+        ``left``, ``right`` and ``p_value``, in any order; a pair without a row or without a p-value is undecided.
+    half_widths : (n,) float
+        Of the simultaneous intervals at 1 - `alpha`; NaN where there is none.
+    alpha, direction, adjust, interval_adjust, ddf, response, statistic, selected, notes
+        As in `Separation`.
+
+    Returns
+    -------
+    Separation
+    """
+    mean_of = dict(zip(levels, map(float, means), strict=True))
+    se_of = dict(zip(levels, map(float, se), strict=True))
+    ordered = _ordered(tuple(levels), mean_of, direction)
+    significant, undecided = _decisions(tests, ordered, alpha)
+    groups = tuple(tuple(ordered[i] for i in clique) for clique in maximal_cliques(~significant))
+    return Separation(
+        levels=ordered,
+        means=tuple(mean_of[level] for level in ordered),
+        se=tuple(se_of[level] for level in ordered),
+        groups=groups,
+        letters=_letters(ordered, groups),
+        critical_difference=_critical_difference(half_widths),
+        alpha=float(alpha),
+        significant=_matrix(significant, ordered),
+        undecided=_matrix(undecided, ordered),
+        direction=direction,
+        adjust=adjust,
+        interval_adjust=interval_adjust,
+        ddf=ddf,
+        response=response,
+        statistic=statistic,
+        selected=dict(selected or {}),
+        notes=(*_notes(direction, ordered, undecided), *notes),
     )
 
 
@@ -250,12 +322,14 @@ def _ordered(levels: tuple[str, ...], means: Mapping[str, float], direction: str
     return tuple(sorted(levels, key=lambda v: (np.isnan(means[v]), 0.0 if np.isnan(means[v]) else sign * means[v])))
 
 
-def _decisions(pairs: PairsResult, levels: tuple[str, ...], alpha: float) -> tuple[BoolArray, BoolArray]:
+def _decisions(tests: pd.DataFrame, levels: tuple[str, ...], alpha: float) -> tuple[BoolArray, BoolArray]:
+    """Which pairs differ, and which have no test: every pair, until a p-value decides it."""
     position = {level: i for i, level in enumerate(levels)}
-    left = pairs.table["left"].map(position).to_numpy()
-    right = pairs.table["right"].map(position).to_numpy()
-    p = pairs.table["p_value"].to_numpy(dtype=float)
-    significant, undecided = (np.zeros((len(levels), len(levels)), dtype=bool) for _ in range(2))
+    left = tests["left"].map(position).to_numpy(dtype=np.intp)
+    right = tests["right"].map(position).to_numpy(dtype=np.intp)
+    p = tests["p_value"].to_numpy(dtype=float)
+    significant = np.zeros((len(levels), len(levels)), dtype=bool)
+    undecided = ~np.eye(len(levels), dtype=bool)
     significant[left, right] = significant[right, left] = p < alpha  # NaN compares false
     undecided[left, right] = undecided[right, left] = np.isnan(p)
     return significant, undecided
@@ -276,35 +350,26 @@ def _letters(levels: tuple[str, ...], groups: tuple[tuple[str, ...], ...]) -> di
     }
 
 
-def _critical_difference(pairs: PairsResult, alpha: float) -> tuple[float, float]:
-    half = pairs.half_widths(1.0 - alpha)
+def _critical_difference(half_widths: Any) -> tuple[float, float]:
+    half = np.asarray(half_widths, dtype=float)
     half = half[~np.isnan(half)]
     if not len(half):
         return (float("nan"), float("nan"))
     return (float(half.min()), float(half.max()))
 
 
-def _notes(
-    pairs: PairsResult, given: str | None, used: str | None, levels: tuple[str, ...], undecided: BoolArray
-) -> list[str]:
+def _notes(direction: str | None, levels: tuple[str, ...], undecided: BoolArray) -> list[str]:
     notes = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
-    if used is None:
+    if direction is None:
         notes.append(
             "Levels are in ascending order of their means: the fit does not know whether low or high is "
             "better. Give direction=, or fit Runs."
         )
-    elif given and pairs.direction and given != pairs.direction:
-        notes.append(f"Ordered to {given} as asked; the runs say {pairs.direction}.")
     if undecided.any():
         i, j = (index[0] for index in np.nonzero(np.triu(undecided)))
-        count = int(np.triu(undecided).sum())
+        count, total = int(np.triu(undecided).sum()), len(levels) * (len(levels) - 1) // 2
         notes.append(
-            f"{count} of {len(pairs.table)} pairs could not be tested (for instance {levels[i]} and "
-            f"{levels[j]}); they count as not significant in the groups and are marked in `undecided`."
-        )
-    if pairs.interval_adjust != pairs.adjust:
-        notes.append(
-            f"The critical difference is that of {ADJUSTMENT_NAMES[pairs.interval_adjust]} intervals; "
-            f"decisions use the {ADJUSTMENT_NAMES[pairs.adjust]} p-values and may differ from it."
+            f"{count} of {total} pairs have no test (for instance {levels[i]} and {levels[j]}) and are undecided: that "
+            "such a pair shares a letter or a group says nothing of it. `undecided` marks them."
         )
     return notes

@@ -164,20 +164,20 @@ class Ruler:
         return max((self.width(text) for text in texts), default=0.0)
 
 
-def shorten(names: Sequence[str], room: float, ruler: Ruler) -> list[str]:
-    """Cut names that are wider than `room` points in the middle; different names stay different.
+def shorten(names: Sequence[str], room: float | Sequence[float], ruler: Ruler) -> list[str]:
+    """Cut names that are wider than `room` points, one number or one per name, in the middle; they stay different.
 
     The cut moves towards the start or the end if names differ only where it would fall; if that does not help
     either, the cut names are numbered by their place.
     """
-    names = list(names)
+    rooms = list(room) if isinstance(room, Sequence) else [room] * len(names)
     distinct = len(set(names))
     for head in (0.5, 0.75, 0.25, 1.0, 0.0):
-        short = [_ellipsis(name, room, ruler, head) for name in names]
+        short = [_ellipsis(name, most, ruler, head) for name, most in zip(names, rooms, strict=True)]
         if len(set(short)) == distinct:
             return short
-    fits = [ruler.width(name) <= room for name in names]
-    return [n if fit else _numbered(i, n, room, ruler) for i, (n, fit) in enumerate(zip(names, fits, strict=True), 1)]
+    numbered = enumerate(zip(names, rooms, strict=True), 1)
+    return [n if ruler.width(n) <= most else _numbered(i, n, most, ruler) for i, (n, most) in numbered]
 
 
 def _numbered(index: int, name: str, room: float, ruler: Ruler) -> str:

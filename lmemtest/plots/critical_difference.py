@@ -1,10 +1,10 @@
-"""The critical-difference diagram of Demšar (2006) on the axis of marginal means.
+"""The critical-difference diagram of Demšar (2006) on the axis of marginal means, or of mean ranks.
 
-Three things differ from the diagram for ranks. The critical difference has a range, because every pair has
+Four things differ from the diagram for ranks. The critical difference has a range, because every pair has
 its own standard error. A group that does not differ need not be contiguous: a bar therefore carries a dot at
-each member and thins to a dotted line with a hollow circle where it passes an algorithm that does differ. And
-means can be tied or nearly so: each algorithm has a dot on the axis at its exact mean, from where its line
-fans out to a column of its own.
+each member and thins to a dotted line with a hollow circle where it passes an algorithm that does differ. A pair
+without a test is undecided: the bar that joins it is dashed and has diamonds. And means can be tied or nearly so: each
+algorithm has a dot on the axis at its exact mean, from where its line fans out to a column of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import format_level
@@ -64,10 +66,11 @@ def cd_diagram(separation: Separation, *, ax: Axes | None = None, limits: tuple[
 
     Notes
     -----
-    The better half of the algorithms is listed on the better end of the axis. Algorithms joined by dots on
-    one bar do not differ significantly; a hollow circle marks one that the bar passes without joining it. The
-    ruler shows the smallest critical difference (thick) and the largest (thin). Names too long for the figure
-    are cut in the middle.
+    The better half of the algorithms is listed on the better end of the axis. Algorithms joined by dots on one bar do
+    not differ significantly; a hollow circle marks one that the bar passes without joining it. Where at least one
+    pair of a bar has no test and is undecided, the bar is dashed and has diamonds; algorithms on no common bar differ
+    significantly. The ruler shows the smallest critical difference (thick) and the largest (thin). Names too long for
+    the figure are cut in the middle.
 
     References
     ----------
@@ -132,20 +135,22 @@ class Frame:
 class Board:
     """The content of a diagram: everything that does not depend on the size of the axes.
 
-    `means` ascend; `groups` are index tuples into them, of two or more members; `sides` is "left" or "right"
-    per algorithm; `missing` names the algorithms without a mean; `undecided` counts pairs that could not be
-    tested.
+    `means` ascend; `groups` are index tuples into them, of two or more members, and `open` says which hold an undecided
+    pair; `sides` is "left" or "right" per algorithm; `missing` names the algorithms without a mean; `undecided` and
+    `significant` count pairs.
     """
 
     names: tuple[str, ...]
     means: tuple[float, ...]
     groups: tuple[tuple[int, ...], ...]
+    open: tuple[bool, ...]
     missing: tuple[str, ...]
     differences: tuple[float, float] | None
     direction: str | None
     subject: str
     test: str
     undecided: int
+    significant: int
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -180,23 +185,28 @@ def board_of(separation: Separation) -> Board:
             "Use pairs_matrix_plot(pairs), or compare fewer levels."
         )
         raise ArgumentError(message)
+    undecided = separation.undecided.loc[placed, placed].to_numpy(dtype=bool)
+    significant = separation.significant.loc[placed, placed].to_numpy(dtype=bool)
     return Board(
         names=tuple(_style.one_line(level) for level in placed),
         means=tuple(means[level] for level in placed),
         groups=groups,
+        open=tuple(bool(undecided[np.ix_(group, group)].any()) for group in groups),
         missing=tuple(_style.one_line(level) for level in means if level not in index),
         differences=_differences(separation.critical_difference),
         direction=separation.direction,
         subject=_subject(separation),
         test=_style.nobreak(f"{ADJUSTMENTS.get(separation.adjust, separation.adjust)}, α = {separation.alpha:.3g}"),
-        undecided=int(separation.undecided.loc[placed, placed].to_numpy().sum()) // 2,
+        undecided=int(undecided.sum()) // 2,
+        significant=int(significant.sum()) // 2,
     )
 
 
 def _subject(separation: Separation) -> str:
-    """Return what the axis shows: the response, and the group if there are several."""
+    """Return what the axis shows: the statistic, the response, and the group if there are several."""
     where = ", ".join(f"{name} = {format_level(value)}" for name, value in separation.selected.items())
-    return _style.one_line(separation.response) + (f" at {_style.one_line(where)}" if where else "")
+    subject = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s of {_style.one_line(separation.response)}"
+    return subject + (f" at {_style.one_line(where)}" if where else "")
 
 
 def _differences(pair: Sequence[float] | None) -> tuple[float, float] | None:
@@ -325,11 +335,7 @@ def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[s
     ]
     spare = [max(share - needed, 0.0) for needed in need]  # one side may use what the other leaves
     limits = {"left": share + spare[1], "right": share + spare[0]}
-    limit = [limits[side] for side in sides]
-    if all(ruler.width(name) <= most for name, most in zip(board.names, limit, strict=True)):
-        labels = list(board.names)
-    else:
-        labels = _style.shorten(board.names, min(limit), ruler)
+    labels = _style.shorten(board.names, [limits[side] for side in sides], ruler)
     zones = [ruler.widest([n for n, s in zip(labels, sides, strict=True) if s == side]) for side in ("left", "right")]
     return labels, (zones[0] + gap, zones[1] + gap)
 
@@ -395,16 +401,21 @@ def _header_rows(board: Board, axis: tuple[float, float], scale: float, ruler: _
 
 
 def _foot(board: Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
-    text = f"Marginal means of {board.subject}. "
-    if board.groups:
-        text += f"Dots on one bar: no significant difference ({board.test})."
-    elif len(board.names) > 1:
-        text += f"All pairs differ significantly ({board.test})."
+    sentences = [f"{board.subject}."]
+    pairs = len(board.names) * (len(board.names) - 1) // 2
+    if not all(board.open):
+        sentences.append(f"Dots on one bar: no significant difference ({board.test}).")
+    elif board.significant:
+        which = "Algorithms on no common bar differ" if board.groups else "All pairs differ"
+        sentences.append(f"{which} significantly ({board.test}).")
+    if board.undecided == pairs > 0:
+        sentences.append("No pair has a test: nothing is decided.")
+    elif board.undecided:
+        verb = "has no test and is" if board.undecided == 1 else "have no test and are"
+        sentences.append(f"Diamonds: {board.undecided} of {pairs} pairs {verb} undecided.")
     if board.has_gaps:
-        text += " Hollow: the bar passes an algorithm that it does not join."
-    if board.undecided:
-        text += f" {board.undecided} of the pairs could not be tested and count as no difference."
-    lines = [text]
+        sentences.append("Hollow: the bar passes an algorithm that it does not join.")
+    lines = [" ".join(sentences)]
     if board.missing:
         lines += [f"Mean not estimable: {', '.join(board.missing)}."]
     room = width - 2 * _canvas.PAD
@@ -522,29 +533,42 @@ def _draw_elbows(ax: Axes, plan: Plan) -> None:
 
 def _draw_bars(ax: Axes, plan: Plan) -> None:
     font = plan.font
-    for group, level in zip(plan.board.groups, plan.levels, strict=True):
+    for group, is_open, level in zip(plan.board.groups, plan.board.open, plan.levels, strict=True):
+        colour = _style.MUTED if is_open else _style.ACCENT
         y = plan.y_bars - BAR * font * level
         for left, right in pairwise(group):
             places = (plan.columns[left], plan.columns[right])
             whole = right == left + 1
-            style = {"linewidth": 0.3 * font} if whole else {"linewidth": 0.12 * font, "linestyle": (0, (1, 1.5))}
-            label = "_bar" if whole else "_bar gap"
-            _line(ax, places, (y, y), plan, color=_style.ACCENT, label=label, zorder=5, **style)
+            style: dict[str, object] = {"linewidth": 0.12 * font, "linestyle": (0, (1, 1.5))}
+            if whole:
+                style = {"linewidth": 0.16 * font, "linestyle": (0, (4, 2))} if is_open else {"linewidth": 0.3 * font}
+            label = ("_open bar" if is_open else "_bar") if whole else "_bar gap"
+            _line(ax, places, (y, y), plan, color=colour, label=label, zorder=5, **style)
         passed = [index for index in range(group[0], group[-1]) if index not in group]
-        _dots(ax, plan, group, y, "_group", size=0.52, face=_style.ACCENT, edge=_style.ACCENT)
+        marker, size = ("D", 0.42) if is_open else ("o", 0.52)
+        _dots(ax, plan, group, y, "_group", size=size, face=colour, edge=colour, marker=marker)
         if passed:
             _dots(ax, plan, passed, y, "_passed", size=0.42, face="white", edge=_style.MUTED)
 
 
 def _dots(
-    ax: Axes, plan: Plan, members: Sequence[int], y: float, label: str, *, size: float, face: str, edge: str
+    ax: Axes,
+    plan: Plan,
+    members: Sequence[int],
+    y: float,
+    label: str,
+    *,
+    size: float,
+    face: str,
+    edge: str,
+    marker: str = "o",
 ) -> None:
     places = [plan.score(plan.columns[index]) for index in members]
     ax.plot(
         places,
         [y] * len(places),
         linestyle="none",
-        marker="o",
+        marker=marker,
         markersize=size * plan.font,
         label=label,
         markerfacecolor=face,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page
 ADJUSTMENTS = {
     "tukey": "Tukey",
@@ -102,8 +103,9 @@ def pairs_matrix_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
     Notes
     -----
     Cells show by how much the column is better than the row, or lower if the direction is unknown. Only
-    significant differences (adjusted p-value below one minus the confidence level) are coloured. Where the
-    cells are large enough they hold the difference and the p-value below it, or the p-value alone.
+    significant differences (adjusted p-value below one minus the confidence level) are coloured; a pair without a test
+    is undecided and says so. Where the cells are large enough they hold the difference and the p-value below it, or
+    the p-value alone.
 
     Examples
     --------
@@ -167,7 +169,7 @@ def _content(pairs: PairsResult, table: pd.DataFrame) -> _rows.Rows:
     p = table["p_value"].to_numpy(dtype=float)
     aside = [""] * len(labels)
     for at, value in zip(row, p, strict=True):
-        aside[at] = _style.p_value(float(value))
+        aside[at] = UNTESTED if np.isnan(value) else _style.p_value(float(value))
     response = _style.one_line(pairs.emmeans.response)
     interval = ("" if pairs.interval_adjust == "none" else "simultaneous ") + _style.nobreak(
         f"{100 * pairs.level:g} % CI"
@@ -191,7 +193,7 @@ def _decisions(pairs: PairsResult, table: pd.DataFrame, row: np.ndarray) -> tupl
     looks = (
         (significant, f"p < {alpha}", _style.ACCENT, False),
         (~significant & tested, f"p ≥ {alpha}", _style.NEUTRAL, True),
-        (~tested, "", _style.NEUTRAL, True),
+        (~tested, UNTESTED if np.isfinite(table["estimate"][~tested]).any() else "", _style.NEUTRAL, True),
     )
     columns = {name: table[name].to_numpy(dtype=float) for name in ("estimate", "ci_low", "ci_high")}
     return tuple(
@@ -228,6 +230,9 @@ def _matrix(pairs: PairsResult) -> _heat.Heat:
     p[cells] = table["p_value"].to_numpy(dtype=float)
     names = tuple(_style.one_line(level) for level in order)
     alpha = _style.nobreak(f"p < {1 - pairs.level:.3g}")
+    note = f"Coloured: significant difference ({_adjustment(pairs.adjust)}, {alpha})."
+    if untested := int(np.isnan(p[cells]).sum()):
+        note += f" {untested} of {len(table)} pairs {'has' if untested == 1 else 'have'} no test: undecided."
     relation = "lower" if pairs.direction is None else "better"
     response = _style.one_line(pairs.emmeans.response)
     return _heat.Heat(
@@ -239,11 +244,13 @@ def _matrix(pairs: PairsResult) -> _heat.Heat:
         details=tuple(tuple(_p_text(float(value)) for value in line) for line in p[1:, :-1]),
         palette="from zero",
         scale_label=f"Column {relation} by ({response})",
-        note=f"Coloured: significant difference ({_adjustment(pairs.adjust)}, {alpha}).",
+        note=note,
     )
 
 
 def _p_text(value: float) -> str:
+    if np.isnan(value):
+        return UNTESTED
     text = _style.p_value(value)
     return f"p{text}" if text.startswith("<") else f"p={text}"
 

@@ -13,7 +13,7 @@ import pandas as pd
 from lmemtest._table import format_number, format_p
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.horizon_scores import Curves, HorizonScores
-from lmemtest.recipes.horizon_tests import Family, families_of
+from lmemtest.recipes.horizon_tests import Family, families_of, is_shown
 from lmemtest.recipes.recommended import recommend
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _rows(
         frame = early[["left", "right"]].assign(
             **dict.fromkeys(("estimate", "se", "ci_low", "ci_high"), 0.0),
             **dict.fromkeys(("df", "p_value", "p_adjusted"), np.nan),
-            significant=False,
+            significant=pd.array([False] * len(early), dtype="boolean"),  # the same scores: there is no change to test
         )
     else:
         frame = family.table()
@@ -176,14 +176,14 @@ def _rows(
         estimate_earlier=early["estimate"].to_numpy(),
         estimate_later=late["estimate"].to_numpy(),
     )
-    shown = zip(early["significant"], late["significant"], strict=True)
+    shown = zip(map(is_shown, early["significant"]), map(is_shown, late["significant"]), strict=True)
     frame["pattern"] = [_pattern(row, *both) for row, both in zip(frame.to_dict("records"), shown, strict=True)]
     return frame[list(COLUMNS)]
 
 
 def _pattern(row: dict[Any, Any], early: bool, late: bool) -> str:
     """What a change means for the comparison; "reverses" only if both signs are certain."""
-    if not row["significant"]:
+    if not is_shown(row["significant"]):
         return "not shown"
     before, after = row["estimate_earlier"], row["estimate_later"]
     if before * after < 0:
@@ -225,7 +225,7 @@ def change_sentences(
     for row in changes.to_dict("records"):
         early = verdicts[row["earlier"], row["left"], row["right"]]
         late = verdicts[row["later"], row["left"], row["right"]]
-        if row["significant"]:
+        if is_shown(row["significant"]):
             apart = (row["earlier"], row["later"]) not in overlaps
             changed.append(_changed(row, early, late, direction, in_time=apart))
         elif (early is None) != (late is None):
@@ -244,7 +244,7 @@ def change_sentences(
 
 def _verdict(row: dict[Any, Any], direction: str) -> str | None:
     """The better of a pair at one horizon, None if no difference is shown."""
-    if not row["significant"]:
+    if not is_shown(row["significant"]):
         return None
     left_better = (row["estimate"] < 0) == (direction == "minimize")
     return str(row["left"] if left_better else row["right"])

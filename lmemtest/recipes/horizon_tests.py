@@ -58,13 +58,14 @@ class Family:
     p_adjusted: Array
 
     def table(self) -> pd.DataFrame:
-        """One row per pair: left, right, estimate, se, df, p_value (of this test alone), p_adjusted, significant,
-        ci_low, ci_high."""
+        """One row per pair: left, right, estimate, se, df, p_value (of this test alone), p_adjusted, significant
+        (missing without a test), ci_low, ci_high."""
         frame = self.pairs.to_frame()
         alone = two_sided_p(frame["t_ratio"].to_numpy(dtype=float), frame["df"].to_numpy(dtype=float))
-        decided = self.separation.significant
-        significant = [bool(decided.loc[a, b]) for a, b in zip(frame["left"], frame["right"], strict=True)]
+        decision = self.separation.decision
+        significant = [decision.loc[a, b] for a, b in zip(frame["left"], frame["right"], strict=True)]
         frame = frame.assign(p_value=alone, p_adjusted=self.p_adjusted, significant=significant)
+        frame = frame.astype({"significant": "boolean"})
         columns = ["left", "right", "estimate", "se", "df", "p_value", "p_adjusted", "significant", "ci_low", "ci_high"]
         return frame[columns]
 
@@ -106,6 +107,11 @@ def _family(found: PairsResult, p_adjusted: Array, alpha: float) -> Family:
     return Family(pairs=found, separation=separation(found, alpha=alpha), alpha=alpha, p_adjusted=p_adjusted)
 
 
+def is_shown(decision: Any) -> bool:
+    """Whether a decision is a difference: one that is missing, without a test, is not."""
+    return decision is True or (isinstance(decision, np.bool_) and bool(decision))
+
+
 def leaders(found: Separation) -> tuple[str, ...]:
     """The levels that share the best mean: one, but for ties up to rounding.
 
@@ -125,13 +131,13 @@ def leaders(found: Separation) -> tuple[str, ...]:
     tied = [
         name
         for name, distance in zip(found.levels, np.abs(means - means[0]), strict=True)
-        if name == best or (distance <= rounding and not found.significant.loc[best, name])
+        if name == best or (distance <= rounding and not found.significant.loc[best, name])  # a tie needs no test
     ]
     return tuple(sorted(tied))
 
 
 def best_sentence(found: Separation, where: str) -> str:
-    """Who has the best mean, and which others cannot be told from it.
+    """Who has the best mean, which others cannot be told from it, and which were not tested against it.
 
     Parameters
     ----------
@@ -149,14 +155,22 @@ def best_sentence(found: Separation, where: str) -> str:
     start += " the best mean"
     if not others:
         return f"{start}."
-    alike = ~found.significant.loc[list(best), others]
+    alike = (~found.decision.loc[list(best), others]).fillna(False).astype(bool)
+    untested = found.undecided.loc[list(best), others]
     ties = [name for name in others if alike[name].any()]
-    if not ties:
+    silent = [name for name in others if untested[name].any() and name not in ties]
+    if not silent and not ties:
         return f"{start}, significantly better than {'the other' if len(others) == 1 else 'all others'}."
-    if len(ties) == len(others) and alike.all(axis=None):
+    if not silent and len(ties) == len(others) and alike.all(axis=None):
         return f"{start}, not significantly different from {'the other' if len(others) == 1 else 'any other'}."
-    whom = "it" if len(best) == 1 else "them" if alike[ties].all(axis=None) else "at least one of them"
-    return f"{start}; not significantly different from {whom}: {listed(ties, most=8)}."
+    parts = [start]
+    if ties:
+        whom = "it" if len(best) == 1 else "them" if alike[ties].all(axis=None) else "at least one of them"
+        parts.append(f"not significantly different from {whom}: {listed(ties, most=8)}")
+    if silent:
+        whom = "it" if len(best) == 1 else "them" if untested[silent].all(axis=None) else "at least one of them"
+        parts.append(f"no test against {whom} is possible for {listed(silent, most=8)}")
+    return f"{'; '.join(parts)}."
 
 
 def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[list[Array], list[float]]:

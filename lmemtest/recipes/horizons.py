@@ -188,8 +188,9 @@ class Horizons(Tabular):
         -------
         pandas.DataFrame
             ``horizon``, ``left``, ``right``, ``estimate`` (left - right), ``se``, ``df``, ``p_value`` (of this test
-            alone), ``p_adjusted`` (for all pairs and, unless ``across="none"``, all horizons), ``significant``,
-            ``ci_low``, ``ci_high`` (holding together for the pairs of a horizon, at the horizon's level).
+            alone), ``p_adjusted`` (for all pairs and, unless ``across="none"``, all horizons), ``significant``
+            (missing without a test), ``ci_low``, ``ci_high`` (holding together for the pairs of a horizon, at the
+            horizon's level).
         """
         return self.table.copy()
 

@@ -129,7 +129,8 @@ class Analysis:
         -------
         pandas.DataFrame
             ``algorithm``, ``emmean``, ``se``, ``df``, ``ci_low``, ``ci_high``, ``letters`` (algorithms that share one
-            do not differ significantly) and ``worse_than_best`` (significantly worse than the first).
+            do not differ significantly) and ``worse_than_best`` (significantly worse than the first; missing where the
+            two were not tested).
         """
         import pandas as pd
 
@@ -141,7 +142,7 @@ class Analysis:
         frame = means.loc[levels, ["emmean", "se", "df", "ci_low", "ci_high"]].reset_index(drop=True)
         frame.insert(0, "algorithm", levels)
         frame["letters"] = [self.separation.letters[level] for level in levels]
-        frame["worse_than_best"] = self.separation.significant.loc[levels[0], levels].to_numpy()
+        frame["worse_than_best"] = self.separation.decision.loc[levels[0], levels].array
         return frame
 
     def headline(self) -> str:

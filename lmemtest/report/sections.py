@@ -236,6 +236,16 @@ def _means(analysis: Analysis) -> Section:
     )
 
 
+def _without_test(analysis: Analysis) -> str:
+    """How many pairs are undecided, where there are any."""
+    count = int(np.triu(analysis.separation.undecided.to_numpy()).sum())
+    if not count:
+        return ""
+    return (
+        " 1 pair has no test and is undecided." if count == 1 else f" {count:,} pairs have no test and are undecided."
+    )
+
+
 def _ranked(analysis: Analysis) -> list[tuple[str, float]]:
     return list(zip(analysis.separation.levels, analysis.separation.means, strict=True))
 
@@ -249,8 +259,8 @@ def _pairs(analysis: Analysis) -> Section:
     text = paragraph(
         f"{count} of {wording.counted(len(pairs.to_frame()), 'difference')} "
         f"{'is' if count == 1 else 'are'} significant at {100 * analysis.alpha:.3g} % "
-        f"({wording.adjustment_text(analysis)}). A difference that is not significant may be zero, or may be anything "
-        "else inside its interval: it is not evidence that two algorithms are equal."
+        f"({wording.adjustment_text(analysis)}).{_without_test(analysis)} A difference that is not significant may be "
+        "zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
     )
     alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
     cautious = _cautious(analysis)
@@ -290,11 +300,11 @@ def _cautious(analysis: Analysis) -> list[Block]:
 def _pairs_table(analysis: Analysis) -> ResultTable:
     pairs = analysis.pairs
     frame = pairs.to_frame()
-    significant = analysis.separation.significant
-    decision = [
-        "yes" if significant.loc[left, right] else "no" if np.isfinite(p) else "not tested"
-        for left, right, p in zip(frame["left"], frame["right"], frame["p_value"], strict=True)
-    ]
+    import pandas as pd
+
+    decided = analysis.separation.decision
+    values = [decided.loc[left, right] for left, right in zip(frame["left"], frame["right"], strict=True)]
+    decision = ["not tested" if pd.isna(value) else "yes" if value else "no" for value in values]
     interval = f"{100 * pairs.level:.4g} % CI"
     frame.columns = ["first", "second", "difference", "SE", "df", "t", "p", f"{interval} low", f"{interval} high"]
     frame["significant"] = decision
@@ -320,7 +330,9 @@ def _ranking(analysis: Analysis) -> Section:
     low, high = sep.critical_difference
     write = _four
     width = write(low) if np.isclose(low, high) else f"{write(low)} to {write(high)}, depending on the pair"
+    silent = _without_test(analysis)
     text = f"Means further apart than the critical difference ({width}) differ significantly. {_groups_text(groups)}"
+    text += f"{silent} A group says nothing of them." if silent else ""
     alt = "Critical-difference diagram, best first: " + ", ".join(name for name, _ in _ranked(analysis)) + ". " + text
     blocks: list[Block] = [paragraph(text)]
     drawn = _try_figure(
@@ -328,7 +340,8 @@ def _ranking(analysis: Analysis) -> Section:
         alt=alt,
         caption=(
             "Critical-difference diagram on the scale of the marginal means. A bar joins algorithms that do not differ "
-            "significantly; it carries a dot at each of its members.",
+            "significantly; it carries a dot at each of its members."
+            + (" Diamonds: a pair of the bar has no test." * bool(silent)),
         ),
     )
     return Section("ranking", "Critical-difference diagram", (*blocks, drawn))

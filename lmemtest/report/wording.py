@@ -140,12 +140,18 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
 
 
 def _best_split(analysis: Analysis) -> tuple[str, list[str], list[str]]:
-    """The first level; those that are significantly worse; those that are not."""
+    """The first level; those that are significantly worse; those that were tested and are not."""
     levels = comparable(analysis)
     best = levels[0]
-    row = analysis.separation.significant.loc[best]
-    worse = [level for level in levels[1:] if row[level]]
-    return best, worse, [level for level in levels[1:] if not row[level]]
+    significant, undecided = analysis.separation.significant.loc[best], analysis.separation.undecided.loc[best]
+    worse = [level for level in levels[1:] if significant[level]]
+    return best, worse, [level for level in levels[1:] if not significant[level] and not undecided[level]]
+
+
+def untested(analysis: Analysis) -> list[str]:
+    """Levels that are comparable with others, but have no test against the first."""
+    best, *rest = comparable(analysis)
+    return [level for level in rest if analysis.separation.undecided.loc[best, level]]
 
 
 def comparable(analysis: Analysis) -> list[str]:
@@ -182,6 +188,11 @@ def _who(analysis: Analysis) -> Text:
             "all algorithms reached.",
         )
     comparative = "lower" if analysis.runs.direction == "minimize" else "higher"
+    if silent := untested(analysis):
+        claims = [f"it is significantly better than {joined(worse)}"] if worse else []
+        claims += [f"it cannot be told apart from {joined(level)}"] if level else []
+        claims += [f"{joined(silent)} could not be tested against it, so nothing is claimed there"]
+        return (Strong(f"{best} has the {_extreme(analysis)} mean {response}"), f": {'; '.join(claims)}.")
     if not level and len(worse) == 1:
         return (Strong(f"{best} is better than {worse[0]}"), f": its mean {response} is significantly {comparative}.")
     if not level:

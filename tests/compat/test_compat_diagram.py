@@ -44,16 +44,37 @@ def test_a_group_holds_only_pairs_that_do_not_differ(peer):
     assert not lines(figure, "_bar")
 
 
-def test_pairs_without_a_contrast_are_not_joined():
+def words(figure):
+    return " ".join(text.get_text().replace("\u00a0", " ") for text in figure.axes[0].texts)
+
+
+def test_a_pair_without_a_contrast_is_undecided_and_drawn_so():
+    """Before, "All pairs differ significantly" on one contrast of three."""
     estimates, contrasts = tables()
-    assert found((estimates, contrasts.iloc[[0]])).groups == (("A",), ("B",), ("C",))
+    result = estimates, contrasts.iloc[[0]]
+    decision = found(result).decision
+    assert decision.loc["A", "B"]
+    assert decision.loc[["A", "B"], "C"].isna().all()
+    assert found(result).groups == (("A", "C"), ("B", "C"))
+    figure = cd_diagram(result)
+    assert "Algorithms on no common bar differ significantly (p-values of the contrasts, α = 0.05)" in words(figure)
+    assert "Diamonds: 2 of 3 pairs have no test and are undecided." in words(figure)
+    assert "All pairs" not in words(figure)
+    assert lines(figure, "_open bar")[0].get_linestyle() == "--"
+    assert not lines(figure, "_bar")
+
+
+def test_without_any_contrast_nothing_is_decided():
+    estimates, contrasts = tables()
+    figure = cd_diagram((estimates, contrasts.iloc[:0]))
+    assert "No pair has a test: nothing is decided." in words(figure)
+    assert "ignificant" not in words(figure)
 
 
 def test_a_pair_without_a_p_value_is_not_called_different():
     result = tables(p=(0.001, math.nan, 0.001))
     assert found(result).groups == (("A", "C"), ("B",))
-    texts = [text.get_text() for text in cd_diagram(result).axes[0].texts]
-    assert any("1 of the pairs could not be tested" in text for text in texts)
+    assert "Diamonds: 1 of 3 pairs has no test and is undecided." in words(cd_diagram(result))
 
 
 def test_every_pair_has_its_own_critical_difference():

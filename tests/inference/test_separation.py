@@ -10,7 +10,7 @@ import pytest
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import pairs
 from lmemtest.inference.grid import EmmeansResult, emmeans
-from lmemtest.inference.separation import maximal_cliques, separation
+from lmemtest.inference.separation import maximal_cliques, separation, separation_of
 
 
 def made_up(means, se=1.0, direction="minimize", df=np.inf):
@@ -133,7 +133,43 @@ def test_untested_pairs_are_undecided_and_flagged():
     assert sep.undecided.loc["A", "B"]
     assert not sep.undecided.loc["A", "C"]
     assert sep.groups == (("A", "B"), ("C", "B"))
-    assert any("2 of 3 pairs could not be tested" in note for note in sep.notes)
+    assert any("2 of 3 pairs have no test (for instance A and C)" in note for note in sep.notes) or any(
+        "2 of 3 pairs have no test (for instance A and B)" in note for note in sep.notes
+    )
+    assert sep.decision.loc["A", "C"] is np.True_ or sep.decision.loc["A", "C"] is True
+    assert sep.decision.loc["A", "B"] is pd.NA
+
+
+def test_a_pair_that_is_missing_from_the_tests_is_undecided():
+    """Whatever a table leaves out is unknown, and is joined rather than called different."""
+    tests = pairs(made_up([0.0, 1.0, 9.0])).table
+    for row in range(3):
+        kept = tests.drop(index=row)
+        whole, found = (
+            separation_of(
+                levels=["A", "B", "C"],
+                means=[0.0, 1.0, 9.0],
+                se=[1.0] * 3,
+                tests=table,
+                half_widths=[2.0],
+                alpha=0.05,
+                direction="minimize",
+                adjust="tukey",
+                interval_adjust="tukey",
+                ddf="asymptotic",
+                response="loss",
+            )
+            for table in (tests, kept)
+        )
+        a, b = tests.loc[row, "left"], tests.loc[row, "right"]
+        assert found.undecided.loc[a, b]
+        assert found.undecided.loc[b, a]
+        assert not found.significant.loc[a, b]
+        assert set(found.letters[a]) & set(found.letters[b])
+        assert any(f"1 of 3 pairs have no test (for instance {a} and {b})" in note for note in found.notes)
+        rest = ~found.undecided.to_numpy()
+        assert (found.significant.to_numpy()[rest] == whole.significant.to_numpy()[rest]).all()
+        assert not (found.significant & found.undecided).any(axis=None)
 
 
 def test_nothing_tested_has_no_critical_difference():

@@ -155,7 +155,19 @@ def test_missing_means_and_untested_pairs_are_named(make, texts_of):
     undecided = sep.undecided.copy()
     undecided.loc["HB", "PB"] = undecided.loc["PB", "HB"] = True
     ax = cd_diagram(dataclasses.replace(sep, undecided=undecided))
-    assert "1 of the pairs could not be tested" in " ".join(text.get_text() for text in texts_of(ax))
+    words = " ".join(text.get_text() for text in texts_of(ax))
+    assert "Diamonds: 1 of 3 pairs has no test and is undecided." in words
+    assert len(lines(ax, "_open bar")) == sum("HB" in group and "PB" in group for group in sep.groups) > 0
+
+
+def test_a_long_name_takes_the_room_that_the_other_side_leaves(make, texts_of):
+    """Before, both sides were cut to the room of the side that had less."""
+
+    def kept(first):
+        ax = cd_diagram(make.separation([first, "B", "C", "D", "E" * 120, "F"], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.1))
+        return max(len(text.get_text()) for text in texts_of(ax) if text.get_text().startswith("EE"))
+
+    assert kept("A") > kept("a name of about forty letters, no cut") + 5
 
 
 def test_group_and_test_are_named(make, texts_of):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import numpy as np
@@ -295,3 +296,14 @@ def plot(make, draw, ax):
         "effects": lambda: benchmark_effects_plot(make.effects(6, 3), ax=ax),
         "map": lambda: benchmark_effects_plot(make.effects(6, 3), kind="heatmap", ax=ax),
     }[draw]()
+
+
+def test_a_pair_without_a_test_is_called_undecided_and_not_insignificant(make, texts_of):
+    pw = make.pairs(("A", "B", "C"), (1.0, 1.5, 3.0), 0.1)
+    untested = dataclasses.replace(pw, table=pw.table.assign(p_value=pw.table["p_value"].where([True, False, True])))
+    cells = [text.get_text() for text in texts_of(pairs_matrix_plot(untested))]
+    assert sum(text.endswith("no test") for text in cells) == 1
+    assert "1 of 3 pairs has no test: undecided." in " ".join(" ".join(cells).split())
+    rows = [text.get_text() for text in texts_of(pairs_plot(untested))]
+    assert "no test" in rows
+    assert not any("no test" in text.get_text() for text in texts_of(pairs_matrix_plot(pw)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,8 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.recipes.horizon_tests import best_sentence, share_level
+from lmemtest.inference.separation import separation_of
+from lmemtest.recipes.horizon_tests import best_sentence, is_shown, share_level
 from lmemtest.recipes.horizons import horizons
 
 
@@ -617,15 +617,53 @@ def test_others_beside_a_shared_best_mean_are_told_apart(means, rest):
     ],
 )
 def test_two_that_share_the_best_mean_can_differ_in_what_they_are_better_than(first, second, rest):
-    names = ["b", "a", "c", "d"]
-    significant = pd.DataFrame(False, index=names, columns=names)
-    for best, decided in (("b", first), ("a", second)):
-        for other, sure in zip(("c", "d"), decided, strict=True):
-            significant.loc[best, other] = significant.loc[other, best] = bool(sure)
-    found = SimpleNamespace(
-        levels=tuple(names), means=(1.0, 1.0 + 1e-13, 2.0, 3.0), se=(0.1, 0.3, 0.1, 0.1), significant=significant
+    p = {("b", "c"): first[0], ("b", "d"): first[1], ("a", "c"): second[0], ("a", "d"): second[1], ("a", "b"): 0}
+    assert best_sentence(decided({pair: 1.0 - sure for pair, sure in p.items()}), "At 8") == (
+        f"At 8 a and b share the best mean{rest}"
     )
-    assert best_sentence(found, "At 8") == f"At 8 a and b share the best mean{rest}"
+
+
+def decided(p_values):
+    """Means of which the first two are equal up to rounding, with the p-values of pairs."""
+    return separation_of(
+        levels=["b", "a", "c", "d"],
+        means=[1.0, 1.0 + 1e-13, 2.0, 3.0],
+        se=[0.1, 0.3, 0.1, 0.1],
+        tests=pd.DataFrame([(*pair, p) for pair, p in p_values.items()], columns=["left", "right", "p_value"]),
+        half_widths=[],
+        alpha=0.05,
+        direction="minimize",
+        adjust="tukey",
+        interval_adjust="tukey",
+        ddf="satterthwaite",
+        response="loss",
+    )
+
+
+@pytest.mark.parametrize(
+    ("p_values", "rest"),
+    [
+        ({("a", "c"): 0.0, ("b", "c"): 0.0}, "; no test against them is possible for d."),
+        ({("a", "c"): 0.0}, "; no test against at least one of them is possible for c, d."),
+        ({("a", "c"): 0.0, ("a", "d"): 0.5, ("b", "c"): np.nan}, "; not significantly different from at least one of "
+         "them: d; no test against at least one of them is possible for c."),
+        ({}, "; no test against them is possible for c, d."),
+    ],
+)  # fmt: skip
+def test_who_was_not_tested_against_the_best_is_not_called_alike(p_values, rest):
+    assert best_sentence(decided(p_values), "At 8") == f"At 8 a and b share the best mean{rest}"
+
+
+def test_a_decision_is_missing_where_there_is_no_test():
+    """Before, a pair without a test counted as not significant, the same as one that was tested."""
+    flat = make_table(algorithms=3).assign(
+        loss=lambda t: np.where(t["algorithm"] == t["algorithm"].min(), 1.0, t["loss"])
+    )
+    table = horizons(runs_of(flat), [8]).to_frame()
+    assert table["significant"].dtype == "boolean"
+    assert (table["significant"].isna() == table["p_value"].isna()).all()
+    assert not any(is_shown(value) for value in (pd.NA, False, np.False_))
+    assert is_shown(True)
 
 
 def test_small_differences_that_are_no_rounding_are_no_tie():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -341,3 +342,18 @@ def test_a_text_draws_no_figures(three: Analysis, monkeypatch: pytest.MonkeyPatc
     assert three.to_text().count("[Figure:") == html.count("<figure")
     with pytest.raises(AssertionError, match="a figure was drawn"):
         three.to_html()
+
+
+def test_a_pair_without_a_test_is_neither_different_nor_alike(three: Analysis) -> None:
+    """Before, what could not be tested was "not significantly different" from the best."""
+    p_values = three.pairs.table["p_value"].where(three.pairs.table["right"] != "C")  # A - B is tested alone
+    pairs = replace(three.pairs, table=three.pairs.table.assign(p_value=p_values))
+    analysis = replace(three, pairs=pairs, separation=lt.separation(pairs))
+    assert analysis.headline().startswith(
+        "A has the lowest mean loss: it is significantly better than B; C could not be tested against it, so nothing "
+        "is claimed there."
+    )
+    text = " ".join(analysis.to_text().split())
+    assert "1 of 3 differences is significant at 5 %" in text
+    assert "2 pairs have no test and are undecided. A group says nothing of them." in text
+    assert analysis.to_frame()["worse_than_best"].tolist() == [False, True, pd.NA]

@@ -16,14 +16,12 @@ from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import qtukey
 from lmemtest.inference.reference import format_level
-from lmemtest.inference.separation import Separation, maximal_cliques
+from lmemtest.inference.separation import Separation, separation_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
-
-    Matrix = NDArray[np.bool_]
 
 ALPHA = 0.05
 _DEFAULT_WIDTH = 4
@@ -63,9 +61,10 @@ def cd_diagram(
 
     Notes
     -----
-    Dots on one bar: no pair of them differs significantly at 5 %; pairs without a contrast are not joined. A bar passes
-    an algorithm that it does not join as a dotted line. The ruler has the smallest and the largest critical difference
-    of the pairs, each with its own standard error and degrees of freedom.
+    Dots on one bar: no pair of them differs significantly at 5 %. A pair without a contrast or without a p-value is
+    undecided: the bar that joins it is dashed and has diamonds. A bar passes an algorithm that it does not join as a
+    dotted line. The ruler has the smallest and the largest critical difference of the pairs, each with its own standard
+    error and degrees of freedom.
 
     Examples
     --------
@@ -102,7 +101,7 @@ def _is_tables(result: Any) -> bool:
 
 
 def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str) -> Separation:
-    """Groups of a post-hoc analysis: pairs that are not in the contrasts are not joined."""
+    """Groups of a post-hoc analysis; pairs that are not in the contrasts are undecided."""
     check_columns([system_id, "Estimate"], estimates.columns, argument="result[0]")
     check_columns(["Contrast", "P-val"], contrasts.columns, argument="result[1]")
     names = [format_level(value) for value in estimates[system_id]]
@@ -111,18 +110,20 @@ def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str)
             f"result has several estimates for one {system_id}, so there is one diagram for each level of the grouping "
             "factors. Select the rows of one level from both tables first."
         )
-    joined, undecided = np.zeros((2, len(names), len(names)), dtype=bool)
-    for (i, j), p in zip(_pairs(names, contrasts["Contrast"]), contrasts["P-val"], strict=True):
-        undecided[i, j] = undecided[j, i] = bool(np.isnan(p))
-        joined[i, j] = joined[j, i] = not p < ALPHA
-    return _separation(
-        names,
-        estimates["Estimate"].to_numpy(dtype=float),
-        joined,
-        undecided,
-        _critical(contrasts, len(names)),
-        what="the score",
-        test="p-values of the contrasts",
+    sides = [(names[i], names[j]) for i, j in _pairs(names, contrasts["Contrast"])]
+    tests = pd.DataFrame(sides, columns=["left", "right"]).assign(p_value=contrasts["P-val"].to_numpy(dtype=float))
+    return separation_of(
+        levels=names,
+        means=estimates["Estimate"].to_numpy(dtype=float),
+        se=np.full(len(names), np.nan),
+        tests=tests,
+        half_widths=_half_widths(contrasts, len(names)),
+        alpha=ALPHA,
+        direction=None,
+        adjust="p-values of the contrasts",
+        interval_adjust="p-values of the contrasts",
+        ddf="satterthwaite",
+        response="the score",
     )
 
 
@@ -141,16 +142,14 @@ def _pairs(names: Sequence[str], contrasts: pd.Series) -> Iterator[tuple[int, in
         yield known[text]
 
 
-def _critical(contrasts: pd.DataFrame, count: int) -> tuple[float, float]:
-    """Smallest and largest half width of the intervals, or Tukey's critical difference of each pair."""
+def _half_widths(contrasts: pd.DataFrame, count: int) -> NDArray[np.float64]:
+    """Half widths of the intervals, or Tukey's critical difference of each pair."""
     if {"2.5_ci", "97.5_ci"} <= set(contrasts.columns):
-        half = (contrasts["97.5_ci"] - contrasts["2.5_ci"]).to_numpy(dtype=float) / 2.0
-    elif {"SE", "DF"} <= set(contrasts.columns):
-        half = qtukey(1.0 - ALPHA, count, contrasts["DF"]) / math.sqrt(2.0) * contrasts["SE"].to_numpy(dtype=float)
-    else:
-        half = np.empty(0)
-    half = half[np.isfinite(half)]
-    return (float(half.min()), float(half.max())) if len(half) else (math.nan, math.nan)
+        return (contrasts["97.5_ci"] - contrasts["2.5_ci"]).to_numpy(dtype=float) / 2.0
+    if {"SE", "DF"} <= set(contrasts.columns):
+        se = contrasts["SE"].to_numpy(dtype=float)
+        return np.asarray(qtukey(1.0 - ALPHA, count, contrasts["DF"]) / math.sqrt(2.0) * se)
+    return np.empty(0)
 
 
 def _of_ranks(result: Any) -> Separation:
@@ -168,45 +167,23 @@ def _of_ranks(result: Any) -> Separation:
         )
     check_fraction(result.alpha, "result.alpha")
     check_columns(["meanrank"], result.rankdf.columns, argument="result.rankdf")
-    ranks = result.rankdf["meanrank"].to_numpy(dtype=float)
-    joined = np.abs(ranks[:, None] - ranks[None, :]) <= float(result.cd)
     names = [format_level(value) for value in result.rankdf.index]
-    none = np.zeros_like(joined)
-    critical = (float(result.cd), float(result.cd))
-    return _separation(names, ranks, joined, none, critical, what="ranks", test="Nemenyi", alpha=float(result.alpha))
-
-
-def _separation(
-    names: Sequence[str],
-    means: NDArray[np.float64],
-    joined: Matrix,
-    undecided: Matrix,
-    critical: tuple[float, float],
-    *,
-    what: str,
-    test: str,
-    alpha: float = ALPHA,
-) -> Separation:
-    order = np.argsort(means, kind="stable")
-    levels = tuple(names[i] for i in order)
-    place = np.ix_(order, order)
-    groups = tuple(tuple(levels[i] for i in group) for group in maximal_cliques(joined[place]))
-    significant = ~joined & ~undecided & ~np.eye(len(names), dtype=bool)
-    return Separation(
-        levels=levels,
-        means=tuple(float(means[i]) for i in order),
-        se=(math.nan,) * len(levels),
-        groups=groups,
-        letters=dict.fromkeys(levels, ""),
-        critical_difference=critical,
-        alpha=alpha,
-        significant=pd.DataFrame(significant[place], index=list(levels), columns=list(levels)),
-        undecided=pd.DataFrame(undecided[place], index=list(levels), columns=list(levels)),
+    rank = dict(zip(names, result.rankdf["meanrank"].to_numpy(dtype=float), strict=True))
+    beyond = [(a, b, abs(rank[a] - rank[b]) > float(result.cd)) for a, b in combinations(names, 2)]
+    tests = pd.DataFrame(beyond, columns=["left", "right", "differs"])
+    return separation_of(
+        levels=names,
+        means=list(rank.values()),
+        se=np.full(len(names), np.nan),
+        tests=tests.assign(p_value=np.where(tests["differs"], 0.0, 1.0)),  # autorank decides by the distance alone
+        half_widths=[float(result.cd)],
+        alpha=float(result.alpha),
         direction=None,
-        adjust=test,
-        interval_adjust=test,
-        ddf="satterthwaite",
-        response=what,
+        adjust="Nemenyi",
+        interval_adjust="Nemenyi",
+        ddf="asymptotic",
+        response="the score",
+        statistic="mean rank",
     )
 
 
