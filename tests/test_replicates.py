@@ -76,7 +76,6 @@ def test_the_bar_is_on_standard_error_after_some_patience(progress, monkeypatch)
 
 
 def test_short_work_shows_no_bar(monkeypatch):
-    monkeypatch.setattr(module, "_PATIENCE", 3600.0)  # short, however busy the machine is
     monkeypatch.setattr(sys, "stderr", err := io.StringIO())
     replicate(draw, 5, rng=np.random.default_rng(1), progress=True)
     assert err.getvalue() == ""

@@ -12,7 +12,8 @@ import pandas as pd
 from lmemtest._caller import in_words_of
 from lmemtest._table import ResultTable, format_number
 from lmemtest._validate import listed
-from lmemtest.data.coverage import missing_budgets, missing_cells, unpaired_seeds
+from lmemtest.data.budget_mix import are_single_trials, trials_advice
+from lmemtest.data.coverage import missing_budgets, missing_cells, no_common_benchmark, unpaired_seeds
 from lmemtest.data.findings import SEVERITIES, SHOWN, Finding, on, per_cell
 from lmemtest.data.kind_findings import kind_findings, unlike_units
 from lmemtest.data.points import (
@@ -156,6 +157,7 @@ def check_runs(runs: Runs, *, modelled: Modelled | None = None) -> RunsCheck:
     found = [
         *_non_finite(points),
         *kind_findings(points, kind),
+        *no_common_benchmark(points),
         *missing_cells(points),
         *_similar_levels(points),
         *_duplicates(points),
@@ -390,6 +392,16 @@ def _getting_worse(points: Points) -> list[Finding]:
     count, total = len(pd.unique(run[1:][worse])), 1 + int((run[1:] != run[:-1]).sum())  # sorted by run
     if not count:
         return []
+    if are_single_trials(points):
+        finding = Finding(
+            severity="warning",
+            kind="single_trials",
+            count=count,
+            message=f"In {count:,} of {total:,} runs the score goes up and down with {points.runs.budget!r}, as that "
+            "of single trials does, so a mean over rows is one over trials and not over the best that was found.",
+            advice=trials_advice(points.runs),
+        )
+        return [finding]
     finding = Finding(
         severity="note",
         kind="not_best_so_far",

@@ -10,16 +10,47 @@ import pandas as pd
 
 from lmemtest._table import format_number
 from lmemtest._validate import listed
+from lmemtest.data.budget_mix import common_budgets_advice
+from lmemtest.data.crossing import crossing
 from lmemtest.data.findings import SHOWN, Finding, on, per_cell
 from lmemtest.data.points import Points, count_distinct, grid_shape, occurring, seed_groups, seeds_run
 
-__all__ = ["missing_budgets", "missing_cells", "unpaired_seeds"]
+__all__ = ["missing_budgets", "missing_cells", "no_common_benchmark", "unpaired_seeds"]
 
 COMMON_BUDGETS = 0.8  # of the whole range of budgets; below it algorithms are not compared at the same ones
 
 
+def no_common_benchmark(points: Points) -> list[Finding]:
+    """Algorithms that never met on a benchmark: an error if none did, a warning if some did not."""
+    met = crossing(points.runs)
+    if met is None or not met.apart:
+        return []
+    if met.none_meet:
+        finding = Finding(
+            severity="error",
+            kind="no_common_benchmark",
+            count=met.n_pairs,
+            message=f"{met.reason()[0].upper()}{met.reason()[1:]}.",
+            advice=met.advice(),
+        )
+        return [finding]
+    count = len(met.apart)
+    finding = Finding(
+        severity="warning",
+        kind="no_common_benchmark",
+        count=count,
+        message=f"{count:,} of the {met.n_pairs:,} pairs of algorithms {'has' if count == 1 else 'have'} no benchmark "
+        f"in common ({met.shown()}), so what sets them apart may as well be their benchmarks.",
+        advice="They get no verdict. Run these algorithms on the same benchmarks to compare them.",
+    )
+    return [finding]
+
+
 def missing_cells(points: Points) -> list[Finding]:
-    """Algorithms without any run on an instance where others ran."""
+    """Algorithms without any run on an instance where others ran, if any two met."""
+    met = crossing(points.runs)
+    if met is not None and met.none_meet:
+        return []
     absent = points.by_instance((seeds_run(points) == 0).astype(int))
     instances = np.bincount(points.benchmark_of, minlength=len(points.benchmarks))
     advice = (
@@ -118,9 +149,6 @@ def _apart(points: Points, benchmark: Any, group: np.ndarray, members: np.ndarra
     return [finding]
 
 
-_COMMON = "Compare at common budgets: for each run and budget, take the last score up to it."
-
-
 def _mixed_budgets(points: Points) -> list[Finding]:
     """A warning for every benchmark on which scores of different algorithms come from different ranges of budgets."""
     values = _as_numbers(points.budgets)[points.budget]
@@ -155,8 +183,8 @@ def _mixed_budgets(points: Points) -> list[Finding]:
             message=f"Scores{on(benchmark)} were taken at different ranges of {points.runs.budget!r} "
             f"({', '.join(parts)}), so a comparison of all rows mixes budgets: more budget may pass for a better "
             f"algorithm.",
-            advice=f"{_COMMON} If {points.runs.budget!r} is no budget but a setting of the run, name it as a "
-            f"metafeature or leave it out.",
+            advice=f"{common_budgets_advice(points.runs)} If {points.runs.budget!r} is no budget but a setting of the "
+            "run, name it as a metafeature or leave it out.",
         )
         found.append(finding)
     return found
@@ -199,7 +227,7 @@ def missing_budgets(points: Points) -> list[Finding]:
             advice="If it is a setting of the run rather than the moment at which its score was taken, name it as "
             "a metafeature or leave it out."
             if single
-            else _COMMON,
+            else common_budgets_advice(points.runs),
         )
         return [finding]
     n_instances, n_algorithms = grid_shape(points)

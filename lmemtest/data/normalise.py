@@ -18,7 +18,7 @@ from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumn
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-__all__ = ["METHODS", "UNITLESS", "normalised"]
+__all__ = ["METHODS", "UNITLESS", "new_column", "normalised"]
 
 METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")
 UNITLESS = METHODS[:4]  # these take the unit of every group out; "log" does where units multiply, "regret" keeps it
@@ -48,7 +48,7 @@ def normalised(runs: Runs, method: str, per: str | Sequence[str] | None, name: s
     Runs
     """
     check_choice(method, "method", METHODS)
-    column = _new_column(runs, method, name)
+    column = new_column(runs, name, f"{runs.score}_{method}")
     groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if per is None else per)
     summary = _summary(runs, method, groups)
     if per is None and runs.benchmark and runs.budget and summary and _alone(summary):
@@ -98,10 +98,11 @@ def _ranks_by_pandas(runs: Runs, groups: tuple[str, ...], column: str) -> Any:
     return nw.new_series(column, ranks.to_numpy(dtype=float), nw.Float64(), backend=runs.frame.implementation)
 
 
-def _new_column(runs: Runs, method: str, name: str | None) -> str:
+def new_column(runs: Runs, name: str | None, default: str) -> str:
+    """The name of a column that the table does not have yet."""
     if name is not None and (not isinstance(name, str) or not name):
         raise ArgumentError(f"name must be the name of a new column, got {name!r}.")
-    column = name or f"{runs.score}_{method}"
+    column = name or default
     if column in runs.columns:
         raise ArgumentError(
             f"The table has a column {column!r} already, and nothing is overwritten. Give another name=."

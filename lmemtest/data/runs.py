@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -278,6 +278,86 @@ class Runs:
         from lmemtest.data.normalise import normalised
 
         return normalised(self, method, per, name)
+
+    def best_so_far(self, *, name: str | None = None) -> Runs:
+        """The runs with the best score up to each budget, in a new column.
+
+        For tables with one row per trial, such as an Optuna study with the number of the trial as budget: there the
+        mean over rows is one over trials, and says little about the best that was found.
+
+        Parameters
+        ----------
+        name : str, optional
+            Name of the new column, by default ``<score>_best_so_far``.
+
+        Returns
+        -------
+        Runs
+            With the new column as the score, and all else as before. A lazy table stays lazy.
+
+        Raises
+        ------
+        ArgumentError
+            If the new column exists already.
+        DataError
+            If the runs have no budget.
+
+        Notes
+        -----
+        A run is what one algorithm did on one instance with one seed; without seeds the repeated rows of an algorithm
+        on an instance are taken for one run. Rows of one run at one budget share the best of them. A missing score
+        (a failed trial) does not count: the best before it stands, and until there is one the value is missing.
+
+        Examples
+        --------
+        >>> table = {"tool": ["A"] * 3 + ["B"] * 3, "trial": [1, 2, 3] * 2, "loss": [0.5, 0.7, 0.2, 0.6, 0.4, 0.9]}
+        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="trial")
+        >>> runs.best_so_far().to_frame()["loss_best_so_far"].tolist()
+        [0.5, 0.5, 0.2, 0.6, 0.4, 0.4]
+        """
+        from lmemtest.data.trace import best_so_far
+
+        return best_so_far(self, name)
+
+    def at_budgets(self, budgets: Iterable[float]) -> Runs:
+        """The score of every run at given budgets: its last one at or before each.
+
+        For runs that were scored at times of their own, such as logs by wall clock: only at common budgets can
+        algorithms be compared.
+
+        Parameters
+        ----------
+        budgets : iterable of float
+            Where to read the runs off.
+
+        Returns
+        -------
+        Runs
+            One row per run and budget, with all columns and the wanted budget in the column of budgets. A lazy table
+            stays lazy.
+
+        Raises
+        ------
+        ArgumentError
+            If a budget is below the first of some run, which has no score there yet.
+        DataError
+            If the runs have no budget.
+
+        Notes
+        -----
+        A run that ends before a budget keeps its last score, which suits scores of the best so far (see
+        `best_so_far`); of a run with several rows at its last budget all are kept, and `check` reports them.
+
+        Examples
+        --------
+        >>> table = {"tool": ["A", "A", "B", "B"], "seconds": [1.0, 7.5, 2.0, 4.0], "loss": [0.5, 0.2, 0.6, 0.4]}
+        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="seconds")
+        >>> runs.at_budgets([5]).to_frame()["loss"].tolist()
+        [0.5, 0.4]
+        """
+        from lmemtest.data.trace import at_budgets
+
+        return at_budgets(self, budgets)
 
     def check(self) -> RunsCheck:
         """Look for what can spoil a comparison.

@@ -35,7 +35,7 @@ def held_by_fixed(design: Design, term: RandomDesign) -> str | None:
     str or None
         A sentence without its full stop; None where all of the term can be estimated.
     """
-    held = [name for name, column in zip(term.names, term.basis.T, strict=True) if _spanned(design.X, term, column)]
+    held = [term.names[j] for j in held_columns(design, term)]
     if not held:
         return None
     if term.names == ("Intercept",):
@@ -44,6 +44,26 @@ def held_by_fixed(design: Design, term: RandomDesign) -> str | None:
         what, instead = f"{listed(held)} in {term.label}", "hold the same for each group"
     labels = listed([label for label, _ in design.terms])
     return f"{what} cannot be estimated beside the fixed terms, which {instead} ({labels})"
+
+
+def held_columns(design: Design, term: RandomDesign) -> tuple[int, ...]:
+    """Columns of the basis of a random effect that are, in each of its groups, combinations of the fixed effects."""
+    return tuple(j for j, column in enumerate(term.basis.T) if _spanned(design.X, term, column))
+
+
+def beside_held(design: Design) -> Array | None:
+    """The fixed effects, and beside them the random ones that they hold as if they were fixed; None if there are none.
+
+    A linear function of the fixed effects has an error that the data know if it is estimable here too: its estimate
+    does not change with effects whose variance is arbitrary.
+    """
+    blocks = []
+    for term in design.random:
+        for j in held_columns(design, term):
+            block = np.zeros((len(design.X), len(term.levels)))
+            block[np.arange(len(block)), term.codes] = term.basis[:, j]
+            blocks.append(block)
+    return np.hstack([design.X, *blocks]) if blocks else None
 
 
 def _spanned(X: Array, term: RandomDesign, column: Array) -> bool:

@@ -261,7 +261,7 @@ def _differences(
     """Difference (row minus column), standard error, degrees of freedom, and whether there is a test; all (k, k)."""
     k = len(rows)
     i, j = np.nonzero(~np.eye(k, dtype=bool))
-    L = sign * (em.L[rows[i]] - em.L[rows[j]])
+    L = sign * em.differences(rows[i], rows[j])
     tables = []
     evaluated = em.evaluate(L)
     for values in evaluated:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 _SENTENCES_SHOWN = 15
+LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0}
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -160,9 +162,56 @@ class PairsResult(Tabular):
             selected={**self.selected, **values},
         )
 
+    def ratios(self) -> pd.DataFrame:
+        """The differences of a model of logarithms as ratios of geometric means, left over right.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per pair: the `by` columns, left, right, ``ratio``, ``p_value``, ``ci_low``, ``ci_high``.
+
+        Raises
+        ------
+        ArgumentError
+            If the response is not a logarithm.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from lmemtest.inference.grid import emmeans
+        >>> from lmemtest.model import fit_lmm
+        >>> runs = pd.DataFrame({"algorithm": list("AB") * 4, "task": list("wwxxyyzz"),
+        ...                      "seconds": [1., 2, 10, 19, 7, 16, 50, 99]})
+        >>> fit = fit_lmm("log(seconds) ~ algorithm + (1|task)", runs)
+        >>> pairs(emmeans(fit, "algorithm")).ratios()[["left", "right", "ratio"]].round(2)
+          left right  ratio
+        0    A     B   0.49
+        """
+        base = self.log_base
+        if base is None:
+            raise ArgumentError(
+                f"ratios() is for models of a logarithm, but the response is {self.emmeans.response}. Fit for instance "
+                f"'log({self.emmeans.response}) ~ ...', if all scores are positive."
+            )
+        table = self.table[[*self.by, "left", "right"]].copy()
+        table["ratio"], table["p_value"] = base ** self.table["estimate"], self.table["p_value"]
+        table["ci_low"], table["ci_high"] = base ** self.table["ci_low"], base ** self.table["ci_high"]
+        return table
+
+    @property
+    def log_base(self) -> float | None:
+        """The base of the logarithm that was modelled; None of other responses."""
+        return LOGARITHMS.get(self.emmeans.response.split("(", 1)[0]) if "(" in self.emmeans.response else None
+
     def sentences(self) -> tuple[str, ...]:
         """One plain sentence per pair, for readers who do not read tables of tests."""
-        return difference_sentences(self.table, self.by, self.level, self.direction)
+        found = difference_sentences(self.table, self.by, self.level, self.direction, self.emmeans.apart())
+        if self.log_base is None:
+            return found
+        return tuple(
+            f"{text} {row['left']} / {row['right']}: {ratio_text(row)}." if np.isfinite(row["p_value"]) else text
+            for text, row in zip(found, self.ratios().to_dict("records"), strict=True)
+        )
 
     def result_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
@@ -171,7 +220,11 @@ class PairsResult(Tabular):
         where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
         by = f" by {', '.join(self.by)}" if self.by else ""
         title = f"Pairwise differences of {', '.join(self.emmeans.specs)}{by}{where}"
-        return ResultTable(title=title, frame=self.to_frame(), notes=(self._facts(), *self.notes))
+        frame, notes = self.to_frame(), (self._facts(), *self.notes)
+        if self.log_base is not None:
+            frame["ratio"] = self.ratios()["ratio"]
+            notes = (*notes, "ratio: of the geometric means, left over right; ratios() has its interval.")
+        return ResultTable(title=title, frame=frame, notes=notes)
 
     def summary(self) -> str:
         """The differences as a table, with a sentence for each of the first pairs."""
@@ -244,8 +297,20 @@ class ContrastsResult(Tabular):
         return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
 
 
+def ratio_text(row: Mapping[Any, Any]) -> str:
+    """A ratio with its interval."""
+    from lmemtest._table import format_number
+
+    ratio, low, high = (format_number(row[name], 3) for name in ("ratio", "ci_low", "ci_high"))
+    return f"a ratio of {ratio} ({low} to {high})"
+
+
 def difference_sentences(
-    table: pd.DataFrame, by: tuple[str, ...], level: float, direction: str | None
+    table: pd.DataFrame,
+    by: tuple[str, ...],
+    level: float,
+    direction: str | None,
+    apart: frozenset[tuple[str, str]] = frozenset(),
 ) -> tuple[str, ...]:
     """One plain sentence per difference of a table of comparisons.
 
@@ -257,20 +322,26 @@ def difference_sentences(
     level : float
         A difference with a p-value below 1 - level is significant.
     direction : {"minimize", "maximize"} or None
+    apart : frozenset of (str, str)
+        Labels of means whose algorithms have no benchmark in common.
 
     Returns
     -------
     tuple of str
     """
-    return tuple(_sentence(row, by, level, direction) for row in table.to_dict("records"))
+    return tuple(_sentence(row, by, level, direction, apart) for row in table.to_dict("records"))
 
 
-def _sentence(row: Mapping[Any, Any], by: tuple[str, ...], level: float, direction: str | None) -> str:
+def _sentence(
+    row: Mapping[Any, Any], by: tuple[str, ...], level: float, direction: str | None, apart: frozenset[tuple[str, str]]
+) -> str:
     from lmemtest._table import format_number, format_p
 
     left, right = row["left"], row["right"]
     where = "".join(f"{name} = {format_level(row[name])}, " for name in by)
     where = f"At {where[:-2]}: " if where else ""
+    if (left, right) in apart:
+        return f"{where}{left} and {right} have no benchmark in common, so there is no verdict."
     if np.isnan(row["p_value"]):
         return f"{where}{left} and {right} cannot be compared with these data."
     p = format_p(row["p_value"])
@@ -362,7 +433,7 @@ def pairs(
             )
         i, j = np.triu_indices(len(rows), k=1)
         index_pairs.append((rows[i], rows[j]))
-        blocks.append(em.L[rows[i]] - em.L[rows[j]])
+        blocks.append(em.differences(rows[i], rows[j]))
     left = np.concatenate([i for i, _ in index_pairs])
     right = np.concatenate([j for _, j in index_pairs])
     sizes = [len(block) for block in blocks]
@@ -381,7 +452,7 @@ def pairs(
         family_size=family,
         level=level,
         direction=em.direction,
-        notes=(*em.notes, *tested.notes(table)),
+        notes=(*em.notes, *tested.notes(table, apart=~em.met(left, right))),
         joint=tested.joint,
     )
 
@@ -444,11 +515,14 @@ def contrast(
     level = em.level if level is None else float(level)
     table = _coefficient_table(em, coefficients)
     K = np.asarray(table, dtype=float)
-    keys, blocks = [], []
+    keys, blocks, apart = [], [], []
     for key, rows in em.groups():
         keys.extend([key] * len(K))
+        lone = _sets_apart(em, rows, K)
         # a zero coefficient must not spread the NaN of a mean without data
-        blocks.append(K @ np.where(np.any(K, axis=0, keepdims=True).T, em.L[rows], 0.0))
+        combined = K @ np.where(np.any(K, axis=0, keepdims=True).T, em.L[rows], 0.0)
+        blocks.append(np.where(lone[:, None], np.nan, combined))
+        apart.append(lone)
     tested = evaluate_contrasts(
         em, np.vstack(blocks), [len(K)] * len(blocks), method=adjust, n_means=None, level=level, rng=generator
     )
@@ -466,8 +540,16 @@ def contrast(
         adjust=tested.method,
         interval_adjust=tested.interval_method,
         level=level,
-        notes=(*em.notes, *sums, *tested.notes(frame)),
+        notes=(*em.notes, *sums, *tested.notes(frame, apart=np.concatenate(apart))),
     )
+
+
+def _sets_apart(em: EmmeansResult, rows: NDArray[np.intp], K: FloatArray) -> NDArray[np.bool_]:
+    """Contrasts that set a mean against one whose algorithm it never met on a benchmark."""
+    if em.comparable is None:
+        return np.zeros(len(K), dtype=bool)
+    never = ~em.comparable[np.ix_(rows, rows)]
+    return np.einsum("ri,ij,rj->r", K > 0, never, K < 0, dtype=float) > 0
 
 
 def _check_adjust(adjust: Any) -> None:

@@ -74,7 +74,7 @@ class ControlResult(Tabular):
 
     def sentences(self) -> tuple[str, ...]:
         """One plain sentence per comparison."""
-        return difference_sentences(self.table, self.by, self.level, self.direction)
+        return difference_sentences(self.table, self.by, self.level, self.direction, self.emmeans.apart())
 
     def result_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
@@ -179,7 +179,7 @@ def compare_to(
     left, right = np.concatenate(others), np.concatenate(references)
     tested = evaluate_contrasts(
         em,
-        em.L[left] - em.L[right],
+        em.differences(left, right),
         [len(rest) for rest in others],
         method=adjust,
         n_means=None,
@@ -198,7 +198,7 @@ def compare_to(
         interval_adjust=tested.interval_method,
         level=level,
         direction=em.direction,
-        notes=(*em.notes, *tested.notes(table)),
+        notes=(*em.notes, *tested.notes(table, apart=~em.met(left, right))),
     )
 
 

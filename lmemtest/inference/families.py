@@ -51,14 +51,24 @@ class Evaluated:
         """Adjustment of the intervals that was applied."""
         return self.adjusted[0].interval_method
 
-    def notes(self, frame: pd.DataFrame) -> tuple[str, ...]:
-        """What is missing from `frame`, and how the adjustment was made."""
+    def notes(self, frame: pd.DataFrame, apart: NDArray[np.bool_]) -> tuple[str, ...]:
+        """What is missing from `frame`, and how the adjustment was made; `apart` marks rows without a benchmark."""
         missing = frame["estimate"].isna().to_numpy()
         exact = ~missing & frame["p_value"].isna().to_numpy()
         found = []
+        if apart.any():
+            found.append(
+                f"{apart.sum()} of {len(frame)} differences are between algorithms without a common benchmark, so they "
+                "are also differences between benchmarks: no verdict (NaN)."
+            )
+        if (missing & ~apart).any():
+            count, all_rows = (missing & ~apart).sum(), len(frame)
+            found.append(
+                f"{count} of {all_rows} differences {'is' if count == 1 else 'are'} not estimable from these data "
+                "(NaN)."
+            )
         if missing.any():
-            found.append(f"{missing.sum()} of {len(frame)} differences are not estimable from these data (NaN).")
-            found += self._family_note()
+            found += self._family_note(some_without_mean=bool((missing & ~apart).any()))
         if exact.any():
             found.append(
                 f"{exact.sum()} of {len(frame)} differences have no standard error or no degrees of freedom, "
@@ -66,16 +76,18 @@ class Evaluated:
             )
         return (*found, *dict.fromkeys(note for part in self.adjusted for note in part.notes))
 
-    def _family_note(self) -> list[str]:
+    def _family_note(self, *, some_without_mean: bool) -> list[str]:
         """What an adjustment makes of differences that do not exist."""
         if self.method == "none":
             return []
         name = ADJUSTMENT_NAMES[self.method]
         if self.method in JOINT_ADJUSTMENTS:
             return [f"The {name} adjustment is for the differences that have a test."]
+        counted = f"The {name} adjustment still counts these, which is on the safe side"
         return [
-            f"The {name} adjustment still counts these, which is on the safe side; leave levels without a mean out by "
-            "at= for a smaller family."
+            f"{counted}; leave levels without a mean out by at= for a smaller family."
+            if some_without_mean
+            else f"{counted}."
         ]
 
 

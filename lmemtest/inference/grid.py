@@ -49,6 +49,9 @@ DDF_NAMES = {
     "cluster-robust": "cluster-robust Satterthwaite",  # with vcov=, never as an argument
 }
 
+# Beyond these an estimate says nothing: standard errors in units of the scores' spread, and degrees of freedom.
+_BEYOND, _FEWEST_DF = 1e6, 0.5
+
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
 
@@ -72,6 +75,9 @@ class EstimateGrid:
         Maps an (r, p) matrix of linear functions to their r degrees of freedom.
     estimable_function : callable
         Maps an (r, p) matrix to r booleans: does the data identify this function?
+    largest_se : float
+        A standard error above it, like one that is infinite or has less than half a degree of freedom, is that of a
+        function that the data do not identify.
     variance_function : callable, optional
         Maps an (r, p) matrix to r booleans: does `V` hold the variance of this function? By default of all.
     """
@@ -82,6 +88,7 @@ class EstimateGrid:
     V: FloatArray
     df_function: Callable[[FloatArray], FloatArray]
     estimable_function: Callable[[FloatArray], NDArray[np.bool_]]
+    largest_se: float = np.inf
     variance_function: Callable[[FloatArray], NDArray[np.bool_]] | None = None
 
     def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -108,6 +115,8 @@ class EstimateGrid:
             df[known] = self.df_function(used)
             if self.variance_function is not None:
                 se[known] = np.where(self.variance_function(used), se[known], np.nan)
+            nothing = (se > self.largest_se) | np.isinf(se) | (df < _FEWEST_DF)
+            estimate[nothing], se[nothing], df[nothing] = np.nan, np.nan, np.nan
         return estimate, se, df
 
 
@@ -140,6 +149,8 @@ class EmmeansResult(Tabular, EstimateGrid):
         Values at which numeric columns were held.
     notes : tuple of str
         What was averaged over, what is not estimable, and what else a reader must know.
+    comparable : (m, m) bool or None
+        Which two means may be compared: those of algorithms that met on a benchmark; None where all may.
     """
 
     specs: tuple[str, ...]
@@ -158,6 +169,22 @@ class EmmeansResult(Tabular, EstimateGrid):
     averaged_over: tuple[str, ...] = ()
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    comparable: NDArray[np.bool_] | None = None
+
+    def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
+        """Linear functions of the means at `left` less those at `right`; NaN where the two may not be compared."""
+        return np.where(self.met(left, right)[:, None], self.L[left] - self.L[right], np.nan)
+
+    def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether the means at `left` and at `right` may be compared."""
+        return np.ones(len(left), dtype=bool) if self.comparable is None else self.comparable[left, right]
+
+    def apart(self) -> frozenset[tuple[str, str]]:
+        """Labels of two means that may not be compared, in both orders."""
+        if self.comparable is None:
+            return frozenset()
+        labels = self.labels()
+        return frozenset((labels[i], labels[j]) for i, j in np.argwhere(~self.comparable))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per mean: the columns of `specs` and `by`, then emmean, se, df, ci_low, ci_high.
@@ -296,7 +323,10 @@ def emmeans(
         b=b,
         V=V,
         df_function=vcov.df if vcov is not None else lambda rows: np.asarray(fit.df(rows, ddf), dtype=float),
-        estimable_function=lambda rows: np.asarray(fit.estimable(rows), dtype=bool),
+        estimable_function=fit.estimable
+        if vcov is not None
+        else lambda rows: fit.estimable(rows) & fit.has_error(rows),
+        largest_se=_BEYOND * _spread(fit),
         variance_function=None if vcov is None else vcov.has_variance,
     )
     emmean, se, df = core.evaluate()
@@ -310,6 +340,7 @@ def emmeans(
         V=V,
         df_function=core.df_function,
         estimable_function=core.estimable_function,
+        largest_se=core.largest_se,
         variance_function=core.variance_function,
         specs=spec_names,
         by=by_names,
@@ -331,10 +362,30 @@ def emmeans(
             *_averaging_notes(grid, weights),
             *_covariate_notes(covariates, at),
             *_interaction_notes(fit, grid, spec_names + by_names),
-            *_missing_notes(fit, frame, L, emmean, df),
+            *_missing_notes(fit, frame, L, emmean, df, core),
             *direction_notes,
         ),
+        comparable=_comparable(fit, frame),
     )
+
+
+def _spread(fit: Any) -> float:
+    """Standard deviation of the response over all rows."""
+    cells = fit.cells
+    centre = np.average(cells.mean, weights=cells.n)
+    return float(np.sqrt((cells.ss + cells.n * (cells.mean - centre) ** 2).sum() / cells.n.sum()))
+
+
+def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
+    """Which two means belong to algorithms that met on a benchmark; None where all did, or nothing is known of it."""
+    from lmemtest.data.crossing import crossing
+    from lmemtest.data.runs import Runs
+
+    runs = fit.data
+    if not isinstance(runs, Runs) or runs.algorithm not in frame or runs.algorithm not in fit.design.factors:
+        return None
+    found = crossing(runs)
+    return None if found is None or not found.apart else found.meet(frame[runs.algorithm].tolist())
 
 
 def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
@@ -449,12 +500,23 @@ def _depends_on(fit: Any, grid: ReferenceGrid, name: str, tolerance: float) -> b
     return False
 
 
-def _missing_notes(fit: Any, frame: pd.DataFrame, L: FloatArray, emmean: FloatArray, df: FloatArray) -> list[str]:
+def _missing_notes(
+    fit: Any, frame: pd.DataFrame, L: FloatArray, emmean: FloatArray, df: FloatArray, core: EstimateGrid
+) -> list[str]:
     notes = []
     empty = np.asarray(np.isnan(L).any(axis=1))
-    missing = np.asarray(np.isnan(emmean) & ~empty)
+    estimable = np.zeros(len(L), dtype=bool)
+    estimable[~empty] = fit.estimable(L[~empty])
+    missing = np.asarray(np.isnan(emmean) & ~empty & ~estimable)
+    unknown = np.asarray(np.isnan(emmean) & estimable)
     if empty.any():
         notes.append(f"No rows to average over, so no mean, for {_listed_rows(frame, empty)}.")
+    if unknown.any():
+        identified = bool(core.estimable_function(L[unknown]).all())
+        why = (
+            "its error has no bound" if identified else "the fixed effects hold a random one (see the notes of the fit)"
+        )
+        notes.append(f"Not estimable from these data, so no mean, for {_listed_rows(frame, unknown)}: {why}.")
     if missing.any():
         dropped = [str(name) for name in fit.params.index[fit.params.isna()]]
         cause = f" (columns without data of their own: {listed(dropped, 5)})" if dropped else ""

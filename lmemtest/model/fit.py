@@ -23,6 +23,7 @@ from lmemtest.engine.simulate import draw_cells
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.formula import build_design
 from lmemtest.formula.design import Design
+from lmemtest.formula.spanned import beside_held
 from lmemtest.model import random_effects, words
 from lmemtest.model.arrays import engine_terms, strata
 
@@ -40,6 +41,7 @@ DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 
 # A standard deviation below this share of the residual's, or a correlation closer to one, is singular (as in lme4).
 _SINGULAR = 1e-4
+_RANK = 1e-7  # of rank decisions, relative to the length of a column
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -252,6 +254,39 @@ class LmmFit:
         implied = L[:, self.problem.kept] @ self._aliasing
         size = np.maximum(1.0, np.abs(L).max(axis=1))
         return np.asarray(np.abs(implied - L[:, dropped]).max(axis=1) < 1e-8 * size)
+
+    @cached_property
+    def _known_errors(self) -> tuple[Array, Array] | None:
+        """Scale of the columns and row space of the design with the held random effects as fixed; None without any."""
+        wide = beside_held(self.design)
+        if wide is None:
+            return None
+        scale = np.maximum(np.linalg.norm(wide, axis=0), np.finfo(float).tiny)
+        _, d, rows = np.linalg.svd(wide / scale, full_matrices=False)
+        return scale, rows[d > _RANK * d[0]]
+
+    def has_error(self, L: Array) -> NDArray[np.bool_]:
+        """Of which linear functions ``L b`` the data know the error.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+            Over all columns of the design.
+
+        Returns
+        -------
+        (rows,) bool
+            False where the estimate would change with random effects that the fixed ones hold: their variance is
+            arbitrary, and with it the error.
+        """
+        L = np.atleast_2d(L)
+        if self._known_errors is None:
+            return np.ones(len(L), dtype=bool)
+        scale, space = self._known_errors
+        wide = np.zeros((len(L), len(scale)))
+        wide[:, : L.shape[1]] = L / scale[: L.shape[1]]
+        rest = np.linalg.norm(wide - wide @ space.T @ space, axis=1)
+        return np.asarray(rest <= _RANK * np.linalg.norm(wide, axis=1))
 
     def estimate(self, L: Array) -> Array:
         """``L b``, ``(rows,)``; NaN where not estimable."""

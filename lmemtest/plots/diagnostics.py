@@ -32,7 +32,7 @@ COLUMNS = 3
 SMALLEST_PANEL = (13.0, 14.0)
 MARGIN = 0.05
 TITLE = 1.8  # font sizes that a title is high
-COLOURS = {"fine": _style.ACCENT, "look": _style.PALETTE[4], "act": _style.WARM}
+COLOURS = {"not judged": _style.MUTED, "fine": _style.ACCENT, "look": _style.PALETTE[4], "act": _style.WARM}
 
 
 def qq_plot(diagnosis: Diagnosis, *, ax: Axes | None = None) -> Axes:

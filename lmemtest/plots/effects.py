@@ -180,5 +180,5 @@ def _map(table: pd.DataFrame, algorithms: list[object], direction: str | None, l
         bold=excludes,
         palette="high is blue" if direction == "maximize" else "low is blue",
         scale_label=_label(direction),
-        note="Bold: the interval excludes zero." + left_out,
+        note=("Bold: the interval excludes zero." if table["ci_low"].notna().any() else "") + left_out,
     )

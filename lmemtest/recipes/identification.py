@@ -10,6 +10,7 @@ import numpy as np
 from lmemtest._validate import listed
 from lmemtest.errors import DesignError
 from lmemtest.formula import build_design
+from lmemtest.formula.bars import parse_formula
 from lmemtest.formula.functions import columns_of
 from lmemtest.formula.spanned import held_by_fixed
 
@@ -53,6 +54,14 @@ def check_identified(parsed: ParsedFormula, runs: Runs) -> None:
     _check_fixed(design)
     for index, bar in enumerate(parsed.bars):
         _check_random(index, bar, design, cells, int(counts.sum()))
+
+
+def held_in(formula: str, runs: Runs) -> str | None:
+    """Why the last random effect of a formula cannot be estimated beside its fixed effects, if it cannot."""
+    parsed = parse_formula(formula)
+    cells, counts = _combinations(runs, list(parsed.columns))
+    design = build_design(parsed, cells, counts)
+    return held_by_fixed(design, design.random[-1])
 
 
 def _combinations(runs: Runs, columns: list[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:

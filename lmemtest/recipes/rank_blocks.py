@@ -10,11 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from lmemtest._validate import check_column, listed
 from lmemtest.data.cells import compress, group_numbers
+from lmemtest.data.trace import checked_budgets, last_rows
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def ranked_runs(runs: Runs, *, by: str | None, budgets: Iterable[float] | None) 
     if budgets is None:
         scores, levels, more = _at_common_budgets(coded, pair, len(pairs))
     else:
-        scores, levels, more = _at_given_budgets(coded, pair, len(pairs), _checked_budgets(runs, budgets))
+        scores, levels, more = _at_given_budgets(coded, pair, len(pairs), checked_budgets(runs, budgets))
     notes += more
     instance, seed = np.divmod(pairs, len(coded.seeds))
     first = np.unique(coded.instance, return_index=True)[1]
@@ -273,46 +275,26 @@ def _at_common_budgets(coded: _Coded, pair: IntArray, n: int) -> tuple[FloatArra
     return scores, tuple(coded.budgets[i] for i in common), notes
 
 
-def _checked_budgets(runs: Runs, budgets: Iterable[float]) -> FloatArray:
-    if runs.budget is None:
-        raise ArgumentError("budgets needs runs with a budget: Runs(..., budget=...).")
-    if isinstance(budgets, (str, bytes)):
-        raise ArgumentError(f"budgets must be numbers, got {budgets!r}.")
-    try:
-        values = np.unique(np.asarray(list(budgets), dtype=float))
-    except (TypeError, ValueError):
-        raise ArgumentError(f"budgets must be numbers, got {budgets!r}.") from None
-    if not len(values) or not np.isfinite(values).all():
-        raise ArgumentError(f"budgets must be one or more finite numbers, got {budgets!r}.")
-    levels = runs.levels(runs.budget)
-    if not all(isinstance(level, (int, float, np.number)) for level in levels):
-        raise ArgumentError(f"budgets needs a budget in numbers, but {runs.budget!r} holds {levels[0]!r}.")
-    return values
-
-
 def _at_given_budgets(
     coded: _Coded, pair: IntArray, n: int, wanted: FloatArray
 ) -> tuple[FloatArray, tuple[Any, ...], tuple[str, ...]]:
     """The last score of every run at or before each budget."""
-    k = len(coded.algorithms)
-    inside = np.flatnonzero(pair >= 0)
-    run = pair[inside] * k + coded.algorithm[inside]
-    order = np.lexsort((coded.budget[inside], run))
-    run, rows = run[order], inside[order]
+    k, inside = len(coded.algorithms), pair >= 0
     values = np.asarray(coded.budgets, dtype=float)
-    starts = np.searchsorted(run, np.arange(n * k))
-    first = values[coded.budget[rows[starts]]]
+    rows = pd.DataFrame(
+        {"run": pair * k + coded.algorithm, "budget": values[coded.budget], "score": coded.score}, copy=False
+    )[inside]
+    first, end = rows.groupby("run")["budget"].agg(["min", "max"]).to_numpy().T
     if wanted[0] < first.max():
         raise ArgumentError(
             f"budgets must not be below {first.max():g}, where the last of the runs begins, got {wanted[0]:g}: before "
             "its first score a run has no rank."
         )
-    # position of a budget within its run: all rows sorted by (run, budget) are one ascending sequence of pairs
-    step = np.searchsorted(values, wanted, side="right")  # budgets up to the wanted one
-    key = run * np.int64(len(values) + 1) + coded.budget[rows]
-    last = np.searchsorted(key, np.arange(n * k)[:, None] * np.int64(len(values) + 1) + step[None, :]) - 1
-    scores = coded.score[rows[last]].reshape(n, k, len(wanted)).transpose(0, 2, 1)
-    end = values[coded.budget[rows[np.append(starts[1:], len(run)) - 1]]]
+    reached = nw.to_native(last_rows(nw.from_native(rows), ["run"], "budget", wanted))
+    at = np.searchsorted(wanted, reached["budget"].to_numpy())
+    run, algorithm = np.divmod(reached["run"].to_numpy(), k)
+    scores = np.empty((n, len(wanted), k))
+    scores[run, at, algorithm] = reached["score"].to_numpy()
     notes: tuple[str, ...] = (
         f"At each {coded.runs.budget} every run has its last score so far, which suits scores of the best so far.",
     )

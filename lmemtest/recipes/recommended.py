@@ -21,8 +21,12 @@ import numpy as np
 from scipy.special import fdtr
 
 from lmemtest._threads import one_blas_thread
+from lmemtest.data.crossing import properties_of_algorithms, require_crossing
 from lmemtest.data.runs import require_runs
+from lmemtest.errors import DesignError
+from lmemtest.formula.bars import parse_formula
 from lmemtest.formula.tokens import quote_name
+from lmemtest.recipes.identification import held_in
 from lmemtest.recipes.instances import count, instance_columns, kinds_of_benchmarks
 from lmemtest.recipes.term_text import as_factor
 
@@ -111,6 +115,12 @@ def recommend(runs: Runs) -> Recommendation:
     -------
     Recommendation
 
+    Raises
+    ------
+    DesignError
+        If no two algorithms have a benchmark in common, or each has one run only: nothing can be said about them by
+        any model.
+
     Notes
     -----
     With everything present: ``score ~ algorithm * metafeature + (0 + metafeature | benchmark) + (0 + metafeature |
@@ -142,18 +152,23 @@ def recommend(runs: Runs) -> Recommendation:
     'loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)'
     """
     require_runs(runs)
+    require_crossing(runs)
     candidates = _candidates(runs)
     blocks = relative_to(runs)
     kept, left_out = _identified(runs, candidates, blocks)
+    if _one_curve_each(runs):
+        raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs)
     if blocks:
         fixed.append(_block_term(runs, blocks))
+    kept, held = _beside_the_fixed(runs, fixed, kept)
+    left_out += held
     text = " + ".join([t.text for t in fixed] + [c.text for c in kept])
     return Recommendation(
         formula=f"{quote_name(runs.score)} ~ {text}",
         terms=(*fixed, *(ModelTerm(text=c.text, meaning=c.meaning) for c in kept)),
         left_out=tuple(left_out),
-        notes=(*_scope(runs, blocks), *budget_notes),
+        notes=(*_scope(runs, blocks), *_of_algorithms(runs), *budget_notes),
     )
 
 
@@ -320,10 +335,52 @@ def _identified(
     return kept, left_out
 
 
+def _one_curve_each(runs: Runs) -> bool:
+    """Whether rows at several budgets are all there is: without seeds, on one benchmark."""
+    if runs.budget is None or runs.seed is not None or _generalises(runs):
+        return False
+    run = (*instance_columns(runs), runs.algorithm)
+    return count(runs, run) < runs.n_rows == count(runs, (*run, runs.budget))
+
+
+def _beside_the_fixed(runs: Runs, fixed: list[ModelTerm], kept: list[_Candidate]) -> tuple[list[_Candidate], list[str]]:
+    """The candidates that the fixed effects do not hold already; a fit would call their variances arbitrary."""
+    text = f"{quote_name(runs.score)} ~ {' + '.join(term.text for term in fixed)}"
+    columns = _n_columns(runs, text)
+    free: list[_Candidate] = []
+    left_out = []
+    for candidate in kept:
+        few = count(runs, candidate.columns) <= columns
+        if not few or held_in(f"{text} + {candidate.text}", runs) is None:
+            free.append(candidate)
+        elif runs.algorithm in candidate.columns:
+            raise _nothing_repeated(runs)
+        else:
+            left_out.append(f"{candidate.text}: the fixed effects hold it already, so its variance would be arbitrary.")
+    return free, left_out
+
+
+def _nothing_repeated(runs: Runs) -> DesignError:
+    """The error of runs of which each algorithm has one under each condition."""
+    where = " under each condition" if len(instance_columns(runs)) > bool(runs.benchmark) else ""
+    return DesignError(
+        f"Each algorithm has one run{where}, so a difference between algorithms cannot be told from one between runs, "
+        f"however many values of {runs.budget!r} a run was scored at. Bring more seeds, or more benchmarks."
+    )
+
+
+def _n_columns(runs: Runs, formula: str) -> int:
+    """An upper limit of the fixed effects of a formula."""
+    levels = [len(runs.levels(name)) for name in parse_formula(formula).columns if name != runs.score]
+    return int(np.prod(levels, dtype=float)) if levels else 1
+
+
 def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
     algorithm = as_factor(runs, runs.algorithm)
     terms = [ModelTerm(text=algorithm, meaning="the mean of each algorithm, which is what is compared")]
-    conditions = runs.metafeatures if not _generalises(runs) else (_condition(runs),)
+    own = properties_of_algorithms(runs)
+    alone = tuple(name for name in runs.metafeatures if name not in own)
+    conditions = alone if not _generalises(runs) else (_condition(runs),)
     if any(conditions):
         terms += [
             ModelTerm(
@@ -358,6 +415,16 @@ def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
         "Compare the runs at budgets that all of them reached."
     )
     return [], [note]
+
+
+def _of_algorithms(runs: Runs) -> list[str]:
+    own = properties_of_algorithms(runs)
+    if not own:
+        return []
+    return [
+        f"Each algorithm has one value of {' and '.join(own)}, which tells kinds of algorithms apart and not "
+        "circumstances of their runs, so it is not in the model."
+    ]
 
 
 def _scope(runs: Runs, blocks: tuple[str, ...]) -> list[str]:

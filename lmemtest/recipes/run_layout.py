@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.cells import compress, group_numbers
+from lmemtest.data.cells import compress
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.reference import format_level
@@ -192,16 +192,11 @@ def _conditions(runs: Runs) -> tuple[list[str], list[str]]:
 
 
 def _scores(runs: Runs, keys: list[str]) -> tuple[Array, pd.DataFrame, int]:
-    """Scores of every run at every budget, ``(n_runs, n_budgets)``, the runs' keys, and the number of budgets.
-
-    Runs are in the order of their keys and scores, so that what is drawn from them is the same for every order of rows.
-    """
+    """Scores of every run at every budget, ``(n_runs, n_budgets)``, the runs' keys, and the number of budgets."""
     budgets = runs.levels(runs.budget) if runs.budget else ()
     if len(budgets) < 2:
         compress(runs, keys, score=runs.score)  # refuses missing scores
         table = runs.to_frame()
-        order = np.lexsort((table[runs.score].to_numpy(dtype=float), group_numbers(table, keys)))
-        table = table.iloc[order].reset_index(drop=True)
         return table[[runs.score]].to_numpy(dtype=float), table[keys], 1
     if runs.seed is None:
         raise DataError(

@@ -88,7 +88,8 @@ def _coverage(study: _Study) -> Found:
     named = [role for role in ("seed", "budget") if getattr(study.runs, role) is not None]
     fine = "Every algorithm ran everywhere"
     fine += f", with the same {' and '.join(f'{role}s' for role in named)}." if named else "."
-    return _of_table("missing_cells", "unpaired_seeds", "missing_budgets", "irregular_budgets", fine=fine)(study)
+    kinds = ("no_common_benchmark", "missing_cells", "unpaired_seeds", "missing_budgets", "irregular_budgets")
+    return _of_table(*kinds, fine=fine)(study)
 
 
 def _from_findings(found: list[Finding] | tuple[Finding, ...], fine: str, result: Any) -> Found:
@@ -112,6 +113,9 @@ def _copies(study: _Study) -> Found:
 def _traces(study: _Study) -> Found:
     from lmemtest.recipes.traces import broken_traces
 
+    trials = [f for f in study.table.findings if f.kind == "single_trials"]
+    if trials:
+        return _from_findings(trials, "", None)
     result = broken_traces(study.runs)
     if result.verdict == "not judged":
         return "skipped", (result.sentence,), "", result

@@ -28,8 +28,9 @@ from lmemtest.inference.separation import Separation, separation
 from lmemtest.recipes.recommended import Recommendation, recommend
 from lmemtest.report.components import Component, variance_components
 from lmemtest.report.curves import call_of, curves_of
-from lmemtest.report.effects import ObservedAdvantages, observed_advantages
+from lmemtest.report.effects import ObservedAdvantages, observed_advantages, turns
 from lmemtest.report.files import write_atomically
+from lmemtest.report.interactions import Interaction, interactions, without_properties_of_algorithms
 from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of
 
 if TYPE_CHECKING:
@@ -98,6 +99,8 @@ class Analysis:
         Assumptions of the fit, checked; None where nothing could be.
     trials : TuningCurves or None
         Tuning curves that the report shows beside the runs.
+    interactions : dict of str to Interaction
+        By metafeature at whose levels another algorithm is first: the test that the comparison depends on it.
     """
 
     runs: Runs
@@ -121,6 +124,7 @@ class Analysis:
     timings: dict[str, float] = field(repr=False)
     diagnosis: Diagnosis | None = None
     trials: TuningCurves | None = None
+    interactions: dict[str, Interaction] = field(default_factory=dict)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per algorithm, best first.
@@ -280,11 +284,12 @@ def analyze(
     if dispersion is not None:
         check_columns(dispersion, runs.columns, argument="dispersion")
     clock = _Clock(progress or _quiet)
-    runs = _with_named_algorithms(runs)
+    given = _with_named_algorithms(runs)
+    runs = without_properties_of_algorithms(given)
     with clock("checking the table"):
         check = check_runs(runs, modelled=_modelled(formula))
     with clock("choosing the model"):
-        recommendation = recommend(runs)
+        recommendation = recommend(given)
         chosen = formula if formula is not None else recommendation.formula
         _check_formula(chosen, runs)
     with clock("fitting the model"):
@@ -299,6 +304,8 @@ def analyze(
         components = variance_components(fit, runs)
         sample, budgets = sample_of(fit, runs), budget_use(fit, runs)
         missing = missing_terms(fit, runs, recommendation.formula)
+        turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
+        dependence = interactions(runs, _response(fit), ddf=ddf) if turning else {}
     with clock("checking the fit"):
         diagnosis = _diagnosed(fit)
     curves = None
@@ -327,11 +334,19 @@ def analyze(
         timings=clock.seconds,
         diagnosis=diagnosis,
         trials=curves,
+        interactions=dependence,
     )
 
 
+def _response(fit: LmmFit) -> str:
+    """The left side of the formula as it is written there."""
+    return str(fit.design.parsed.text).split("~", 1)[0].strip()
+
+
 def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
-    """One F-test of all differences between the means; None with fewer than two estimable ones."""
+    """One F-test of all differences between the means; None if fewer than two or not all pairs can be compared."""
+    if means.comparable is not None:
+        return None
     rows = means.L[np.isfinite(means.emmean)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
 

@@ -372,6 +372,16 @@ def _wins(best: NDArray[np.bool_], places: _Places, runs: Runs) -> dict[str, int
     return dict(zip(map(format_level, runs.algorithms), counts.tolist(), strict=True))
 
 
+def leaders(wins: dict[str, int]) -> list[str]:
+    """Algorithms with the most wins."""
+    return [name for name, count in wins.items() if count == max(wins.values())]
+
+
+def turns(by_level: dict[str, dict[str, int]]) -> bool:
+    """Whether no algorithm has the most wins at every level of a metafeature."""
+    return len(by_level) >= 2 and not set.intersection(*(set(leaders(wins)) for wins in by_level.values()))
+
+
 def _wins_by(
     best: NDArray[np.bool_], places: _Places, runs: Runs, instances: pd.DataFrame
 ) -> dict[str, dict[str, dict[str, int]]]:

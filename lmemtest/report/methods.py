@@ -192,8 +192,8 @@ def _assumptions(analysis: Analysis) -> list[Block]:
     frame = found.to_frame()[["check", "subject", "found", "p_value", "verdict", "advice"]]
     frame.columns = ["check", "of", "found", "p", "verdict", "advice"]
     note = (
-        "fine: nothing to do; look: know it and go on; act: the conclusions may be wrong. p: share of tables drawn "
-        "from the fitted model that look as bad."
+        "not judged: too few rows; fine: nothing to do; look: know it and go on; act: the conclusions may be wrong. p: "
+        "share of tables drawn from the fitted model that look as bad."
     )
     drawn = figure(
         lambda: diagnosis_plot(found),

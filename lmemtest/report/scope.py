@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
 ZERO = 1e-6  # of the residual variance: a variance below it was estimated as zero
-OUTSIDE = 0.1  # share of all rows at budgets that an algorithm never came to: beyond it, budgets differ
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +76,11 @@ class BudgetUse:
     regular : bool
         Budgets come from a common grid.
     shared : bool
-        Every run was scored at every budget.
+        All runs on one instance were scored at the same budgets.
     differ : bool
-        Some algorithm never came to budgets at which many of the rows are.
+        Algorithms were scored at different budgets on the same instance, beyond chance and to an extent.
+    trials : bool
+        Rows look like single trials of a search, not like the best so far nor like a curve.
     ranges : dict of str to (str, str)
         By algorithm: the smallest and the largest budget.
     """
@@ -89,6 +90,7 @@ class BudgetUse:
     regular: bool
     shared: bool
     differ: bool
+    trials: bool
     ranges: dict[str, tuple[str, str]]
 
 
@@ -194,13 +196,14 @@ def _fixed_factors(fit: LmmFit) -> list[set[str]]:
     """Columns of each fixed term whose columns are all categorical."""
     found = []
     for label, _ in fit.design.terms:
-        columns = _columns_of(label)
+        columns = columns_of(label)
         if columns and columns <= set(fit.design.factors):
             found.append(columns)
     return found
 
 
-def _columns_of(label: str) -> set[str]:
+def columns_of(label: str) -> set[str]:
+    """The columns of a term of a formula."""
     try:
         parsed: ParsedFormula = parse_formula(f"y ~ {label}")
     except LmemtestError:  # a label that is no formula, such as that of the intercept
@@ -242,7 +245,8 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     (10, 'none', True, False)
     """
     if runs.budget is None:
-        return BudgetUse(n=1, role="none", regular=True, shared=True, differ=False, ranges={})
+        return BudgetUse(n=1, role="none", regular=True, shared=True, differ=False, trials=False, ranges={})
+    from lmemtest.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
     from lmemtest.data.points import collect_points
 
     points = collect_points(runs)
@@ -250,16 +254,15 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     rows = np.zeros((k, n))
     np.add.at(rows, (points.algorithm, points.budget), points.n)
     ends = [(int(there[0]), int(there[-1])) for there in map(np.flatnonzero, rows)]
-    share = rows.sum(axis=0) / rows.sum()
-    outside = max(max(share[:low].sum(), share[high + 1 :].sum()) for low, high in ends)
     names = [format_level(name) for name in points.algorithms]
     written = [_written(value) for value in points.budgets]
     return BudgetUse(
         n=n,
         role=_role(fit, runs.budget),
         regular=points.regular,
-        shared=len(points.n) == n * len(np.unique(points.run)),
-        differ=len(set(ends)) > 1 if points.regular else bool(outside > OUTSIDE),
+        shared=budgets_shared(points),
+        differ=budgets_unlike(points),
+        trials=are_single_trials(points),
         ranges={name: (written[low], written[high]) for name, (low, high) in zip(names, ends, strict=True)},
     )
 

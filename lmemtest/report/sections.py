@@ -194,6 +194,10 @@ def _weighted(mean: pd.Series[Any], n: pd.Series[Any]) -> float:
     return float(np.average(mean[known], weights=n[known])) if known.any() else float("nan")
 
 
+def _three(value: float) -> str:
+    return format_number(float(value), 3)
+
+
 def _four(value: float) -> str:
     return format_number(float(value), 4)
 
@@ -207,12 +211,10 @@ def _means(analysis: Analysis) -> Section:
     frame = analysis.to_frame().drop(columns="worse_than_best")
     interval = f"{100 * analysis.means.level:.4g} % CI"
     frame.columns = [analysis.runs.algorithm, "mean", "SE", "df", f"{interval} low", f"{interval} high", "letters"]
-    shared = ", most of which is the difficulty of the benchmarks that all algorithms share"
-    within = analysis.runs.benchmark in analysis.fit.design.factors  # scores are relative to the benchmark
     notes = (
         "Algorithms that share a letter do not differ significantly. An interval shows where one mean may "
-        f"lie{'' if within else shared}; whether two means differ is a question to the letters and the pairwise table, "
-        "not to the overlap of two intervals.",
+        f"lie{_what_means_share(analysis)}; whether two means differ is a question to the letters and the pairwise "
+        "table, not to the overlap of two intervals.",
         *analysis.means.notes,
     )
     write = _estimates(frame["SE"])
@@ -225,6 +227,7 @@ def _means(analysis: Analysis) -> Section:
         "means",
         "Marginal means",
         (
+            *_no_verdict(analysis),
             paragraph(wording.joint_sentence(analysis)),
             TableBlock(table),
             figure(
@@ -241,9 +244,23 @@ def _without_test(analysis: Analysis) -> str:
     count = int(np.triu(analysis.separation.undecided.to_numpy()).sum())
     if not count:
         return ""
+    if count == len(analysis.means.apart()) // 2:
+        met = "1 pair has no benchmark in common" if count == 1 else f"{count:,} pairs have no benchmark in common"
+        return f" {met} and {'is' if count == 1 else 'are'} undecided."
     return (
         " 1 pair has no test and is undecided." if count == 1 else f" {count:,} pairs have no test and are undecided."
     )
+
+
+def _what_means_share(analysis: Analysis) -> str:
+    """The largest part of the error of a mean, where it is the same for all algorithms."""
+    parts = {"benchmark": 0.0, "interaction": 0.0}
+    for component in analysis.components:
+        if component.kind in parts:
+            parts[component.kind] += component.share
+    if not parts["benchmark"] > parts["interaction"]:
+        return ""
+    return ", most of which is the difficulty of the benchmarks that all algorithms share"
 
 
 def _ranked(analysis: Analysis) -> list[tuple[str, float]]:
@@ -257,9 +274,7 @@ def _pairs(analysis: Analysis) -> Section:
     table = TableBlock(_pairs_table(analysis))
     count = int(np.triu(analysis.separation.significant.to_numpy()).sum())
     text = paragraph(
-        f"{count} of {wording.counted(len(pairs.to_frame()), 'difference')} "
-        f"{'is' if count == 1 else 'are'} significant at {100 * analysis.alpha:.3g} % "
-        f"({wording.adjustment_text(analysis)}).{_without_test(analysis)} A difference that is not significant may be "
+        f"{wording.pairs_sentence(analysis, count)}{_without_test(analysis)} A difference that is not significant may be "
         "zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
     )
     alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
@@ -268,14 +283,23 @@ def _pairs(analysis: Analysis) -> Section:
         simultaneous = "simultaneous " if k > 2 else ""
         caption = (f"Pairwise differences with {simultaneous}{100 * pairs.level:.4g} % intervals.",)
         plot = figure(lambda: pairs_plot(pairs), alt=alt, caption=caption)
-        return Section("pairs", "Pairwise differences", (text, table, *cautious, plot))
+        return Section("pairs", "Pairwise differences", (*_no_verdict(analysis), text, table, *cautious, plot))
     caption = (
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
         "Algorithms are in the order of their means.",
     )
     plot = figure(lambda: pairs_matrix_plot(pairs), alt=alt, caption=caption)
     title = f"Table of all {len(pairs.to_frame())} differences of {k} algorithms"
-    return Section("pairs", "Pairwise differences", (text, plot, Fold(title, (table,)), *cautious))
+    blocks = (*_no_verdict(analysis), text, plot, Fold(title, (table,)), *cautious)
+    return Section("pairs", "Pairwise differences", blocks)
+
+
+def _no_verdict(analysis: Analysis) -> list[Block]:
+    """A warning over results that are means over unlike things."""
+    if not wording.incomparable_budgets(analysis):
+        return []
+    why = wording.why_incomparable(analysis)
+    return [Callout("warning", "No verdict follows from this", (paragraph(wording.sentence(why.removesuffix("."))),))]
 
 
 def _cautious(analysis: Analysis) -> list[Block]:
@@ -304,16 +328,32 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
 
     decided = analysis.separation.decision
     values = [decided.loc[left, right] for left, right in zip(frame["left"], frame["right"], strict=True)]
-    decision = ["not tested" if pd.isna(value) else "yes" if value else "no" for value in values]
+    decision = [
+        _untested(analysis, left, right) if pd.isna(value) else "yes" if value else "no"
+        for left, right, value in zip(frame["left"], frame["right"], values, strict=True)
+    ]
     interval = f"{100 * pairs.level:.4g} % CI"
     frame.columns = ["first", "second", "difference", "SE", "df", "t", "p", f"{interval} low", f"{interval} high"]
+    if pairs.log_base is not None:
+        ratios = pairs.ratios()
+        columns = (ratios[name] for name in ("ratio", "ci_low", "ci_high"))
+        frame["ratio"] = [
+            f"{_three(ratio)} ({_three(low)} to {_three(high)})" if np.isfinite(ratio) else "–"
+            for ratio, low, high in zip(*columns, strict=True)
+        ]
     frame["significant"] = decision
     sign = "negative" if analysis.runs.direction == "minimize" else "positive"
     notes = (f"A {sign} difference means that the first of the two is better.", *pairs.notes)
+    if pairs.log_base is not None:
+        notes = (*notes, f"Ratio: geometric mean of {analysis.runs.score} of the first over that of the second.")
     title = f"Differences of the means of {analysis.means.response}: first − second"
     write = _estimates(frame["SE"])
     formats = dict.fromkeys(("difference", "SE", *frame.columns[7:9]), write)
     return ResultTable(title, frame, notes, {"df": ".1f", "t": ".2f", **formats})
+
+
+def _untested(analysis: Analysis, left: str, right: str) -> str:
+    return "no common benchmark" if (left, right) in analysis.means.apart() else "not tested"
 
 
 def _estimates(se: pd.Series[Any]) -> Callable[[float], str]:
@@ -334,7 +374,7 @@ def _ranking(analysis: Analysis) -> Section:
     text = f"Means further apart than the critical difference ({width}) differ significantly. {_groups_text(groups)}"
     text += f"{silent} A group says nothing of them." if silent else ""
     alt = "Critical-difference diagram, best first: " + ", ".join(name for name, _ in _ranked(analysis)) + ". " + text
-    blocks: list[Block] = [paragraph(text)]
+    blocks: list[Block] = [*_no_verdict(analysis), paragraph(text)]
     drawn = _try_figure(
         lambda: cd_diagram(sep),
         alt=alt,

@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from lmemtest._table import format_number, format_p
+from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
+from lmemtest.data.crossing import crossing
 from lmemtest.inference.grid import DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.report.cautious import CautiousCheck, cautious_check
 from lmemtest.report.components import difference_sd, share_of_benchmarks
 from lmemtest.report.document import Strong, Text
+from lmemtest.report.effects import leaders, turns
 from lmemtest.report.scope import ZERO
 
 if TYPE_CHECKING:
@@ -134,7 +137,8 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
     return (
         _who(analysis),
         *_by_how_much(analysis),
-        _how_sure(analysis),
+        *_over_what(analysis),
+        *([] if incomparable_budgets(analysis) else [_how_sure(analysis)]),
         *_reservations(analysis),
     )
 
@@ -152,6 +156,12 @@ def untested(analysis: Analysis) -> list[str]:
     """Levels that are comparable with others, but have no test against the first."""
     best, *rest = comparable(analysis)
     return [level for level in rest if analysis.separation.undecided.loc[best, level]]
+
+
+def runner_up(analysis: Analysis) -> str:
+    """The first level after the best that it can be compared with."""
+    _, worse, level = _best_split(analysis)
+    return next(name for name in comparable(analysis) if name in worse or name in level)
 
 
 def comparable(analysis: Analysis) -> list[str]:
@@ -180,12 +190,10 @@ def _who(analysis: Analysis) -> Text:
         return ("The algorithms cannot be compared: the data do not identify any of their differences in this model.",)
     best, worse, level = _best_split(analysis)
     response = analysis.means.response
-    if other_budgets(analysis):
+    if incomparable_budgets(analysis):
         return (
             Strong("The means cannot be compared as they stand"),
-            f": {best} has the {_extreme(analysis)} mean {response}, but the algorithms were scored at different "
-            f"budgets ({_ranges(analysis)}) and the model has no term for the budget. Compare the runs at budgets that "
-            "all algorithms reached.",
+            f": {best} has the {_extreme(analysis)} mean {response}, but {why_incomparable(analysis)}",
         )
     comparative = "lower" if analysis.runs.direction == "minimize" else "higher"
     if silent := untested(analysis):
@@ -221,28 +229,53 @@ def _who(analysis: Analysis) -> Text:
     )
 
 
-def other_budgets(analysis: Analysis) -> bool:
-    """Whether algorithms were scored at different budgets, and the model takes no notice."""
-    return analysis.budgets.differ and analysis.budgets.role == "none"
+def incomparable_budgets(analysis: Analysis) -> bool:
+    """Whether the means are over unlike things, of which the model takes no notice: no verdict follows from them."""
+    use = analysis.budgets
+    return use.trials or (use.differ and use.role == "none")
+
+
+def why_incomparable(analysis: Analysis) -> str:
+    """What the means are over, where that is not the same thing for all algorithms or not the one to compare."""
+    use, budget = analysis.budgets, analysis.runs.budget
+    if use.trials:
+        first, last = next(iter(use.ranges.values()))
+        return (
+            f"it is the mean over single trials ({budget} {first} to {last}), in which scores go up and down, and not "
+            f"the best that was found. {trials_advice(analysis.runs)}"
+        )
+    return (
+        f"the algorithms were scored at different budgets ({_ranges(analysis)}) and the model has no term for the "
+        f"budget. {common_budgets_advice(analysis.runs)}"
+    )
 
 
 def _ranges(analysis: Analysis) -> str:
     return joined(f"{name} {low} to {high}" for name, (low, high) in analysis.budgets.ranges.items())
 
 
+def _over_what(analysis: Analysis) -> list[Text]:
+    """What each mean is a mean over, where runs have several budgets."""
+    use = analysis.budgets
+    if use.n < 2 or use.role == "covariate" or incomparable_budgets(analysis) or not use.shared:
+        return []
+    budget = analysis.runs.budget
+    return [(f"Each mean is over the scores at {use.n:,} values of {budget}, so it compares whole courses, not ends.",)]
+
+
 def _by_how_much(analysis: Analysis) -> tuple[Text, ...]:
     ranked = comparable(analysis)
-    if len(ranked) < 2:
+    if len(ranked) < 2 or incomparable_budgets(analysis):
         return ()
     best, worse, level = _best_split(analysis)
-    second = ranked[1]
-    who = "" if len(ranked) == 2 else "the runner-up, "
+    second = runner_up(analysis)
+    who = "" if len(ranked) == 2 or analysis.means.apart() else "the runner-up, "
     comma = "," if who else ""
     text = f"Its estimated lead over {who}{second}{comma} is {_lead(analysis, best, second)}"
-    if worse and level:
+    if worse and level and worse[0] != second:
         text += f"; over {worse[0]}, the first that it clearly beats, it is {_lead(analysis, best, worse[0])}"
     others = [level for level in analysis.separation.levels if level not in ranked]
-    if others:
+    if others and not analysis.means.apart():
         text += f". The data do not identify how {joined(others)} compare{'s' * (len(others) == 1)} with these"
     return ((f"{text}.",),)
 
@@ -250,7 +283,15 @@ def _by_how_much(analysis: Analysis) -> tuple[Text, ...]:
 def _lead(analysis: Analysis, best: str, other: str) -> str:
     gap, low, high, p, se = advantage(analysis, best, other)
     write = writer(se)
-    return f"{write(gap)} ({100 * analysis.pairs.level:.4g} % CI {write(low)} to {write(high)}, {p_text(p)})"
+    text = f"{write(gap)} ({100 * analysis.pairs.level:.4g} % CI {write(low)} to {write(high)}, {p_text(p)})"
+    base = analysis.pairs.log_base
+    if base is None:
+        return text
+    # a lead of the smaller score is a difference with its sign changed
+    sign = -1.0 if analysis.runs.direction == "minimize" else 1.0
+    ratio, *ends = (format_number(base ** (sign * value), 3) for value in (gap, low, high))
+    first, last = sorted(ends, key=float)
+    return f"{text}, which is {ratio} ({first} to {last}) times the {analysis.runs.score} of {other}"
 
 
 def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float, float, float, float]:
@@ -317,7 +358,12 @@ def family_text(analysis: Analysis) -> str:
 
 
 def _reservations(analysis: Analysis) -> list[Text]:
-    texts = [*_uneven_budgets(analysis), *_on_rows(analysis), *_reversal(analysis)]
+    texts = [
+        *_never_met(analysis),
+        *_uneven_budgets(analysis),
+        *_on_rows(analysis),
+        *_reversal(analysis),
+    ]
     if n_benchmarks(analysis) > 1 and analysis.check.scales_differ:
         texts.append(_scales(analysis))
     elif any(finding.severity == "warning" for finding in analysis.check.findings):
@@ -325,10 +371,25 @@ def _reservations(analysis: Analysis) -> list[Text]:
     return texts
 
 
+def _never_met(analysis: Analysis) -> list[Text]:
+    """Pairs without a common benchmark, which get no verdict."""
+    met = crossing(analysis.runs) if analysis.means.apart() else None
+    if met is None:
+        return []
+    count = len(met.apart)
+    them = "this pair" if count == 1 else "these"
+    text = (
+        f": {count:,} of the {met.n_pairs:,} pairs of algorithms {'has' if count == 1 else 'have'} no benchmark in "
+        f"common ({met.shown()}); what sets them apart may as well be their benchmarks, so nothing is said about "
+        f"{them}."
+    )
+    return [(Strong("No common benchmark"), text)]
+
+
 def _uneven_budgets(analysis: Analysis) -> list[Text]:
     """Runs at different budgets, where the first sentence has not said so."""
     use = analysis.budgets
-    if use.shared or use.role != "none" or other_budgets(analysis):
+    if use.shared or use.role != "none" or incomparable_budgets(analysis):
         return []
     text = (
         f": runs were scored at different budgets ({use.n:,} distinct values), and the model has no term for the "
@@ -378,7 +439,7 @@ def finer_units(analysis: Analysis) -> str:
 
 def cautious(analysis: Analysis) -> CautiousCheck | None:
     """The t-tests over benchmark means, where the model rests on rows although benchmarks are few, or claims more."""
-    if analysis.effects is None or len(comparable(analysis)) < 2:
+    if analysis.effects is None or len(comparable(analysis)) < 2 or incomparable_budgets(analysis):
         return None
     check = cautious_check(analysis.effects, comparable(analysis)[0])
     return check if rests_on_rows(analysis) or contradicted(analysis, check) else None
@@ -397,20 +458,19 @@ def contradicted(analysis: Analysis, check: CautiousCheck) -> list[str]:
 
 
 def _reversal(analysis: Analysis) -> list[Text]:
-    """One sentence where no algorithm is first at every level of a metafeature."""
-    by = analysis.effects.wins_by if analysis.effects is not None else {}
+    """A sentence for each metafeature on which the comparison depends, by its test, and at whose levels others lead."""
+    by = analysis.effects.wins_by if analysis.effects is not None and not incomparable_budgets(analysis) else {}
+    texts: list[Text] = []
     for column, by_level in by.items():
-        firsts = {level: _firsts(wins) for level, wins in by_level.items()}
-        if not 2 <= len(firsts) <= MOST_LEVELS or set.intersection(*map(set, firsts.values())):
+        test = analysis.interactions.get(column)
+        if test is None or not test.significant(analysis.alpha) or not turns(by_level):
             continue
-        parts = [f"{joined(names)} with {column} = {level}" for level, names in firsts.items()]
-        text = f": the best observed mean belongs most often to {joined(parts, most=MOST_LEVELS)}."
-        return [(Strong(f"The winner depends on {column}"), text)]
-    return []
-
-
-def _firsts(wins: dict[str, int]) -> list[str]:
-    return [name for name, count in wins.items() if count == max(wins.values())]
+        known = ""
+        if len(by_level) <= MOST_LEVELS:
+            parts = [f"{joined(leaders(wins))} with {column} = {level}" for level, wins in by_level.items()]
+            known = f": the best observed mean belongs most often to {joined(parts, most=MOST_LEVELS)}"
+        texts.append((Strong(f"The comparison depends on {column}"), f" ({test.result}){known}."))
+    return texts
 
 
 def _scales(analysis: Analysis) -> Text:
@@ -460,6 +520,8 @@ def _seldom_first(analysis: Analysis) -> str:
 def joint_sentence(analysis: Analysis) -> str:
     """The F-test in words."""
     test = analysis.joint
+    if analysis.means.apart():
+        return "There is no joint test of all algorithms, because some have no benchmark in common."
     if test is None or not math.isfinite(test.p_value):
         return "The joint test is not possible: fewer than two means are estimable."
     den = "∞" if math.isinf(test.df_den) else f"{test.df_den:.1f}"
@@ -477,11 +539,25 @@ def joint_sentence(analysis: Analysis) -> str:
     return text
 
 
+def pairs_sentence(analysis: Analysis, significant: int) -> str:
+    """How many of the differences are significant, and how many have no verdict."""
+    table = analysis.pairs.to_frame()
+    tested = int(table["p_value"].notna().sum())
+    level = f"at {100 * analysis.alpha:.3g} % ({adjustment_text(analysis)})"
+    if len(table) == 1:
+        return f"The difference is {'' if significant else 'not '}significant {level}."
+    verb = "is" if significant == 1 else "are"
+    text = f"{significant:,} of the {tested:,} differences {verb} significant {level}."
+    if tested == 1:
+        text = f"The one difference that was tested is {'' if significant else 'not '}significant {level}."
+    return text
+
+
 def order_sentence(analysis: Analysis) -> str:
     """How reliably the best beats the runner-up on a single new benchmark; empty where that cannot be said."""
-    names = comparable(analysis)[:2]
-    if len(names) < 2 or analysis.check.scales_differ or other_budgets(analysis):
+    if len(comparable(analysis)) < 2 or analysis.check.scales_differ or incomparable_budgets(analysis):
         return ""  # one normal distribution does not describe differences on such different scales
+    names = [comparable(analysis)[0], runner_up(analysis)]
     best, second = (_raw_level(analysis, name) for name in names)
     sd = difference_sd(analysis.fit, analysis.runs, best, second)
     if not math.isfinite(sd):
@@ -496,8 +572,8 @@ def order_sentence(analysis: Analysis) -> str:
     share = share_of_benchmarks(-gap, sd)
     return (
         f"From {noun} to {noun} the true difference between {names[0]} and {names[1]} is estimated to vary with a "
-        f"standard deviation of {write(sd)} around its mean of {write(gap)}: taken at face value, {names[0]} would be "
-        f"the better of the two on about {percent(share)} of such {noun}s."
+        f"standard deviation of {write(sd)} around its mean of {write(gap)}: with these estimates, and none of their "
+        f"uncertainty, {names[0]} would be the better of the two on about {percent(share)} of such {noun}s."
     )
 
 
@@ -527,30 +603,36 @@ def winners_sentence(analysis: Analysis) -> str:
     noun = unit_noun(analysis)
     shared = sum(effects.wins.values()) > effects.n_instances
     if len(winners) == 1:
-        return f"{winners[0][0]} has the best observed mean on all {counted(effects.n_instances, noun)}."
+        return f"Observed, not tested: {winners[0][0]} has the best mean on all {counted(effects.n_instances, noun)}."
     counts = joined([f"{name} on {wins}" for name, wins in winners], most=8)
     never = [name for name, wins in ranked if not wins]
-    text = f"The winner varies: of {counted(effects.n_instances, noun)}, the best observed mean belongs to {counts}"
+    text = f"Observed, not tested: of {counted(effects.n_instances, noun)}, the best mean belongs to {counts}"
     if len(never) > LISTED:
         text += f"; the other {len(never)} are never first."
     else:
         text += f"; {joined(never)} {'is' if len(never) == 1 else 'are'} never first." if never else "."
     text += " Ties count for each algorithm that shares them." if shared else ""
-    return " ".join([text, *_by_metafeature(effects)])
+    text += " Noise alone makes winners vary." if len(winners) > 1 else ""
+    return " ".join([text, *_by_metafeature(analysis, effects)])
 
 
-def _by_metafeature(effects: ObservedAdvantages) -> list[str]:
-    """Winners apart for the levels of a metafeature, where they differ."""
+def _by_metafeature(analysis: Analysis, effects: ObservedAdvantages) -> list[str]:
+    """Winners apart for the levels of a metafeature, where they differ, with the test of the difference."""
     sentences = []
     for column, by_level in effects.wins_by.items():
-        same = set.intersection(*(set(_firsts(wins)) for wins in by_level.values()))
-        if not 2 <= len(by_level) <= MOST_LEVELS or same:
+        test = analysis.interactions.get(column)
+        if test is None or not turns(by_level) or len(by_level) > MOST_LEVELS:
             continue
         parts = []
         for level, wins in by_level.items():
             ranked = sorted(((name, count) for name, count in wins.items() if count), key=lambda item: -item[1])
             parts.append(f"with {column} = {level}, {joined([f'{name} on {count}' for name, count in ranked])}")
-        sentences.append(f"It depends on {column}: {'; '.join(parts)}.")
+        start = (
+            f"The comparison depends on {column}"
+            if test.significant(analysis.alpha)
+            else f"That it depends on {column} is not shown"
+        )
+        sentences.append(f"{start} ({test.result}); observed: {'; '.join(parts)}.")
     return sentences
 
 

@@ -450,7 +450,9 @@ def test_ranges_of_budgets_that_differ_between_algorithms(frame: pd.DataFrame, k
     assert finding.message.startswith("Scores on 't2' were taken at different ranges of 'epochs' ('HB' at ")
     assert "so a comparison of all rows mixes budgets" in finding.message
     assert finding.advice.startswith(
-        "Compare at common budgets: for each run and budget, take the last score up to it."
+        "Compare at budgets that all runs reached: runs.at_budgets([...]) has the last score of each run up to them, "
+        if kind == "number"
+        else "Compare at common budgets: for each run and budget, take the last score up to it."
     )
     if kind == "number":
         assert "'RS' at 100.7 to " in finding.message or "'RS' at 10" in finding.message

@@ -441,7 +441,7 @@ def test_the_cut_is_the_normal_quantile():
     assert cut_of(0.95) == approx(CUT, abs=1e-15)
 
 
-def test_priorband_intervals_take_few_evaluations(data_dir):
+def test_priorband_intervals_take_less_than_five_seconds_of_work(data_dir):
     """86,400 rows, all seven parameters: fewer than a thousand evaluations of about half a millisecond."""
     table = pd.read_parquet(data_dir / "priorband.parquet")
     formula = "value ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"

@@ -440,11 +440,15 @@ def test_clusters_of_pure_noise_are_rarely_called_stable() -> None:
 
 
 def test_priorband_groups_the_image_benchmarks(data_dir) -> None:
+    import time
+
     frame = pd.read_parquet(data_dir / "priorband.parquet")
     names = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed", "budget": "used_fidelity"}
     runs = lt.Runs(frame, score="value", direction="minimize", metafeatures=("prior",), **names)
+    start = time.process_time()
     found = benchmark_clusters(runs, rng=1)
     effects = benchmark_effects(runs)
+    assert time.process_time() - start < 3.0
     jahs = found.to_frame().set_index("benchmark")["cluster"][["JAHS-C10", "JAHS-CH", "JAHS-FM"]]
     assert jahs.nunique() == 1
     assert len(effects.to_frame()) == 36

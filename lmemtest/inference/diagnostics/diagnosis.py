@@ -23,7 +23,7 @@ from lmemtest.inference.diagnostics.response import response_of
 from lmemtest.inference.diagnostics.rows import Rows, rows_of
 from lmemtest.inference.diagnostics.scale import Column, ScaleByLevel
 from lmemtest.inference.diagnostics.shares import Explained, explained_variance
-from lmemtest.inference.diagnostics.verdict import Check, worst
+from lmemtest.inference.diagnostics.verdict import VERDICTS, Check, worst
 from lmemtest.inference.reference import check_fit, check_specs
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Diagnosis(Tabular):
         from lmemtest._table import ResultTable
 
         frame = self.to_frame().drop(columns="value")
-        count = {verdict: int((frame["verdict"] == verdict).sum()) for verdict in ("act", "look", "fine")}
+        count = {verdict: int((frame["verdict"] == verdict).sum()) for verdict in reversed(VERDICTS)}
         summary = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
         note = f"{self.formula}: {summary}. p-values are against {self.n_sim:,} tables drawn from the fitted model."
         return ResultTable("Diagnosis", frame, (note, *self.notes))

@@ -130,6 +130,7 @@ class Functions:
         em = emmeans(fit, specs, at=at, ddf=ddf)
         labels = em.labels()
         i, j = np.triu_indices(len(labels), k=1)
+        i, j = i[em.met(i, j)], j[em.met(i, j)]
         names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
         return cls(names, em.L[i] - em.L[j], len(labels))
 

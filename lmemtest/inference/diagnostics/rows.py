@@ -105,8 +105,7 @@ def _from_table(fit: LmmFit) -> Rows | None:
     spread = cells.ss.sum() + 1e-12 * float(cells.n @ cells.mean**2)
     if not np.allclose(again, cells.ss, rtol=1e-6, atol=1e-9 * spread):
         return None
-    order = np.lexsort((deviation, cell))  # so that what is drawn for them is the same for every order of rows
-    return Rows(cell=cell[order], deviation=deviation[order], count=np.ones(len(cell)), hidden=0)
+    return Rows(cell=cell, deviation=deviation, count=np.ones(len(cell)), hidden=0)
 
 
 def _collected(data: Any, columns: list[str]) -> pd.DataFrame:

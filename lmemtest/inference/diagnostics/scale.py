@@ -139,7 +139,7 @@ class ScaleByLevel(Tabular):
         Levene's statistic; where rows are only known through their cells Bartlett's over ``1 + kurtosis / 2``.
     p_value : float
         Share of the simulated tables in which it is as large.
-    verdict : {"fine", "look", "act"}
+    verdict : {"not judged", "fine", "look", "act"}
     sentence : str
     """
 
@@ -177,11 +177,11 @@ class ScaleByLevel(Tabular):
 
     def check(self) -> Check:
         """The line of the diagnosis."""
-        ratio = format_number(self.ratio, 3) if np.isfinite(self.ratio) else "infinite"
+        ratio = "infinite" if np.isinf(self.ratio) else format_number(self.ratio, 3)
         return Check(
             check="scale",
             subject=f"by {self.column}",
-            found=f"largest sd {ratio} times the smallest",
+            found="too few rows per level" if np.isnan(self.ratio) else f"largest sd {ratio} times the smallest",
             value=self.ratio,
             p_value=self.p_value,
             verdict=self.verdict,
@@ -287,7 +287,8 @@ def settle(scales: tuple[ScaleByLevel, ...]) -> tuple[ScaleByLevel, ...]:
     cause = max(serious, key=lambda s: s.ratio)
     sentence = f"May follow from the scales by {cause.column}, which differ most: settle those first, then look again."
     return tuple(
-        s if s is cause or s.verdict == "fine" else replace(s, verdict="look", sentence=sentence) for s in scales
+        s if s is cause or s.verdict in ("not judged", "fine") else replace(s, verdict="look", sentence=sentence)
+        for s in scales
     )
 
 
@@ -303,7 +304,7 @@ def _verdict(
     fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, response: Response
 ) -> tuple[str, str]:
     if not np.isfinite(sd).any() or np.isnan(ratio):
-        return "fine", "Too few rows per level to judge."
+        return "not judged", "Too few rows per level to judge."
     if p > LOOK_P:
         return "fine", "No difference in scale beyond chance."
     if ratio < SD_LOOK:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-VERDICTS = ("fine", "look", "act")
+VERDICTS = ("not judged", "fine", "look", "act")
 
 # A finding counts where tables drawn from the fitted model show it this rarely; "act" needs the smaller share, so that
 # the dozen checks of one diagnosis stay silent together on most tables that deserve it.
@@ -28,7 +28,7 @@ class Check:
         The number that the verdict rests on.
     p_value : float
         How often tables drawn from the fitted model show as much; NaN where nothing is tested.
-    verdict : {"fine", "look", "act"}
+    verdict : {"not judged", "fine", "look", "act"}
     sentence : str
         What it means and what to do.
     """
