@@ -274,8 +274,8 @@ def _pairs(analysis: Analysis) -> Section:
     table = TableBlock(_pairs_table(analysis))
     count = int(np.triu(analysis.separation.significant.to_numpy()).sum())
     text = paragraph(
-        f"{wording.pairs_sentence(analysis, count)}{_without_test(analysis)} A difference that is not significant may be "
-        "zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
+        f"{wording.pairs_sentence(analysis, count)}{_without_test(analysis)} A difference that is not significant may "
+        "be zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
     )
     alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
     cautious = _cautious(analysis)
