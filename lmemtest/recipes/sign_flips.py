@@ -1,4 +1,4 @@
-"""Is the mean outcome of one algorithm against another the same at two levels of a metafeature?
+"""Is the mean outcome of one algorithm against another the same at two levels of a metafeature, and how sure is it?
 
 Under the hypothesis that the difference between the algorithms is the same at both levels, a table of runs is its means
 with this common difference, and residuals. New tables flip the signs of the residuals, of all runs of a seed together
@@ -101,23 +101,72 @@ def flip_p(
     return (1.0 + extreme) / (n + 1.0)
 
 
+def drawn_outcomes(
+    pairs: PairScores,
+    instances: list[tuple[int, int]],
+    *,
+    test: str,
+    alpha: float,
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Mean outcomes of tables with the differences of the algorithms that were observed, and new signs of residuals.
+
+    Parameters
+    ----------
+    pairs : PairScores
+    instances : list of tuple of two int
+        Positions of benchmarks and levels.
+    test : {"two-sample", "paired"}
+        The test at each point.
+    alpha : float
+        Its level.
+    n : int
+        Tables; the signs of a seed are the same on all instances.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    draws : (n, instances) float
+        1 where the first algorithm is better at all budgets.
+    df : (instances,) float
+        Degrees of freedom of the tests at the points.
+    """
+    signs = np.asarray(2.0 * rng.integers(0, 2, size=(n, pairs.ran.shape[-1])) - 1.0, dtype=np.float64)
+    draws, df = np.empty((n, len(instances))), np.empty(len(instances))
+    for column, (b, v) in enumerate(instances):
+        cells, difference = _instance(pairs, b, v, test)
+        unit = _unit([cells], pairs.scores[b])
+        scaled = [cell.scaled(unit) for cell in cells]
+        draws[:, column] = pairs.sign * _mean_outcomes(scaled, difference / unit, signs, alpha)
+        df[column] = sum(len(cell.residuals) - 1.0 for cell in cells)
+    return draws, df
+
+
+def _instance(pairs: PairScores, benchmark: int, level: int, test: str) -> tuple[list[_Cell], Array]:
+    """Cells of one instance, and the difference of the algorithms at each budget: second minus first."""
+    ran, scores = pairs.ran[benchmark, level], pairs.scores[benchmark, level][..., pairs.shared[benchmark]]
+    if test == "paired":
+        both = ran.all(axis=0)
+        values = scores[1, both] - scores[0, both]
+        return [_Cell.of(values, both)], np.asarray(values.mean(axis=0))
+    parts = [scores[a, ran[a]] for a in (0, 1)]
+    return [_Cell.of(part, ran[a]) for a, part in enumerate(parts)], parts[1].mean(axis=0) - parts[0].mean(axis=0)
+
+
+def _unit(levels: list[list[_Cell]], scores: Array) -> Array:
+    """The spread of the residuals at each budget; 1 where they are rounding."""
+    unit: Array = np.sqrt(np.mean([(cell.residuals**2).mean(axis=0) for level in levels for cell in level], axis=0))
+    unit[unit <= _ROUNDING**2 * np.abs(scores[np.isfinite(scores)]).max()] = 1.0
+    return unit
+
+
 def _levels(pairs: PairScores, benchmark: int, levels: tuple[int, int], test: str) -> tuple[list[list[_Cell]], Array]:
     """Cells of both levels and the common difference at each budget, all in units of the residuals' spread."""
-    ran, scores = pairs.ran[benchmark], pairs.scores[benchmark][..., pairs.shared[benchmark]]
-    cells, differences = [], []
-    for v in levels:
-        if test == "paired":
-            both = ran[v].all(axis=0)
-            parts = [scores[v, 1, both] - scores[v, 0, both]]
-            cells.append([_Cell.of(parts[0], both)])
-            differences.append(parts[0].mean(axis=0))
-        else:
-            parts = [scores[v, a, ran[v, a]] for a in (0, 1)]
-            cells.append([_Cell.of(part, ran[v, a]) for a, part in enumerate(parts)])
-            differences.append(parts[1].mean(axis=0) - parts[0].mean(axis=0))
-    common: Array = 0.5 * (differences[0] + differences[1])
-    unit: Array = np.sqrt(np.mean([(cell.residuals**2).mean(axis=0) for level in cells for cell in level], axis=0))
-    unit[unit <= _ROUNDING**2 * np.abs(scores[np.isfinite(scores)]).max()] = 1.0
+    (first, one), (second, other) = (_instance(pairs, benchmark, v, test) for v in levels)
+    cells = [first, second]
+    common: Array = 0.5 * (one + other)
+    unit = _unit(cells, pairs.scores[benchmark][..., pairs.shared[benchmark]])
     return [[cell.scaled(unit) for cell in level] for level in cells], np.asarray(common / unit, dtype=np.float64)
 
 

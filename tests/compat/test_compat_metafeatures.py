@@ -11,7 +11,7 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.compat.significance_analysis import cd_diagram, metafeature_analysis
+from lmemtest.compat.significance_analysis import cd_diagram, diagram, metafeature_analysis
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 
@@ -32,7 +32,10 @@ def test_shape_and_order_are_the_peers(peer, table, frame_of, name):
     assert estimates["benchmark_variant"].tolist() == theirs[0]["data"]["benchmark_variant"]
     assert list(contrasts.columns) == theirs[1]["columns"]
     assert [str(dtype) for dtype in contrasts.dtypes] == theirs[1]["dtypes"]
-    assert contrasts["Contrast"].tolist() == within(theirs[1], frame_of)["Contrast"].tolist()
+    assert contrasts["Contrast"].tolist() == frame_of(theirs[1])["Contrast"].tolist()
+    assert len(contrasts) == len(estimates) * (len(estimates) - 1) // 2
+    assert contrasts.notna().all(axis=None)
+    assert estimates.notna().all(axis=None)
 
 
 def test_wins_are_counted_by_exact_tests(table):
@@ -70,11 +73,38 @@ def test_budgets_of_the_same_runs_are_no_sample(peer, table, frame_of):
     assert (theirs["P-val"] < 0.001).sum() == 1
     _, contrasts = metafeature_analysis(table("null"), ("PB", "HB"), "prior", verbose=False)
     assert (contrasts["P-val"] > 0.05).all()
-    assert contrasts["Sig"].tolist() == [""] * 6
-    assert contrasts[["SE", "DF", "2.5_ci", "97.5_ci", "T-stat"]].isna().all(axis=None)
+    assert set(contrasts["Sig"]) == {""}
 
 
-def test_p_values_are_those_of_the_recipe(table):
+def test_intervals_p_values_and_diagram_decide_the_same(table):
+    """Games-Howell: Tukey's range with the error and the degrees of freedom of each pair."""
+    result = metafeature_analysis(table("real"), ("PB", "HB"), "prior", verbose=False)
+    contrasts, k = result[1], len(result[0])
+    t = contrasts["Estimate"] / contrasts["SE"]
+    assert contrasts["T-stat"].tolist() == approx(t.tolist())
+    assert contrasts["P-val"].tolist() == approx(
+        stats.studentized_range.sf(np.sqrt(2) * t.abs(), k, contrasts["DF"]).tolist(), abs=1e-6
+    )
+    excludes = (contrasts["2.5_ci"] > 0) | (contrasts["97.5_ci"] < 0)
+    assert (excludes == (contrasts["P-val"] < 0.05)).all()
+    assert excludes.any()
+    found = diagram._of_tables(*result, "benchmark_variant")
+    assert not found.undecided.any(axis=None)
+    assert found.significant.to_numpy().sum() == 2 * excludes.sum()
+
+
+def test_one_call_has_one_sign(table, capsys):
+    """Before, the tables counted the wins of the second algorithm and the printed lines those of the first."""
+    estimates, _ = metafeature_analysis(table("real"), ("PB", "HB"), "prior")
+    wins = dict(zip(estimates["benchmark_variant"].astype(str), estimates["Estimate"], strict=True))
+    lines = re.findall(r"=> (\S+): (\S+) - (\S+) = (\S+), p", capsys.readouterr().out)
+    assert len(lines) == 4
+    for benchmark, level, reference, value in lines:
+        assert float(value) == approx(wins[f"{benchmark} x {level}"] - wins[f"{benchmark} x {reference}"], abs=5e-4)
+    assert any(float(value) for *_, value in lines)
+
+
+def test_contrasts_within_benchmarks_are_those_of_the_recipe(table):
     frame = table("real")
     _, contrasts = metafeature_analysis(frame, ("PB", "HB"), "prior", verbose=False)
     roles = {"score": "value", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
@@ -83,10 +113,12 @@ def test_p_values_are_those_of_the_recipe(table):
         runs, algorithms=("PB", "HB"), metafeature="prior", levels=["good", "bad"], rng=0
     ).to_frame()
     native = native.set_index("benchmark")
-    for row in contrasts.itertuples(index=False):
-        name = row[0].strip("(").split(" x ")[0]
-        assert row[-2] == native.loc[name, "p_value"]
-        assert row[1] == approx(native.loc[name, "contrast"])
+    sides = contrasts["Contrast"].str.strip("()").str.split(r"\) - \(", expand=True)
+    of = sides.apply(lambda side: side.str.rsplit(" x ", n=1).str[0])
+    same = contrasts[of[0] == of[1]].assign(benchmark=of[0])
+    assert len(same) == 4
+    for row in same.to_dict("records"):
+        assert row["Estimate"] == approx(native.loc[row["benchmark"], "contrast"])
 
 
 def test_the_table_of_the_caller_is_not_changed(peer, table):
@@ -124,9 +156,10 @@ def test_a_figure_is_drawn(table, plt):
     assert len(plt.get_fignums()) == len(before) + 1
     plt.close("all")
     figure = cd_diagram(result, system_id="benchmark_variant")
+    assert not [line for line in figure.axes[0].lines if line.get_label() == "_open bar"]
     labels = [text.get_text() for text in figure.axes[0].texts]
     assert "svm-0 x good" in labels
-    assert not any("could not be tested" in text for text in labels)
+    assert not any("no test" in text for text in labels)
 
 
 def test_bad_input(table):

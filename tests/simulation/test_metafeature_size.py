@@ -8,8 +8,10 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
+from lmemtest.recipes.instance_contrasts import instance_contrasts
 from lmemtest.recipes.metafeature_effects import metafeature_model
 from lmemtest.recipes.metafeatures import metafeature_analysis
+from lmemtest.recipes.outcomes import pair_scores
 
 pytestmark = pytest.mark.slow
 
@@ -118,3 +120,14 @@ def test_simultaneous_intervals_of_the_benchmarks_contrasts_cover_them_all(tasks
         found = metafeature_model(runs, algorithms=("A", "B"), metafeature="prior", rng=rng).to_frame()
         covered += not ((found["ci_low"] > truth) | (truth > found["ci_high"])).any()
     assert binomtest(covered, n, 0.95, alternative="less").pvalue > 0.001
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.25])
+def test_all_pairs_of_instances_hold_their_level(difference):
+    """Over all pairs of 16 instances a false difference in at most 5 % of the tables (budgets as a sample: in most)."""
+    hits, n = 0, 120
+    for seed in range(n):
+        rng = np.random.default_rng([seed, 77])
+        pairs = pair_scores(null_runs(rng, difference), ("A", "B"), "prior")
+        hits += bool((instance_contrasts(pairs, n=299, rng=rng).pairs["p_value"] < 0.05).any())
+    assert binomtest(hits, n, 0.05, alternative="greater").pvalue > 0.005

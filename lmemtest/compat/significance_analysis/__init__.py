@@ -1,11 +1,13 @@
-"""The functions of significance-analysis 0.2.4, without R.
+"""The functions of significance-analysis 0.2.5, without R.
 
 A script written for that package (Geburek, Mallik, Stoll, Bouthillier & Hutter 2024, arXiv:2408.02533) runs when its
-import line says ``from lmemtest.compat.significance_analysis import ...``. Names, arguments, defaults and the shapes of
-results are those of the package. Estimates are the same numbers; where its tests are wrong, the tests here are right,
-and `docs/for-significance-analysis-users.md` lists each difference.
+import line says ``from lmemtest.compat.significance_analysis import ...``. Names, arguments, defaults and the shapes
+of results are those of the package (0.2.4 and 0.2.5 agree in them); `model_builder` is the form that the figures of
+the paper print. Estimates are the same numbers; where its tests are wrong, the tests here are right, and `docs/for-
+significance-analysis-users.md` lists each difference.
 """
 
+from lmemtest.compat.significance_analysis.builder import PaperBuilder, model_builder
 from lmemtest.compat.significance_analysis.checks import (
     benchmark_information_check,
     fidelity_check,
@@ -20,6 +22,7 @@ from lmemtest.compat.significance_analysis.tables import convert_to_autorank, da
 
 __all__ = [
     "Model",
+    "PaperBuilder",
     "benchmark_information_check",
     "cd_diagram",
     "convert_to_autorank",
@@ -29,5 +32,6 @@ __all__ = [
     "glrt",
     "metafeature_analysis",
     "model",
+    "model_builder",
     "seed_dependency_check",
 ]

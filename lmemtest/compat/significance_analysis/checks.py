@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +28,7 @@ def seed_dependency_check(
     algorithm_var: str = ALGORITHM,
     loss_var: str = VALUE,
     seed_var: str = SEED,
-    verbose: bool = True,
+    verbose: bool | None = True,
     *,
     benchmark_var: str | None = None,
     fidelity_var: str | None = None,
@@ -40,8 +41,8 @@ def seed_dependency_check(
         One row per run and budget, with seeds that come back on several benchmarks or in repeated rows.
     algorithm_var, loss_var, seed_var : str
         Columns.
-    verbose : bool
-        Print the likelihood-ratio test of all algorithms together, and the decision.
+    verbose : bool or None
+        Print the likelihood-ratio test of all algorithms together, and the decision; with None the decision alone.
     benchmark_var, fidelity_var : str, optional
         Columns, which the package does not know here. By default they are looked for by name and content,
         as the page for users of the package says.
@@ -77,8 +78,16 @@ def seed_dependency_check(
     columns = {"algorithm": algorithm_var, "loss": loss_var, "seed": seed_var}
     with errors_of("seed_dependency_check"):
         runs = as_runs(data, "seed_dependency_check", **columns, benchmark=benchmark_var, budget=fidelity_var)
-        found = seed_dependency(runs, verbose=verbose)
+        found = seed_dependency(runs)
+    say(found.paper_lines(), verbose)
     return [str(name) for name in found.affected]
+
+
+def say(lines: Sequence[str], verbose: bool | None) -> None:
+    """Print the lines of a check: all, none, or with None those that hold its decision."""
+    for line in lines:
+        if verbose or (verbose is None and line.startswith("=>")):
+            print(line)
 
 
 def benchmark_information_check(
@@ -87,7 +96,7 @@ def benchmark_information_check(
     benchmark_var: str = BENCHMARK,
     loss_var: str = VALUE,
     rank_benchmarks: bool = False,
-    verbose: bool = True,
+    verbose: bool | None = True,
     *,
     seed_var: str | None = None,
     fidelity_var: str | None = None,
@@ -102,7 +111,7 @@ def benchmark_information_check(
         Columns.
     rank_benchmarks : bool
         Also return how much the algorithms differ on each benchmark.
-    verbose : bool
+    verbose : bool or None
         Print the decision on each benchmark.
     seed_var, fidelity_var : str, optional
         Columns, which the package does not know here. By default they are looked for by name and content,
@@ -152,8 +161,7 @@ def benchmark_information_check(
     keys = list(to_table(data)[benchmark_var].unique())
     names = [str(key) for key in keys]
     decisions = dict(zip(keys, (_decision(table, name) for name in names), strict=True))
-    if verbose:
-        _print_decisions(names, list(decisions.values()), table, found.notes)
+    say(list(_decision_lines(names, list(decisions.values()), table, found.notes)), verbose)
     if not rank_benchmarks:
         return decisions
     variance = table.groupby("Name", sort=False)["variance"].mean().clip(lower=0.0).reindex(names)
@@ -184,16 +192,16 @@ def _decision(table: pd.DataFrame, name: str) -> bool | None:
     return bool(tested.any()) if len(tested) else None
 
 
-def _print_decisions(
+def _decision_lines(
     names: list[str], decisions: list[bool | None], table: pd.DataFrame, notes: tuple[str, ...]
-) -> None:
+) -> Iterator[str]:
     width = max(map(len, names))
     for name, decision in zip(names, decisions, strict=True):
         if decision is None:
             text = f"could not be tested{_reason(table.loc[table['Name'] == name, 'benchmark'], notes)}"
         else:
             text = f"is {'informative' if decision else 'uninformative'}."
-        print(f"=> Benchmark {name:<{width}} {text}")
+        yield f"=> Benchmark {name:<{width}} {text}"
 
 
 def _reason(instances: pd.Series, notes: tuple[str, ...]) -> str:
@@ -215,7 +223,7 @@ def fidelity_check(
     algorithm_var: str = ALGORITHM,
     benchmark_var: str = BENCHMARK,
     loss_var: str = VALUE,
-    verbose: bool = True,
+    verbose: bool | None = True,
     *,
     seed_var: str | None = None,
 ) -> str:
@@ -227,8 +235,8 @@ def fidelity_check(
         One row per run and budget.
     fidelity_var, algorithm_var, benchmark_var, loss_var : str
         Columns.
-    verbose : bool
-        Print the three comparisons and the decision.
+    verbose : bool or None
+        Print the three comparisons and the decision; with None the decision alone.
     seed_var : str, optional
         Column, which the package does not know here. By default it is looked for by name and
         content, as the page for users of the package says.
@@ -270,4 +278,6 @@ def fidelity_check(
             budget=fidelity_var,
             seed=seed_var,
         )
-        return _EFFECTS[fidelity(runs, verbose=verbose).verdict]
+        found = fidelity(runs)
+    say(found.paper_lines(), verbose)
+    return _EFFECTS[found.verdict]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALPHA = 0.05
+VARIANT = "benchmark_variant"  # names the estimates of a metafeature analysis, which are mean wins
 _DEFAULT_WIDTH = 4
 
 
@@ -123,7 +124,8 @@ def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str)
         adjust="p-values of the contrasts",
         interval_adjust="p-values of the contrasts",
         ddf="satterthwaite",
-        response="the score",
+        response="wins (-1, 0 or 1)" if system_id == VARIANT else "the score",
+        statistic="mean" if system_id == VARIANT else "marginal mean",
     )
 
 

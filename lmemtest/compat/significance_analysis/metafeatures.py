@@ -10,6 +10,7 @@ import pandas as pd
 
 from lmemtest._validate import check_columns, listed
 from lmemtest.compat.significance_analysis import r_names
+from lmemtest.compat.significance_analysis.diagram import VARIANT, cd_diagram
 from lmemtest.compat.significance_analysis.messages import errors_of
 from lmemtest.compat.significance_analysis.roles import find_roles, warn
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
@@ -17,9 +18,10 @@ from lmemtest.data.runs import Runs
 from lmemtest.errors import DataWarning
 from lmemtest.inference.reference import format_level
 from lmemtest.recipes import metafeatures as recipe
+from lmemtest.recipes.instance_contrasts import InstanceContrasts, instance_contrasts
+from lmemtest.recipes.outcomes import pair_scores
 
-VARIANT = "benchmark_variant"
-_MISSING = ("2.5_ci", "97.5_ci", "SE", "DF")
+NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")
 
 
 def metafeature_analysis(
@@ -36,7 +38,7 @@ def metafeature_analysis(
     *,
     seed_var: str | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compare which of two algorithms wins between the levels of a metafeature, on each benchmark.
+    """Compare which of two algorithms wins between all variants: the benchmarks, each at the levels of a metafeature.
 
     Parameters
     ----------
@@ -51,9 +53,9 @@ def metafeature_analysis(
     path : str
         Where to save the wins at every benchmark, level and budget, as parquet.
     plot : bool
-        Draw the outcomes and the clusters of the benchmarks.
+        Draw the critical-difference diagram of the variants.
     verbose : bool
-        Print the conclusion.
+        Print the conclusion on each benchmark and over all, with the sign of the tables.
     seed_var : str, optional
         Column that tells the runs apart, which the package does not know. By default it is looked for by name and
         content, as the page for users of the package says.
@@ -61,10 +63,11 @@ def metafeature_analysis(
     Returns
     -------
     tuple of (pandas.DataFrame, pandas.DataFrame)
-        Estimates: ``benchmark_variant`` ("benchmark x level") and ``Estimate``, the mean win over the budgets.
-        Contrasts: one row per pair of levels of a benchmark, with ``Contrast``, ``Estimate`` and ``P-val`` (sign flips
-        of whole runs, Holm over all contrasts) and ``Sig``. Standard errors, intervals and degrees of freedom are NaN:
-        budgets of the same runs are no sample from which they could be had.
+        Estimates: ``benchmark_variant`` ("benchmark x level"), ``Estimate``, the mean win over the budgets, with its
+        95 % interval, standard error and degrees of freedom. Contrasts: one row per pair of variants, with
+        ``Contrast``, ``Estimate``, interval, ``SE``, ``DF``, ``T-stat``, ``P-val`` and ``Sig``. Standard errors are
+        those of repeating whole runs, as budgets of the same runs are no sample; intervals and p-values hold for all
+        pairs at once (Games-Howell: Tukey's range with the error and the degrees of freedom of each pair).
 
     Raises
     ------
@@ -80,7 +83,7 @@ def metafeature_analysis(
 
     See Also
     --------
-    lmemtest.metafeature_analysis : the same analysis with the benchmarks that are singled out, and its sentences.
+    lmemtest.metafeature_analysis : contrasts within benchmarks alone, those that are singled out, and sentences.
     lmemtest.metafeature_model : one model of the losses themselves.
 
     Examples
@@ -97,18 +100,20 @@ def metafeature_analysis(
     check_columns([*named, *([seed_var] if seed_var is not None else [])], frame.columns, argument="dataset")
     with errors_of("metafeature_analysis", "dataset"):
         runs = _runs(frame, algorithm_var, benchmark_var, loss_var, fidelity_var, metafeature_var, seed_var)
-        levels = list(frame[metafeature_var].dropna().unique())
+        # a win of the second counts 1, and what comes first in the data is the minuend
+        against = tuple(reversed(algorithms)) if len(algorithms) == 2 else algorithms
+        levels = list(frame[metafeature_var].dropna().unique())[::-1]
         found = recipe.metafeature_analysis(
-            runs, algorithms=algorithms, metafeature=metafeature_var, levels=levels, rng=0, verbose=verbose
+            runs, algorithms=against, metafeature=metafeature_var, levels=levels, rng=0, verbose=verbose
         )
+        compared = instance_contrasts(pair_scores(runs, against, metafeature_var, levels), rng=np.random.default_rng(0))
     if path:
         _wins(found).to_parquet(path if path.endswith(".parquet") else f"{path}.parquet")
-    if plot:
-        from lmemtest.plots import metafeature_plot
-
-        metafeature_plot(found)
     order = _variants(frame[frame[algorithm_var].isin(list(algorithms))], benchmark_var, metafeature_var)
-    return _estimates(found, order), _contrasts(found, order)
+    tables = _tables(compared, order)
+    if plot:
+        cd_diagram(tables, system_id=VARIANT)
+    return tables
 
 
 def _runs(
@@ -154,7 +159,7 @@ def _wins(found: recipe.MetafeatureAnalysis) -> pd.DataFrame:
     return pd.DataFrame(
         {
             VARIANT: [f"{b} x {v}" for b, v in zip(benchmark, level, strict=True)],
-            "wins": 0.0 - points["outcome"].to_numpy(dtype=float),
+            "wins": points["outcome"].to_numpy(dtype=float),
             "fidelity": points["budget"].to_numpy(),
             "benchmark": benchmark,
             "metafeature": level,
@@ -162,26 +167,33 @@ def _wins(found: recipe.MetafeatureAnalysis) -> pd.DataFrame:
     )
 
 
-def _estimates(found: recipe.MetafeatureAnalysis, order: dict[tuple[Any, Any], int]) -> pd.DataFrame:
-    rows = found.instances[found.instances["outcome"].notna()]
-    at = [order[pair] for pair in zip(rows["benchmark"], rows["level"], strict=True)]
-    rows = rows.iloc[np.argsort(at)]
-    names = [_variant(b, v) for b, v in zip(rows["benchmark"], rows["level"], strict=True)]
-    table = {VARIANT: pd.Categorical(names, categories=names), "Estimate": 0.0 - rows["outcome"].to_numpy(dtype=float)}
-    return pd.DataFrame(table | dict.fromkeys(_MISSING, np.full(len(names), np.nan)))
-
-
-def _contrasts(found: recipe.MetafeatureAnalysis, order: dict[tuple[Any, Any], int]) -> pd.DataFrame:
-    """Wins of the second algorithm at the variant that comes first in the data, minus those at the other."""
-    out = []
-    for row in found.to_frame().to_dict("records"):
-        late, early = (row["benchmark"], row["level"]), (row["benchmark"], row["reference"])
-        first, second, sign = (early, late, 1.0) if order[early] < order[late] else (late, early, -1.0)
-        label = r_names.contrast(_variant(*first), _variant(*second))
-        p = float(row["p_value"])
-        out.append((order[first], order[second], label, sign * row["contrast"] + 0.0, p, r_names.stars(p)))
-    table = pd.DataFrame(sorted(out), columns=["a", "b", "Contrast", "Estimate", "P-val", "Sig"]).drop(
-        columns=["a", "b"]
+def _tables(found: InstanceContrasts, order: dict[tuple[Any, Any], int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Estimates and contrasts, a variant before those that come later in the data."""
+    keys = list(zip(found.instances["benchmark"], found.instances["level"], strict=True))
+    place = np.array([order[key] for key in keys])
+    rows = found.instances.iloc[np.argsort(place)]
+    names = np.array([_variant(*key) for key in keys], dtype=object)
+    ordered = names[np.argsort(place)]
+    estimates = pd.DataFrame(
+        {VARIANT: pd.Categorical(ordered, categories=ordered)}
+        | dict(zip(NUMBERS, (rows[c].to_numpy() for c in ("outcome", "ci_low", "ci_high", "se", "df")), strict=True))
     )
-    table = table.assign(**dict.fromkeys((*_MISSING, "T-stat"), np.nan)).astype({"Contrast": object, "Sig": object})
-    return table[["Contrast", "Estimate", *_MISSING, "T-stat", "P-val", "Sig"]]
+    left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
+    swap = place[left] > place[right]
+    left, right, sign = np.where(swap, right, left), np.where(swap, left, right), np.where(swap, -1.0, 1.0)
+    low, high = (sign * found.pairs[c].to_numpy() for c in ("ci_low", "ci_high"))
+    p = found.pairs["p_value"].to_numpy()
+    contrasts = pd.DataFrame(
+        {
+            "Contrast": [r_names.contrast(names[i], names[j]) for i, j in zip(left, right, strict=True)],
+            "Estimate": sign * found.pairs["contrast"].to_numpy() + 0.0,
+            "2.5_ci": np.minimum(low, high),
+            "97.5_ci": np.maximum(low, high),
+            "SE": found.pairs["se"].to_numpy(),
+            "DF": found.pairs["df"].to_numpy(),
+            "T-stat": sign * found.pairs["t_ratio"].to_numpy() + 0.0,
+            "P-val": p,
+            "Sig": [r_names.stars(value) for value in p],
+        }
+    ).astype({"Contrast": object, "Sig": object})
+    return estimates, contrasts.iloc[np.lexsort((place[right], place[left]))].reset_index(drop=True)
