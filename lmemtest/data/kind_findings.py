@@ -185,8 +185,9 @@ def _folds(points: Points) -> list[Finding]:
         )
     else:
         message += (
-            ", and with one data set nothing in the table shows how much they share: tests are too optimistic, for ten "
-            "folds by about 15 % of false findings instead of 5 % (Nadeau & Bengio 2003)."
+            ", and with one data set nothing in the table shows how much they share. Tests are too optimistic: "
+            "somewhat for the folds of one cross-validation, badly for random or repeated splits (15 % of false "
+            "findings instead of 5 % for ten splits that test on a tenth; Nadeau & Bengio 2003)."
         )
         advice = "Bring more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
     return [

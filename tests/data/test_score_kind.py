@@ -288,7 +288,7 @@ def test_folds_are_not_independent_runs() -> None:
 
 
 def test_the_rate_that_the_warning_on_folds_names() -> None:
-    """Ten folds whose scores correlate by 1/10, as Nadeau & Bengio suppose: the t statistic is 1.45 times too large."""
+    """Ten splits that test on a tenth correlate by 1/10 (Nadeau & Bengio 2003): t is 1.45 times too large."""
     from scipy.stats import t
 
     k, correlation = 10, 1 / 10
