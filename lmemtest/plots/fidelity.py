@@ -11,6 +11,8 @@ from matplotlib.patches import ConnectionPatch
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
+from lmemtest.recipes.budget_curves import LOG_RANGE
+from lmemtest.recipes.budget_words import short_fit
 from lmemtest.recipes.budgets import FidelityResult
 
 if TYPE_CHECKING:
@@ -24,8 +26,7 @@ _LINE = 1.25  # font sizes from one label to the next
 _TALL_LINE = 1.5  # where another font stands in, whose characters may be taller
 _SMALLEST = 11.0  # lines of text that axes must be high
 _MOST_BANDS = 5  # more bands over each other are mud
-_MOST_POINTS = 15  # markers on a curve
-_LOG_RATIO = 20.0  # budgets that span more are drawn on a logarithmic axis
+_DENSE = 15  # markers on a curve; more of them are smaller
 _LEAD = 1.0  # font sizes from the axes to the names
 _PAD = 0.04  # of the range of the scores
 _WIDEST_NAME = 0.3  # of the width of the axes
@@ -57,8 +58,11 @@ def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        Lines: means of the model with interaction; shaded, up to five algorithms: their 95 % intervals. Points: means
-        that were observed. The x axis is logarithmic where the largest budget is more than 20 times the smallest.
+        Lines: fitted means (where every budget has a mean of its own, these joined); shaded, up to five algorithms:
+        their 95 % intervals. Points: observed means, at every budget. A line over the logarithm of the budget has a
+        logarithmic axis, a line over the budget a linear one; for other forms the axis is logarithmic where the largest
+        budget is at least eight times the smallest. Below the axis stand the verdict, what lines and points are, and
+        whether the observed means contradict the form.
 
     Raises
     ------
@@ -91,12 +95,12 @@ def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
     slot = ax.get_window_extent().frozen()
     size = _font(ax, height, len(curves))
     _canvas.frame(ax, size)
-    _set_limits(ax, curves, places is None)
+    _set_limits(ax, curves, places is None and _logarithmic(result, curves))
     for curve in curves:
         _draw(ax, curve, size, bands=len(curves) <= _MOST_BANDS)
     names = _style.shorten([c.name for c in curves], _WIDEST_NAME * width, _style.Ruler(ax, size))
     whole = _canvas.all_whole(np.concatenate([curve.seen_x for curve in curves]))
-    for _ in range(2):  # ticks and labels depend on the size of the axes, which depends on them
+    for _ in range(3):  # ticks and labels depend on the size of the axes, which depends on them
         _set_ticks(ax, places, size, whole=whole)
         _label_axes(ax, result, size)
         _name_curves(ax, curves, names, size)
@@ -142,9 +146,15 @@ def _font(ax: Axes, height: float, n_curves: int) -> float:
     return size
 
 
-def _set_limits(ax: Axes, curves: list[_Curve], numeric: bool) -> None:
+def _logarithmic(result: FidelityResult, curves: list[_Curve]) -> bool:
+    """The axis on which a line is straight; for curves the one on which they would be tested as a line."""
     x = np.concatenate([curve.x for curve in curves])
-    if numeric and x.min() > 0 and x.max() > _LOG_RATIO * x.min():
+    return result.form == "log" or bool(result.form != "linear" and x.min() > 0 and x.max() >= LOG_RANGE * x.min())
+
+
+def _set_limits(ax: Axes, curves: list[_Curve], logarithmic: bool) -> None:
+    x = np.concatenate([curve.x for curve in curves])
+    if logarithmic:
         ax.set_xscale("log")
         factor = (x.max() / x.min()) ** _PAD
         ax.set_xlim(x.min() / factor, x.max() * factor)
@@ -173,15 +183,13 @@ def _draw(ax: Axes, curve: _Curve, size: float, *, bands: bool) -> None:
         label="_mean",
         zorder=3,
     )
-    n = len(curve.seen)
-    keep = np.unique(np.linspace(0, n - 1, min(n, _MOST_POINTS)).round().astype(np.intp))
     ax.plot(
-        curve.seen_x[keep],
-        curve.seen[keep],
+        curve.seen_x,
+        curve.seen,
         color=curve.colour,
         linestyle="none",
         marker=curve.marker,
-        markersize=0.45 * size,
+        markersize=0.45 * size * min(1.0, float(np.sqrt(_DENSE / max(len(curve.seen), 1)))),
         markeredgewidth=0.0,
         label="_observed",
         clip_on=False,
@@ -255,9 +263,7 @@ def _label_axes(ax: Axes, result: FidelityResult, size: float) -> None:
     dpi = ax.figure.figure.dpi
     box = ax.get_window_extent()
     ruler = _style.Ruler(ax, size)
-    bands = len(result.slopes) <= _MOST_BANDS
-    words = f"{_style.one_line(result.budget)} (verdict: {result.verdict}{'; shaded: 95 % intervals' if bands else ''})"
-    lines = _style.wrap(words, box.width * 72 / dpi - size, ruler)
+    lines = _style.wrap(_caption(result), box.width * 72 / dpi - size, ruler)
     ax.set_xlabel("\n".join(lines), **_style.text_style(size, **_style.font_for(lines)), labelpad=0.4 * size)
     words = (
         f"Mean {_style.one_line(result.score)} ({'lower' if result.direction == 'minimize' else 'higher'} is better)"
@@ -266,6 +272,18 @@ def _label_axes(ax: Axes, result: FidelityResult, size: float) -> None:
     ax.set_ylabel("\n".join(lines), **_style.text_style(size, **_style.font_for(lines)), labelpad=0.4 * size)
     for label in (ax.xaxis.label, ax.yaxis.label):
         _style.literal(label)
+
+
+def _caption(result: FidelityResult) -> str:
+    """The budget, the verdict, and what is drawn."""
+    means = result.drawn == "categorical"
+    parts = [f"verdict: {result.verdict}", *(() if means else ("lines: fitted",))]
+    if len(result.observed):
+        parts.append("points: observed means")
+    if len(result.slopes) <= _MOST_BANDS:
+        parts.append("shaded: 95 % intervals")
+    parts += [text for text in (short_fit(result),) if text]
+    return f"{_style.one_line(result.budget)} ({'; '.join(parts)})"
 
 
 def _name_curves(ax: Axes, curves: list[_Curve], names: list[str], size: float) -> None:

@@ -171,10 +171,14 @@ def _seeds(study: _Study) -> Found:
 
 
 def _budget(study: _Study) -> Found:
+    from lmemtest.recipes.budget_words import fit_sentence, one_way
     from lmemtest.recipes.budgets import fidelity
 
     result = fidelity(study.runs, form=study.form, alpha=study.alpha)
-    return "fine" if result.verdict == "none" else "note", (result.sentence,), "", result
+    found = (result.sentence, *((fit_sentence(result),) if result.verdict != "none" and not result.fits else ()))
+    effect = result.get("effect")
+    nothing = result.verdict == "none" and result.fits and not (effect is not None and one_way(result, effect))
+    return "fine" if nothing else "note", found, "", result
 
 
 # The order is that of the tree: a problem can cause those below it, so it is fixed first.
@@ -269,7 +273,7 @@ def check_all(
     runs: Runs,
     *,
     alpha: float = 0.05,
-    form: str = "linear",
+    form: str = "auto",
     rng: int | np.random.Generator | None = None,
     checks: tuple[SanityCheck, ...] = CHECKS,
     verbose: bool = False,
@@ -282,7 +286,7 @@ def check_all(
         Any table of runs; checks that it has no columns for are left out, with the reason.
     alpha : float in (0, 0.5)
         Level of every statistical check by itself.
-    form : {"linear", "categorical", "spline"}
+    form : {"auto", "linear", "log", "categorical", "spline"}
         How `fidelity` takes the budget.
     rng : int, numpy.random.Generator or None
         For checks that simulate.
@@ -314,7 +318,7 @@ def check_all(
     >>> [(outcome.check, outcome.severity) for outcome in report.outcomes][:3]
     [('scores', 'fine'), ('names', 'fine'), ('coverage', 'fine')]
     """
-    from lmemtest.recipes.budget_models import FORMS
+    from lmemtest.recipes.budget_courses import FORMS
 
     require_runs(runs)
     alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")

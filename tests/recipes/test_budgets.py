@@ -11,7 +11,9 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest._table import format_number
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.recipes.budget_courses import FORMS
 from lmemtest.recipes.budgets import fidelity
 
 
@@ -47,176 +49,6 @@ def appendix_c(seed: int = 1, *, per_algorithm=False) -> lt.Runs:
     return runs_of(make_table(slopes=slopes, spread=0.03, seed=seed))
 
 
-def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
-    result = fidelity(appendix_c())
-    assert result.verdict == "simple"
-    assert result["simple", "fidelity"].p_value < 0.001
-    assert result["fidelity", "interaction"].p_value > 0.05
-    assert result.sentence.startswith("budget changes loss (F(3, ")
-    assert "for different algorithms is not shown" in result.sentence
-
-
-def test_a_budget_that_moves_one_algorithm_is_an_interaction():
-    result = fidelity(appendix_c(per_algorithm=True))
-    assert result.verdict == "interaction"
-    assert result.sentence.startswith("budget changes loss differently for different algorithms (F(2, ")
-    last = result.sentences()[-1]
-    assert last.startswith("a2: loss gets better by 0.")
-    assert "for one more unit of budget (95 % interval of the change -0." in last
-
-
-def test_a_budget_without_an_effect_has_none():
-    result = fidelity(runs_of(make_table(seed=3)))
-    assert result.verdict == "none"
-    assert result.sentence.startswith("No effect of budget on loss was found (F(3, ")
-
-
-def test_all_models_have_one_random_part_with_slopes_of_benchmarks_and_runs():
-    formulas = fidelity(appendix_c()).formulas
-    random = (
-        " + (1 + budget | task) + (1 + budget | task:algorithm) + (1 | task:seed) + (1 + budget | task:algorithm:seed)"
-    )
-    assert formulas == {
-        "simple": f"loss ~ algorithm{random}",
-        "fidelity": f"loss ~ algorithm + budget{random}",
-        "interaction": f"loss ~ algorithm + budget + algorithm:budget{random}",
-    }
-
-
-def test_the_f_test_of_a_balanced_table_is_the_one_on_slopes():
-    """Closed form: least-squares slopes of (benchmark, algorithm), two-way analysis without repetition."""
-    table = make_table(slopes=[0.0, 0.2, 0.4], benchmarks=8, run_spread=0.2, seed=2)
-    result = fidelity(runs_of(table))
-    x = table["budget"] - table["budget"].mean()
-    slopes = (table["loss"] * x).groupby([table["task"], table["algorithm"]]).sum().unstack() / (x**2).sum()
-    slopes = slopes.to_numpy() * slopes.size
-    m, k = slopes.shape
-    between = slopes.mean(axis=0)
-    residual = slopes - slopes.mean(axis=1, keepdims=True) - between + slopes.mean()
-    f = (m * ((between - slopes.mean()) ** 2).sum() / (k - 1)) / ((residual**2).sum() / ((m - 1) * (k - 1)))
-    got = result["fidelity", "interaction"]
-    assert got.f_ratio == approx(f, rel=1e-6)  # no variance at its boundary
-    assert got.df_num == k - 1
-    assert result.slopes["estimate"].to_numpy() == approx(between, rel=1e-6)
-
-
-def test_likelihoods_are_those_of_the_three_models():
-    runs = appendix_c()
-    result = fidelity(runs)
-    for c in result.comparisons:
-        null, alternative = (lt.fit_lmm(result.formulas[name], runs, reml=False) for name in (c.null, c.alternative))
-        assert c.llf_null == approx(null.llf, abs=1e-4)
-        assert c.llf_alternative == approx(alternative.llf, abs=1e-4)
-        assert c.statistic == approx(2 * (alternative.llf - null.llf), abs=1e-3)
-        assert c.df == alternative.n_params - null.n_params
-
-
-def test_curves_of_a_complete_table_are_means_of_runs():
-    """One row less keeps the rows, with random curves of runs; an advantage that grows is seen either way."""
-    table = make_table(slopes=[0.0, 0.5, 1.0], benchmarks=8, spread=0.1, run_spread=0.1, seed=2, budgets=6, seeds=2)
-    means, rows = fidelity(runs_of(table), form="spline"), fidelity(runs_of(table.iloc[1:]), form="spline")
-    assert "Curves are means over 2 runs of each algorithm and instance." in means.notes
-    assert means.n_obs == 8 * 3 * 6
-    assert "(1 + bs(budget, df=4) | task:algorithm:seed)" in rows.formulas["simple"]
-    assert means.verdict == rows.verdict == "interaction"
-    assert means.reference == "kenward-roger"
-
-
-@pytest.mark.parametrize("form", ["categorical", "spline"])
-def test_a_bend_is_found_by_the_forms_that_can_bend(form):
-    runs = runs_of(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
-    assert fidelity(runs).verdict == "none"
-    result = fidelity(runs, form=form)
-    assert result.verdict == "simple"
-    assert result["simple", "fidelity"].df == (5 if form == "categorical" else 4)
-    assert result.per == "from budget 1 to 6"
-    random = "(1 + bs(budget, df=4) | task) + (1 + bs(budget, df=4) | task:algorithm) + (1 | task:budget)"
-    assert result.formulas["simple"] == f"loss ~ algorithm + {random}"
-
-
-def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table():
-    runs = runs_of(make_table(slopes=0.1))
-    result = fidelity(runs, form="categorical")
-    assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-6)
-    assert (result.curves["ci_low"] < result.curves["mean"]).all()
-
-
-def test_references_agree_where_there_is_much_data_and_are_named():
-    runs = appendix_c()
-    found = {name: fidelity(runs, reference=name) for name in ("satterthwaite", "kenward-roger", "chi2")}
-    pair = ("fidelity", "interaction")
-    assert found["kenward-roger"][pair].p_value == approx(found["satterthwaite"][pair].p_value, abs=0.02)
-    assert found["chi2"][pair].p_value == found["chi2"][pair].glrt_p
-    assert np.isnan(found["chi2"][pair].f_ratio)
-    assert found["kenward-roger"].reference == "kenward-roger"
-
-
-def test_the_bootstrap_is_reproducible():
-    runs = runs_of(make_table(benchmarks=3, seeds=2, budgets=3))
-    first, second = (fidelity(runs, reference="bootstrap", n_boot=9, rng=1).to_frame() for _ in range(2))
-    pd.testing.assert_frame_equal(first, second)
-    assert set(np.round(first["p_value"] * 10, 9)) <= set(range(1, 11))
-
-
-def test_lines_in_the_manner_of_the_paper_are_printed_on_request(capsys):
-    result = fidelity(appendix_c(), verbose=True)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == list(result.paper_lines())
-    assert re.fullmatch(r"Simple model \(-?[\d.]+\) << Model with budget effect \(-?[\d.]+\)", lines[0])
-    assert " == Model with interaction" in lines[4]
-    assert lines[6] == f"=> {result.sentence}"
-
-
-def test_one_benchmark_is_compared_over_runs_with_a_note():
-    result = fidelity(runs_of(make_table(benchmarks=1, seeds=8)))
-    assert result.clusters == "runs"
-    assert (
-        result.formulas["simple"] == "loss ~ algorithm + (1 + budget | task:seed) + (1 + budget | task:algorithm:seed)"
-    )
-    assert any(note.startswith("There is one benchmark") for note in result.notes)
-
-
-def test_one_seed_on_several_benchmarks_is_enough():
-    result = fidelity(runs_of(make_table(seeds=1)))
-    assert result.formulas["simple"].endswith("~ algorithm + (1 + budget | task) + (1 + budget | task:algorithm)")
-
-
-def test_two_algorithms_and_two_budgets_are_enough():
-    result = fidelity(runs_of(make_table(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
-    assert result.verdict == "interaction"
-    assert result.form == "linear"
-    assert "With two budgets form='categorical' is the same as form='linear', which was fitted." in result.notes
-    assert "(1 | task:algorithm:seed)" in result.formulas["simple"]
-
-
-def test_metafeatures_are_instances():
-    table = pd.concat([make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")])
-    whole = fidelity(runs_of(table, metafeatures=("prior",)), form="categorical")
-    assert "Curves are means over the 2 levels of prior." in whole.notes
-    result = fidelity(runs_of(table, metafeatures=("prior",)))
-    assert "(1 + budget | task:prior:algorithm)" in result.formulas["simple"]
-    assert "~ algorithm + (1" in result.formulas["simple"]
-    alone = fidelity(runs_of(table.query("task == 0"), metafeatures=("prior",)))
-    assert "~ algorithm + prior + algorithm:prior + (1" in alone.formulas["simple"]
-
-
-def test_another_column_can_be_the_fidelity():
-    table = make_table().rename(columns={"budget": "epochs so far"})
-    result = fidelity(runs_of(table, budget=None), fidelity_var="epochs so far")
-    assert result.budget == "epochs so far"
-    assert "+ `epochs so far` +" in result.formulas["fidelity"]
-
-
-def test_relabelling_and_the_order_of_rows_do_not_matter():
-    table = make_table(slopes=[0, 0.1, 0.3])
-    first = fidelity(runs_of(table))
-    shuffled = table.sample(frac=1.0, random_state=np.random.default_rng(1))
-    second = fidelity(runs_of(shuffled.assign(loss=100 + 3 * shuffled["loss"])))
-    for a, b in zip(first.comparisons, second.comparisons, strict=True):
-        assert a.p_value == approx(b.p_value, rel=1e-4)
-    assert second.slopes["estimate"].to_numpy() == approx(3 * first.slopes["estimate"].to_numpy(), rel=1e-4)
-
-
 def test_different_ranges_of_budgets_are_noted():
     table = make_table(budgets=5).query("~(algorithm == 'a2' and budget > 3)")
     result = fidelity(runs_of(table))
@@ -236,8 +68,13 @@ def test_what_cannot_be_answered_is_refused_in_words():
             ArgumentError,
             "must not be the seed column, got 'seed'",
         ),
-        (lambda: fidelity(runs_of(table), form="cubic"), ArgumentError, "form must be 'linear' or 'categorical' or"),
-        (lambda: fidelity(runs_of(table), reference="lrt"), ArgumentError, "reference must be 'auto' or"),
+        (lambda: fidelity(runs_of(table), form="cubic"), ArgumentError, "form must be 'auto' or 'linear' or 'log' or"),
+        (lambda: fidelity(runs_of(table), verbose="yes"), ArgumentError, "verbose must be True or False"),
+        (
+            lambda: fidelity(runs_of(table.assign(budget=table["budget"] - 1)), form="log"),
+            ArgumentError,
+            "form='log' needs budgets above 0, the lowest budget is 0. Use form='linear'.",
+        ),
         (
             lambda: fidelity(runs_of(table.query("budget == 2"))),
             DataError,
@@ -250,7 +87,9 @@ def test_what_cannot_be_answered_is_refused_in_words():
             "there are 51 budgets, more than 50. Use form='spline'",
         ),
         (
-            lambda: fidelity(runs_of(table.assign(budget=pd.Categorical(table["budget"].map("step {:.0f}".format))))),
+            lambda: fidelity(
+                runs_of(table.assign(budget=pd.Categorical(table["budget"].map("step {:.0f}".format)))), form="linear"
+            ),
             ArgumentError,
             "form='linear' needs numbers as budgets, and 'budget' has none. Use form='categorical'.",
         ),
@@ -295,19 +134,6 @@ def test_budgets_that_are_words_are_taken_as_categories():
     assert list(result.curves["budget"].unique()) == words
 
 
-def test_the_table_and_the_text_say_what_was_done():
-    result = fidelity(appendix_c())
-    frame = result.to_frame()
-    assert list(frame.columns) == [
-        "null", "alternative", "llf_null", "llf_alternative", "statistic", "df", "glrt_p", "f_ratio", "df_num",
-        "df_den", "p_value", "significant",
-    ]  # fmt: skip
-    text = str(result)
-    assert "Verdict: simple" in text
-    assert "F-test with Satterthwaite degrees of freedom; glrt_p: chi-squared. Level 5 %" in text
-    assert "<table" in result._repr_html_()
-
-
 # ---------------------------------------------------------------------- scores relative to the benchmark
 
 
@@ -319,10 +145,384 @@ def slopes_of(runs: lt.Runs) -> np.ndarray:
     return cells / (x**2).sum() * cells.size
 
 
+# ---------------------------------------------------------------------- verdicts
+
+
+def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
+    result = fidelity(appendix_c())
+    assert result.verdict == "simple"
+    assert result["effect"].p_adjusted < 0.001
+    assert result["interaction"].p_adjusted > 0.05
+    assert result.sentence.startswith("budget changes loss (mean: F(1, 5) = ")
+    assert "direction: better on 6 of 6 benchmarks, too few to test" in result.sentence
+    assert "for different algorithms was not shown (mean: F(" in result.sentence
+    assert "over the whole range their changes may differ by up to 0." in result.sentence
+
+
+def test_a_budget_that_moves_one_algorithm_is_an_interaction():
+    result = fidelity(appendix_c(per_algorithm=True))
+    assert result.verdict == "interaction"
+    assert result.sentence.startswith("budget changes loss differently for different algorithms (mean: F(")
+    assert result.sentences()[1].startswith("The mean of the algorithms changes with budget (mean: F(1, 5) = ")
+    last = result.sentences()[-1]
+    assert last.startswith("a2: loss gets better by 0.")
+    assert "for one more unit of budget (95 % interval of the change -0." in last
+
+
+def test_what_was_not_shown_is_said_with_what_is_not_excluded():
+    result = fidelity(runs_of(make_table(seed=3)))
+    assert result.verdict == "none"
+    assert result.sentence.startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
+    low, high = result.change.ci_low, result.change.ci_high
+    assert low < 0 < high
+    said = f"mean changes from {format_number(low)} to {format_number(high)} between budget 1 and 4 are not excluded"
+    assert said in result.sentence
+    assert "No difference between algorithms was shown either" in result.sentence
+    assert "no effect" not in result.sentence
+
+
+def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
+    """A budget that helps on twelve of twelve benchmarks, three of which have a unit a thousand times as large."""
+    table = make_table(benchmarks=12, slopes=[-0.5, -0.5, -1.5], spread=0.1)
+    unit = np.where(table["task"] < 3, 1000.0 * (1 + table["task"]) ** 2, 1.0)
+    plain, mixed = (fidelity(runs_of(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
+    assert plain.verdict == mixed.verdict == "interaction"
+    for question in ("effect", "interaction"):
+        assert mixed[question].direction_p == plain[question].direction_p == approx(2.0**-11)
+        assert mixed[question].agreement == approx(plain[question].agreement, rel=1e-9)
+        assert mixed[question].mean_p > 0.05 > plain[question].mean_p
+    assert (mixed["effect"].better, mixed["effect"].worse) == (12, 0)
+    deciding = mixed["interaction"].deciding
+    assert deciding <= 3
+    assert f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentence
+    assert "runs.normalize()" in mixed.sentence
+    assert "Only the direction" not in plain.sentence
+
+
+def test_all_forms_give_one_verdict_on_scores_of_unlike_scales():
+    table = make_table(benchmarks=12, budgets=8, slopes=[-0.5, -0.5, -1.5], spread=0.1)
+    table["loss"] *= np.where(table["task"] < 3, 1000.0, 1.0)
+    assert {fidelity(runs_of(table), form=form).verdict for form in FORMS} == {"interaction"}
+
+
+def test_a_mean_that_few_benchmarks_decide_is_named():
+    result = fidelity(runs_of(make_table(benchmarks=12, spread=0.05).assign(loss=_two_large)))
+    assert result["effect"].mean_p > 0.05
+    assert result.verdict == "none"
+
+
+def _two_large(table):
+    """Slopes around zero on ten benchmarks, large ones on two."""
+    return table["loss"] + np.where(table["task"] < 2, 5.0, 0.0) * table["budget"]
+
+
+@pytest.mark.parametrize("benchmarks", [2, 5, 7])
+def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
+    table = make_table(benchmarks=benchmarks, slopes=-1.0, spread=0.5)
+    table["loss"] *= np.where(table["task"] == 0, 1000.0, 1.0)
+    result = fidelity(runs_of(table))
+    test = result["effect"]
+    assert not test.uses_direction
+    assert test.p_value == test.mean_p
+    smallest = "<0.001" if 2.0 ** (1 - benchmarks) < 0.0005 else f"{2.0 ** (1 - benchmarks):.3f}"
+    said = f"directions on them cannot have a p-value below {smallest}, so means decide alone; 8 benchmarks would do."
+    assert any(said in note for note in result.notes)
+    if result.verdict == "none" and test.better == benchmarks:
+        said = f"On every one of the {benchmarks} benchmarks it gets better, which are too few to show that for others."
+        assert said in result.sentence
+
+
+def test_the_parts_of_the_level_are_bonferroni_and_holm():
+    result = fidelity(runs_of(make_table(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
+    effect, different = result["effect"], result["interaction"]
+    for test in (effect, different):
+        assert test.p_value == approx(min(1.0, 2.0 * min(test.mean_p, test.direction_p)))
+    first, second = sorted((effect, different), key=lambda test: test.p_value)
+    assert first.p_adjusted == approx(min(1.0, 2.0 * first.p_value))
+    assert second.p_adjusted == approx(max(first.p_adjusted, second.p_value))
+
+
+# ---------------------------------------------------------------------- witnesses
+
+
+@pytest.mark.parametrize("algorithms", [2, 3])
+def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
+    """Random levels and slopes of benchmarks, of algorithms on them and of runs; balanced, no variance at zero."""
+    from lmemtest.inference.joint import f_test
+
+    slopes = np.linspace(0.0, 0.4, algorithms)
+    runs = runs_of(make_table(slopes=slopes, benchmarks=9, run_spread=0.2, seed=2, algorithms=algorithms))
+    random = (
+        "(1 + budget | task) + (1 + budget | task:algorithm) + (1 | task:seed) + (1 + budget | task:algorithm:seed)"
+    )
+    fit = lt.fit_lmm(f"loss ~ algorithm * budget + {random}", runs)
+    names = list(fit.params.index)
+    crossed = np.eye(len(names))[[":" in name for name in names]]
+    want = f_test(fit, crossed, ddf="satterthwaite")
+    mean = np.array([[1.0 if n == "budget" else 1.0 / algorithms if ":" in n else 0.0 for n in names]])
+    common = f_test(fit, mean, ddf="satterthwaite")
+    result = fidelity(runs)
+    assert result["interaction"].f_ratio == approx(want.f_ratio, rel=1e-6)
+    assert result["effect"].f_ratio == approx(common.f_ratio, rel=1e-6)
+    assert result["effect"].mean_p == approx(common.p_value, rel=1e-5)
+    if algorithms == 2:  # with more, the mixed model takes for granted what Box's degrees of freedom pay for
+        assert result["interaction"].mean_p == approx(want.p_value, rel=1e-5)
+    own = np.array([fit.params["budget"], *(fit.params["budget"] + fit.params[[":" in name for name in names]])])
+    assert result.slopes["estimate"].to_numpy() == approx(own, rel=1e-6, abs=1e-8)
+
+
+def test_directions_of_two_algorithms_are_sign_tests():
+    from scipy.stats import binomtest
+
+    table = make_table(benchmarks=11, algorithms=2, slopes=[0.1, 0.4], seed=1)
+    result = fidelity(runs_of(table))
+    slopes = slopes_of(runs_of(table))
+    gap = slopes[:, 0] - slopes[:, 1]
+    assert result["interaction"].direction_p == approx(binomtest(int((gap > 0).sum()), 11).pvalue)
+    assert result["effect"].direction_p == approx(binomtest(int((slopes.mean(axis=1) > 0).sum()), 11).pvalue)
+    assert result["effect"].worse == int((slopes.mean(axis=1) > 0).sum())
+
+
+def test_changes_have_the_intervals_of_the_benchmarks_slopes():
+    from scipy.stats import t
+
+    table = make_table(benchmarks=9, slopes=0.2)
+    result = fidelity(runs_of(table))
+    slopes = slopes_of(runs_of(table))
+    half = t.ppf(0.975, 8) * slopes.std(axis=0, ddof=1) / 3
+    assert result.slopes["estimate"].to_numpy() == approx(slopes.mean(axis=0), rel=1e-9)
+    assert (result.slopes["ci_high"] - result.slopes["estimate"]).to_numpy() == approx(half, rel=1e-9)
+    mean = 3 * slopes.mean(axis=1)
+    assert result.change.ci_high == approx(mean.mean() + t.ppf(0.975, 8) * mean.std(ddof=1) / 3, rel=1e-9)
+
+
+def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table():
+    from scipy.stats import t
+
+    table = make_table(slopes=0.1)
+    result = fidelity(runs_of(table), form="categorical")
+    assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-9)
+    cells = table.groupby(["algorithm", "budget", "task"])["loss"].mean().unstack().to_numpy()
+    half = t.ppf(0.975, 5) * cells.std(axis=1, ddof=1) / np.sqrt(6)
+    assert (result.curves["ci_high"] - result.curves["mean"]).to_numpy() == approx(half, rel=1e-9)
+
+
+def test_missing_rows_leave_the_courses_within_runs():
+    """Without its first budgets a bad run would look good at the others; within runs it does not."""
+    table = make_table(slopes=-0.5, spread=0.0, benchmarks=4)
+    table.loc[(table["seed"] == 1), "loss"] += 50.0
+    part = table[~((table["seed"] == 1) & (table["budget"] > 2))]
+    for form in ("linear", "categorical"):
+        whole, less = fidelity(runs_of(table), form=form), fidelity(runs_of(part), form=form)
+        assert less.slopes["estimate"].to_numpy() == approx(whole.slopes["estimate"].to_numpy(), abs=0.2)
+        assert less.verdict == whole.verdict == "simple"
+
+
+def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
+    table = make_table(slopes=[0.0, 0.0, -1.0], spread=0.1, benchmarks=9)
+    patchy = table.query("not (task == 0 and algorithm == 'a1') and not (task == 4 and algorithm == 'a2')")
+    result = fidelity(runs_of(patchy))
+    assert result.verdict == "interaction"
+    assert result["interaction"].n == 9
+    curves = fidelity(runs_of(patchy), form="categorical")
+    assert curves.verdict == "interaction"
+    assert curves["interaction"].n == 7
+    assert any(note.startswith("2 of 9 benchmarks lack an algorithm, or budgets that form='c") for note in curves.notes)
+    slopes = slopes_of(runs_of(table))
+    slopes[0, 1] = slopes[4, 2] = np.nan
+    assert result.slopes["estimate"].to_numpy() == approx(np.nanmean(slopes, axis=0), rel=1e-9)
+
+
+def test_relabelling_scales_and_the_order_of_rows_do_not_matter():
+    table = make_table(slopes=[0, 0.1, 0.3])
+    first = fidelity(runs_of(table))
+    shuffled = table.sample(frac=1.0, random_state=np.random.default_rng(1))
+    second = fidelity(runs_of(shuffled.assign(loss=100 + 3 * shuffled["loss"])))
+    pd.testing.assert_frame_equal(first.to_frame(), second.to_frame(), rtol=1e-9)
+    assert second.slopes["estimate"].to_numpy() == approx(3 * first.slopes["estimate"].to_numpy(), rel=1e-9)
+
+
+def test_metafeatures_are_averaged_within_benchmarks():
+    table = pd.concat([make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")])
+    result = fidelity(runs_of(table, metafeatures=("prior",)))
+    assert result["effect"].n == 6
+    parts = [slopes_of(runs_of(part)) for _, part in table.groupby("prior")]
+    assert result.slopes["estimate"].to_numpy() == approx(np.mean(parts, axis=0).mean(axis=0), rel=1e-9)
+    alone = fidelity(runs_of(table.query("task == 0"), metafeatures=("prior",)))
+    assert (alone.clusters, alone["effect"].n, alone["effect"].df_den) == ("runs", 8, 6)
+
+
+# ---------------------------------------------------------------------- forms
+
+
+@pytest.mark.parametrize("budgets", [(1, 2, 4, 8, 16), (1, 2, 3, 4, 5), (0, 1, 10, 100, 1000), (5, 40, 45, 50, 55)])
+def test_the_line_is_over_the_logarithm_where_budgets_span_a_factor_of_eight(budgets):
+    table = make_table(budgets=5)
+    table["budget"] = np.array(budgets, dtype=float)[table["budget"].astype(int) - 1]
+    result = fidelity(runs_of(table))
+    log = min(budgets) > 0 and max(budgets) / min(budgets) >= 8
+    assert result.form == ("log" if log else "linear")
+    assert result.per == ("for twice the budget" if log else "for one more unit of budget")
+    same = fidelity(runs_of(table), form=result.form)
+    pd.testing.assert_frame_equal(same.to_frame(), result.to_frame())
+
+
+def test_a_line_over_the_logarithm_is_a_line_over_a_column_with_it():
+    table = make_table(budgets=5, slopes=[0.0, 0.2, 0.4])
+    table["budget"] = 2.0 ** table["budget"]
+    result = fidelity(runs_of(table))
+    other = fidelity(runs_of(table.assign(budget=np.log2(table["budget"]))), form="linear")
+    pd.testing.assert_frame_equal(result.to_frame(), other.to_frame(), rtol=1e-9)
+    assert result.slopes["estimate"].to_numpy() == approx(other.slopes["estimate"].to_numpy(), rel=1e-9)
+
+
+@pytest.mark.parametrize("form", ["categorical", "spline"])
+def test_a_bend_is_found_by_the_forms_that_can_bend(form):
+    runs = runs_of(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
+    line = fidelity(runs, form="linear")
+    assert line.verdict == "none"
+    assert "But a straight line over budget does not describe the mean scores" in line.sentence
+    assert line.sentence.endswith("so budget does matter in another way.")
+    result = fidelity(runs, form=form)
+    assert result.verdict == "simple"
+    assert result.per == "from budget 1 to 6"
+
+
+def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
+    table = make_table(budgets=8, spread=0.05, benchmarks=9, slopes=0.0)
+    floor = np.array([1.0, 0.6, 0.1])[table["algorithm"].str[1].astype(int)]
+    table["loss"] += (
+        floor + np.exp(2.0 - table["budget"]) * np.array([0.2, 0.5, 3.0])[table["algorithm"].str[1].astype(int)]
+    )
+    result, line = fidelity(runs_of(table)), fidelity(runs_of(table), form="linear")
+    assert not result.fits
+    assert result["lack of fit"].p_adjusted < 0.001
+    assert (result.form, result.drawn, result.per) == ("log", "categorical", "from budget 1 to 8")
+    assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-9)
+    assert result.sentences()[-1].startswith(
+        "A straight line over the logarithm of budget does not describe the mean scores (lack of fit, mean: F("
+    )
+    assert result.sentences()[-1].endswith(
+        "so curves and changes are those of a mean for every budget; the verdict is about the trend."
+    )
+    assert (line.form, line.drawn) == ("linear", "linear")
+    assert line.sentences()[-1].endswith("form='categorical' has a mean for every budget.")
+
+
+def test_an_order_that_the_line_turns_round_is_said():
+    """Two algorithms that are alike but for the start: the line puts the late one ahead at the end."""
+    table = make_table(budgets=8, spread=0.0, benchmarks=9, algorithms=2, slopes=0.0)
+    table["loss"] += np.where(table["algorithm"] == "a1", 0.5 + 8.0 * (table["budget"] == 1), 0.0)
+    result = fidelity(runs_of(table), form="linear")
+    said = "At budget 8 the fitted curves put a1 ahead of a0, and the observed means a0 ahead of a1."
+    assert said in result.notes
+    assert said not in fidelity(runs_of(table)).notes
+
+
+def test_lines_are_not_contradicted_by_lines():
+    """Benchmarks with lines of their own and noise: the test of fit is uniform under it, and exact lines pass."""
+    exact = make_table(budgets=5, seeds=1, benchmarks=9, slopes=0.3)
+    exact["loss"] = exact["task"] * 1.0 + exact["budget"] * (exact["task"] + 1.0)
+    exact["loss"] += np.where(exact["algorithm"] == "a1", 0.1, 0.0) * exact["budget"] * exact["task"]
+    result = fidelity(runs_of(exact), form="linear")
+    assert result["lack of fit"].p_value == 1.0
+    assert result.fits
+
+
+def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
+    """Wall-clock times: no run shares a budget with another."""
+    rng = np.random.default_rng(1)
+    table = make_table(budgets=12, benchmarks=9, slopes=0.0, seeds=2, spread=0.02)
+    table["budget"] += rng.uniform(0, 0.9, size=len(table))
+    straight = fidelity(runs_of(table), form="linear")
+    assert straight.fits
+    table["loss"] += 3.0 * np.exp(-table["budget"])
+    bent = fidelity(runs_of(table), form="auto")
+    assert (bent.form, bent.drawn) == ("log", "spline") if not bent.fits else ("log", "log")
+    assert not fidelity(runs_of(table), form="linear").fits
+    assert len(bent.observed) == 0
+    assert len(bent.curves) == 3 * 25
+
+
+# ---------------------------------------------------------------------- samples and scores of other kinds
+
+
+def test_one_benchmark_is_compared_over_runs_with_a_note():
+    result = fidelity(runs_of(make_table(benchmarks=1, seeds=8)))
+    assert (result.clusters, result["effect"].n, result["effect"].df_den) == ("runs", 8, 7)
+    assert any(note.startswith("There is one benchmark") for note in result.notes)
+
+
+def test_runs_without_common_seeds_are_independent():
+    table = make_table(benchmarks=1, seeds=8, slopes=[0.0, 0.0, 2.0])
+    table["seed"] += 100 * table["algorithm"].str[1].astype(int)
+    result = fidelity(runs_of(table))
+    assert result["interaction"].df_den == approx(21)
+    assert result.verdict == "interaction"
+    with pytest.raises(DataError, match="Only 0 of 24 runs have a curve of every algorithm"):
+        fidelity(runs_of(table), form="categorical")
+
+
+def test_one_seed_on_several_benchmarks_is_enough():
+    assert fidelity(runs_of(make_table(seeds=1, slopes=-2.0))).verdict == "simple"
+    assert fidelity(runs_of(make_table(seeds=1, slopes=-2.0), seed=None)).verdict == "simple"
+
+
+def test_two_algorithms_and_two_budgets_are_enough():
+    result = fidelity(runs_of(make_table(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
+    assert result.verdict == "interaction"
+    assert result.form == "linear"
+    assert "With two budgets form='categorical' is the same as form='linear', which was fitted." in result.notes
+    assert result.get("lack of fit") is None
+
+
+def test_effects_without_variation_have_no_verdict():
+    table = make_table(seeds=2, benchmarks=4)
+    table["loss"] = table["budget"] * 2.0
+    with pytest.raises(DataError, match="The effect of budget is the same on all 4 benchmarks to the last digit"):
+        fidelity(runs_of(table))
+    table["loss"] = 1.0
+    nothing = fidelity(runs_of(table))
+    assert nothing.verdict == "none"
+    assert nothing["effect"].p_value == 1.0
+
+
+def test_another_column_can_be_the_fidelity():
+    table = make_table().rename(columns={"budget": "epochs so far"})
+    result = fidelity(runs_of(table, budget=None), fidelity_var="epochs so far")
+    assert result.budget == "epochs so far"
+    assert "No effect of epochs so far" in result.sentence or "epochs so far changes loss" in result.sentence
+
+
+def test_lines_in_the_manner_of_the_paper_are_printed_on_request(capsys):
+    result = fidelity(appendix_c(), verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == list(result.paper_lines())
+    assert lines[0] == "Simple model << Model with budget effect"
+    assert lines[2] == "Model with budget effect == Model with interaction"
+    assert re.fullmatch(r"mean: F\(1, 5\) = .*, p < 0.001; direction: .*, adjusted: p < 0.001", lines[1])
+    assert lines[4] == f"=> {result.sentence}"
+
+
+def test_the_table_and_the_text_say_what_was_done():
+    result = fidelity(appendix_c())
+    frame = result.to_frame()
+    assert list(frame.columns) == [
+        "question", "f_ratio", "df_num", "df_den", "mean_p", "better", "worse", "agreement", "direction_p", "n",
+        "uses_direction", "p_value", "p_adjusted", "significant",
+    ]  # fmt: skip
+    assert frame["question"].tolist() == ["effect", "interaction", "lack of fit"]
+    text = str(result)
+    assert "Verdict: simple" in text
+    assert "direction_p: exact test of the direction of the effects" in text
+    assert "p_adjusted: Holm, level 5 %" in text
+    assert "<table" in result._repr_html_()
+
+
 @pytest.mark.parametrize("how", ["rank", "zscore"])
 @pytest.mark.parametrize("algorithms", [2, 4])
 def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, algorithms):
-    """Closed form: two-way analysis of slopes, where a variance of benchmarks of zero would halve an F of two."""
+    """Closed form: two-way analysis of slopes."""
     table = make_table(algorithms=algorithms, benchmarks=9, seed=4, slopes=np.linspace(0, 0.3, algorithms))
     runs = runs_of(table).normalize(how)
     result = fidelity(runs)
@@ -330,20 +530,22 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
     m, k = slopes.shape
     between = slopes.mean(axis=0)
     error = np.square(slopes - slopes.mean(axis=1, keepdims=True) - between + slopes.mean()).sum() / ((m - 1) * (k - 1))
-    got = result["fidelity", "interaction"]
-    assert got.f_ratio == approx(m * np.square(between - slopes.mean()).sum() / (k - 1) / error, rel=1e-5)
-    assert (got.df_num, got.df_den) == approx((k - 1, (m - 1) * (k - 1)), rel=1e-4)
-    assert result["simple", "interaction"].p_value == got.p_value
+    got = result["interaction"]
+    assert got.f_ratio == approx(m * np.square(between - slopes.mean()).sum() / (k - 1) / error, rel=1e-9)
+    assert got.df_den == approx((m - 1) * got.df_num)
+    assert got.df_num <= k - 1
+    assert result.get("effect") is None
+    assert result.change is None
+    assert got.p_adjusted == got.p_value
     assert result.slopes["estimate"].to_numpy() == approx(between, abs=1e-8)
-    assert result.slopes["se"].to_numpy() == approx(np.sqrt(error * (1 - 1 / k) / m), rel=1e-5)
-    assert "only the share of each algorithm" in result.notes[-1]
+    assert any("only the share of each algorithm" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("how", ["rank", "zscore"])
-def test_a_run_that_is_missing_does_not_bring_the_doubled_f_back(how):
+def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
     """Whether the score was made relative before the run was lost or after."""
     table = make_table(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
-    complete = fidelity(runs_of(table).normalize(how))["fidelity", "interaction"]
+    complete = fidelity(runs_of(table).normalize(how))["interaction"]
     relative = runs_of(table).normalize(how).to_frame()
     after = lt.Runs(
         relative.drop(index=relative.index[3]),
@@ -355,21 +557,9 @@ def test_a_run_that_is_missing_does_not_bring_the_doubled_f_back(how):
         budget="budget",
     )
     for runs in (after, runs_of(table.drop(index=3)).normalize(how)):
-        got = fidelity(runs)["fidelity", "interaction"]
-        assert got.df_den == approx(8, abs=0.5)
-        assert got.f_ratio == approx(complete.f_ratio, rel=0.2)
-
-
-def test_ranks_have_no_effect_of_the_budget_in_common_to_test():
-    result = fidelity(runs_of(make_table(slopes=[0.0, 0.5, 0.5])).normalize("rank"))
-    common = result["simple", "fidelity"]
-    assert (common.statistic, common.df) == (0.0, 0)
-    assert np.isnan(common.p_value)
-    assert pd.isna(result.to_frame()["significant"].iloc[2])
-    assert "Simple model" in result.paper_lines()[0]
-    assert " == " in result.paper_lines()[0]
-    assert result.verdict == "interaction"
-    assert result.formulas["simple"] == result.formulas["fidelity"]
+        result = fidelity(runs)
+        assert result.get("effect") is None
+        assert result["interaction"].f_ratio == approx(complete.f_ratio, rel=0.2)
 
 
 @pytest.mark.parametrize("form", ["spline", "categorical"])
@@ -377,26 +567,15 @@ def test_curves_of_ranks_are_compared_within_benchmarks(form):
     runs = runs_of(make_table(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
     result = fidelity(runs, form=form)
     assert result.verdict == "interaction"
-    assert "(1 | task:budget)" not in result.formulas["simple"]
-    means = runs.to_frame().groupby(["algorithm", "budget"])["loss_rank"].mean().to_numpy()
-    assert result.curves["mean"].to_numpy() == approx(means, abs=0.1 if form == "spline" else 1e-6)
+    assert result.sentence.startswith("budget changes loss_rank differently")
+    means = runs.to_frame().groupby(["algorithm", "budget"])["loss_rank"].mean()
+    curve = result.curves.set_index(["algorithm", "budget"])["mean"]
+    shared = curve.index.intersection(means.index)
+    assert curve[shared].to_numpy() == approx(means[shared].to_numpy(), abs=0.2 if form == "spline" else 1e-9)
 
 
 def test_levels_alone_may_be_relative_to_the_benchmark():
     """Scores centred per benchmark over all budgets: the budget still moves their mean."""
     table = make_table(slopes=-0.5, benchmarks=8)
     table["loss"] -= table.groupby("task")["loss"].transform("mean")
-    result = fidelity(runs_of(table))
-    assert result.verdict == "simple"
-    assert "+ task + " in result.formulas["simple"].replace("C(task)", "task")
-    assert "(0 + budget | task)" in result.formulas["simple"]
-    assert "so the levels of benchmarks are fixed effects" in result.notes[-1]
-
-
-def test_one_seed_of_ranks_has_no_effect_of_seeds():
-    result = fidelity(runs_of(make_table(seeds=1)).normalize("rank"))
-    assert "task:seed)" not in result.formulas["simple"]
-
-
-def test_raw_scores_are_not_taken_for_relative_ones():
-    assert "task +" not in fidelity(runs_of(make_table(algorithms=2))).formulas["simple"].replace("C(task)", "task")
+    assert fidelity(runs_of(table)).verdict == "simple"

@@ -236,7 +236,7 @@ def fidelity_check(
     fidelity_var, algorithm_var, benchmark_var, loss_var : str
         Columns.
     verbose : bool or None
-        Print the three comparisons and the decision; with None the decision alone.
+        Print the two comparisons and the decision; with None the decision alone.
     seed_var : str, optional
         Column, which the package does not know here. By default it is looked for by name and
         content, as the page for users of the package says.
@@ -244,8 +244,8 @@ def fidelity_check(
     Returns
     -------
     {"none", "simple_effect", "interaction_effect"}
-        F-tests at 5 % of a budget effect, and of one that differs between algorithms, against how much such effects
-        vary between benchmarks (between runs if there is one benchmark).
+        Tests at 5 % (Holm) of a budget effect, and of one that differs between algorithms: by its mean over benchmarks
+        and by its direction on them (over runs if there is one benchmark).
 
     Raises
     ------

@@ -1,0 +1,183 @@
+r"""Is the mean of a sample of vectors zero? On average (an F-test), and in direction (a test free of scale).
+
+A benchmark has a vector ``e_i`` of effects, such as the slope over the budget of every algorithm on it. Two questions
+can be asked of a sample of them, and they are not the same where benchmarks have different units:
+
+- *mean*: is ``E e_i = 0``? ``F = n |e|^2 / tr S`` with the mean ``e`` and the covariance ``S`` of the vectors, whatever
+  that covariance is: Box's moments give ``df = tr(S)^2 / tr(S^2)`` and ``df (n - 1)`` degrees of freedom. With one
+  column this is the t-test. A benchmark with effects a hundred times as large as the others decides mean and error.
+- *direction*: does every benchmark point anywhere, or do they point the same way? Each vector is divided by its length
+  and the statistic is the length of their sum. If effects scatter symmetrically about zero, a benchmark could as well
+  have had the opposite vector, whatever its scale, so the distribution over all ``2^n`` signs is exact. With one column
+  this is the sign test.
+
+References
+----------
+Box (1954), Annals of Mathematical Statistics 25, 290-302 and 484-498, doi:10.1214/aoms/1177728786 and
+doi:10.1214/aoms/1177728717; Moettoenen & Oja (1995), Journal of Nonparametric Statistics 5, 201-213,
+doi:10.1080/10485259508832643
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_MOST_SIGNS = 16  # vectors whose 2^(n - 1) signs are all looked at; beyond, the sum is as good as normal
+_SAME = 1e-9  # relative: lengths of sums that differ by less are the same
+_ZERO = 1e-12  # of the longest vector: no effect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanTest:
+    """F-test of a mean vector; NaN throughout where the vectors do not vary."""
+
+    f_ratio: float
+    df_num: float
+    df_den: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionTest:
+    """Test of the direction of vectors.
+
+    Attributes
+    ----------
+    agreement : float
+        Length of the mean of the unit vectors: 1 if all point the same way; NaN without vectors.
+    p_value : float
+    n : int
+        Vectors that are not zero.
+    """
+
+    agreement: float
+    p_value: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanVector:
+    """Mean of vectors over groups of equal weight, with the variation within groups.
+
+    Attributes
+    ----------
+    mean : (m,) float
+    residuals : (n, m) float
+    df : int
+        Vectors less groups.
+    size : float
+        Vectors in a single group with as precise a mean.
+    """
+
+    mean: Array
+    residuals: Array
+    df: int
+    size: float
+
+    @classmethod
+    def of(cls, vectors: Array, group: NDArray[np.intp]) -> MeanVector:
+        counts = np.bincount(group)
+        means = np.stack([vectors[group == g].mean(axis=0) for g in range(len(counts))])
+        size = len(counts) ** 2 / float((1.0 / counts).sum())
+        return cls(means.mean(axis=0), vectors - means[group], len(vectors) - len(counts), size)
+
+    def errors(self) -> Array:
+        """Standard error of every element of the mean."""
+        return np.asarray(np.sqrt(np.square(self.residuals).sum(axis=0) / (self.df * self.size)))
+
+
+def mean_test(vectors: Array, group: NDArray[np.intp], dimensions: int) -> MeanTest:
+    """Test whether the mean of vectors is zero.
+
+    Parameters
+    ----------
+    vectors : (n, m) float
+    group : (n,) int
+        Groups whose means are averaged; the vectors vary within them.
+    dimensions : int
+        Of the space of the vectors: m, or less where their elements are bound to a sum.
+
+    Returns
+    -------
+    MeanTest
+        Its F-test with Box's degrees of freedom; exact for m = 1 and normal vectors.
+    """
+    found = MeanVector.of(vectors, group)
+    gram = (
+        found.residuals @ found.residuals.T if len(vectors) < vectors.shape[1] else found.residuals.T @ found.residuals
+    )
+    total, square, f = float(np.trace(gram)), float(np.square(gram).sum()), found.df
+    nothing = float("nan")
+    if f < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
+        return MeanTest(f_ratio=nothing, df_num=nothing, df_den=nothing, p_value=nothing)
+    ratio = found.size * float(found.mean @ found.mean) * f / total
+    # Unbiased for tr(S)^2 and tr(S^2) of normal vectors; at most the dimensions that the vectors have
+    excess = f * square - total**2
+    df = float(dimensions)
+    if dimensions > 1 and f > 1 and excess > _SAME * total**2:
+        df = min(((f + 1.0) * total**2 - 2.0 * square) / excess, df)
+    return MeanTest(f_ratio=ratio, df_num=df, df_den=df * f, p_value=float(special.fdtrc(df, df * f, ratio)))
+
+
+def direction_test(vectors: Array) -> DirectionTest:
+    """Test whether vectors point the same way.
+
+    Parameters
+    ----------
+    vectors : (n, m) float
+
+    Returns
+    -------
+    DirectionTest
+        p-value over all signs of the vectors, for more than 16 of them (with m > 1) from the normal limit.
+    """
+    length = np.linalg.norm(vectors, axis=1)
+    kept = length > _ZERO * float(length.max(initial=0.0))
+    n = int(kept.sum())
+    if n == 0:
+        return DirectionTest(agreement=float("nan"), p_value=1.0, n=0)
+    units = vectors[kept] / length[kept, None]
+    total = float(np.linalg.norm(units.sum(axis=0)))
+    if np.linalg.matrix_rank(units, tol=1e-6) == 1:
+        p = _sign_test(units @ units[0])
+    elif n <= _MOST_SIGNS:
+        sums = np.square(_signs(n) @ units).sum(axis=1)
+        p = float(np.mean(sums >= total**2 * (1.0 - _SAME)))
+    else:
+        p = max(_normal_limit(units, total**2), 2.0 ** (1 - n))
+    return DirectionTest(agreement=total / n, p_value=p, n=n)
+
+
+def fewest_directions(level: float) -> int:
+    """Vectors with which the direction test can reach a level at all: its smallest p-value is ``2^(1 - n)``."""
+    return int(np.ceil(1.0 - np.log2(level) - _SAME))
+
+
+def _sign_test(signs: Array) -> float:
+    n, positive = len(signs), int((signs > 0).sum())
+    return float(min(1.0, 2.0 * special.bdtr(min(positive, n - positive), n, 0.5)))
+
+
+@lru_cache(maxsize=4)
+def _signs(n: int) -> Array:
+    """All signs of n vectors, ``(2^(n - 1), n)``; those of the first are kept, since the opposites add nothing."""
+    bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n - 1)) & 1
+    return np.column_stack([np.ones(len(bits)), 1.0 - 2.0 * bits])
+
+
+def _normal_limit(units: Array, square: float) -> float:
+    """P-value of the squared length of a signed sum, by a gamma distribution with its mean and variance."""
+    gram = units @ units.T
+    n = len(units)
+    variance = 2.0 * (float(np.square(gram).sum()) - n)
+    return float(special.gammaincc(n**2 / variance, square * n / variance))

@@ -1,0 +1,199 @@
+"""The result of the budget check in sentences, each of which names the tests behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._caller import in_words_of
+from lmemtest._table import format_number, format_p
+
+if TYPE_CHECKING:
+    from lmemtest.recipes.budget_tests import BudgetTest
+    from lmemtest.recipes.budgets import FidelityResult
+
+FORM_WORDS = {
+    "linear": "a straight line over {budget}",
+    "log": "a straight line over the logarithm of {budget}",
+    "categorical": "a mean for every {budget}",
+    "spline": "a smooth curve over {budget}",
+}
+
+
+def verdict_sentence(result: FidelityResult) -> str:
+    """The verdict: what was shown and by which tests; what could not be shown, and how large it may be."""
+    budget, score = result.budget, result.score
+    effect, different = result.get("effect"), result["interaction"]
+    if result.verdict == "interaction":
+        text = (
+            f"{budget} changes {score} differently for different algorithms ({_tested(result, different)}), so which "
+            "algorithm is better may depend on it. Compare at stated budgets, or keep the interaction."
+        )
+        return text + _disagreement(result, different)
+    if result.verdict == "simple":
+        assert effect is not None
+        text = (
+            f"{budget} changes {score} ({_tested(result, effect)}); that it does so differently for different "
+            f"algorithms was not shown ({_tested(result, different)}){_difference(result)}. Keep it in the model as an "
+            "effect of its own, or compare at one budget."
+        )
+        return text + _disagreement(result, effect)
+    if effect is None:
+        text = f"No difference between algorithms in the effect of {budget} on {score} was shown"
+        return f"{text} ({_tested(result, different)}){_difference(result)}."
+    text = f"No effect of {budget} on {score} was shown ({_tested(result, effect)})"
+    if result.change is not None and np.isfinite(result.change.ci_low):
+        low, high = format_number(result.change.ci_low), format_number(result.change.ci_high)
+        text += f"; mean changes from {low} to {high} between {budget} {' and '.join(result.range)} are not excluded"
+    text += f".{one_way(result, effect)} No difference between algorithms was shown either"
+    text += f" ({_tested(result, different)}){_difference(result)}."
+    return text + ("" if result.fits else f" But {_misfit(result)}, so {budget} does matter in another way.")
+
+
+def effect_sentence(result: FidelityResult) -> str:
+    """What the verdict of an interaction leaves open: the effect on the mean of the algorithms; else empty."""
+    effect = result.get("effect")
+    if result.verdict != "interaction" or effect is None:
+        return ""
+    if effect.p_adjusted < result.alpha:
+        return f"The mean of the algorithms changes with {result.budget} ({_tested(result, effect)})."
+    return f"That the mean of the algorithms changes with {result.budget} was not shown ({_tested(result, effect)})."
+
+
+def slope_sentence(result: FidelityResult, row: dict[Any, Any]) -> str:
+    """The effect on one algorithm, with its interval."""
+    low, high, estimate = row["ci_low"], row["ci_high"], row["estimate"]
+    if not np.isfinite(estimate):
+        return f"{row['algorithm']}: the effect of {result.budget} is not estimable."
+    worse = (estimate > 0) == (result.direction == "minimize")
+    kind = (
+        "does not change"
+        if estimate == 0
+        else f"gets {'worse' if worse else 'better'} by {format_number(abs(estimate))}"
+    )
+    text = f"{row['algorithm']}: {result.score} {kind} {result.per}"
+    if not np.isfinite(low):
+        return f"{text} (how much that varies is not known)."
+    shown = "" if low > 0 or high < 0 else ", which does not exclude 0"
+    return f"{text} (95 % interval of the change {format_number(low)} to {format_number(high)}{shown})."
+
+
+def fit_sentence(result: FidelityResult) -> str:
+    """Whether the budget means contradict the form; empty where they do not, or where that was not tested."""
+    if result.fits:
+        return ""
+    if result.drawn != result.form:
+        drawn = FORM_WORDS[result.drawn].format(budget=result.budget)
+        return (
+            f"{_capital(_misfit(result))}, so curves and changes are those of {drawn}; the verdict is about the trend."
+        )
+    return f"{_capital(_misfit(result))}. form='categorical' has a mean for every {result.budget}."
+
+
+def short_fit(result: FidelityResult) -> str:
+    """The same for a figure; empty where there is nothing to say."""
+    if result.fits:
+        return ""
+    form = "the curve" if result.form == "spline" else "a straight line"
+    return f"{form} does not fit, {_p(result['lack of fit'].p_adjusted)}"
+
+
+def method_notes(result: FidelityResult) -> tuple[str, ...]:
+    """What the tests are and how they share the level."""
+    form = FORM_WORDS[result.form].format(budget=result.budget)
+    together = "p_value is twice the smaller one" if result.tests[0].uses_direction else "p_value is that of the mean"
+    return (
+        f"n = {result.n_obs:,} rows, {result.n_clusters:,} {result.clusters}. Effects are those of {form}. mean_p: "
+        f"F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of the direction of the effects, "
+        f"which no unit influences; {together}; p_adjusted: Holm, level {100 * result.alpha:g} % for the verdict.",
+    )
+
+
+def paper_lines(result: FidelityResult) -> tuple[str, ...]:
+    """The comparisons in the order and manner of the package of the paper."""
+    names = {
+        "effect": ("Simple model", "Model with budget effect"),
+        "interaction": ("Model with budget effect", "Model with interaction"),
+    }
+    lines = []
+    for question, (null, alternative) in names.items():
+        test = result.get(question)
+        if test is not None:
+            lines.append(f"{null} {'<<' if test.p_adjusted < result.alpha else '=='} {alternative}")
+            lines.append(f"{_tests(result, test)}, adjusted: {_p(test.p_adjusted)}")
+    return (*lines, f"=> {result.sentence}")
+
+
+# ------------------------------------------------------------------ parts
+
+
+def _tested(result: FidelityResult, test: BudgetTest) -> str:
+    both = f"; together {_p(test.p_adjusted)}" if test.uses_direction or test.p_adjusted != test.mean_p else ""
+    return f"{_tests(result, test)}{both}"
+
+
+def _tests(result: FidelityResult, test: BudgetTest) -> str:
+    mean = "mean: no variation"
+    if np.isfinite(test.mean_p):
+        mean = f"mean: F({test.df_num:.3g}, {test.df_den:.3g}) = {test.f_ratio:.3g}, {_p(test.mean_p)}"
+    return f"{mean}; {_direction(result, test)}"
+
+
+def _direction(result: FidelityResult, test: BudgetTest) -> str:
+    if test.better >= 0:
+        way = "better" if test.better >= test.worse else "worse"
+        text = f"direction: {way} on {max(test.better, test.worse)} of {test.n} {result.clusters}"
+    elif np.isfinite(test.agreement):
+        text = f"direction: agreement {test.agreement:.2f} of {test.n} {result.clusters}"
+    else:
+        text = f"direction: none on {test.n} {result.clusters}"
+    return f"{text}, {_p(test.direction_p)}" if test.uses_direction else f"{text}, too few to test"
+
+
+def _difference(result: FidelityResult) -> str:
+    if not np.isfinite(result.difference):
+        return ""
+    return f"; over the whole range their changes may differ by up to {format_number(result.difference)}"
+
+
+def _disagreement(result: FidelityResult, test: BudgetTest) -> str:
+    """What it means if one test shows it and the other does not."""
+    if not test.uses_direction or not np.isfinite(test.mean_p):
+        return ""
+    if test.mean_p >= result.alpha > test.direction_p:
+        advice = in_words_of(python="runs.normalize()", command_line="--normalize minmax")
+        return (
+            f" Only the direction shows it: {test.deciding} of {test.n} {result.clusters} hold 90 % of the squared "
+            f"effects and decide the mean, as where {result.clusters} have scales of their own. Put the scores on one "
+            f"scale for means that speak for all: {advice}."
+        )
+    if test.direction_p >= result.alpha > test.mean_p:
+        return f" Only the mean shows it; the direction is not the same on most {result.clusters}."
+    return ""
+
+
+def one_way(result: FidelityResult, test: BudgetTest) -> str:
+    """An effect of one sign on all benchmarks, which are too few to show it for others."""
+    if min(test.better, test.worse) != 0 or test.better == test.worse:
+        return ""
+    way, other = ("better", "worse") if test.better else ("worse", "better")
+    n = max(test.better, test.worse)
+    here = f"On every one of the {n}" if n == test.n else f"On {n} of {test.n}"
+    rest = "" if n == test.n else f" and on none {other}"
+    return f" {here} {result.clusters} it gets {way}{rest}, which are too few to show that for others."
+
+
+def _misfit(result: FidelityResult) -> str:
+    lack = result["lack of fit"]
+    form = FORM_WORDS[result.form].format(budget=result.budget)
+    return f"{form} does not describe the mean scores (lack of fit, {_tested(result, lack)})"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _p(p: float) -> str:
+    text = format_p(p)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
