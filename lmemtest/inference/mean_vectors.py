@@ -4,8 +4,10 @@ A benchmark has a vector ``e_i`` of effects, such as the slope over the budget o
 can be asked of a sample of them, and they are not the same where benchmarks have different units:
 
 - *mean*: is ``E e_i = 0``? ``F = n |e|^2 / tr S`` with the mean ``e`` and the covariance ``S`` of the vectors, whatever
-  that covariance is: Box's moments give ``df = tr(S)^2 / tr(S^2)`` and ``df (n - 1)`` degrees of freedom. With one
-  column this is the t-test. A benchmark with effects a hundred times as large as the others decides mean and error.
+  that covariance is: Box's moments give ``df = tr(S)^2 / tr(S^2)`` and ``df (n - 1)`` degrees of freedom (the
+  correction of Greenhouse & Geisser for repeated measures). With one column this is the t-test; with several, few
+  vectors give rather too few degrees of freedom, so that the test is careful. A benchmark with effects a hundred times
+  as large as the others decides mean and error.
 - *direction*: does every benchmark point anywhere, or do they point the same way? Each vector is divided by its length
   and the statistic is the length of their sum. If effects scatter symmetrically about zero, a benchmark could as well
   have had the opposite vector, whatever its scale, so the distribution over all ``2^n`` signs is exact. With one column
@@ -14,8 +16,8 @@ can be asked of a sample of them, and they are not the same where benchmarks hav
 References
 ----------
 Box (1954), Annals of Mathematical Statistics 25, 290-302 and 484-498, doi:10.1214/aoms/1177728786 and
-doi:10.1214/aoms/1177728717; Moettoenen & Oja (1995), Journal of Nonparametric Statistics 5, 201-213,
-doi:10.1080/10485259508832643
+doi:10.1214/aoms/1177728717; Greenhouse & Geisser (1959), Psychometrika 24, 95-112, doi:10.1007/BF02289823;
+Moettoenen & Oja (1995), Journal of Nonparametric Statistics 5, 201-213, doi:10.1080/10485259508832643
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ class MeanVector:
         return np.asarray(np.sqrt(np.square(self.residuals).sum(axis=0) / (self.df * self.size)))
 
 
-def mean_test(vectors: Array, group: NDArray[np.intp], dimensions: int) -> MeanTest:
+def mean_test(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
     """Test whether the mean of vectors is zero.
 
     Parameters
@@ -104,8 +106,6 @@ def mean_test(vectors: Array, group: NDArray[np.intp], dimensions: int) -> MeanT
     vectors : (n, m) float
     group : (n,) int
         Groups whose means are averaged; the vectors vary within them.
-    dimensions : int
-        Of the space of the vectors: m, or less where their elements are bound to a sum.
 
     Returns
     -------
@@ -121,11 +121,7 @@ def mean_test(vectors: Array, group: NDArray[np.intp], dimensions: int) -> MeanT
     if f < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
         return MeanTest(f_ratio=nothing, df_num=nothing, df_den=nothing, p_value=nothing)
     ratio = found.size * float(found.mean @ found.mean) * f / total
-    # Unbiased for tr(S)^2 and tr(S^2) of normal vectors; at most the dimensions that the vectors have
-    excess = f * square - total**2
-    df = float(dimensions)
-    if dimensions > 1 and f > 1 and excess > _SAME * total**2:
-        df = min(((f + 1.0) * total**2 - 2.0 * square) / excess, df)
+    df = total**2 / square
     return MeanTest(f_ratio=ratio, df_num=df, df_den=df * f, p_value=float(special.fdtrc(df, df * f, ratio)))
 
 

@@ -9,7 +9,7 @@ the number of benchmarks alone. The two questions share the level by Holm's rule
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,11 +18,10 @@ import pandas as pd
 from lmemtest.errors import DataError
 from lmemtest.inference.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
 from lmemtest.inference.multiplicity import adjust_raw
+from lmemtest.recipes.budget_courses import LINES, Courses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from lmemtest.recipes.budget_courses import Courses
 
     Array = NDArray[np.float64]
 
@@ -96,6 +95,11 @@ def budget_tests(courses: Courses, alpha: float) -> tuple[tuple[BudgetTest, ...]
     """
     effects = courses.fitted.coefficients
     whole: NDArray[np.bool_] = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
+    if not np.nan_to_num(effects).any():
+        raise DataError(
+            f"No score changes with {courses.runs.budget}: it is the same at every budget, so there is no effect to "
+            "test. Is another column the score, or the budget?"
+        )
     notes: list[str] = []
     asked = [*(() if courses.relative else ("effect",)), "interaction"]
     if whole.all():
@@ -114,8 +118,6 @@ def budget_tests(courses: Courses, alpha: float) -> tuple[tuple[BudgetTest, ...]
 
 
 def _with_adjusted(test: BudgetTest, p: float) -> BudgetTest:
-    from dataclasses import replace
-
     return replace(test, p_adjusted=p)
 
 
@@ -133,12 +135,11 @@ def _complete(
 ) -> BudgetTest:
     """Of units with all algorithms, ``(units, algorithms, c)``."""
     group = courses.group if kept is None else _codes(courses.group[kept])
-    n, algorithms, width = effects.shape
     mean = effects.mean(axis=1)
     if question == "effect":
-        return _tested(question, mean, mean_test(mean, group, width), level, courses)
-    differences = (effects - mean[:, None]).reshape(n, -1)
-    return _tested(question, differences, mean_test(differences, group, (algorithms - 1) * width), level, courses)
+        return _tested(question, mean, mean_test(mean, group), level, courses)
+    differences = (effects - mean[:, None]).reshape(len(effects), -1)
+    return _tested(question, differences, mean_test(differences, group), level, courses)
 
 
 def _codes(group: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -153,7 +154,8 @@ def _patchy(courses: Courses, question: str, slopes: Array, level: float) -> Bud
     counts = np.maximum(known.sum(axis=1), 1)
     mean = own.sum(axis=1) / counts
     vectors = mean[:, None] if question == "effect" else np.where(known, own - mean[:, None], 0.0)
-    return _tested(question, vectors, _fitted_test(slopes, known, question), level, courses)
+    paired = question == "effect" or bool((known.sum(axis=1) > 1).any())
+    return _tested(question, vectors, _fitted_test(slopes, known, question), level, courses, paired=paired)
 
 
 def _fitted_test(slopes: Array, known: Array, question: str) -> MeanTest:
@@ -186,37 +188,35 @@ def _lack_of_fit(courses: Courses, alpha: float) -> BudgetTest | None:
     kept = rest[whole]
     if courses.relative:
         kept = kept - kept.mean(axis=1, keepdims=True)
-    dimensions = (kept.shape[1] - courses.relative) * kept.shape[2]
     vectors, group = kept.reshape(len(kept), -1), _codes(courses.group[whole])
     size = float(np.abs(courses.fitted.coefficients[whole]).max())
     if np.abs(vectors).max() <= 1e-9 * size:  # lines to the last digit
         vectors = np.zeros_like(vectors)
-    test = _tested("lack of fit", vectors, mean_test(vectors, group, dimensions), alpha, courses, empty=True)
+    test = _tested("lack of fit", vectors, mean_test(vectors, group), alpha, courses)
     return _with_adjusted(test, test.p_value)
 
 
 def _tested(
-    question: str, vectors: Array, mean: MeanTest, level: float, courses: Courses, *, empty: bool = False
+    question: str, vectors: Array, mean: MeanTest, level: float, courses: Courses, *, paired: bool = True
 ) -> BudgetTest:
+    """Both tests and their p-value; runs of one algorithm each have no direction of differences."""
     direction = direction_test(vectors)
     n = len(vectors)
-    uses = n >= fewest_directions(level / 2.0)
+    uses = paired and n >= fewest_directions(level / 2.0)
     p = mean.p_value
-    if np.isnan(p) and not np.abs(vectors).any():
-        p = 1.0  # no effect anywhere: nothing to find, and nothing that could hide it
+    if paired and not np.abs(vectors).any():
+        p = 1.0  # nothing to find: algorithms with the same courses do not differ, and exact lines fit
     elif uses:
         p = min(1.0, 2.0 * float(np.nanmin([p, direction.p_value])))
-    if np.isnan(p) and not empty:
+    if np.isnan(p):
         raise DataError(
             f"The effect of {courses.runs.budget} is the same on all {n} {courses.clusters} to the last digit, so how "
             f"much it varies is not known. Check for copied rows: lmemtest.check_all(runs). Or bring more "
             f"{courses.clusters}."
         )
-    single = (
-        vectors[:, 0] if vectors.shape[1] == 1 and question == "effect" and courses.form in ("linear", "log") else None
-    )
     better = worse = -1
-    if single is not None:
+    if question == "effect" and courses.form in LINES:
+        single = vectors[:, 0]
         good = -single if courses.runs.direction == "minimize" else single
         limit = 1e-12 * float(np.abs(single).max(initial=0.0))
         better, worse = int((good > limit).sum()), int((good < -limit).sum())

@@ -105,8 +105,8 @@ def method_notes(result: FidelityResult) -> tuple[str, ...]:
     together = "p_value is twice the smaller one" if result.tests[0].uses_direction else "p_value is that of the mean"
     return (
         f"n = {result.n_obs:,} rows, {result.n_clusters:,} {result.clusters}. Effects are those of {form}. mean_p: "
-        f"F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of the direction of the effects, "
-        f"which no unit influences; {together}; p_adjusted: Holm, level {100 * result.alpha:g} % for the verdict.",
+        f"F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of their direction, which no unit "
+        f"influences; {together}; p_adjusted: Holm, level {100 * result.alpha:g} % for the verdict.",
     )
 
 
@@ -162,11 +162,12 @@ def _disagreement(result: FidelityResult, test: BudgetTest) -> str:
     if not test.uses_direction or not np.isfinite(test.mean_p):
         return ""
     if test.mean_p >= result.alpha > test.direction_p:
-        advice = in_words_of(python="runs.normalize()", command_line="--normalize minmax")
+        python = "runs.normalize(per='benchmark')"
+        advice = in_words_of(python=python, command_line="a score between 0 and 1 on every benchmark")
         return (
             f" Only the direction shows it: {test.deciding} of {test.n} {result.clusters} hold 90 % of the squared "
-            f"effects and decide the mean, as where {result.clusters} have scales of their own. Put the scores on one "
-            f"scale for means that speak for all: {advice}."
+            f"effects and decide the mean, as where {result.clusters} have scales of their own. Means speak for all of "
+            f"them on one scale: {advice}."
         )
     if test.direction_p >= result.alpha > test.mean_p:
         return f" Only the mean shows it; the direction is not the same on most {result.clusters}."

@@ -382,11 +382,10 @@ def _cautions(courses: Courses, tests: tuple[BudgetTest, ...], fitted: Fitted, a
     if courses.clusters == "runs":
         notes.append("There is one benchmark, so the verdict holds there and says nothing about others.")
     elif not tests[0].uses_direction:
-        n = tests[0].n
+        n, enough = tests[0].n, fewest_directions(alpha / (2 * questions))
         notes.append(
             f"There are only {n} benchmarks: directions on them cannot have a p-value below "
-            f"{format_p(2.0 ** (1 - n))}, so means decide alone; {fewest_directions(alpha / (2 * questions))} benchmarks "
-            "would do."
+            f"{format_p(2.0 ** (1 - n))}, so means decide alone; {enough} benchmarks would do."
         )
     if courses.free is not None and fitted is courses.fitted:
         notes += _reversed(courses)

@@ -22,6 +22,8 @@ from lmemtest.data.runs import require_runs
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
 
@@ -183,20 +185,22 @@ def _same(curves: pd.DataFrame, kind: str) -> list[list[Any]]:
     """Pairs of algorithms on the same instance, or pairs of benchmarks for the same algorithm, with the same runs."""
     place = ["instance"] if kind == "algorithm" else ["metafeature", "algorithm"]
     levels = in_order(curves[kind].unique())
-    rows = []
+    rows: list[list[Any]] = []
+    if len(levels) < 2:
+        return rows
     long = _counts(curves[curves["distinct"] >= _LONG], place, kind)
     every = _counts(curves, place, kind)
     paired = curves.set_index([*place, "seed", kind])["curve"].unstack(kind)
+    curve_of = {level: paired[level].to_numpy() for level in levels}  # NaN where a run is missing
     for left, right in combinations(levels, 2):
         n, equal = _overlap(long, left, right)
         if n and equal >= _SHARE_LONG * n:
             n, equal = _overlap(every, left, right)
             rows.append([kind, left, right, None, n, equal, equal / n])
             continue
-        common = paired[[left, right]].dropna()
-        equal_curves = common[left] == common[right]
-        different = common[left][equal_curves].nunique()
-        n, equal = len(common), int(equal_curves.sum())
+        same = curve_of[left] == curve_of[right]
+        n = int((pd.notna(curve_of[left]) & pd.notna(curve_of[right])).sum())
+        equal, different = int(same.sum()), len(np.unique(curve_of[left][same]))
         if different >= _FEWEST and equal >= _SHARE * n:
             rows.append([kind, left, right, None, n, equal, equal / n])
     return rows
@@ -213,14 +217,17 @@ def _enough(curves: pd.DataFrame) -> bool:
     )
 
 
-def _counts(curves: pd.DataFrame, place: list[str], kind: str) -> pd.DataFrame:
-    """How often each curve occurs at each place (rows), by level (columns); whatever the seed."""
-    return curves.groupby([*place, "curve", kind], dropna=False, sort=False).size().unstack(kind, fill_value=0)
+def _counts(curves: pd.DataFrame, place: list[str], kind: str) -> dict[Any, NDArray[np.intp]]:
+    """By level, how often each curve occurs at each place; whatever the seed."""
+    if curves.empty:
+        return {}
+    counts = curves.groupby([*place, "curve", kind], dropna=False, sort=False).size().unstack(kind, fill_value=0)
+    return {level: counts[level].to_numpy() for level in counts}
 
 
-def _overlap(counts: pd.DataFrame, left: Any, right: Any) -> tuple[int, int]:
+def _overlap(counts: dict[Any, NDArray[np.intp]], left: Any, right: Any) -> tuple[int, int]:
     """Runs that could have a partner, and those that have one."""
-    if not {left, right} <= set(counts.columns):
+    if left not in counts or right not in counts:
         return 0, 0
     n = int(min(counts[left].sum(), counts[right].sum()))
     return n, int(np.minimum(counts[left], counts[right]).sum())

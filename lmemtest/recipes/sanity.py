@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, resolve_rng
+from lmemtest._validate import check_callable, check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, LmemtestError
@@ -277,6 +277,7 @@ def check_all(
     rng: int | np.random.Generator | None = None,
     checks: tuple[SanityCheck, ...] = CHECKS,
     verbose: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> SanityReport:
     """Run all sanity checks and say what to fix first.
 
@@ -294,6 +295,8 @@ def check_all(
         The checks, in the order of the tree; all by default.
     verbose : bool
         Print the tree.
+    progress : callable, optional
+        Called with the name of each check before it is made, as ``print`` or a progress bar can be.
 
     Returns
     -------
@@ -323,6 +326,7 @@ def check_all(
     require_runs(runs)
     alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")
     check_choice(form, "form", FORMS)
+    check_callable(progress, "progress", "the name of each step")
     resolve_rng(rng)
     if (
         not isinstance(checks, (tuple, list))
@@ -332,9 +336,13 @@ def check_all(
         raise ArgumentError(f"checks must be a tuple of checks such as CHECKS[:3], got {checks!r}.")
     study = _Study(runs, alpha, form, rng, runs.check())
     broken = any(f.severity == "error" for f in study.table.findings)
-    outcomes = tuple(_outcome(check, study, broken) for check in checks)
+    outcomes = []
+    for check in checks:
+        if progress is not None:
+            progress(f"checking {check.name}")
+        outcomes.append(_outcome(check, study, broken))
     needs = needed_data(runs, study.table)
-    report = SanityReport(outcomes=outcomes, overview=study.table.overview, alpha=alpha, needs=needs)
+    report = SanityReport(outcomes=tuple(outcomes), overview=study.table.overview, alpha=alpha, needs=needs)
     if verbose:
         print(report)
     return report

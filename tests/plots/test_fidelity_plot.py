@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,10 +14,11 @@ from pytest import approx
 from lmemtest.errors import ArgumentError
 from lmemtest.plots._spacing import spread_downwards
 from lmemtest.plots.fidelity import fidelity_plot
-from lmemtest.recipes.budgets import Comparison, FidelityResult
+from lmemtest.recipes.budget_tests import BudgetTest
+from lmemtest.recipes.budgets import FidelityResult
 
 
-def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), **options) -> FidelityResult:
+def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> FidelityResult:
     """A result without a fit."""
     rng = np.random.default_rng(1)
     rows = []
@@ -26,15 +28,17 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), **options) -> Fi
     curves = pd.DataFrame(rows, columns=["algorithm", "budget", "mean", "ci_low", "ci_high"])
     observed = curves[["algorithm", "budget", "mean"]].assign(n=10)
     observed["mean"] += 0.01
-    test = Comparison(
-        null="simple", alternative="interaction", llf_null=0.0, llf_alternative=1.0, statistic=2.0, df=1, glrt_p=0.1,
-        f_ratio=1.0, df_num=1.0, df_den=9.0, p_value=0.1,
+    test = BudgetTest(
+        question="effect", f_ratio=1.0, df_num=1.0, df_den=9.0, mean_p=0.1, better=3, worse=0, agreement=1.0,
+        direction_p=0.25, n=3, uses_direction=False, p_value=0.1, p_adjusted=0.1, deciding=3,
     )  # fmt: skip
+    lack = replace(test, question="lack of fit", p_value=lack, p_adjusted=lack)
     slopes = pd.DataFrame({"algorithm": list(names), "estimate": 0.0})
     given = {
-        "verdict": "none", "comparisons": (test,), "slopes": slopes, "per": "", "curves": curves, "observed": observed,
-        "formulas": {}, "form": "linear", "reference": "chi2", "alpha": 0.05, "score": "loss", "direction": "minimize",
-        "budget": "epochs", "clusters": "runs", "n_clusters": 3, "n_obs": 10,
+        "verdict": "none", "tests": (test, lack), "slopes": slopes, "per": "", "change": None, "difference": 0.1,
+        "curves": curves, "observed": observed, "form": "linear", "drawn": "linear", "alpha": 0.05, "score": "loss",
+        "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "clusters": "runs", "n_clusters": 3,
+        "n_obs": 10,
     }  # fmt: skip
     return FidelityResult(**{**given, **options})
 
@@ -57,7 +61,8 @@ def test_lines_points_and_areas_are_the_numbers():
         assert line.get_color() == points.get_color()
     assert ax.get_xscale() == "linear"
     assert "lower is better" in ax.get_ylabel()
-    assert "verdict: none" in ax.get_xlabel()
+    words = ax.get_xlabel().replace("\n", " ")
+    assert words == "epochs (verdict: none; lines: fitted; points: observed means; shaded: 95 % intervals)"
 
 
 def test_curves_are_named_at_their_ends_in_their_colour():
@@ -74,7 +79,7 @@ def test_curves_are_named_at_their_ends_in_their_colour():
 
 
 def test_many_budgets_are_on_a_logarithmic_axis_and_many_algorithms_without_areas():
-    ax = fidelity_plot(make_result(names=[f"a{i}" for i in range(6)], budgets=(1, 3, 9, 27, 81)))
+    ax = fidelity_plot(make_result(names=[f"a{i}" for i in range(6)], budgets=(1, 3, 9, 27, 81), form="log"))
     assert ax.get_xscale() == "log"
     assert len(ax.collections) == 0
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
@@ -134,3 +139,35 @@ def test_what_is_no_result_and_axes_that_are_too_small_are_refused():
     ax = Figure(figsize=(3.0, 0.5)).add_axes((0.0, 0.0, 1.0, 1.0))
     with pytest.raises(ArgumentError, match="ax is too small: a plot of 3 curves needs at least"):
         fidelity_plot(make_result(), ax=ax)
+
+
+@pytest.mark.parametrize(
+    ("form", "budgets", "scale"),
+    [
+        ("linear", (1, 3, 9, 27, 81), "linear"),
+        ("log", (1, 2, 3), "log"),
+        ("categorical", (1, 3, 9), "log"),
+        ("categorical", (1, 2, 4), "linear"),
+        ("spline", (0, 3, 9, 27, 81), "linear"),
+    ],
+)
+def test_a_line_is_drawn_on_the_axis_on_which_it_is_straight(form, budgets, scale):
+    assert fidelity_plot(make_result(budgets=budgets, form=form, drawn=form)).get_xscale() == scale
+
+
+def test_means_are_drawn_at_every_budget():
+    result = make_result(budgets=tuple(range(1, 41)))
+    for points in lines(fidelity_plot(result), "_observed"):
+        assert list(points.get_xdata()) == list(range(1, 41))
+
+
+def test_a_form_that_the_means_contradict_is_marked():
+    def words(**options):
+        return fidelity_plot(make_result(**options)).get_xlabel().replace("\n", " ")
+
+    assert "does not fit" not in words()
+    assert words(lack=1e-5).endswith("; a straight line does not fit, p < 0.001)")
+    joined = words(lack=0.01, form="log", drawn="categorical")
+    drawn = "points: observed means; shaded: 95 % intervals"
+    assert joined == f"epochs (verdict: none; {drawn}; a straight line does not fit, p = 0.010)"
+    assert words(lack=0.01, form="spline", drawn="spline").endswith("; the curve does not fit, p = 0.010)")

@@ -195,7 +195,10 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     deciding = mixed["interaction"].deciding
     assert deciding <= 3
     assert f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentence
-    assert "runs.normalize()" in mixed.sentence
+    assert mixed.sentence.endswith("Means speak for all of them on one scale: runs.normalize(per='benchmark').")
+    on_one_scale = fidelity(runs_of(table.assign(loss=table["loss"] * unit)).normalize(per="benchmark"))
+    assert on_one_scale["interaction"].mean_p < 0.05
+    assert on_one_scale["interaction"].deciding > 2 * mixed["interaction"].deciding
     assert "Only the direction" not in plain.sentence
 
 
@@ -481,10 +484,13 @@ def test_effects_without_variation_have_no_verdict():
     table["loss"] = table["budget"] * 2.0
     with pytest.raises(DataError, match="The effect of budget is the same on all 4 benchmarks to the last digit"):
         fidelity(runs_of(table))
-    table["loss"] = 1.0
-    nothing = fidelity(runs_of(table))
-    assert nothing.verdict == "none"
-    assert nothing["effect"].p_value == 1.0
+    with pytest.raises(DataError, match="No score changes with budget: it is the same at every budget"):
+        fidelity(runs_of(table.assign(loss=table["task"] * 1.1)))
+    same = make_table(algorithms=2, seeds=2)
+    same["loss"] = same.groupby(["task", "seed", "budget"])["loss"].transform("first")
+    copies = fidelity(runs_of(same))
+    assert copies["interaction"].p_value == 1.0
+    assert copies.difference == 0.0
 
 
 def test_another_column_can_be_the_fidelity():
@@ -514,7 +520,7 @@ def test_the_table_and_the_text_say_what_was_done():
     assert frame["question"].tolist() == ["effect", "interaction", "lack of fit"]
     text = str(result)
     assert "Verdict: simple" in text
-    assert "direction_p: exact test of the direction of the effects" in text
+    assert "direction_p: exact test of their direction, which no unit influences" in text
     assert "p_adjusted: Holm, level 5 %" in text
     assert "<table" in result._repr_html_()
 

@@ -382,7 +382,32 @@ def test_options_are_checked():
     runs = runs_of(make_table())
     with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
         check_all(runs, alpha=2)
-    with pytest.raises(ArgumentError, match="form must be 'linear'"):
+    with pytest.raises(ArgumentError, match="form must be 'auto'"):
         check_all(runs, form="cubic")
     with pytest.raises(ArgumentError, match="runs must be Runs, got int"):
         check_all(3)
+
+
+def test_progress_is_told_the_name_of_every_check():
+    steps = []
+    report = check_all(runs_of(make_table()), checks=CHECKS[:4], progress=steps.append)
+    assert steps == [f"checking {outcome.check}" for outcome in report.outcomes]
+    with pytest.raises(ArgumentError, match="progress must be a function of the name of each step, or None, got 'bar'"):
+        check_all(runs_of(make_table()), progress="bar")
+
+
+@pytest.mark.parametrize("benchmarks", [3, 12])
+def test_curves_and_the_budget_speak_with_one_voice(benchmarks):
+    """Best-so-far curves on scales of their own: none gets worse, and the budget check does not call that nothing."""
+    table = make_table(benchmarks=benchmarks, seeds=3)
+    table["loss"] = (table["loss"] - table["loss"].min()) * 10000.0 ** (table["task"].str[1:].astype(int) % 3)
+    report = check_all(runs_of(table), checks=tuple(c for c in CHECKS if c.name in ("curves", "budget")))
+    assert report["curves"].found[0].startswith("None of ")
+    budget = report["budget"]
+    assert budget.severity == "note"
+    if benchmarks == 12:
+        assert budget.result["effect"].mean_p > 0.04
+        assert budget.found[0].startswith("budget changes loss")
+        assert "better on 12 of 12 benchmarks" in budget.found[0]
+    else:
+        assert "On every one of the 3 benchmarks it gets better, which are too few" in budget.found[0]
