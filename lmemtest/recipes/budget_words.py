@@ -105,8 +105,8 @@ def method_notes(result: FidelityResult) -> tuple[str, ...]:
     together = "p_value is twice the smaller one" if result.tests[0].uses_direction else "p_value is that of the mean"
     return (
         f"n = {result.n_obs:,} rows, {result.n_clusters:,} {result.clusters}. Effects are those of {form}. mean_p: "
-        f"F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of their direction, which no unit "
-        f"influences; {together}; p_adjusted: Holm, level {100 * result.alpha:g} % for the verdict.",
+        "F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of their direction, which no "
+        f"unit influences; {together}; p_adjusted: Holm, level {100 * result.alpha:g} % for the verdict.",
     )
 
 

@@ -261,9 +261,9 @@ def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
     fit = lt.fit_lmm(f"loss ~ algorithm * budget + {random}", runs)
     names = list(fit.params.index)
     crossed = np.eye(len(names))[[":" in name for name in names]]
-    want = f_test(fit, crossed, ddf="satterthwaite")
+    want = f_test(fit, crossed, ddf="kenward-roger")
     mean = np.array([[1.0 if n == "budget" else 1.0 / algorithms if ":" in n else 0.0 for n in names]])
-    common = f_test(fit, mean, ddf="satterthwaite")
+    common = f_test(fit, mean, ddf="kenward-roger")
     result = fidelity(runs)
     assert result["interaction"].f_ratio == approx(want.f_ratio, rel=1e-6)
     assert result["effect"].f_ratio == approx(common.f_ratio, rel=1e-6)
