@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import below, same_rounding, written
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -19,6 +21,8 @@ __all__ = ["ResultTable", "format_number", "format_p"]
 
 MISSING = "–"
 DIGITS = 4  # significant digits of the largest value in a column: what a paper prints
+
+_NOTHING = 1e-14  # of the largest number of a column
 
 Format = str | Callable[[Any], str]
 
@@ -43,7 +47,7 @@ def format_p(p: float) -> str:
     """
     if _is_missing(p):
         return MISSING
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+    return "<0.001" if below(p, 0.001) else written(float(p), ".3f")
 
 
 def format_number(x: float, digits: int = DIGITS) -> str:
@@ -75,7 +79,7 @@ def format_number(x: float, digits: int = DIGITS) -> str:
         return f"{x:g}"
     if not 1e-4 <= abs(x) < 1e7:
         return _short_scientific(x, digits)
-    return _signed(f"{x:.{max(digits - 1 - math.floor(math.log10(abs(x))), 0)}f}")
+    return written(x, f".{max(digits - 1 - _exponent(abs(x)), 0)}f")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -233,7 +237,7 @@ def _format_column(column: pd.Series[Any], name: str, fmt: Format | None) -> tup
     elif callable(fmt):
         write = fmt
     elif fmt is not None:
-        write = f"{{:{fmt}}}".format
+        write = _by(fmt)
     elif numeric:
         write = _number_writer(column)
     else:
@@ -250,35 +254,37 @@ def _number_writer(column: pd.Series[Any]) -> Callable[[Any], str]:
     values = np.abs(column.dropna().to_numpy(dtype=float))
     values = values[np.isfinite(values)]
     largest = values.max(initial=0.0)
-    values = values[values > 1e-14 * largest]  # rounding noise beside a number is a zero
+    values = values[values > _NOTHING * largest]  # rounding noise beside a number is a zero
     if not len(values):
         return lambda value: f"{value:.0f}"
     smallest = values.min()
     if largest / smallest > 1e6 or largest >= 1e9 or largest < 1e-5:
-        return lambda value: f"{value:.{DIGITS - 1}e}"
-    if np.all(values == np.floor(values)):
-        return lambda value: _signed(f"{value:.0f}")
-    decimals = _decimals(values)
-    return lambda value: _signed(f"{value:.{decimals}f}")
+        scientific = _by(f".{DIGITS - 1}e")
+        return lambda value: "0" if abs(value) <= _NOTHING * largest else scientific(value)
+    return _by(".0f" if same_rounding(values, 0) else f".{_decimals(values)}f")
+
+
+def _by(spec: str) -> Callable[[Any], str]:
+    return lambda value: written(value, spec)
+
+
+def _exponent(x: float) -> int:
+    """Of the first digit, of what is written: 1 - 1e-16 is written as 1."""
+    return math.floor(math.log10(x * (1.0 + 1e-11)))
 
 
 def _decimals(values: np.ndarray) -> int:
     """Decimals that show four digits of the largest value, two of the smallest, and none in vain."""
-    exponents = np.floor(np.log10(values))
+    exponents = np.array([_exponent(value) for value in values])
     wanted = int(max(DIGITS - 1 - exponents.max(), 1 - exponents.min(), 0))
-    while wanted > 0 and np.array_equal(np.round(values, wanted - 1), values):
+    while wanted > 0 and same_rounding(values, wanted - 1):
         wanted -= 1
     return wanted
 
 
 def _short_scientific(x: float, digits: int) -> str:
-    mantissa, exponent = f"{x:.{digits - 1}e}".split("e")
+    mantissa, exponent = written(x, f".{digits - 1}e").split("e")
     return f"{mantissa.rstrip('0').rstrip('.')}e{exponent}"
-
-
-def _signed(text: str) -> str:
-    """A rounded zero carries no sign."""
-    return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
 
 def _is_missing(value: Any) -> bool:

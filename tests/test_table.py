@@ -43,7 +43,7 @@ def test_p_values(p: float, want: str) -> None:
         (86400, "86,400"),
         (np.int64(-1200), "-1,200"),
         (1e-9, "1e-09"),
-        (1.2345e12, "1.234e12"),
+        (1.2345e12, "1.235e12"),
         (np.nan, "–"),
         (None, "–"),
         (np.inf, "inf"),
@@ -56,7 +56,7 @@ def test_numbers(x: float, want: str) -> None:
 
 def test_a_column_has_one_number_of_decimals() -> None:
     text = table(x=["a", "b", "c"], y=[0.5, 12.25, 100.125], p_value=[0.5, 1e-9, np.nan]).to_text()
-    assert column(text, 1) == ["0.50", "12.25", "100.12"]
+    assert column(text, 1) == ["0.50", "12.25", "100.13"]
     assert column(text, 2) == ["0.500", "<0.001", "–"]
 
 

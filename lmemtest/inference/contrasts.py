@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
@@ -348,7 +349,7 @@ def _sentence(
     p = f"p{p}" if p.startswith("<") else f"p={p}"
     low, high, difference = row["ci_low"], row["ci_high"], row["estimate"]
     percent = f"{100 * level:.4g} % CI"
-    if row["p_value"] >= 1.0 - level:
+    if not below(row["p_value"], 1.0 - level):
         return (
             f"{where}{left} and {right} are not significantly different (difference "
             f"{format_number(difference)}, {percent} {format_number(low)} to {format_number(high)}, {p})."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
@@ -280,7 +281,7 @@ def equivalence(
         "ci_low": estimate - half,
         "ci_high": estimate + half,
         "p_difference": p_difference,
-        "decision": _decisions(p_value < alpha, p_difference < alpha, testable),
+        "decision": _decisions(below(p_value, alpha), below(p_difference, alpha), testable),
     }
     return EquivalenceResult(
         table=given[[*pairs.by, "left", "right"]].assign(**columns),
@@ -378,7 +379,7 @@ def noninferiority(
             p_value[rows], critical[rows] = joint.sf(t_ratio[rows], df[rows]), joint.isf(alpha, df[rows])
             notes.append(joint.note(t_ratio[rows], df[rows]))
     gain_low = np.where(testable, gain - critical * se, np.nan)
-    passed = p_value < alpha
+    passed = below(p_value, alpha)
     decision = np.where(passed & (gain_low > 0), "superior", np.where(passed, "non-inferior", "undecided"))
     columns = {"gain": gain, "se": se, "df": df, "t_ratio": t_ratio, "p_value": p_value, "gain_low": gain_low}
     return NoninferiorityResult(

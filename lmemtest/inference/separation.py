@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import below, tie_order
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
@@ -228,7 +229,7 @@ def separation_of(
     """
     mean_of = dict(zip(levels, map(float, means), strict=True))
     se_of = dict(zip(levels, map(float, se), strict=True))
-    ordered = _ordered(tuple(levels), mean_of, direction)
+    ordered = _ordered(tuple(levels), mean_of, se_of, direction)
     significant, undecided = _decisions(tests, ordered, alpha)
     groups = tuple(tuple(ordered[i] for i in clique) for clique in maximal_cliques(~significant))
     return Separation(
@@ -316,10 +317,12 @@ def _check_arguments(pairs: Any, alpha: float, direction: str | None) -> None:
         )
 
 
-def _ordered(levels: tuple[str, ...], means: Mapping[str, float], direction: str | None) -> tuple[str, ...]:
+def _ordered(
+    levels: tuple[str, ...], means: Mapping[str, float], se: Mapping[str, float], direction: str | None
+) -> tuple[str, ...]:
     """Best first, ties in level order, levels without a mean last."""
-    sign = -1.0 if direction == "maximize" else 1.0
-    return tuple(sorted(levels, key=lambda v: (np.isnan(means[v]), 0.0 if np.isnan(means[v]) else sign * means[v])))
+    order = tie_order([means[v] for v in levels], errors=[se[v] for v in levels], descending=direction == "maximize")
+    return tuple(levels[i] for i in order)
 
 
 def _decisions(tests: pd.DataFrame, levels: tuple[str, ...], alpha: float) -> tuple[BoolArray, BoolArray]:
@@ -330,7 +333,7 @@ def _decisions(tests: pd.DataFrame, levels: tuple[str, ...], alpha: float) -> tu
     p = tests["p_value"].to_numpy(dtype=float)
     significant = np.zeros((len(levels), len(levels)), dtype=bool)
     undecided = ~np.eye(len(levels), dtype=bool)
-    significant[left, right] = significant[right, left] = p < alpha  # NaN compares false
+    significant[left, right] = significant[right, left] = below(p, alpha)
     undecided[left, right] = undecided[right, left] = np.isnan(p)
     return significant, undecided
 

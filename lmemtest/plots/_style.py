@@ -17,6 +17,8 @@ from matplotlib import font_manager
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 
+from lmemtest._rounding import below, written
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -263,8 +265,8 @@ def fixed(value: float, places: int | None) -> str:
     if not math.isfinite(value):
         return "–"
     if places is None:
-        return _tidy(f"{value:.2g}")
-    return _tidy(f"{round(value, places) + 0.0:.{places}f}")
+        return _tidy(written(float(value), ".2g"))
+    return _tidy(written(float(value), f".{places}f"))
 
 
 def p_value(value: float) -> str:
@@ -275,7 +277,7 @@ def p_value(value: float) -> str:
     """
     if math.isnan(value):
         return "NA"
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
+    return "<0.001" if below(value, 0.001) else written(float(value), ".3f")
 
 
 def _tidy(digits: str) -> str:

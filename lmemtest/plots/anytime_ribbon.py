@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from lmemtest._rounding import tie_order
 from lmemtest.plots import _canvas, _panels, _style
 from lmemtest.plots._curves import (
     LEAD,
@@ -190,8 +191,7 @@ def _order(result: Anytime) -> list[int]:
         float(estimate[table["left"] == name].sum() - estimate[table["right"] == name].sum())
         for name in result.algorithms
     ]
-    sign = 1.0 if result.direction == "minimize" else -1.0
-    return sorted(range(len(total)), key=lambda i: sign * total[i])
+    return tie_order(total, descending=result.direction != "minimize")
 
 
 # ------------------------------------------------------------------------------------------------- layout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lmemtest._rounding import tie_order
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.random_effects import RandomEffects
@@ -57,7 +58,7 @@ def caterpillar_plot(
     effect = effects.effects[0] if effect is None else effect
     check_choice(effect, "effect", effects.effects)
     rows = effects.table[effects.table["effect"] == effect]
-    rows = rows.sort_values("estimate", kind="stable")
+    rows = rows.iloc[tie_order(rows["estimate"])]
     return _rows.draw_rows(_content(effects, rows, effect, most), ax)
 
 

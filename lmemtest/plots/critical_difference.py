@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import format_level
 from lmemtest.inference.separation import Separation
@@ -169,7 +170,7 @@ class Board:
 
 def board_of(separation: Separation) -> Board:
     means = dict(zip(separation.levels, map(float, separation.means), strict=True))
-    placed = sorted((level for level in means if math.isfinite(means[level])), key=lambda level: means[level])
+    placed = in_tie_order((level for level in means if math.isfinite(means[level])), lambda level: means[level])
     if not placed:
         message = (
             "separation has no finite mean to draw: "

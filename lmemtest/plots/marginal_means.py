@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import EmmeansResult, format_level
 from lmemtest.inference.separation import Separation
@@ -131,4 +132,4 @@ def _order(em: EmmeansResult, labels: tuple[str, ...]) -> list[str]:
     for label, mean in zip(labels, em.emmean, strict=True):
         if np.isfinite(mean):
             known[label].append(float(mean))
-    return sorted(distinct, key=lambda label: sign * float(np.mean(known[label])) if known[label] else np.inf)
+    return in_tie_order(distinct, lambda label: sign * float(np.mean(known[label])) if known[label] else np.nan)

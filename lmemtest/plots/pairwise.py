@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import below, in_tie_order
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
 from lmemtest.inference.grid import format_level
@@ -146,7 +147,7 @@ def _adjustment(name: str) -> str:
 
 
 def _significant(pairs: PairsResult, table: pd.DataFrame) -> np.ndarray:
-    return table["p_value"].to_numpy(dtype=float) < 1.0 - pairs.level  # NaN compares false
+    return below(table["p_value"].to_numpy(dtype=float), 1.0 - pairs.level)
 
 
 # ------------------------------------------------------------ intervals
@@ -259,4 +260,4 @@ def _order(pairs: PairsResult) -> list[str]:
     """Return the levels best first; without a direction ascending, and without a mean last."""
     means = dict(zip(pairs.levels, map(float, pairs.emmeans.emmean), strict=True))
     sign = -1.0 if pairs.direction == "maximize" else 1.0
-    return sorted(pairs.levels, key=lambda v: sign * means[v] if np.isfinite(means[v]) else np.inf)
+    return in_tie_order(pairs.levels, lambda v: sign * means[v] if np.isfinite(means[v]) else np.nan)

@@ -118,7 +118,7 @@ def _refined(curve: FittedCurve) -> FittedCurve:
         return curve
     more = curve.fit.curve(np.concatenate(between), q=curve.q)
     at = np.concatenate([k, more.k])
-    order = np.argsort(at)
+    order = np.argsort(at, kind="stable")
     estimate, low, high = (
         np.concatenate([getattr(curve, name)[first], getattr(more, name)])[order]
         for name in ("estimate", "ci_low", "ci_high")

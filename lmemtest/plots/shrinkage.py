@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import tie_order
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
@@ -77,7 +78,7 @@ def shrunken_effects_plot(
     left, right = names[comparison]
     table = effects.table
     part = table[(table["algorithm"] == left) & (table["versus"] == right)]
-    ax = _rows.draw_rows(_content(effects, part.sort_values("estimate", kind="stable"), comparison, most), ax)
+    ax = _rows.draw_rows(_content(effects, part.iloc[tie_order(part["estimate"])], comparison, most), ax)
     overall = float(part["overall"].mean())
     ax.axvline(overall, color=_style.MUTED, linewidth=0.8, linestyle="--", zorder=1, label="_overall")
     return ax

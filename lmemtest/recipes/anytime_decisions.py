@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import tie_order
 from lmemtest.inference.separation import maximal_cliques
 
 if TYPE_CHECKING:
@@ -150,5 +151,4 @@ def _crossing(inside: Array, axis: Array, at: int, step: int) -> float:
 
 def ordered(means: Array, direction: str) -> list[int]:
     """Positions best first, missing ones last."""
-    key = np.where(np.isfinite(means), -means if direction == "maximize" else means, np.inf)
-    return [int(i) for i in np.argsort(key, kind="stable")]
+    return tie_order(np.where(np.isfinite(means), means, np.nan), descending=direction == "maximize")

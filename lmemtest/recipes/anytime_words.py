@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import below
 from lmemtest._table import format_number, format_p
 from lmemtest._validate import listed
 
@@ -93,7 +94,7 @@ def overall_sentences(result: Anytime) -> list[str]:
         Each with its range of budgets.
     """
     how = " (on a logarithmic scale)" if result.scale == "log" else ""
-    sure = result.overall[result.overall["p_value"] < 1.0 - result.level]
+    sure = result.overall[below(result.overall["p_value"], 1.0 - result.level)]
     if sure.empty:
         ranges = result.overall[["budget_from", "budget_to"]].drop_duplicates().to_numpy(dtype=float)
         where = (

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._levels import in_order
+from lmemtest._rounding import in_tie_order
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
@@ -393,7 +394,7 @@ def _chosen(tree: Array, distances: Array, n_clusters: int | None) -> tuple[int,
     most = min(_MOST_CLUSTERS, len(square) - 1)
     options = range(2, most + 1) if n_clusters is None else [n_clusters]
     found = {k: silhouettes(square, _cut(tree, k)) for k in options}
-    best = max(found, key=lambda k: float(found[k].mean()))
+    best = in_tie_order(found, lambda k: float(found[k].mean()), descending=True)[0]
     return best, found[best]
 
 

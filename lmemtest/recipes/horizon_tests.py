@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import tolerance
 from lmemtest._validate import listed
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import emmeans
@@ -125,8 +126,7 @@ def leaders(found: Separation) -> tuple[str, ...]:
         In the order of their names in a tie, which rounding would decide else.
     """
     means = np.array(found.means)
-    largest_se = np.nanmax(np.abs(found.se))
-    rounding = max(_EQUAL_SE * largest_se, _EQUAL_MEAN * float(np.nanmax(np.abs(means))))
+    rounding = tolerance(means, found.se)
     best = found.levels[0]
     tied = [
         name

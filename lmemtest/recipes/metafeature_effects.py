@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import below
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
@@ -119,7 +120,7 @@ class MetafeatureModel(Tabular):
         for row in self.advantages.to_dict("records"):
             level = format_level(row["level"])
             side = "better" if row["advantage"] > 0 else "worse"
-            if row["p_value"] < self.alpha:
+            if below(row["p_value"], self.alpha):
                 out.append(f"At {level} {first} is {side} than {second} by {_estimate(row, 'advantage', self.alpha)}.")
             else:
                 text = _estimate(row, "advantage", self.alpha, absolute=False)
@@ -151,7 +152,7 @@ class MetafeatureModel(Tabular):
 
     def _of_pair(self, row: dict[Any, Any]) -> list[str]:
         level, reference = format_level(row["level"]), format_level(row["reference"])
-        if not row["p_value"] < self.alpha:
+        if not below(row["p_value"], self.alpha):
             text = _estimate(row, "contrast", self.alpha, absolute=False)
             return [f"The advantage at {level} is not significantly different from that at {reference} ({text})."]
         side = "smaller" if row["contrast"] < 0 else "larger"
@@ -159,7 +160,7 @@ class MetafeatureModel(Tabular):
         part = self.contrasts[self.contrasts["level"] == row["level"]]
         part = part[part["reference"] == row["reference"]]
         odd = [format_level(name) for name in part["benchmark"][part["singled_out"]]]
-        clear = int(((part["p_value"] < self.alpha) & (part["contrast"] * row["contrast"] > 0)).sum())
+        clear = int((below(part["p_value"], self.alpha) & (part["contrast"] * row["contrast"] > 0)).sum())
         tail = f"; singled out: {', '.join(odd)}" if odd else "; none is singled out"
         return [*out, f"On {clear} of {len(part)} benchmarks the interval is on this side of zero{tail}."]
 

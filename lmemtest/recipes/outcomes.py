@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import below
 from lmemtest._validate import check_columns, listed, suggest
 from lmemtest.data.cells import column_codes, compress
 from lmemtest.data.runs import require_runs
@@ -301,7 +302,9 @@ def singled_out_everywhere(
     contrasts: pd.DataFrame, overall: pd.DataFrame, alpha: float, benchmarks: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """Benchmarks that are singled out for every pair of levels whose overall contrast is significant."""
-    general = set(map(tuple, overall.loc[overall["p_value"] < alpha, ["level", "reference"]].to_numpy(dtype=object)))
+    general = set(
+        map(tuple, overall.loc[below(overall["p_value"], alpha), ["level", "reference"]].to_numpy(dtype=object))
+    )
     of_pair = contrasts[["level", "reference"]].apply(tuple, axis=1).isin(general)
     by_benchmark = contrasts[of_pair].groupby("benchmark", observed=True)["singled_out"].all()
     found = set(by_benchmark.index[by_benchmark])

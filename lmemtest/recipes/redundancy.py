@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import below
 from lmemtest._table import Tabular, format_number, format_p
 from lmemtest._validate import check_fraction
 from lmemtest.data.findings import Finding
@@ -204,7 +205,7 @@ def similar_algorithms(
     fit = fit_lmm(recommend(runs).formula, runs) if model is None else model
     found = equivalence(pairs(emmeans(fit, runs.algorithm)), margin * run_sd, alpha=alpha)
     table = found.to_frame()[["left", "right", "estimate", "se", "df", "p_value"]]
-    table["equivalent"] = table["p_value"] < alpha
+    table["equivalent"] = below(table["p_value"], alpha)
     findings = tuple(
         Finding(
             severity="note",

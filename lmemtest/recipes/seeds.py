@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import below
 from lmemtest._table import ResultTable, Tabular, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction, listed
@@ -101,7 +102,7 @@ class SeedDependency(Tabular):
         tested = int(self.table["p_value"].notna().sum())
         text = f"No sign that the seed decides the score of any of {tested} algorithms (smallest adjusted p "
         text += f"{format_p(self.table['p_adjusted'].min())}, Holm, level {self.alpha:g})."
-        if self.overall.pvalue < self.alpha:
+        if below(self.overall.pvalue, self.alpha):
             text += (
                 f" The likelihood-ratio test of all algorithms together has p {format_p(self.overall.pvalue)}, but "
                 "it names none, and the decision is made by the tests per algorithm."
@@ -135,7 +136,7 @@ class SeedDependency(Tabular):
     def paper_lines(self) -> tuple[str, ...]:
         """The result as the package of the paper prints it."""
         test = self.overall
-        sign = "<<" if test.pvalue < self.alpha else "=="
+        sign = "<<" if below(test.pvalue, self.alpha) else "=="
         names = [str(name) for name in self.affected]
         verdict = (
             f"Seed is a significant effect, likely influenced algorithms: {names}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import in_tie_order
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
@@ -123,7 +124,7 @@ class VarianceSources(Tabular):
     @property
     def sentence(self) -> str:
         """What matters most, in words."""
-        first, second, *_ = sorted(self.sources, key=lambda source: -source.share)
+        first, second, *_ = in_tie_order(self.sources, lambda source: source.share, descending=True)
         text = (
             f"The largest part of the variation of {self.response} is {first.name} ({percent(first.share)}): "
             f"{first.meaning}; then {second.name} ({percent(second.share)})."

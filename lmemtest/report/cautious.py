@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
 from lmemtest.inference.reference import format_level
@@ -48,7 +49,7 @@ class CautiousCheck(Tabular):
 
     def beaten(self, alpha: float) -> list[str]:
         """Algorithms that differ from the leader at this level."""
-        return self.table["algorithm"][self.table["p_value"] < alpha].tolist()
+        return self.table["algorithm"][below(self.table["p_value"], alpha)].tolist()
 
     def result_table(self) -> ResultTable:
         """The tests as a table."""

@@ -128,7 +128,7 @@ def _why(analysis: Analysis) -> str:
 
 def _residuals_apart(analysis: Analysis) -> str:
     fit = analysis.fit
-    sd = fit.residual_variances.sort_values().pow(0.5)
+    sd = fit.residual_variances.sort_values(kind="stable").pow(0.5)
     small, large = (f"{format_number(float(sd.iloc[i]), 3)} on {format_level(sd.index[i])}" for i in (0, -1))
     return (
         f"Each level of {fit.dispersion} has a residual variance of its own: the residual standard deviation is "

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from lmemtest._rounding import below
 from lmemtest._table import format_number, format_p
 from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.data.crossing import crossing
@@ -525,13 +526,13 @@ def joint_sentence(analysis: Analysis) -> str:
     if test is None or not math.isfinite(test.p_value):
         return "The joint test is not possible: fewer than two means are estimable."
     den = "∞" if math.isinf(test.df_den) else f"{test.df_den:.1f}"
-    verdict = "are not all equal" if test.p_value < analysis.alpha else "may all be equal"
+    verdict = "are not all equal" if below(test.p_value, analysis.alpha) else "may all be equal"
     text = (
         f"Do the algorithms differ at all? F({test.df_num}, {den}) = {test.f_ratio:.2f}, {p_text(test.p_value)}: "
         f"by this test the {test.df_num + 1} means {verdict}."
     )
     any_pair = bool(analysis.separation.significant.to_numpy().any())
-    if any_pair != (test.p_value < analysis.alpha):
+    if any_pair != below(test.p_value, analysis.alpha):
         text += (
             " The pairwise tests disagree, which happens near the border, as they ask a different question: "
             "claims about pairs rest on the pairwise tests."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lmemtest._rounding import below
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.inference import glrt as likelihood_ratio
 from lmemtest.inference.nesting import check_nesting
@@ -52,7 +53,7 @@ def glrt(mod1: Model, mod2: Model, verbose: bool = False) -> dict[str, Any]:
     null, alternative = _ordered(mod1, mod2)
     test = likelihood_ratio.glrt(null.likelihood_fit, alternative.likelihood_fit, rng=0)
     if verbose:
-        better = null if test.pvalue >= _LEVEL else alternative
+        better = null if not below(test.pvalue, _LEVEL) else alternative
         sign = "==" if better is null else ">>" if better is mod1 else "<<"
         print(f"{mod1.formula} ({mod1.logLike:.4f}) {sign} {mod2.formula} ({mod2.logLike:.4f})")
         print(f"Chi-Square: {test.statistic}, P-Value: {test.pvalue}")

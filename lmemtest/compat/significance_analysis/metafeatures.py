@@ -171,9 +171,9 @@ def _tables(found: InstanceContrasts, order: dict[tuple[Any, Any], int]) -> tupl
     """Estimates and contrasts, a variant before those that come later in the data."""
     keys = list(zip(found.instances["benchmark"], found.instances["level"], strict=True))
     place = np.array([order[key] for key in keys])
-    rows = found.instances.iloc[np.argsort(place)]
+    rows = found.instances.iloc[np.argsort(place, kind="stable")]
     names = np.array([_variant(*key) for key in keys], dtype=object)
-    ordered = names[np.argsort(place)]
+    ordered = names[np.argsort(place, kind="stable")]
     estimates = pd.DataFrame(
         {VARIANT: pd.Categorical(ordered, categories=ordered)}
         | dict(zip(NUMBERS, (rows[c].to_numpy() for c in ("outcome", "ci_low", "ci_high", "se", "df")), strict=True))

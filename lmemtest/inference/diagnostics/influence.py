@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, check_names, listed
@@ -469,7 +470,7 @@ class _Found:
 def _verdicts(estimate: FloatArray, p_value: FloatArray, alpha: float) -> FloatArray:
     """The sign of a significant difference, 0 of any other."""
     with np.errstate(invalid="ignore"):
-        return np.where(p_value < alpha, np.sign(estimate), 0.0)
+        return np.where(below(p_value, alpha), np.sign(estimate), 0.0)
 
 
 def _largest(values: FloatArray, names: Sequence[str]) -> tuple[FloatArray, list[str]]:
