@@ -323,7 +323,7 @@ def _dense(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         present[key] = True
         return (np.cumsum(present) - 1)[key], np.flatnonzero(present)
     codes, seen = pd.factorize(key)
-    order = np.argsort(seen)
+    order = np.argsort(seen, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return rank[codes], seen[order]
@@ -365,7 +365,7 @@ def column_codes(column: pd.Series[Any]) -> tuple[np.ndarray, Any]:
 def _order(levels: Any) -> np.ndarray:
     """The order of distinct levels: numbers and dates at the speed of arrays, text as people count."""
     if pd.api.types.is_numeric_dtype(levels.dtype) or levels.dtype.kind in "mM":
-        return np.asarray(levels.argsort())
+        return np.asarray(levels.argsort(kind="stable"))
     return level_order(levels.tolist())
 
 
@@ -403,7 +403,7 @@ def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequ
     constant = low == high
     mean, ss = np.where(constant, low, mean), np.where(constant | (valid == 0), 0.0, ss)
     index, found = group_codes([out[name].rename(key) for name, key in zip(names, keys, strict=False)], len(out))
-    order = np.argsort(index)
+    order = np.argsort(index, kind="stable")
     n, bad, mean, ss, low, high = (value[order] for value in (n, n - valid, mean, ss, low, high))
     return Groups(keys=found, n=n, n_bad=bad, mean=mean, ss=ss, low=low, high=high)
 

@@ -99,7 +99,7 @@ def _curves(result: PowerResult) -> list[_Curve]:
     table = result.to_frame()
     curves = []
     for i, n in enumerate(dict.fromkeys(table["n_seeds"])):
-        rows = table[table["n_seeds"] == n].sort_values("n_benchmarks")
+        rows = table[table["n_seeds"] == n].sort_values("n_benchmarks", kind="stable")
         power, low, high = (100.0 * rows[name].to_numpy(dtype=float) for name in ("power", "ci_low", "ci_high"))
         curves.append(
             _Curve(

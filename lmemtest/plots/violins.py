@@ -161,7 +161,7 @@ def violin_plot(distributions: ScoreDistributions, *, ax: Axes | None = None) ->
 
 
 def _content(result: ScoreDistributions) -> _Content:
-    levels = [tuple(result.table[name].drop_duplicates().sort_values()) for name in result.by]
+    levels = [tuple(result.table[name].drop_duplicates().sort_values(kind="stable")) for name in result.by]
     groups, hues, panels = (*levels, (None,), (None,))[:3] if len(levels) < 3 else levels
     return _Content(result, groups, hues, panels)
 

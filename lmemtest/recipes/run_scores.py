@@ -91,7 +91,7 @@ def _rows(runs: Runs, keys: list[str]) -> pd.DataFrame:
     compress(runs.frame, by=keys, score=runs.score)  # refuses missing scores in words
     table = runs.frame.lazy().select(*keys, runs.score).collect().to_pandas()
     score = table[runs.score].to_numpy(dtype=float)
-    return table[keys].assign(**{"\0y": score}).sort_values("\0y").pipe(sorted_rows, keys)
+    return table[keys].assign(**{"\0y": score}).sort_values("\0y", kind="stable").pipe(sorted_rows, keys)
 
 
 def _averaged(runs: Runs, keys: list[str], column: str) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -261,7 +261,7 @@ def compare_by_engine(y: FloatArray, *, ddf: str) -> Comparison:
     # Off the boundary, where the gradient in theta vanishes whatever the data say.
     start = np.full(template.problem.n_theta, 0.5)
     fit = template.refit(cells=replace(template.cells, mean=scores), theta_start=start)
-    rows = fit.design.rows(frame.groupby("algorithm", sort=True).head(1).sort_values("algorithm"))
+    rows = fit.design.rows(frame.groupby("algorithm", sort=True).head(1).sort_values("algorithm", kind="stable"))
     L = rows[:1] - rows[1:2]
     no_interaction = design.n_seeds > 1 and float(fit.covariances[1][0, 0]) == 0.0
     return Comparison(
