@@ -267,9 +267,9 @@ class _Point:
                 if d.E is not None:
                     dYV = dYV + from_parent.times(d.E[k])
                 for j, e in step.E.items():
-                    dY = dY + e @ _between(A_bar, E_bar, j, k)[parent[j]]
+                    dY = dY + e @ _between(A_bar, E_bar, j, k)[parent[min(j, k)]]
                     if d.E is not None:
-                        dY = dY + d.E[j] @ _between(bar.A, bar.E, j, k)[parent[j]]
+                        dY = dY + d.E[j] @ _between(bar.A, bar.E, j, k)[parent[min(j, k)]]
                 dYE[k] = dY
             dH = dYV.contract(step.V)
             if d.V is not None:

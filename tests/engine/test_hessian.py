@@ -26,7 +26,9 @@ def terms(kind: str) -> list[Term]:
     slope = np.hstack([one, x])
     nested = [Term(one, run, 40), Term(slope, seed, 20), Term(x**2, seed // 4, 5), Term(one, seed // 4, 5)]
     crossed = [Term(slope, algorithm, 6), Term(one, other, 5)]
-    return {"nested": nested, "crossed": crossed, "both": nested + crossed}[kind]
+    # four levels of one nest: an outer level has two kinds of inner ones
+    deep = [Term(slope, run, 40), Term(one, seed, 20), Term(slope, seed // 2, 10), Term(slope, seed // 4, 5)]
+    return {"nested": nested, "crossed": crossed, "both": nested + crossed, "deep": deep}[kind]
 
 
 def made(kind: str, *, reml: bool, strata: bool) -> Problem:
@@ -58,13 +60,13 @@ def differences(problem: Problem, x: Array, step: float = 2e-3) -> Array:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("strata", [False, True])
 @pytest.mark.parametrize("reml", [False, True])
-@pytest.mark.parametrize("kind", ["nested", "crossed", "both"])
+@pytest.mark.parametrize("kind", ["nested", "crossed", "both", "deep"])
 def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, kind, reml, strata, sparse):
     if sparse:
         monkeypatch.setattr(blocks, "_SPARSE_FROM", 0)
         monkeypatch.setattr(blocks, "prefer_sparse", lambda *_: True)
     problem = made(kind, reml=reml, strata=strata)
-    if sparse and kind != "nested":  # without crossed factors there is nothing that could be sparse
+    if sparse and kind not in ("nested", "deep"):  # without crossed factors there is nothing that could be sparse
         assert {type(stage.V) for stage in problem.system.chain} == {SparseCross}
     elif not sparse:
         assert {type(stage.V) for stage in problem.system.chain} <= {DenseCross}
