@@ -61,7 +61,8 @@ def differences(problem: Problem, x: Array, step: float = 2e-3) -> Array:
 @pytest.mark.parametrize("strata", [False, True])
 @pytest.mark.parametrize("reml", [False, True])
 @pytest.mark.parametrize("kind", ["nested", "crossed", "both", "deep"])
-def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, kind, reml, strata, sparse):
+@pytest.mark.parametrize("boundary", [False, True])
+def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, boundary, kind, reml, strata, sparse):
     if sparse:
         monkeypatch.setattr(blocks, "_SPARSE_FROM", 0)
         monkeypatch.setattr(blocks, "prefer_sparse", lambda *_: True)
@@ -71,7 +72,7 @@ def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, kind, reml, 
     elif not sparse:
         assert {type(stage.V) for stage in problem.system.chain} <= {DenseCross}
     x = np.random.default_rng(2).normal(size=problem.n_free) * 0.5
-    x[0] = 0.0  # on the boundary on purpose
+    x[0] *= not boundary
     got, want = hessian(problem, x, problem.evaluate(x)), differences(problem, x)
     size = np.sqrt(np.abs(want.diagonal()))
     np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-8 * np.outer(size, size).max())
