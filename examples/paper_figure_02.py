@@ -9,18 +9,19 @@ the runs are those of the paper, priorband.parquet in that folder; else the bund
 
 import os
 import sys
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.errors import DataWarning
+from lmemtest.inference.nemenyi import blocks, nemenyi
+from lmemtest.inference.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 
 CLAIM = """Paper: ranks and the simple model lead to the same conclusion, with critical differences of another scale.
-Here the simple and the recommended model have the same means, but not the same right to tell them apart: rows of one
-run, and runs on one benchmark, are not independent. Over all budgets of PriorBand, ranks and regrets do not even agree
-on who is first, since ranks do not see how bad the first scores with a bad prior are."""
+Here the simple and the recommended model have the same means, but not the same right to tell them apart:
+rows of one run, and runs on one benchmark, are not independent, and neither are they as blocks of ranks.
+Over all budgets of PriorBand, ranks and regrets do not even agree on who is first, since ranks do not see
+how bad the first scores with a bad prior are."""
 
 
 def study() -> lt.Runs:
@@ -31,30 +32,37 @@ def study() -> lt.Runs:
     return replace(lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet"), score="normalized_regret")
 
 
-def compared(runs: lt.Runs, formula: str, title: str):
-    """Marginal means of a model, all pairs, and a line of text."""
-    fit = lt.fit_lmm(formula, runs)
-    found = lt.separation(lt.pairs(lt.emmeans(fit, "algorithm")))
+def ranked(runs: lt.Runs) -> Separation:
+    """Mean ranks within benchmark, prior, budget and seed, with Nemenyi's critical difference: what Autorank does."""
+    table = blocks(runs, [runs.benchmark, *runs.metafeatures, runs.budget, runs.seed])
+    return nemenyi(table, direction=runs.direction, response=f"{runs.score} in {len(table):,} blocks")
+
+
+def modelled(runs: lt.Runs, formula: str) -> Separation:
+    """Marginal means of a model, and all pairs."""
+    return lt.separation(lt.pairs(lt.emmeans(lt.fit_lmm(formula, runs), "algorithm")))
+
+
+def said(found: Separation, title: str) -> None:
+    """A few lines of text."""
     order = ", ".join(f"{name} {mean:.3f}" for name, mean in zip(found.levels, found.means, strict=True))
     low, high = found.critical_difference
     groups = [" = ".join(map(str, group)) for group in found.groups if len(group) > 1]
-    print(f"{title}\n  {formula}\n  best first: {order}\n  critical difference {low:.4f} to {high:.4f}")
+    print(f"{title}\n  best first: {order}\n  critical difference {low:.4f} to {high:.4f}")
     print(f"  not told apart: {'; '.join(groups) or 'none'}\n")
-    return found
 
 
-def diagrams(runs: lt.Runs):
-    """The two halves of the figure, and the model that counts benchmarks instead of rows."""
-    # Autorank's Friedman-Nemenyi procedure compares mean ranks with one critical difference from a formula; here a
-    # linear model of the same ranks does, so the critical difference is of the same kind but not the same number
-    with warnings.catch_warnings():  # a few comparisons end in a tie of all algorithms
-        warnings.simplefilter("ignore", DataWarning)
-        ranks = runs.normalize("rank", per=("benchmark", *runs.metafeatures, "budget", "seed"))
+def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Separation]]:
+    """The two halves of the figure, and the model that counts benchmarks instead of rows: titles and decisions."""
     return {
-        "ranks": compared(ranks, f"{ranks.score} ~ algorithm", "Left half: ranks, as Autorank sees the table"),
-        "simple": compared(runs, f"{runs.score} ~ algorithm", "Right half: the simple model, each row an observation"),
-        "recommended": compared(
-            runs, lt.recommend(runs).formula, "Recommended: benchmarks are the sample, runs are clusters"
+        "ranks": ("Left half: ranks, as Autorank compares them (Friedman, Nemenyi)", ranked(runs)),
+        "simple": (
+            "Right half: the simple model, each row an observation",
+            modelled(runs, f"{runs.score} ~ algorithm"),
+        ),
+        "recommended": (
+            "Recommended: benchmarks are the sample, runs are clusters",
+            modelled(runs, lt.recommend(runs).formula),
         ),
     }
 
@@ -67,8 +75,9 @@ def main() -> None:
     with detached_figures():
         for scope, table in (("all-budgets", runs), ("last-budget", runs.filter(**{runs.budget: last}))):
             print(f"=== {scope} ===")
-            for name, found in diagrams(table).items():
-                cd_diagram(found).figure.savefig(out / f"figure-02-{scope}-{name}.svg")
+            for name, (title, found) in diagrams(table).items():
+                said(found, title)
+                cd_diagram(found, title=title).figure.savefig(out / f"figure-02-{scope}-{name}.svg")
     print(CLAIM)
 
 

@@ -3,29 +3,47 @@
     python paper_figure_05.py [folder]
 
 Figure 5 of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO benchmarking,
-arXiv:2408.02533: budgets 5, 10 and 15, and all data from 5 to 15 as one comparison, by the model of the paper and by
-the recommended one. Writes a svg figure into the folder (default: out). With the environment variable LMEMTEST_DATA
-set, the runs are those of the paper, priorband.parquet in that folder; else bundled ones, with their own budgets.
+arXiv:2408.02533: ranks at budgets 5, 10 and 15 as Autorank compares them (left), all data from 5 to 15 by the model of
+the paper (right), and the recommended models of both. Writes svg figures into the folder (default: out). With the
+environment variable LMEMTEST_DATA set, the runs are those of the paper, priorband.parquet in that folder; else bundled
+ones, with their own budgets.
 """
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.plots import detached_figures
+from lmemtest.inference.nemenyi import blocks, nemenyi
+from lmemtest.inference.separation import Separation
+from lmemtest.plots import cd_diagram, detached_figures
 from lmemtest.plots.horizons import horizons_plot
 from lmemtest.recipes.horizons import horizons
 
 
 def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
-    """The runs, and the horizons."""
+    """The runs, and the horizons; the last is a window."""
     folder = os.environ.get("LMEMTEST_DATA")
     if not folder:
         runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE", "HB+prior"])
-        return runs, [4, 8, 16, (4, 16)]
+        return replace(runs, score="regret"), [4, 8, 16, (4, 16)]
     runs = lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
-    return runs, [5, 10, 15, (5, 15)]
+    return replace(runs, score="normalized_regret"), [5, 10, 15, (5, 15)]
+
+
+def ranks_at(runs: lt.Runs, budget: float) -> Separation:
+    """The left half: ranks within benchmark, prior and seed at one budget."""
+    table = blocks(runs.at_budgets([budget]), [runs.benchmark, *runs.metafeatures, runs.seed])
+    return nemenyi(table, direction=runs.direction, response=f"{runs.score} in {len(table):,} blocks")
+
+
+def rows_within(runs: lt.Runs, start: float, end: float) -> Separation:
+    """The right half: the model of the paper, in which every row is an observation of its own."""
+    column = runs.budget
+    window = runs.filter(**{column: [budget for budget in runs.levels(column) if start <= budget <= end]})
+    fit = lt.fit_lmm(f"{runs.score} ~ {runs.algorithm} + (1 | {column}) + (1 | {runs.benchmark})", window)
+    return lt.separation(lt.pairs(lt.emmeans(fit, runs.algorithm)))
 
 
 def main() -> None:
@@ -38,7 +56,17 @@ def main() -> None:
     print("The recommended model beside that of the paper, which counts every row:")
     print(found.paper_frame().to_string(index=False, float_format="{:.3g}".format))
 
+    *single, (start, end) = budgets
     with detached_figures():
+        for budget in single:
+            ranks = ranks_at(runs, budget)
+            print(ranks, end="\n\n")
+            title = f"Left half: ranks at {runs.budget} {budget} (Friedman, Nemenyi)"
+            cd_diagram(ranks, title=title).figure.savefig(out / f"paper-figure-05-ranks-{budget}.svg")
+        rows = rows_within(runs, start, end)
+        print(rows)
+        title = f"Right half: the model of the paper over {start}-{end}"
+        cd_diagram(rows, title=title).figure.savefig(out / "paper-figure-05-rows.svg")
         horizons_plot(found)[0].figure.savefig(out / "paper-figure-05.svg")
 
 

@@ -41,7 +41,13 @@ MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorith
 LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
 
 
-def cd_diagram(separation: Separation, *, ax: Axes | None = None, limits: tuple[float, float] | None = None) -> Axes:
+def cd_diagram(
+    separation: Separation,
+    *,
+    ax: Axes | None = None,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+) -> Axes:
     """Draw which algorithms differ, on the axis of their marginal means.
 
     Parameters
@@ -53,6 +59,8 @@ def cd_diagram(separation: Separation, *, ax: Axes | None = None, limits: tuple[
         height grows with the number of algorithms and of groups.
     limits : tuple of two floats, optional
         Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
+    title : str
+        A line above the diagram; cut if it is longer than the figure is wide.
 
     Returns
     -------
@@ -93,7 +101,9 @@ def cd_diagram(separation: Separation, *, ax: Axes | None = None, limits: tuple[
     if not isinstance(separation, Separation):
         raise ArgumentError(f"separation must be the result of separation(), got {type(separation).__name__}.")
     board = board_of(separation)
-    frame = Frame(limits=_checked_limits(limits))
+    if not isinstance(title, str):
+        raise ArgumentError(f"title must be a text, got {title!r}.")
+    frame = Frame(limits=_checked_limits(limits), title=_style.one_line(title))
     if ax is None:
         ax = _canvas.new_axes(*_figure_size(board, frame))
     width, height = _canvas.size_in_points(ax)
@@ -316,13 +326,19 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         levels=levels,
         header_rows=header_rows,
         foot=foot,
-        title=frame.title,
+        title=_shown_title(ax, frame.title, width, font, extra),
         top=top,
         y_axis=y_axis,
         y_bars=y_bars,
         y_rows=y_rows,
         height=-y_rows[-1] + (1.0 + FOOT * len(foot)) * font,
     )
+
+
+def _shown_title(ax: Axes, title: str, width: float, font: float, extra: dict[str, list[str]]) -> str:
+    """The title, cut to the width; bold text is wider than it is measured."""
+    room = 0.85 * (width - 2 * _canvas.PAD)
+    return _style.shorten([title], room, _style.Ruler(ax, font, **extra))[0] if title else ""
 
 
 def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:

@@ -184,8 +184,9 @@ def _draw_matrix(ax: Axes, table: pd.DataFrame, terms: list[str], size: float) -
 
 
 def _label_models(ax: Axes, table: pd.DataFrame, size: float) -> None:
-    notes = [("singular" if s else "") for s in table["singular"]]
-    labels = [f"{note} {rank}".strip() for note, rank in zip(notes, table["rank"], strict=True)]
+    labels = [
+        f"(singular) {rank}" if s else f"{rank}" for s, rank in zip(table["singular"], table["rank"], strict=True)
+    ]
     ax.set_yticks(range(len(labels)), labels)
     for tick, best in zip(ax.get_yticklabels(), table["best"], strict=True):
         style = {"color": _style.ACCENT if best else _style.INK, "fontweight": "bold" if best else "normal"}

@@ -11,8 +11,10 @@ from lmemtest._validate import check_choice, listed
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.recipes.builder import ModelBuilder, assemble
+from lmemtest.recipes.recommended import relative_to
 from lmemtest.recipes.selection_holdout import VALIDATIONS, halves
 from lmemtest.recipes.selection_terms import Family, candidates_of
+from lmemtest.recipes.term_text import as_factor
 
 CRITERIA = ("glrt", "aic", "bic")
 SAMPLE_SIZES = ("rows", "benchmarks")
@@ -26,13 +28,18 @@ OPTIMISM = (
 
 
 def start_of(runs_or_builder: Runs | ModelBuilder) -> ModelBuilder:
-    """The model to begin with."""
+    """The model to begin with: benchmarks are a sample, or fixed where scores are relative to them (ranks).
+
+    A variance of benchmarks that ranks cannot have would be zero in every model.
+    """
     if isinstance(runs_or_builder, ModelBuilder):
         return runs_or_builder
     require_runs(runs_or_builder)
     builder = ModelBuilder(runs_or_builder)
     if runs_or_builder.benchmark is None:
         return builder
+    if blocks := relative_to(runs_or_builder):
+        return builder.fixed(" * ".join(as_factor(runs_or_builder, column) for column in blocks))
     try:
         return builder.random("`" + runs_or_builder.benchmark.replace("`", "``") + "`")
     except DesignError:  # one benchmark, or one row of each

@@ -379,6 +379,7 @@ class Family:
         if not term_text.is_random(text):
             return False
         groups = {frozenset(bar.groups) for bar in self._bars if () in bar.terms.terms or _is_whole(bar, self.start)}
+        groups |= self._fixed
         bar = parse_formula(f"`\0` ~ 1 + {text}").bars[0]
         return bar.left == "1" and frozenset(bar.groups) in groups
 
@@ -386,11 +387,18 @@ class Family:
     def _bars(self) -> tuple[Bar, ...]:
         return parse_formula(self.start.formula()).bars
 
+    @cached_property
+    def _fixed(self) -> frozenset[frozenset[str]]:
+        """Columns of each fixed term: a random effect of the same columns has nothing left to explain."""
+        return frozenset(frozenset(term_text.plain_columns(label)) for label in self.start.terms)
+
     def _in_start(self, c: Candidate) -> bool:
         if c.kind == "residual variance":
             return self.start.residual_by == c.columns[0]
         if c.kind == "fixed effect":
             return any(term_text.same_term(c.text, own) for own in self.start.terms)
+        if frozenset(c.columns) in self._fixed:
+            return True
         same = [bar for bar in self._bars if set(bar.groups) == set(c.groups)]
         if c.kind == "random intercept":
             return any(() in bar.terms.terms or _is_whole(bar, self.start) for bar in same)

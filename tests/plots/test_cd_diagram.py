@@ -240,3 +240,16 @@ def test_stack_gives_touching_spans_their_own_level():
     assert _stack([(0, 10), (12, 20), (5, 14)], 1.0) == (0, 0, 1)
     assert _stack([(0, 10), (10, 20)], 1.0) == (0, 1)
     assert _stack([], 1.0) == ()
+
+
+@pytest.mark.parametrize("title", ["Ranks", "$a$_b " * 60])
+def test_a_title_is_inside_the_figure(make, texts_of, title):
+    ax = cd_diagram(make.separation(*make.cases["five"]), title=title)
+    (shown,) = [text for text in texts_of(ax) if text.get_fontweight() == "bold"]
+    assert shown.get_text() == title or "…" in shown.get_text()
+    box, figure = shown.get_window_extent(), ax.get_figure().bbox
+    assert box.x0 >= figure.x0
+    assert box.x1 <= figure.x1
+    assert box.y1 <= figure.y1
+    with pytest.raises(ArgumentError, match="title must be a text, got 3"):
+        cd_diagram(make.separation(*make.cases["five"]), title=3)

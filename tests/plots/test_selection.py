@@ -86,7 +86,7 @@ def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
     assert [bar.get_width() for bar in side.patches] == approx(table["delta"].tolist())
     ranks = [label.get_text() for label in ax.get_yticklabels()]
     assert [text.split()[-1] for text in ranks] == [str(rank) for rank in table["rank"]]
-    assert ["singular" in text for text in ranks] == table["singular"].tolist()
+    assert [text.startswith("(singular) ") for text in ranks] == table["singular"].tolist()
 
 
 def test_errors_name_the_argument():

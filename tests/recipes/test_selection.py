@@ -14,6 +14,7 @@ from scipy.stats import chi2
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.recipes.builder import ModelBuilder
+from lmemtest.recipes.model_search import search_models
 from lmemtest.recipes.selection import select_terms
 from lmemtest.recipes.selection_fits import log_tail
 from lmemtest.recipes.selection_terms import Family, candidates_of
@@ -288,6 +289,27 @@ def test_a_metafeature_of_the_benchmark_has_no_slope_by_benchmark():
         "not identifiable: the slope of size in (1 + size | task) cannot be estimated: 'size' is constant within every "
         "group of task. Choose groups within which it varies."
     )
+
+
+def test_ranks_start_without_a_variance_of_benchmarks():
+    """Ranks have no levels of benchmarks: the start (1 | task) had variance zero, so every model was singular."""
+    raw = runs_of(table(prior=1.0, pair=1.0, interaction=2.0))
+    ranks = raw.normalize("rank", per=("task", "prior"))
+    path = select_terms(ranks)
+    fixed = ("tool", "task", "prior", "prior:task")
+    assert {frozenset(term.split(":")) for term in path.start.terms} == {frozenset(term.split(":")) for term in fixed}
+    assert path.start.bars == ()
+    family = Family(path.start, candidates_of(ranks, None).candidates)
+    held = [text for text in family.by_text if {"task"} <= set(family.by_text[text].columns) <= {"task", "prior"}]
+    assert {"(1 | task)", "(1 | task:prior)", "(1 + prior | task)"} <= set(held)
+    assert not set(held) & set(family.offered)
+    assert "(1 | task:tool)" in family.offered
+    assert not path.fit().is_singular
+    assert set(path.builder.fit().varcorr["variance"] > 1e-6) == {True}
+    models = search_models(ranks).to_frame()
+    assert not models["singular"].all()
+    assert not models.loc[models["best"], "singular"].any()
+    assert select_terms(raw, most=1).start.bars == ("(1 | task)",)
 
 
 def test_one_benchmark_two_algorithms_one_seed():
