@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
-__all__ = ["in_words_of", "on_command_line"]
+__all__ = ["command_with", "in_words_of", "named", "on_command_line"]
 
-_COMMAND_LINE: ContextVar[bool] = ContextVar("lmemtest_command_line", default=False)
+
+@dataclass(frozen=True, slots=True)
+class _CommandLine:
+    """The command that was typed, and what its options are called where that differs from the argument in Python."""
+
+    command: tuple[str, ...] = ("lmemtest",)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+_COMMAND_LINE: ContextVar[_CommandLine | None] = ContextVar("lmemtest_command_line", default=None)
 
 
 @contextmanager
-def on_command_line() -> Iterator[None]:
-    """Give advice in options of the command line within this context; `cli` enters it."""
-    token = _COMMAND_LINE.set(True)
+def on_command_line(command: Sequence[str] = ("lmemtest",), options: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Give advice in options of the command line within this context; `cli` enters it.
+
+    Parameters
+    ----------
+    command : sequence of str
+        What was typed, word by word.
+    options : mapping of str to str
+        The option behind each argument in Python.
+    """
+    token = _COMMAND_LINE.set(_CommandLine(tuple(command), options or {}))
     try:
         yield
     finally:
@@ -33,4 +51,34 @@ def in_words_of(*, python: str, command_line: str) -> str:
     ...     in_words_of(**words)
     '--normalize rank'
     """
-    return command_line if _COMMAND_LINE.get() else python
+    return python if _COMMAND_LINE.get() is None else command_line
+
+
+def named(argument: str) -> str:
+    """An argument as the caller knows it.
+
+    Examples
+    --------
+    >>> named("metafeatures")
+    'metafeatures'
+    >>> with on_command_line(options={"metafeatures": "--metafeature"}):
+    ...     named("metafeatures")
+    '--metafeature'
+    """
+    line = _COMMAND_LINE.get()
+    return argument if line is None else line.options.get(argument, argument)
+
+
+def command_with(options: Sequence[str]) -> str:
+    """The command that was typed, with further options, quoted for a shell.
+
+    Examples
+    --------
+    >>> with on_command_line(["lmemtest", "check", "my runs.csv"]):
+    ...     command_with(["--seed", "fold"])
+    "lmemtest check 'my runs.csv' --seed fold"
+    """
+    import shlex
+
+    line = _COMMAND_LINE.get()
+    return shlex.join([*(line.command if line is not None else ("lmemtest",)), *options])

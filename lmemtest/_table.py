@@ -136,12 +136,12 @@ class ResultTable:
     def to_markdown(self) -> str:
         """A pipe table, with everything that markdown would interpret escaped."""
         columns = self._rendered()
-        rows = [[_markdown(name) for name, _, _ in columns]]
+        rows = [[markdown_text(name) for name, _, _ in columns]]
         rows.append(["---:" if right else ":---" for _, _, right in columns])
-        rows += [[_markdown(cell) for cell in row] for row in self._rows(columns)]
-        parts = [f"**{_markdown(self.title)}**"] if self.title else []
+        rows += [[markdown_text(cell) for cell in row] for row in self._rows(columns)]
+        parts = [f"**{markdown_text(self.title)}**"] if self.title else []
         parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
-        return "\n\n".join([*parts, *(_markdown(note) for note in self.notes)])
+        return "\n\n".join([*parts, *(markdown_text(note) for note in self.notes)])
 
     def to_html(self) -> str:
         """A ``<table class="lt-table">`` with scoped headers; all text is escaped."""
@@ -160,13 +160,13 @@ class ResultTable:
         """A booktabs table (``\\usepackage{booktabs}``), with all text escaped."""
         columns = self._rendered()
         spec = "".join("r" if right else "l" for _, _, right in columns)
-        header = " & ".join(_latex(name) for name, _, _ in columns)
+        header = " & ".join(latex_text(name) for name, _, _ in columns)
         body = [
-            " & ".join(_latex(cell, numeric=columns[i][2]) for i, cell in enumerate(row)) + r" \\"
+            " & ".join(latex_text(cell, numeric=columns[i][2]) for i, cell in enumerate(row)) + r" \\"
             for row in self._rows(columns)
         ]
-        caption = [rf"\caption{{{_latex(self.title)}}}"] if self.title else []
-        notes = [rf"\par\smallskip\footnotesize {_latex(note)}" for note in self.notes]
+        caption = [rf"\caption{{{latex_text(self.title)}}}"] if self.title else []
+        notes = [rf"\par\smallskip\footnotesize {latex_text(note)}" for note in self.notes]
         top = [r"\begin{table}", r"\centering", *caption, rf"\begin{{tabular}}{{{spec}}}", r"\toprule"]
         bottom = [r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"]
         return "\n".join([*top, header + r" \\", r"\midrule", *body, *bottom])
@@ -314,7 +314,8 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
     return [pad + cell if right else cell + pad for pad, cell in zip(padding, cells, strict=True)]
 
 
-def _markdown(text: str) -> str:
+def markdown_text(text: str) -> str:
+    """Text on one line, with everything that markdown would interpret escaped."""
     text = html.escape(_one_line(text), quote=False)
     text = re.sub(r"([\\`*|\[\]~$])", r"\\\1", text)
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)  # inside a word it is plain
@@ -342,7 +343,8 @@ _LATEX = {
 }
 
 
-def _latex(text: str, *, numeric: bool = False) -> str:
+def latex_text(text: str, *, numeric: bool = False) -> str:
+    """Text on one line, with everything that LaTeX would interpret escaped."""
     text = _one_line(text)
     escaped = "".join(_LATEX.get(c, c) for c in text)
     # a hyphen is not a minus: only the sign goes into mathematics, so digits keep the font of the text

@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lmemtest._caller import named
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
     >>> check_choice("minimize", "direction", ("minimize", "maximize"))
     'minimize'
     """
+    name = named(name)
     if isinstance(value, str) and value in options:
         return value
     quoted = " or ".join(repr(option) for option in options)
@@ -126,6 +128,7 @@ def check_fraction(value: Any, name: str) -> float:
     >>> check_fraction(0.95, "level")
     0.95
     """
+    name = named(name)
     is_number = isinstance(value, numbers.Real) and not _is_bool(value)
     if is_number and 0.0 < float(value) < 1.0:
         return float(value)
@@ -206,6 +209,7 @@ def check_positive_int(value: Any, name: str, minimum: int = 1, maximum: int = L
     >>> check_positive_int(1e4, "n_boot")
     10000
     """
+    name = named(name)
     whole = isinstance(value, numbers.Real) and not _is_bool(value) and float(value).is_integer()
     if whole and int(value) > maximum:
         raise ArgumentError(f"{name} must be a whole number of at most {maximum:,}, got {int(value):,}.")
@@ -260,6 +264,7 @@ def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argum
     >>> check_columns("seed", ["algorithm", "seed"], argument="by")
     ('seed',)
     """
+    argument = named(argument)
     names = check_names(names, argument)
     available = list(available)
     for name in names:

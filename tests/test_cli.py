@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -107,11 +108,13 @@ def test_demo_needs_no_data(run, folder: Path) -> None:  # type: ignore[no-untyp
     [
         (
             ["report", "runs.csv"],
-            "error: --score, --direction and --algorithm must be given. Columns of runs.csv: tool, task, rep, loss.\n",
+            "error: --score, --direction and --algorithm must be given. Columns of runs.csv: tool, task, rep, loss. "
+            "By names and structure:\n  lmemtest report runs.csv --score loss --direction minimize --algorithm tool "
+            "--benchmark task --seed rep\n--yes takes these roles without asking.\n",
         ),
         (
             ["report", "runs.csv", *ROLES[:-1], "reps"],
-            "error: seed names the column 'reps', which is not in the data. Columns: tool, task, rep, loss. "
+            "error: --seed names the column 'reps', which is not in the data. Columns: tool, task, rep, loss. "
             "Did you mean 'rep'?\n",
         ),
         (
@@ -120,15 +123,16 @@ def test_demo_needs_no_data(run, folder: Path) -> None:  # type: ignore[no-untyp
         ),
         (
             ["report", "runs.csv", *ROLES, "-o", "no/out.html"],
-            "error: path must be in a folder that exists, but 'no' does not. Create it first.\n",
+            "error: -o must be in a folder that exists, but 'no' does not. Create it first.\n",
         ),
         (
             ["demo", "-o", "demo.pdf"],
-            "error: path must end in .html or .htm, got 'demo.pdf'. Write 'demo.html'.\n",
+            "error: -o must end in one of .html, .htm, .md, .txt, .tex, .csv, .json, .png, got 'demo.pdf'. "
+            "Write 'demo.html'.\n",
         ),
         (
             ["report", "runs.csv", *ROLES, "--alpha", "5"],
-            "error: alpha must be a number between 0 and 1 (both excluded), got 5.0. Write 0.05?\n",
+            "error: --alpha must be a number between 0 and 1 (both excluded), got 5.0. Write 0.05?\n",
         ),
         (
             ["fit", "runs.csv", "loss ~ tol + (1 | task)"],
@@ -170,7 +174,8 @@ def test_a_folder_without_permission_is_an_error(  # type: ignore[no-untyped-def
 
     monkeypatch.setattr("lmemtest.report.files.tempfile.mkstemp", refuse)
     outcome = run("report", "runs.csv", *ROLES)
-    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"error: Permission denied: {str(folder)!r}\n")
+    message = f"error: -o must be in a folder that can be written to, but {str(folder)!r} cannot (Permission denied)."
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"{message} Choose another one.\n")
 
 
 # --------------------------------------------------------------------------------------------------- check, fit
@@ -307,11 +312,11 @@ def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped
         ),
         (
             [*TRIALS, *BY, "-o", "no/out"],
-            "output must be a folder in one that exists, but 'no' does not. Create it first.",
+            "-o must be a folder in one that exists, but 'no' does not. Create it first.",
         ),
         (
             [*TRIALS, *BY, "-o", "runs.csv"],
-            "output must be a folder, but 'runs.csv' is a file. Name a folder for several files.",
+            "-o must be a folder, but 'runs.csv' is a file. Name a folder for several files.",
         ),
         ([*TRIALS, *BY, "--k-max", "0"], "--k-max must be a whole number of at least 1, got 0."),
         (
@@ -428,3 +433,210 @@ def _printed(capsys: pytest.CaptureFixture[str], text: str) -> str:
             return found
         time.sleep(0.01)
     pytest.fail(f"no {text!r} within a minute")
+
+
+# ------------------------------------------------------------------------------------------- roles, rows and formats
+
+
+def test_missing_roles_are_guessed_shown_and_taken_with_yes(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", "--yes", "-o", "out.csv")
+    assert outcome.code == 0
+    guessed = "--score loss --direction minimize --algorithm tool --benchmark task --seed rep"
+    assert outcome.err == f"taking {guessed}\n"
+    named = run("report", "runs.csv", *ROLES, "-o", "same.csv")
+    assert named.out.splitlines()[:-1] == outcome.out.splitlines()[:-1]
+    assert (folder / "out.csv").read_text() == (folder / "same.csv").read_text()
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_terminal_is_asked(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    answers = iter([False, True])
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: next(answers))
+    refused = run("check", "runs.csv")
+    assert refused.code == 2
+    assert "  --algorithm    tool\n" in refused.err
+    assert run("check", "runs.csv").out.endswith("No problems found.\n")
+
+
+def test_what_cannot_be_guessed_is_asked_for(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    frame = pd.read_csv(folder / "runs.csv").rename(columns={"loss": "value"})
+    frame.to_csv(folder / "runs.csv", index=False)
+    outcome = run("report", "runs.csv", "--yes")
+    assert outcome.code == 2
+    assert outcome.err.endswith(
+        "As far as names tell:\n  lmemtest report runs.csv --yes --score value --algorithm tool --benchmark task "
+        "--seed rep --direction minimize|maximize\n"
+    )
+
+
+def test_columns_without_a_role_stop_the_report_until_they_are_named_or_ignored(  # type: ignore[no-untyped-def]
+    run, folder: Path
+) -> None:
+    few = ["runs.csv", *ROLES[:6]]
+    outcome = run("report", *few)
+    assert (outcome.code, outcome.out) == (2, "")
+    command = "lmemtest report runs.csv --score loss --direction minimize --algorithm tool"
+    assert f"{command} --benchmark task --seed rep (or the same command with --yes)" in outcome.err
+    assert f"{command} --ignore task --ignore rep." in outcome.err
+    checked = run("check", *few)
+    assert checked.code == 0
+    assert "No problems found" not in checked.out
+    assert "lmemtest check runs.csv --score loss" in checked.out
+    assert run("report", *few, "--yes").out.splitlines()[0].startswith("HB is better than RS")
+    meant = run("report", *few, "--ignore", "task", "--ignore", "rep", "-o", "out.md")
+    assert meant.code == 0
+    assert "left out on purpose: rows that share a value there count as independent" in meant.out
+    assert "left out on purpose" in (folder / "out.md").read_text()
+
+
+def test_rows_are_chosen_by_type(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("check", "runs.csv", *ROLES, "--where", "task=task1", "--where", "task=task2", "--where", "rep<2")
+    assert outcome.out.startswith("8 rows: 2 algorithms, 2 benchmarks, 2 seeds; complete")
+    by_role = run("check", "runs.csv", *ROLES, "--where", "benchmark=task1", "--where", "seed!=0")
+    assert by_role.out.startswith("4 rows: 2 algorithms, 1 benchmark, 2 seeds; complete")
+    for condition, message in (
+        ("task=task9", "--where: 'task9' does not occur in the column 'task'. Its values: 'task0'"),
+        ("rep=x", "--where: the column 'rep' has type int64 (for example 0), and 'x' in 'rep=x' is no such value."),
+        ("tsk=1", "--where names the column 'tsk', which is not in the data. Columns: tool, task, rep, loss. Did you"),
+        ("task", "--where must be a condition such as 'column=value' or 'epoch<=27', got 'task'."),
+        ("loss>1e9", "--where: no row meets all of 'loss>1e9'."),
+        ("__import__('os').system('touch gone')=1", "--where names the column"),
+    ):
+        outcome = run("check", "runs.csv", *ROLES, "--where", condition)
+        assert (outcome.code, outcome.out) == (2, "")
+        assert outcome.err.startswith(f"error: {message}")
+    assert not (folder / "gone").exists()
+    fitted = run("fit", "runs.csv", "loss ~ tool + (1 | task)", "--where", "rep=0")
+    assert "14 rows" in fitted.out or "14" in fitted.out
+
+
+def test_missing_scores_are_left_out_when_asked_and_told(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    frame = pd.read_csv(folder / "runs.csv")
+    frame.loc[0, "loss"] = np.nan
+    frame.to_csv(folder / "runs.csv", index=False)
+    assert run("check", "runs.csv", *ROLES).code == 1
+    outcome = run("check", "runs.csv", *ROLES, "--drop-missing")
+    assert outcome.code == 0
+    assert outcome.err == "left out: 1 of 42 rows without a finite score\n"
+
+
+def test_normalize_adjust_and_ddf(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    options = ["--normalize", "rank", "--adjust", "holm", "--ddf", "kenward-roger", "-o", "out.json"]
+    outcome = run("report", "runs.csv", *ROLES, *options)
+    assert outcome.code == 0
+    found = json.loads((folder / "out.json").read_text())
+    assert (found["roles"]["score"], found["adjust"], found["ddf"]) == ("loss_rank", "holm", "kenward-roger")
+    for option in ("--normalize", "--adjust", "--ddf"):
+        wrong = run("report", "runs.csv", *ROLES, option, "nonsense")
+        assert wrong.code == 2
+        assert wrong.err.startswith(f"error: {option} must be '")
+
+
+def test_json_goes_to_standard_output(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", *ROLES, "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    found = json.loads(outcome.out)
+    analysis = lmemtest.analyze(
+        pd.read_csv(folder / "runs.csv"),
+        score="loss",
+        direction="minimize",
+        algorithm="tool",
+        benchmark="task",
+        seed="rep",
+    )
+    assert found["ranking"] == json.loads(analysis.to_json())["ranking"]
+    assert found["pairs"][0]["estimate"] == analysis.pairs.to_frame()["estimate"][0]
+    assert found["call"] == f"lmemtest report runs.csv {' '.join(ROLES)} --json"
+    assert [path.name for path in folder.iterdir()] == ["runs.csv"]
+    checked = run("check", "runs.csv", *ROLES[:8], "--json")
+    assert [finding["kind"] for finding in json.loads(checked.out)] == ["unnamed_columns"]
+
+
+@pytest.mark.parametrize("suffix", ["md", "txt", "tex", "csv", "json", "png"])
+def test_the_suffix_decides_what_is_written(run, folder: Path, suffix: str) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", *ROLES, "-o", f"out.{suffix}")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[-1] == str(folder / f"out.{suffix}")
+    content = (folder / f"out.{suffix}").read_bytes()
+    begins = {
+        "md": b"# Comp",
+        "txt": b"Comparison",
+        "tex": b"\\documentclass",
+        "csv": b"algorithm,",
+        "json": b"{",
+        "png": b"\x89PNG",
+    }
+    assert content.startswith(begins[suffix])
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("/proc/x.html", "error: -o must be in a folder that can be written to, but '/proc' cannot"),
+        (f"{'a' * 300}.html", "error: -o cannot be 'aaa"),
+        ("no/out.html", "error: -o must be in a folder that exists"),
+        (".", "error: -o must end in one of"),
+    ],
+)
+def test_paths_are_checked_before_any_work(  # type: ignore[no-untyped-def]
+    run, folder: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lmemtest.report.analysis.analyze", None)
+    outcome = run("report", "runs.csv", *ROLES, "-o", output)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(message)
+    assert [path.name for path in folder.iterdir()] == ["runs.csv"]
+
+
+def test_wide_tables(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    frame = pd.read_csv(folder / "runs.csv")
+    frame.groupby(["task", "tool"])["loss"].mean().unstack().reset_index().to_csv(folder / "wide.csv", index=False)
+    outcome = run("check", "wide.csv", "--wide", "--direction", "minimize")
+    assert outcome.out.startswith("14 rows: 2 algorithms, 7 benchmarks; complete and balanced.")
+    assert "--wide" in run("check", "wide.csv").err
+    assert run("check", "wide.csv", "--wide").err.startswith("error: --direction must be given")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_number_that_is_none_is_shown(run) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("report", "runs.csv", *ROLES, "--alpha", "abc")
+    assert outcome.code == 2
+    assert "'abc' is not a number" in outcome.err
+
+
+def test_excel_exports_are_read(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    frame = pd.read_csv(folder / "runs.csv")
+    text = frame.to_csv(index=False, sep=";", decimal=",")
+    wanted = run("check", "runs.csv", *ROLES).out
+    for content in (text.encode("utf-8-sig"), text.replace(";", "\t").encode("utf-16"), text.encode("latin-1")):
+        (folder / "export.csv").write_bytes(content)
+        assert run("check", "export.csv", *ROLES).out == wanted
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds"),
+    [
+        (["report", "nope.csv", *ROLES], 0.5),
+        (["report", "runs.csv", *ROLES, "-o", "x.pdf"], 0.5),
+        (["report", "runs.csv", *ROLES, "--alpha", "7"], 0.5),
+        (["report", "runs.csv", *ROLES[:-1], "reps"], 1.5),
+        (["report", "runs.csv"], 1.5),
+        (["bands", "nope.csv", "--score", "loss", "--direction", "minimize"], 0.5),
+    ],
+)
+def test_errors_do_not_wait_for_what_is_slow_to_import(  # type: ignore[no-untyped-def]
+    folder: Path, arguments: list[str], seconds: float
+) -> None:
+    """What was imported, not how long it took, which depends on the machine: plotting and fitting never are."""
+    code = (
+        "import sys\nfrom lmemtest.cli import app\n"
+        "try:\n    app(sys.argv[1:])\nexcept SystemExit as stop:\n    code = stop.code\n"
+        "print(code, *sorted(m for m in sys.modules if m in "
+        "('pandas', 'matplotlib', 'scipy.stats', 'scipy.optimize', 'formulaic', 'lmemtest.report.analysis')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=folder, check=True
+    )
+    assert done.stdout.split() == (["2"] if seconds < 1 else ["2", "pandas"])

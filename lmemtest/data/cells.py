@@ -11,6 +11,7 @@ The group-by runs where the data lives; only cells come to pandas.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of
 from lmemtest._levels import level_order
 from lmemtest._table import format_number
 from lmemtest._validate import as_frame, check_columns, check_magnitude, listed
@@ -349,6 +351,10 @@ def column_codes(column: pd.Series[Any]) -> tuple[np.ndarray, Any]:
             f"compared. Turn them into strings or numbers."
         ) from None
     _refuse_missing(column, int((codes < 0).sum()))
+    if levels.dtype == object:
+        for level in levels:
+            if isinstance(level, str):
+                refuse_half_characters(str(column.name), level)
     try:
         order = _order(levels)
     except TypeError:
@@ -360,6 +366,18 @@ def column_codes(column: pd.Series[Any]) -> tuple[np.ndarray, Any]:
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return rank[codes], levels.take(order)
+
+
+def refuse_half_characters(column: str, value: str) -> None:
+    """Half of a surrogate pair is no text: no file, database or page can hold it."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"The column {column!r} holds {value!r}, which is no valid text (half of a surrogate pair at position "
+            f"{error.start}). It was probably read with a wrong encoding: read it again, or replace it with "
+            f"df[{column!r}].str.encode('utf-8', 'replace').str.decode('utf-8')."
+        ) from None
 
 
 def _order(levels: Any) -> np.ndarray:
@@ -465,7 +483,9 @@ def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, ar
     if isinstance(found, str) or (words and _reads_as_number(found)):
         shown, advice = _advice_on_text(name, values, words)
         raise DataError(_not_numeric(table, name, argument, shown, advice))
-    if dtype == nw.Boolean:
+    if dtype == nw.Duration:
+        advice = f"It holds durations: convert them to seconds, for pandas with df[{name!r}].dt.total_seconds()."
+    elif dtype == nw.Boolean:
         advice = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
     elif found is None:
         advice = "All its values are missing: choose another column."
@@ -502,6 +522,9 @@ def _entries(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, found: Any
 def _advice_on_text(name: str, values: dict[str, tuple[bool, int]], words: list[str]) -> tuple[str, str]:
     """Numbers beside a few entries such as "failed", which turn the column to text: show one of these."""
     first = next(iter(values))
+    written = _advice_on_writing([word[1:-1] for word in words])
+    if written is not None and len(words) > len(values) / 2:
+        return words[0], written
     if not words:
         return first, f"Its values are numbers: convert it first, for pandas with pd.to_numeric(df[{name!r}])."
     if len(words) > len(values) / 2:
@@ -512,6 +535,27 @@ def _advice_on_text(name: str, values: dict[str, tuple[bool, int]], words: list[
         f"({rows:,} row{'s' * (rows > 1)}). If these mark failed runs, put the worst possible score in their place, "
         f"then convert the column, for pandas with pd.to_numeric(df[{name!r}])."
     )
+
+
+_PERCENT = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?\s*%")
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[+-]?[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
+_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+
+
+def _advice_on_writing(words: list[str]) -> str | None:
+    """What to do with numbers that are written for people."""
+    if words and all(map(_PERCENT.fullmatch, words)):
+        return "Its values are written in per cent: remove the sign % and convert them to numbers."
+    if words and all(_GROUPED.fullmatch(word) and ("." in word or word.count(",") > 1) for word in words):
+        return "Its values have signs between thousands: remove these, and write decimals with a point."
+    if words and all(map(_COMMA.fullmatch, words)):
+        doubt = "Its commas may be for decimals or for thousands" if all(map(_GROUPED.fullmatch, words)) else (
+            "Its values have decimal commas")  # fmt: skip
+        return f"{doubt}: " + in_words_of(
+            python="read the file with decimal=',', or convert the column with str.replace(',', '.').",
+            command_line="if they are decimal, give --decimal ,; otherwise remove them.",
+        )
+    return None
 
 
 def example_value(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Any:

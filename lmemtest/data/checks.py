@@ -25,6 +25,7 @@ from lmemtest.data.points import (
     overview,
     residual_scales,
 )
+from lmemtest.data.roles import role_findings
 from lmemtest.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
 from lmemtest.data.score_kind import ScoreKind, score_kind
 
@@ -156,6 +157,7 @@ def check_runs(runs: Runs, *, modelled: Modelled | None = None) -> RunsCheck:
     equal, pairs = _tied_pairs(points, limit=kind.high if kind.kind == "capped" else np.inf)
     found = [
         *_non_finite(points),
+        *role_findings(runs),
         *kind_findings(points, kind),
         *no_common_benchmark(points),
         *missing_cells(points),

@@ -1,44 +1,36 @@
-"""Files to runs: parquet, csv and json lines, by their suffix."""
+"""Files to runs: parquet, feather, delimited text, spreadsheets and json, by their suffix."""
 
 from __future__ import annotations
 
 import difflib
-import math
 import os
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lmemtest._caller import in_words_of, named
 from lmemtest._validate import listed
-from lmemtest.data.runs import Runs
+from lmemtest.data.delimited import (
+    MISSING_NUMBERS,
+    check_layout,
+    decoded,
+    exact_numbers,
+    numbers_of_text,
+    read_delimited,
+    refuse_repeated,
+)
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_runs", "read_table"]
+    from lmemtest.data.runs import Runs
 
-Reader = Callable[[Path, Sequence[str], Sequence[str]], Any]
+__all__ = ["STDIN", "read_runs", "read_table"]
 
-_LARGEST = 2**63  # of 64-bit integers
-_WORDS = {"True": True, "False": False}
-
-# A prior called "None" is a level; a score of "None" is missing.
-_MISSING_NUMBERS = [
-    "",
-    "nan",
-    "NaN",
-    "-nan",
-    "-NaN",
-    "NA",
-    "N/A",
-    "n/a",
-    "#N/A",
-    "<NA>",
-    "null",
-    "NULL",
-    "None",
-]
+STDIN = "-"
 
 
 def read_runs(
@@ -51,16 +43,27 @@ def read_runs(
     seed: str | None = None,
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> Runs:
     """Read a table of runs from a file.
 
     Parameters
     ----------
     path : path
-        A file ending in ``.parquet`` or ``.pq``; ``.csv``; ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or
-        one list of records).  csv and json may be compressed: ``.csv.gz``.
-    score, direction, algorithm, benchmark, seed, budget, metafeatures
+        A file ending in ``.parquet``, ``.pq`` or ``.feather``; ``.csv``, ``.tsv`` or ``.txt``; ``.xlsx`` (needs
+        openpyxl: ``pip install 'lmemtest[excel]'``); ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of
+        records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
+    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore
         The roles of the columns; see `Runs`.
+    sep : str, optional
+        What separates the fields of a text file: one character, or ``"tab"``. By default found from its header.
+    decimal : {".", ","}, optional
+        The decimal sign of a text file. By default a comma is one where it can be nothing else.
+    encoding : str, optional
+        Of a text file. By default UTF-8 or what a byte order mark says, else Windows-1252 with a warning.
 
     Returns
     -------
@@ -76,11 +79,16 @@ def read_runs(
     DataError
         If the file cannot be read as what its suffix says.
 
+    Warns
+    -----
+    DataWarning
+        If a text file is not UTF-8 and no encoding was given.
+
     Notes
     -----
-    In a csv file, algorithms, benchmarks, seeds and metafeatures are numbers only where every one of them is
+    In a text file, algorithms, benchmarks, seeds and metafeatures are numbers only where every one of them is
     written as Python writes that number (``0`` to ``49``, ``0.5``); otherwise they are text, so that ``01`` and
-    ``1``, or ``1e3`` and ``1000``, remain two levels.
+    ``1``, or ``1e3`` and ``1000``, remain two levels. Lines before the header that begin with ``#`` are left out.
 
     A file larger than memory is analysed as a lazy table: ``Runs(polars.scan_parquet(path), ...)``.
 
@@ -88,14 +96,18 @@ def read_runs(
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
-    >>> _ = path.write_text("tool,loss\\nHB,0.1\\nRS,0.2\\n")
-    >>> read_runs(path, score="loss", direction="minimize", algorithm="tool").algorithms
-    ('HB', 'RS')
+    >>> _ = path.write_text("tool;loss\\nHB;0,1\\nRS;0,25\\n")
+    >>> runs = read_runs(path, score="loss", direction="minimize", algorithm="tool")
+    >>> runs.algorithms, runs.to_frame()["loss"].tolist()
+    (('HB', 'RS'), [0.1, 0.25])
     """
+    from lmemtest.data.runs import Runs
+
     metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures or ())
     labels = [name for name in (algorithm, benchmark, *metafeatures) if name]
+    table = read_table(path, labels=labels, seeds=[seed] if seed else [], sep=sep, decimal=decimal, encoding=encoding)
     return Runs(
-        read_table(path, labels=labels, seeds=[seed] if seed else []),
+        table,
         score=score,
         direction=direction,
         algorithm=algorithm,
@@ -103,162 +115,227 @@ def read_runs(
         seed=seed,
         budget=budget,
         metafeatures=metafeatures,
+        ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore or ()),
     )
 
 
-def read_table(path: str | os.PathLike[str], *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    labels: Sequence[str] = (),
+    seeds: Sequence[str] = (),
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
     """Read a file to a pandas frame, by its suffix; see `read_runs` for formats and errors.
 
-    `labels` and `seeds` are columns of a csv file whose values are names, and numbers only where that changes no
+    `labels` and `seeds` are columns of a text file whose values are names, and numbers only where that changes no
     name.  In `labels`, words such as ``None`` and ``NA`` are names too.
     """
-    path = Path(path).expanduser()
-    reader = _reader(path)
-    if not path.is_file():
-        raise _not_found(path)
-    if not path.stat().st_size:
-        raise DataError(f"The file {str(path)!r} is empty.")
-    return reader(path, labels, seeds)
+    return open_table(path, sep=sep, decimal=decimal, encoding=encoding).read(labels=labels, seeds=seeds)
 
 
-def _read_parquet(path: Path, _: Sequence[str], __: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
+def open_table(
+    path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None, encoding: str | None = None
+) -> Source:
+    """The content of a file, to be read once the roles of its columns are known."""
+    sep, decimal = check_layout(sep, decimal)
+    return _source(path, Options(sep=sep, decimal=decimal, encoding=encoding))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user said about a file, and which of its columns hold names."""
+
+    sep: str | None
+    decimal: str | None
+    encoding: str | None
+    labels: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The content of a file, its name for messages, and what reads it."""
+
+    data: bytes
+    shown: str
+    reader: Reader
+    options: Options
+
+    def read(self, *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
+        """The table; see `read_table` for the columns of names."""
+        return self.reader(self, replace(self.options, labels=tuple(labels), seeds=tuple(seeds)))
+
+    def unreadable(self, kind: str, error: Exception) -> DataError:
+        """The error for content that is not what the suffix says."""
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        return DataError(
+            f"The file {self.shown} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?"
+        )
+
+
+Reader = Callable[[Source, Options], Any]
+
+
+# --------------------------------------------------------------------------------------------------------- formats
+
+
+def _read_parquet(source: Source, options: Options) -> pd.DataFrame:
+    import io
+
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return _of_arrow(parquet.read_table(io.BytesIO(source.data)), options)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise source.unreadable("parquet", error) from None
+
+
+def _read_feather(source: Source, options: Options) -> pd.DataFrame:
+    import io
+
+    import pyarrow as pa
+    from pyarrow import feather
+
+    try:
+        return _of_arrow(feather.read_table(io.BytesIO(source.data)), options)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise source.unreadable("feather", error) from None
+
+
+def _of_arrow(table: Any, options: Options) -> pd.DataFrame:
+    """An arrow table with its exact decimals as whole numbers, floats, or names where a float would lose some."""
     import pyarrow as pa
 
+    refuse_repeated(table.column_names, "given")
+    for place, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):
+            values = table.column(place).to_pylist()
+            named_so = field.name in (*options.labels, *options.seeds)
+            table = table.set_column(place, field.name, pa.array(_of_decimals(values, named_so)))
+    return table.to_pandas()
+
+
+def _of_decimals(values: list[Any], names: bool) -> list[Any]:
+    if all(value is None or (value == value.to_integral_value() and abs(value) < 2**63) for value in values):
+        return [None if value is None else int(value) for value in values]
+    floats = [None if value is None else float(value) for value in values]
+    if names and len(set(floats)) < len(set(values)):
+        return [None if value is None else str(value) for value in values]
+    return floats
+
+
+def _read_text(source: Source, options: Options) -> pd.DataFrame:
+    for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
+        if source.data.startswith(magic):
+            raise DataError(f"The file {source.shown} is not text. Is it a {kind} file with another suffix?")
+    text = decoded(source.data, options.encoding, source.shown)
+    if not text.strip():
+        raise DataError(f"The file {source.shown} is empty.")
+    return read_delimited(text, source.shown, options.labels, options.seeds, options.sep, options.decimal)
+
+
+def _read_excel(source: Source, options: Options) -> pd.DataFrame:
+    """The one sheet that holds a table, with its first row as the header."""
+    import io
+
     try:
-        return pd.read_parquet(path)
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise _unreadable(path, "parquet", error) from None
-
-
-def _read_csv(path: Path, labels: Sequence[str], seeds: Sequence[str]) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        columns = pd.read_csv(path, nrows=0, encoding="utf-8-sig").columns
-        named = [name for name in columns if name in labels or name in seeds]
-        frame = pd.read_csv(
-            path,
-            encoding="utf-8-sig",
-            low_memory=False,  # reading in chunks may guess different types for parts of one column
-            dtype=dict.fromkeys(named, str),
-            keep_default_na=False,
-            na_values={name: [""] if name in labels else _MISSING_NUMBERS for name in columns},
-        )
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"The file {str(path)!r} is not UTF-8 text ({error.reason} at byte {error.start:,}). Save it as "
-            f"UTF-8, or read it with pandas and its encoding, and give the frame to Runs."
+        import openpyxl
+    except ImportError:
+        raise ArgumentError(
+            f"To read {source.shown}, openpyxl is needed: pip install 'lmemtest[excel]'. Or save the sheet as .csv."
         ) from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, OSError, EOFError) as error:
-        raise _unreadable(path, "csv", error) from None
-    _refuse_delimiter(frame, path)
-    _refuse_repeated_header(path, frame)
-    return frame.assign(**{name: _numbers_if_exact(frame[name]) for name in named})
-
-
-def _numbers_if_exact(texts: pd.Series[Any]) -> pd.Series[Any]:
-    """Names as numbers or truth values, if all of them are written so and none is lost; otherwise as they are."""
-    import numpy as np
-    import pandas as pd
-
-    codes, levels = pd.factorize(texts)
-    names = list(levels)
-    if not names or (codes < 0).any():  # a missing name is refused later, in its own terms
-        return texts
-    if set(names) <= _WORDS.keys():
-        return pd.Series(np.array([_WORDS[name] for name in names])[codes], index=texts.index, name=texts.name)
-    numbers = _exact(names, int) or _exact(names, float)
-    if numbers is None:
-        return texts
-    return pd.Series(np.array(numbers)[codes], index=texts.index, name=texts.name)
-
-
-def _exact(names: list[str], kind: type[int] | type[float]) -> list[Any] | None:
-    """The numbers with these names, or None if some name is another way to write its number."""
-    numbers: list[Any] = []
-    for name in names:
-        try:
-            number = kind(name)
-        except ValueError:
-            return None
-        whole = str(int(number)) if math.isfinite(number) and number == int(number) else ""
-        if not math.isfinite(number) or abs(number) >= _LARGEST or name not in (str(number), whole):
-            return None
-        numbers.append(number)
-    return numbers if len(set(numbers)) == len(names) else None
-
-
-def _refuse_delimiter(frame: pd.DataFrame, path: Path) -> None:
-    if len(frame.columns) > 1:
-        return
-    name = str(frame.columns[0])
-    found = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "blanks"}
-    for delimiter, words in found.items():
-        if delimiter in name:
-            raise DataError(
-                f"The file {str(path)!r} has only one column, {name!r}: it is separated by {words}, not by "
-                f"commas. Save it with commas, or read it with pandas.read_csv(path, sep={delimiter!r}) and "
-                f"give the frame to Runs."
-            )
-    raise DataError(
-        f"The file {str(path)!r} has only one column, {name!r}; runs need at least a score and an algorithm. "
-        f"Is it separated by commas?"
-    )
-
-
-def _refuse_repeated_header(path: Path, frame: pd.DataFrame) -> None:
-    """pandas renames the second ``loss`` to ``loss.1``, so a repeated name would go unnoticed."""
-    import pandas as pd
-
-    if not any(str(name).rpartition(".")[2].isdigit() for name in frame.columns):
-        return
-    header = pd.read_csv(path, header=None, nrows=1, dtype=str, encoding="utf-8-sig").iloc[0].dropna().tolist()
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
+    try:
+        book = openpyxl.load_workbook(io.BytesIO(source.data), read_only=True, data_only=True)
+        sheets = {sheet.title: [row for row in sheet.values if any(v is not None for v in row)] for sheet in book}
+    except Exception as error:  # zip, xml and format errors of many kinds
+        raise source.unreadable("xlsx", error) from None
+    sheets = {title: rows for title, rows in sheets.items() if rows}
+    if len(sheets) != 1:
+        what = f"holds {len(sheets)} sheets ({listed(map(repr, sheets))})" if sheets else "is empty"
+        advice = " Keep the one with the runs, or save it as .csv." if sheets else ""
+        raise DataError(f"The file {source.shown} {what}.{advice}")
+    header, *rows = next(iter(sheets.values()))
+    kept = [i for i, name in enumerate(header) if name is not None]
+    stray = sum(any(value is not None for i, value in enumerate(row) if i not in kept) for row in rows)
+    if stray:
         raise DataError(
-            f"The file {str(path)!r} has more than one column named {listed(map(repr, twice))}; every name "
-            f"must occur once. Rename or drop the copies."
+            f"The file {source.shown} has values in a column without a name, in {stray:,} rows. The first row must "
+            "name every column."
         )
+    names = [str(header[i]).strip() for i in kept]
+    refuse_repeated(names, source.shown)
+    return _of_cells(names, [[row[i] for i in kept] for row in rows], options)
 
 
-def _read_json(path: Path, _: Sequence[str], __: Sequence[str]) -> pd.DataFrame:
+def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.DataFrame:
+    """Cells of a sheet as columns: names are kept as they are, texts that are numbers become numbers."""
     import pandas as pd
 
-    text = _text_of(path)
+    columns = {}
+    for place, name in enumerate(names):
+        values = [row[place] for row in rows]
+        kinds = {isinstance(value, str) for value in values if value is not None}
+        if name in (*options.labels, *options.seeds):
+            if kinds == {True, False}:  # the name 1 beside the name 01
+                values = [None if value is None else _as_name(value) for value in values]
+            column = pd.Series(values, dtype=object).infer_objects()
+            columns[name] = exact_numbers(column) if kinds == {True} else column
+            continue
+        values = [None if isinstance(v, str) and v.strip() in MISSING_NUMBERS else v for v in values]
+        column = pd.Series(values, dtype=object)
+        if any(isinstance(value, str) for value in values):
+            column = _texts_as_numbers(column, options)
+        columns[name] = column.infer_objects()
+    return pd.DataFrame(columns)
+
+
+def _as_name(value: Any) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if whole else value)
+
+
+def _texts_as_numbers(column: pd.Series[Any], options: Options) -> pd.Series[Any]:
+    """A column of a sheet in which numbers were typed as text."""
+    import pandas as pd
+
+    texts = column.map(lambda value: value if value is None else str(value))
+    if options.decimal != ",":
+        try:
+            return pd.to_numeric(texts)
+        except (ValueError, TypeError):
+            pass
+    found = None if options.decimal == "." else numbers_of_text(texts, ambiguous=options.decimal == ",")
+    return column if found is None else found
+
+
+def _read_json(source: Source, options: Options) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        text = source.data.decode(options.encoding or "utf-8-sig")
+    except (UnicodeError, LookupError) as error:
+        start = getattr(error, "start", 0)
+        raise DataError(f"The file {source.shown} is not UTF-8 text (byte {start:,}); JSON must be UTF-8.") from None
     if text.lstrip().startswith("["):  # one list of records
-        return _records(path, _parsed(path, text))
+        return _records(source, _parsed(source, text))
     records = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
-            record = _parsed(path, line, number)
+            record = _parsed(source, line, number)
             if not isinstance(record, dict):
                 raise DataError(
-                    f"The file {str(path)!r} holds {type(record).__name__} {record!r} in line {number}; each "
+                    f"The file {source.shown} holds {type(record).__name__} {record!r} in line {number}; each "
                     f'line must be an object such as {{"algorithm": "RS", "loss": 0.1}}.'
                 )
             records.append(record)
     return pd.DataFrame(records)
 
 
-def _text_of(path: Path) -> str:
-    import gzip
-    import zlib
-
-    try:
-        if path.suffix == ".gz":
-            with gzip.open(path, "rt", encoding="utf-8-sig") as file:
-                return file.read()
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"The file {str(path)!r} is not UTF-8 text (byte {error.start:,}); JSON must be UTF-8."
-        ) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise _unreadable(path, "json", error) from None
-
-
-def _parsed(path: Path, text: str, line: int | None = None) -> Any:
+def _parsed(source: Source, text: str, line: int | None = None) -> Any:
     import json
 
     try:
@@ -269,64 +346,154 @@ def _parsed(path: Path, text: str, line: int | None = None) -> Any:
         reason = getattr(error, "msg", "nested too deeply")
         detail = f": {shown!r}" if line else ""
         raise DataError(
-            f"The file {str(path)!r} is not valid JSON in {where} ({reason}){detail}. Every line must be one "
+            f"The file {source.shown} is not valid JSON in {where} ({reason}){detail}. Every line must be one "
             f"object; a last line that is cut off comes from a run that was stopped while writing."
         ) from None
 
 
-def _records(path: Path, value: Any) -> pd.DataFrame:
+def _records(source: Source, value: Any) -> pd.DataFrame:
     import pandas as pd
 
     if not all(isinstance(record, dict) for record in value):
-        raise DataError(f"The file {str(path)!r} must be a list of objects, one per run.")
+        raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
     return pd.DataFrame(value)
 
 
 _READERS: dict[str, Reader] = {
     ".parquet": _read_parquet,
     ".pq": _read_parquet,
-    ".csv": _read_csv,
-    ".csv.gz": _read_csv,
+    ".feather": _read_feather,
+    ".csv": _read_text,
+    ".tsv": _read_text,
+    ".txt": _read_text,
+    ".xlsx": _read_excel,
     ".jsonl": _read_json,
-    ".jsonl.gz": _read_json,
     ".ndjson": _read_json,
-    ".ndjson.gz": _read_json,
     ".json": _read_json,
-    ".json.gz": _read_json,
 }
+_PACKED = (".gz", ".bz2", ".xz", ".zip")
+
+
+# --------------------------------------------------------------------------------------------------------- content
+
+
+def _source(path: str | os.PathLike[str], options: Options) -> Source:
+    if isinstance(path, (bytes, bytearray)) or not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"{named('path')} must be a path, got {path!r}.")
+    if str(path) == STDIN:
+        data = sys.stdin.buffer.read()
+        if not data.strip():
+            raise DataError("Standard input is empty.")
+        return Source(data, "on standard input", _reader_of_content(data), options)
+    path = Path(path).expanduser()
+    reader = _reader(path)
+    if not _is_file(path):
+        raise _not_found(path)
+    data = path.read_bytes()
+    if not data:
+        raise DataError(f"The file {str(path)!r} is empty.")
+    shown = repr(str(path))
+    return Source(_unpacked(data, path, shown, _kind_of(reader)), shown, reader, options)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name that is too long, or holds a NUL
+        return False
+
+
+def _reader_of_content(data: bytes) -> Reader:
+    """What reads standard input, which has no suffix."""
+    if data.startswith(b"PAR1"):
+        return _read_parquet
+    if data.startswith(b"PK\x03\x04"):
+        return _read_excel
+    if data.startswith(b"ARROW1"):
+        return _read_feather
+    return _read_json if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else _read_text
+
+
+def _unpacked(data: bytes, path: Path, shown: str, kind: str) -> bytes:
+    """The content of a compressed file."""
+    import bz2
+    import gzip
+    import lzma
+    import zlib
+
+    packed = path.suffix.lower()
+    if packed not in _PACKED:
+        return data
+    try:
+        if packed == ".zip":
+            return _only_member(data, shown)
+        return {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}[packed](data)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise DataError(
+            f"The file {shown} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?"
+        ) from None
+
+
+def _only_member(data: bytes, shown: str) -> bytes:
+    import io
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
+            if len(names) != 1:
+                raise DataError(f"The file {shown} holds {len(names)} files ({listed(names, most=5)}). Unpack it.")
+            return archive.read(names[0])
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, unknown method
+        raise ValueError(str(error)) from None
+
+
+def _kind_of(reader: Reader) -> str:
+    return "csv" if reader is _read_text else reader.__name__.removeprefix("_read_")
 
 
 def _reader(path: Path) -> Reader:
     name = path.name.lower()
+    for packed in _PACKED:
+        name = name.removesuffix(packed)
     for suffix, reader in _READERS.items():
         if name.endswith(suffix):
             return reader
+    argument = named("path")
     if path.is_dir():
-        raise ArgumentError(f"path must be a file, but {str(path)!r} is a folder.")
-    advice = " Save it as .csv, comma-separated." if name.endswith((".xlsx", ".xls", ".tsv", ".txt")) else ""
+        raise ArgumentError(f"{argument} must be a file, but {str(path)!r} is a folder.")
+    advice = " Save it as .xlsx or .csv." if name.endswith((".xls", ".ods", ".xlsb", ".xlsm", ".numbers")) else ""
+    other = in_words_of(
+        python="Any other format: read it to a dataframe and give that to Runs.",
+        command_line="Any other format: convert it first.",
+    )
     raise ArgumentError(
-        f"path must end in one of {listed(_READERS)}, got {path.name!r}.{advice} Any other format: read it "
-        f"to a dataframe and give that to Runs."
+        f"{argument} must end in one of {listed(_READERS)} (perhaps with {', '.join(_PACKED)} behind), got "
+        f"{path.name!r}.{advice} {other}"
     )
 
 
 def _not_found(path: Path) -> FileNotFoundError:
-    if path.is_dir():
-        return FileNotFoundError(f"path must be a file, but {str(path)!r} is a folder.")
+    argument = named("path")
+    if _is_folder(path):
+        return FileNotFoundError(f"{argument} must be a file, but {str(path)!r} is a folder.")
     folder = path.parent
-    if not folder.is_dir():
+    if not _is_folder(folder):
         return FileNotFoundError(f"There is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")
-    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
     close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
-    readable = [name for name in names if name.lower().endswith(tuple(_READERS))]
+    readable = [name for name in names if name.lower().removesuffix(".gz").endswith(tuple(_READERS))]
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     if not hint and readable:
         hint = f" Files there that can be read: {listed(readable, most=5)}."
     return FileNotFoundError(f"There is no file {path.name!r} in the folder {str(folder)!r}.{hint}")
 
 
-def _unreadable(path: Path, kind: str, error: Exception) -> DataError:
-    reason = " ".join(str(error).split())[:200].rstrip(".")
-    return DataError(
-        f"The file {str(path)!r} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?"
-    )
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False

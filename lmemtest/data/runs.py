@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
+from lmemtest._caller import in_words_of, named
 from lmemtest._table import ResultTable
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_names, listed, suggest
-from lmemtest.data.cells import check_numeric, distinct_values, example_value, missing_values_error
+from lmemtest.data.cells import (
+    check_numeric,
+    distinct_values,
+    example_value,
+    missing_values_error,
+    refuse_half_characters,
+)
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 if TYPE_CHECKING:
@@ -61,6 +68,10 @@ class Runs:
         an ordered categorical.
     metafeatures : sequence of str
         Columns that describe a run's circumstances, such as the quality of a prior.
+    ignore : sequence of str
+        Columns that are left without a role on purpose.  A column that structures the rows and is neither named nor
+        ignored is a warning of `check`, and `analyze` refuses to name a winner: rows would count as independent that
+        are not.
 
     Attributes
     ----------
@@ -97,13 +108,15 @@ class Runs:
     seed: str | None = field(kw_only=True, default=None)
     budget: str | None = field(kw_only=True, default=None)
     metafeatures: tuple[str, ...] = field(kw_only=True, default=())
+    ignore: tuple[str, ...] = field(kw_only=True, default=())
     n_rows: int = field(init=False)
     algorithms: tuple[Any, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         _check_direction(self.direction)
-        given = self.metafeatures
-        _set(self, "metafeatures", () if given is None else check_names(given, "metafeatures"))
+        for name in ("metafeatures", "ignore"):
+            given = getattr(self, name)
+            _set(self, name, () if given is None else check_names(given, name))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
         _check_roles(self)
         n_rows = _check_rows(self)
@@ -115,6 +128,86 @@ class Runs:
                 f"The column {self.algorithm!r} holds one algorithm only, {self.algorithms[0]!r}; comparing "
                 f"needs two or more. Is another column the algorithm? Columns: {listed(self.columns)}."
             )
+
+    @classmethod
+    def from_wide(
+        cls,
+        frame: Any,
+        *,
+        direction: Literal["minimize", "maximize"] = _REQUIRED,
+        score: str = "score",
+        algorithm: str = "algorithm",
+        benchmark: str | None = None,
+        seed: str | None = None,
+        budget: str | None = None,
+        metafeatures: Sequence[str] = (),
+        algorithms: Sequence[str] | None = None,
+    ) -> Runs:
+        """The runs of a wide table: a column per algorithm, a row per benchmark.
+
+        Parameters
+        ----------
+        frame : dataframe or mapping
+            As in `Runs`.
+        direction : {"minimize", "maximize"}
+            Whether a low or a high score is good.  Required.
+        score, algorithm : str
+            What to call the two columns that the long table gets.
+        benchmark : str, optional
+            The column that names the rows; by default the only one of text, else the index of a pandas frame, else
+            the rows are numbered.
+        seed, budget : str, optional
+            Columns of numbers that are not scores.
+        metafeatures : sequence of str
+            Further columns that are not scores.
+        algorithms : sequence of str, optional
+            The columns of scores; by default all that have no other role.
+
+        Returns
+        -------
+        Runs
+            One row per score.  An empty cell is a missing score, which `check` reports.
+
+        Raises
+        ------
+        ArgumentError, UnknownColumnError
+            If an argument breaks its rule, or a column of numbers looks like a seed or a budget and has no role.
+        DataError
+            If fewer than two columns of scores are left, or one of them holds text.
+
+        Examples
+        --------
+        >>> wide = {"task": ["a", "b"], "HB": [0.1, 0.3], "RS": [0.2, 0.5]}
+        >>> Runs.from_wide(wide, direction="minimize").to_frame()
+          task algorithm  score
+        0    a        HB    0.1
+        1    b        HB    0.3
+        2    a        RS    0.2
+        3    b        RS    0.5
+        """
+        from lmemtest.data.wide import lengthened
+
+        _check_direction(direction)
+        others: dict[str, Any] = {"seed": seed, "budget": budget}
+        features = check_names(metafeatures or (), "metafeatures")
+        table, rows = lengthened(
+            frame,
+            score=score,
+            algorithm=algorithm,
+            benchmark=benchmark,
+            others=others,
+            metafeatures=features,
+            algorithms=None if algorithms is None else check_names(algorithms, "algorithms"),
+        )
+        return cls(
+            nw.to_native(table),
+            score=score,
+            direction=direction,
+            algorithm=algorithm,
+            benchmark=rows,
+            metafeatures=features,
+            **others,
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -137,7 +230,7 @@ class Runs:
         Returns
         -------
         dict
-            ``score``, ``direction``, ``algorithm``, ``benchmark``, ``seed``, ``budget``, ``metafeatures``;
+            ``score``, ``direction``, ``algorithm``, ``benchmark``, ``seed``, ``budget``, ``metafeatures``, ``ignore``;
             ``Runs(table, **runs.roles())`` gives another table the same roles.
         """
         names = [f.name for f in fields(self) if f.init and f.name != "frame"]
@@ -170,7 +263,8 @@ class Runs:
         Parameters
         ----------
         **conditions
-            ``column=value`` or ``column=[value, value]``; for a name with spaces, ``**{"my column": value}``.
+            ``column=value`` or ``column=[value, value]``; for a name with spaces, ``**{"my column": value}``. A role
+            ("algorithm", "benchmark", "seed", "budget", "score") stands for its column, unless a column has that name.
 
         Returns
         -------
@@ -184,7 +278,10 @@ class Runs:
         DataError
             If a value does not occur, or nothing that can be compared is left.
         """
-        check_columns(tuple(conditions), self.columns, argument="filter")
+        columns = self.columns
+        roles = {role: getattr(self, role) for role in _SINGLE_ROLES if role not in columns and getattr(self, role)}
+        conditions = {roles.get(name, name): wanted for name, wanted in conditions.items()}
+        check_columns(tuple(conditions), columns, argument="filter")
         frame = self.frame
         for column, wanted in conditions.items():
             values = [wanted] if isinstance(wanted, str) or not _is_listlike(wanted) else list(wanted)
@@ -426,17 +523,24 @@ def _check_roles(runs: Runs) -> None:
     """Every role names an existing column of its own."""
     columns = runs.frame.collect_schema().names()
     seen: dict[str, str] = {}
-    named = [(role, getattr(runs, role)) for role in _SINGLE_ROLES]
-    for role, column in [*named, *(("metafeatures", name) for name in runs.metafeatures)]:
+    given = [(role, getattr(runs, role)) for role in _SINGLE_ROLES]
+    for role, column in [*given, *(("metafeatures", name) for name in runs.metafeatures)]:
         if column is None and role in ("benchmark", "seed", "budget"):
             continue
         _refuse_index(runs.frame, column, columns, role)
         check_columns((column,), columns, argument=role)
         if column in seen:
             raise ArgumentError(
-                f"{role} and {seen[column]} both name the column {column!r}; every role needs its own column."
+                f"{named(role)} and {named(seen[column])} both name the column {column!r}; every role needs its own "
+                "column."
             )
         seen[column] = role
+    check_columns(runs.ignore, columns, argument="ignore")
+    both = [name for name in runs.ignore if name in seen]
+    if both:
+        raise ArgumentError(
+            f"{named('ignore')} names {both[0]!r}, which {named(seen[both[0]])} names too. Leave it out of one of them."
+        )
 
 
 def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) -> None:
@@ -444,7 +548,8 @@ def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) ->
     index = getattr(nw.to_native(frame), "index", None) if frame.implementation.is_pandas() else None
     if isinstance(column, str) and column not in columns and column in getattr(index, "names", ()):
         raise UnknownColumnError(
-            f"{role} names {column!r}, which is in the index of the frame and not a column. Pass df.reset_index()."
+            f"{named(role)} names {column!r}, which is in the index of the frame and not a column. "
+            + in_words_of(python="Pass df.reset_index().", command_line="Write the file without an index.")
         )
 
 
@@ -504,6 +609,8 @@ def _check_one_type(frame: Any, column: str) -> None:
     kinds: dict[str, Any] = {}
     for value in values:
         kinds.setdefault(_kind(value), value)
+        if isinstance(value, str):
+            refuse_half_characters(column, value)
     if len(kinds) > 1:
         examples = " and ".join(f"{value!r} ({kind})" for kind, value in list(kinds.items())[:3])
         raise DataError(

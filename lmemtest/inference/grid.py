@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._options import DDF_METHODS
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 WEIGHTS = ("equal", "proportional", "cells")
-DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 DDF_NAMES = {
     "satterthwaite": "Satterthwaite",
     "kenward-roger": "Kenward-Roger",

@@ -7,7 +7,7 @@ import importlib.metadata
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,21 +15,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_callable, check_choice, check_columns, check_fraction
+from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction, listed
 from lmemtest.data.checks import check_runs
+from lmemtest.data.roles import refuse_unnamed
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.inference.contrasts import PairsResult, pairs
-from lmemtest.inference.grid import DDF_METHODS, EmmeansResult, emmeans
+from lmemtest.inference.grid import EmmeansResult, emmeans
 from lmemtest.inference.joint import FTest, f_test
 from lmemtest.inference.separation import Separation, separation
 from lmemtest.recipes.recommended import Recommendation, recommend
 from lmemtest.report.components import Component, variance_components
 from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.effects import ObservedAdvantages, observed_advantages, turns
-from lmemtest.report.files import write_atomically
+from lmemtest.report.files import check_report_path, write_atomically
 from lmemtest.report.interactions import Interaction, interactions, without_properties_of_algorithms
 from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of
 
@@ -44,10 +46,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 
-SUFFIXES = (".html", ".htm")
 # Tables behind the p-values of the diagnostics: the fewest with which one can be 0.01; and their seed, which is stated.
 _SIMULATED, DIAGNOSIS_RNG = 99, 1
-ADJUSTMENTS = ("tukey", "holm", "sidak", "bonferroni", "fdr", "none")
 _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 
 
@@ -182,13 +182,41 @@ class Analysis:
         with in_words():
             return render_text(self.document(progress=progress))
 
+    def to_markdown(self, *, progress: Progress | None = None) -> str:
+        """The report as markdown, without its figures."""
+        from lmemtest.report.figures import in_words
+        from lmemtest.report.markdown import render_markdown
+
+        with in_words():
+            return render_markdown(self.document(progress=progress))
+
+    def to_latex(self, *, progress: Progress | None = None) -> str:
+        """The report as a LaTeX document, without its figures."""
+        from lmemtest.report.figures import in_words
+        from lmemtest.report.latex import render_latex
+
+        with in_words():
+            return render_latex(self.document(progress=progress))
+
+    def to_csv(self) -> str:
+        """The table of `to_frame` as text with commas, all digits."""
+        return self.to_frame().to_csv(index=False)
+
+    def to_json(self) -> str:
+        """Roles, findings, model, answer, ranking, pairs and variance components as json, all digits."""
+        from lmemtest.report.formats import json_of
+
+        return json_of(self)
+
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Path:
         """Write the report.
 
         Parameters
         ----------
         path : path
-            Ends in ``.html``; its folder must exist. A file that is there is replaced, by a complete one only.
+            Its folder must exist; a file that is there is replaced, by a complete one only. The suffix says what is
+            written: the report as ``.html``, or without figures as ``.md``, ``.txt`` or ``.tex``; the ranking as
+            ``.csv``; all numbers as ``.json``; the critical-difference diagram as ``.png``.
         progress : callable, optional
             Called with the name of each step.
 
@@ -200,10 +228,12 @@ class Analysis:
         Raises
         ------
         ArgumentError
-            If the suffix is not .html, the folder does not exist or the path is a folder.
+            If the suffix is none of these, the path is a folder, or nothing can be written there.
         """
+        from lmemtest.report.formats import content_of
+
         target = check_report_path(path)
-        write_atomically(target, self.to_html(progress=progress))
+        write_atomically(target, content_of(self, target.suffix.lower(), progress))
         return target
 
     def __repr__(self) -> str:
@@ -218,8 +248,16 @@ class Analysis:
 
 @one_blas_thread()
 def analyze(
-    runs: Runs,
+    runs: Runs | Any,
     *,
+    score: str | None = None,
+    direction: str | None = None,
+    algorithm: str | None = None,
+    benchmark: str | None = None,
+    seed: str | None = None,
+    budget: str | None = None,
+    metafeatures: Sequence[str] = (),
+    ignore: Sequence[str] = (),
     formula: str | None = None,
     dispersion: str | None = None,
     alpha: float = 0.05,
@@ -232,8 +270,10 @@ def analyze(
 
     Parameters
     ----------
-    runs : Runs
-        The table and the roles of its columns.
+    runs : Runs or dataframe
+        The table and the roles of its columns; of a dataframe the roles are the following arguments.
+    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore
+        As in `Runs`; for a dataframe only.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
     dispersion : str, optional
@@ -258,7 +298,8 @@ def analyze(
     Raises
     ------
     ArgumentError
-        If an argument breaks its rule.
+        If an argument breaks its rule, or columns that structure the rows have no role: then rows would count as
+        independent that are not. The message has the call with the roles that they probably have.
     FormulaError
         If the formula lacks the algorithm, or models something else than the score.
     DataError
@@ -276,9 +317,11 @@ def analyze(
     >>> analysis.to_frame()[["algorithm", "letters"]].head(2).to_dict("list")["algorithm"][0] in analysis.headline()
     True
     """
-    require_runs(runs)
+    given = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "seed": seed,
+             "budget": budget, "metafeatures": metafeatures, "ignore": ignore}  # fmt: skip
+    runs = _runs_of(runs, given)
     alpha = check_fraction(alpha, "alpha")
-    check_choice(adjust, "adjust", ADJUSTMENTS)
+    check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     check_callable(progress, "progress", "the name of each step")
     if dispersion is not None:
@@ -288,6 +331,7 @@ def analyze(
     runs = without_properties_of_algorithms(given)
     with clock("checking the table"):
         check = check_runs(runs, modelled=_modelled(formula))
+        _refuse_unnamed(runs, check, formula, dispersion)
     with clock("choosing the model"):
         recommendation = recommend(given)
         chosen = formula if formula is not None else recommendation.formula
@@ -351,26 +395,40 @@ def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
 
 
-def check_report_path(path: str | os.PathLike[str]) -> Path:
-    """The absolute path of a report that can be written there.
-
-    Examples
-    --------
-    >>> check_report_path("report.txt")
-    Traceback (most recent call last):
-    lmemtest.errors.ArgumentError: path must end in .html or .htm, got 'report.txt'. Write 'report.html'.
-    """
-    target = Path(path).expanduser()
-    if target.suffix.lower() not in SUFFIXES:
-        example = str(target.with_suffix(".html")) if target.name else "report.html"
-        raise ArgumentError(f"path must end in .html or .htm, got {str(path)!r}. Write {example!r}.")
-    if target.is_dir():
-        raise ArgumentError(f"path must be a file, but {str(path)!r} is a folder. Add a file name.")
-    if not target.parent.is_dir():
+def _runs_of(table: Any, given: dict[str, Any]) -> Runs:
+    """Runs as they are, or a dataframe with its roles."""
+    named = {name: value for name, value in given.items() if value is not None and value != ()}
+    if isinstance(table, Runs):
+        if named:
+            raise ArgumentError(
+                f"{next(iter(named))} is for a dataframe; Runs have their roles. Give others to Runs(table, ...)."
+            )
+        return table
+    if not named:
+        require_runs(table)
+    missing = [name for name in ("score", "algorithm") if name not in named]
+    if missing:
         raise ArgumentError(
-            f"path must be in a folder that exists, but {str(target.parent)!r} does not. Create it first."
+            f"analyze of a dataframe needs {' and '.join(f'{name}=' for name in missing)}: which column is it? "
+            f"Columns: {listed(as_frame(table, argument='runs').collect_schema().names())}."
         )
-    return Path(os.path.abspath(target))
+    return Runs(table, **named)
+
+
+def _refuse_unnamed(runs: Runs, check: RunsCheck, formula: str | None, dispersion: str | None) -> None:
+    """Refuse columns without a role, other than those that a model of one's own uses."""
+    from lmemtest.formula.bars import parse_formula
+
+    if not any(finding.kind == "unnamed_columns" for finding in check.findings):
+        return
+    used = {dispersion} if dispersion is not None else set()
+    if formula is not None:
+        parsed = parse_formula(formula)
+        used |= {
+            name.value for terms in (parsed.terms, *(bar.terms for bar in parsed.bars)) for name in terms.columns()
+        }
+        used |= {name for bar in parsed.bars for name in bar.groups}
+    refuse_unnamed(runs, known=sorted(used))
 
 
 def _with_named_algorithms(runs: Runs) -> Runs:

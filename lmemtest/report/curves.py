@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._validate import check_columns
-from lmemtest.errors import ArgumentError
 from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, Text, paragraph
 from lmemtest.report.figures import figure
-from lmemtest.report.files import write_atomically
+from lmemtest.report.files import check_folder, write_atomically
 from lmemtest.tuning.by_benchmark import tuning_curves
 from lmemtest.tuning.curve_set import TuningCurves
 
@@ -125,25 +124,6 @@ def headline(curves: TuningCurves) -> tuple[str, ...]:
     found = counts.sentences() if counts is not None else ()
     more = (f"... and {len(found) - MOST_PAIRS} more pairs: see {LABELS}.csv.",) if len(found) > MOST_PAIRS else ()
     return (first, *found[:MOST_PAIRS], *more, *curves.notes)
-
-
-def check_folder(path: str | os.PathLike[str]) -> Path:
-    """The absolute path of a folder that exists or can be made.
-
-    Examples
-    --------
-    >>> check_folder("no/such")
-    Traceback (most recent call last):
-    lmemtest.errors.ArgumentError: output must be a folder in one that exists, but 'no' does not. Create it first.
-    """
-    target = Path(path).expanduser()
-    if target.exists() and not target.is_dir():
-        raise ArgumentError(f"output must be a folder, but {str(path)!r} is a file. Name a folder for several files.")
-    if not target.is_dir() and not target.parent.is_dir():
-        raise ArgumentError(
-            f"output must be a folder in one that exists, but {str(target.parent)!r} does not. Create it first."
-        )
-    return Path(os.path.abspath(target))
 
 
 def save_curves(

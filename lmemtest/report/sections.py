@@ -125,6 +125,7 @@ def _roles(analysis: Analysis) -> ResultTable:
     runs = analysis.runs
     names = [("score", runs.score), ("algorithm", runs.algorithm), ("benchmark", runs.benchmark), ("seed", runs.seed)]
     names += [("budget", runs.budget), *(("metafeature", name) for name in runs.metafeatures)]
+    names += [("left out on purpose", name) for name in runs.ignore]
     rows = [(role, name, _levels(analysis, role, name)) for role, name in names if name is not None]
     return ResultTable("Columns and their roles", pd.DataFrame(rows, columns=["role", "column", "values"]))
 

@@ -361,6 +361,7 @@ def family_text(analysis: Analysis) -> str:
 def _reservations(analysis: Analysis) -> list[Text]:
     texts = [
         *_never_met(analysis),
+        *_left_out(analysis),
         *_uneven_budgets(analysis),
         *_on_rows(analysis),
         *_reversal(analysis),
@@ -385,6 +386,11 @@ def _never_met(analysis: Analysis) -> list[Text]:
         f"{them}."
     )
     return [(Strong("No common benchmark"), text)]
+
+
+def _left_out(analysis: Analysis) -> list[Text]:
+    """Columns that structure the rows and have no role on purpose."""
+    return [(finding.message,) for finding in analysis.check.findings if finding.kind == "ignored_columns"]
 
 
 def _uneven_budgets(analysis: Analysis) -> list[Text]:

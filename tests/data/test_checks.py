@@ -186,14 +186,14 @@ def test_duplicates_and_what_they_are(frame: pd.DataFrame, same: bool) -> None:
 
 
 def test_a_forgotten_budget_shows_as_duplicates(frame: pd.DataFrame) -> None:
-    found = check(frame, budget=None)
+    found = check(frame.drop(columns="epochs"), budget=None)
     assert len(only(found, "duplicates")) == 12
     assert "(a budget, a metafeature) was not named" in found.findings[0].advice
     assert found.cells["distinct"].tolist() == [30] * 12
 
 
 def test_rows_without_seeds_are_repetitions(frame: pd.DataFrame) -> None:
-    found = check(frame, seed=None)
+    found = check(frame.drop(columns="seed"), seed=None)
     assert found.findings == ()
     assert (found.cells["duplicates"] == 0).all()
     assert (found.cells["distinct"] == 30).all()
@@ -259,11 +259,15 @@ def test_scores_that_get_worse_with_the_budget(frame: pd.DataFrame) -> None:
         "In 8 of 120 runs the score gets worse at a higher budget, so it is not the best score so far."
     )
     assert "take the running minimum" in finding.advice
-    upward = check(clean_frame().assign(loss=lambda f: -f["loss"]), direction="maximize")
+    upward = check(
+        clean_frame().assign(loss=lambda f: -f["loss"]).rename(columns={"loss": "score"}),
+        score="score",
+        direction="maximize",
+    )
     assert upward.findings == ()
     downward = check(clean_frame(), direction="maximize")
-    assert downward.findings[0].count == 120
-    assert "take the running maximum" in downward.findings[0].advice
+    assert [finding.count for finding in downward.findings if finding.kind == "not_best_so_far"] == [120]
+    assert "take the running maximum" in downward.findings[-1].advice
 
 
 def test_levels_that_look_alike(frame: pd.DataFrame) -> None:

@@ -44,7 +44,7 @@ def test_every_format_gives_the_same_runs(tmp_path: Path, name: str) -> None:
 
 def test_a_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
     write(tmp_path, "runs.csv")
-    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "notes.doc").write_text("x")
     with pytest.raises(FileNotFoundError) as error:
         read_runs(tmp_path / "run.csv", **ROLES)
     assert str(error.value) == f"There is no file 'run.csv' in the folder '{tmp_path}'. Did you mean 'runs.csv'?"
@@ -56,17 +56,22 @@ def test_a_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError) as error:
-        read_runs(tmp_path / "runs.feather", **ROLES)
-    assert str(error.value).startswith("path must end in one of .parquet, .pq, .csv, .csv.gz, .jsonl, ")
-    assert "got 'runs.feather'. Any other format: read it to a dataframe" in str(error.value)
-    with pytest.raises(ArgumentError, match=r"Save it as .csv, comma-separated"):
-        read_runs("runs.xlsx", **ROLES)
+        read_runs(tmp_path / "runs.orc", **ROLES)
+    assert str(error.value).startswith("path must end in one of .parquet, .pq, .feather, .csv, .tsv, .txt, .xlsx, ")
+    assert "(perhaps with .gz, .bz2, .xz, .zip behind), got 'runs.orc'. Any other format: read it" in str(error.value)
+    with pytest.raises(ArgumentError, match=r"Save it as .xlsx or .csv"):
+        read_runs("runs.xls", **ROLES)
     with pytest.raises(ArgumentError, match="is a folder"):
         read_runs(tmp_path, **ROLES)
     folder = tmp_path / "x.csv"
     folder.mkdir()
     with pytest.raises(FileNotFoundError, match="is a folder"):
         read_runs(folder, **ROLES)
+    for wrong in (None, 3, b"runs.csv"):
+        with pytest.raises(ArgumentError, match="path must be a path, got"):
+            read_runs(wrong, **ROLES)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match="There is no file"):
+        read_runs(tmp_path / f"{'a' * 300}.csv", **ROLES)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.jsonl"])
@@ -87,15 +92,6 @@ def test_a_damaged_file(tmp_path: Path, name: str) -> None:
         read_runs(path, **ROLES)
 
 
-@pytest.mark.parametrize(("sep", "words"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
-def test_a_csv_with_another_delimiter(tmp_path: Path, sep: str, words: str) -> None:
-    FRAME.to_csv(tmp_path / "a.csv", index=False, sep=sep)
-    with pytest.raises(DataError) as error:
-        read_runs(tmp_path / "a.csv", **ROLES)
-    assert f"has only one column, {sep.join(FRAME.columns)!r}: it is separated by {words}, not by" in str(error.value)
-    assert f"pandas.read_csv(path, sep={sep!r})" in str(error.value)
-
-
 def test_other_csv_trouble(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("tool\nHB\nRS\n")
@@ -106,9 +102,6 @@ def test_other_csv_trouble(tmp_path: Path) -> None:
         read_runs(path, **ROLES)
     path.write_text("tool,loss\nHB,1\nRS,1,2,3\n")
     with pytest.raises(DataError, match=r"cannot be read as csv .*line 3"):
-        read_runs(path, **ROLES)
-    path.write_bytes("tool,loss\nHé,1\n".encode("latin-1"))
-    with pytest.raises(DataError, match="is not UTF-8 text"):
         read_runs(path, **ROLES)
     path.write_text("tool,seed,loss\n")
     with pytest.raises(DataError, match="The table has no rows"):

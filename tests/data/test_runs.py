@@ -71,7 +71,7 @@ def test_every_backend_gives_the_same_runs(frame: pd.DataFrame, backend: str) ->
     assert runs.levels("epochs") == (1, 10)
     assert runs.instance == ("task", "prior")
     assert runs.columns == tuple(frame.columns)
-    assert runs.roles() == {**ROLES, "metafeatures": ("prior",)}
+    assert runs.roles() == {**ROLES, "metafeatures": ("prior",), "ignore": ()}
     assert runs.is_lazy == (backend in ("lazy", "duckdb"))
     back = runs.to_frame().sort_values(list(frame.columns[:5]), ignore_index=True)
     pd.testing.assert_frame_equal(back, frame, check_dtype=False)
@@ -308,7 +308,7 @@ def test_levels_follow_declared_categories(frame: pd.DataFrame) -> None:
 
 
 def test_a_lazy_table_is_never_collected_whole(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = pd.concat([frame.assign(copy=i) for i in range(50)], ignore_index=True)
+    frame = pd.concat([frame] * 50, ignore_index=True)
     heights = []
     collect = pl.LazyFrame.collect
 

@@ -61,7 +61,7 @@ class Roles:
         Columns of numbers that tell rows of one run apart, but whose values the algorithms do not share.
     """
 
-    columns: dict[str, str | None]
+    columns: dict[str, Any]
     metafeatures: list[str]
     guessed: dict[str, str] = field(default_factory=dict)
     loose: list[str] = field(default_factory=list)
