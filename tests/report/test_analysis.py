@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,8 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, FormulaError, UnknownColumnError
 from lmemtest.report import wording
-from lmemtest.report.analysis import Analysis, analyze, check_report_path
+from lmemtest.report.analysis import Analysis, analyze
+from lmemtest.report.files import SUFFIXES, check_report_path
 from lmemtest.report.sections import _plotted
 
 Make = Callable[..., Any]
@@ -289,8 +291,8 @@ def test_paths_are_checked(tmp_path: Path) -> None:
     folder = tmp_path / "a.html"
     folder.mkdir()
     cases = {
-        "out.pdf": "path must end in .html or .htm, got 'out.pdf'. Write 'out.html'.",
-        "out": "path must end in .html or .htm, got 'out'. Write 'out.html'.",
+        "out.pdf": f"path must end in one of {', '.join(SUFFIXES)}, got 'out.pdf'. Write 'out.html'.",
+        "out": f"path must end in one of {', '.join(SUFFIXES)}, got 'out'. Write 'out.html'.",
         str(folder): f"path must be a file, but {str(folder)!r} is a folder. Add a file name.",
         "no/such/out.html": "path must be in a folder that exists, but 'no/such' does not. Create it first.",
     }
@@ -298,6 +300,34 @@ def test_paths_are_checked(tmp_path: Path) -> None:
         with pytest.raises(ArgumentError) as error:
             check_report_path(path)
         assert str(error.value) == message
+
+
+@pytest.mark.parametrize("path", [None, 3, b"out.html", "/proc/out.html", f"{'a' * 300}.html", "a\0b.html"])
+def test_paths_that_cannot_be_written_are_refused_in_words(table: Make, as_runs: Make, path: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"path (must be a path|must be in a folder that can|cannot be)"):
+        analyze(as_runs(table())).save(path)
+
+
+HOSTILE = "a_{\\input{x}} % & <b>$x$</b> `**c**` | \\end{quote}"
+
+
+def test_every_format_escapes_what_comes_from_data(table: Make, as_runs: Make, tmp_path: Path) -> None:
+    frame = table(("A", "B"))
+    analysis = analyze(as_runs(frame.assign(tool=frame["tool"].map({"A": HOSTILE, "B": "B"}))))
+    latex = analysis.to_latex()
+    assert "\\input{" not in latex
+    assert latex.count("\\begin{") == latex.count("\\end{")
+    assert latex.count("\\begin{quote}") == latex.count("\\end{quote}")
+    markdown = analysis.to_markdown()
+    assert "<b>" not in "\n".join(line for line in markdown.splitlines() if "`" not in line)
+    assert analysis.to_csv().startswith("algorithm,")
+    found = json.loads(analysis.to_json())
+    assert {row["algorithm"] for row in found["ranking"]} == {HOSTILE, "B"}
+    assert found["ranking"][0]["emmean"] == analysis.to_frame()["emmean"][0]  # all digits
+    for suffix in (".md", ".txt", ".tex", ".csv", ".json", ".png", ".htm"):
+        path = analysis.save(tmp_path / f"out{suffix}")
+        assert path.stat().st_size > 100
+    assert (tmp_path / "out.md").read_text(encoding="utf-8") == markdown
 
 
 def test_progress_names_the_steps(table: Make, as_runs: Make) -> None:
