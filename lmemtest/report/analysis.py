@@ -317,9 +317,9 @@ def analyze(
     >>> analysis.to_frame()[["algorithm", "letters"]].head(2).to_dict("list")["algorithm"][0] in analysis.headline()
     True
     """
-    given = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "seed": seed,
+    roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "seed": seed,
              "budget": budget, "metafeatures": metafeatures, "ignore": ignore}  # fmt: skip
-    runs = _runs_of(runs, given)
+    runs = _runs_of(runs, roles)
     alpha = check_fraction(alpha, "alpha")
     check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
