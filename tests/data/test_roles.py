@@ -197,7 +197,8 @@ def test_a_formula_of_ones_own_may_use_the_column() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ignore", "message"), [("nothing", "ignore names the column"), ("algorithm", "names too"), (3, "must name columns by strings")]
+    ("ignore", "message"),
+    [("nothing", "ignore names the column"), ("algorithm", "names too"), (3, "must name columns by strings")],
 )
 def test_ignored_columns_exist_and_have_no_role(ignore: Any, message: str) -> None:
     table = crossed(algorithm=2, dataset=3)
