@@ -27,6 +27,9 @@ _PREAMBLE = r"""\documentclass{article}
 \usepackage{booktabs,float,url}
 \restylefloat{table}
 \floatplacement{table}{H}
+\DeclareUnicodeCharacter{2212}{\ensuremath{-}}
+\DeclareUnicodeCharacter{2264}{\ensuremath{\leq}}
+\DeclareUnicodeCharacter{2265}{\ensuremath{\geq}}
 \setlength{\parindent}{0pt}
 \setlength{\parskip}{0.6em}
 \begin{document}"""
