@@ -128,7 +128,7 @@ class SimilarBenchmarks(Tabular):
                 f"With {k} algorithms no two of {m} benchmarks can be shown to be alike: the smallest possible p-value "
                 f"is {format_p(self.smallest_p)}."
             )
-        return f"No two of {m} benchmarks order the {k} algorithms alike beyond their common order and chance."
+        return f"No two of {m} benchmarks are shown to order the {k} algorithms alike beyond their common order."
 
     def result_table(self) -> ResultTable:
         """The pairs as a table for text, markdown, html and latex."""

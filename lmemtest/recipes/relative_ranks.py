@@ -121,9 +121,9 @@ class RelativeRanks(Tabular):
         start = int(others[-1]) + 1 if len(others) else 0
         when = self._when(rows, start)
         if best not in map(str, self.algorithms):
-            return f"{best} rank best{when}."
+            return f"{best} have the best observed rank{when}."
         share = _share(rows["apart"].iloc[start:], len(rows))
-        return f"{best} ranks best{when}; its {100 * self.level:.4g} % interval is {share}."
+        return f"{best} has the best observed rank{when}; its {100 * self.level:.4g} % interval is {share}."
 
     def _when(self, rows: pd.DataFrame, start: int) -> str:
         """From which budget on the last leader leads."""
@@ -230,9 +230,9 @@ def relative_ranks(
     >>> ranks = relative_ranks(runs, by="prior")
     >>> for sentence in ranks.sentences():
     ...     print(sentence.split(";")[0])
-    All instances: HB ranks best from budget 16 on (before: HB+prior)
-    prior bad: HB ranks best at all 10 budgets
-    prior good: HB+prior ranks best at all 10 budgets
+    All instances: HB has the best observed rank from budget 16 on (before: HB+prior)
+    prior bad: HB has the best observed rank at all 10 budgets
+    prior good: HB+prior has the best observed rank at all 10 budgets
     >>> ranks.to_frame().head(2).round(2)
       prior algorithm  budget  rank    se  ci_low  ci_high   n
     0   all        HB       1  1.92  0.04    1.84     2.01  20

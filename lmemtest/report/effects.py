@@ -89,6 +89,11 @@ class ObservedAdvantages(Tabular):
         """
         return self.table.copy()
 
+    @property
+    def incomplete(self) -> int:
+        """Instances on which some algorithm did not run."""
+        return int((self.table.groupby("benchmark", sort=False).size() < len(self.wins)).sum())
+
     def result_table(self) -> ResultTable:
         """The effects as a table."""
         from lmemtest._table import ResultTable

@@ -443,6 +443,15 @@ def _design(analysis: Analysis) -> list[Text]:
         )
     if analysis.budgets.n > 1:
         items.append((Strong("Budgets."), _budgets(analysis)))
+    if analysis.sample.varies:
+        items.append(
+            (
+                Strong("What the level assumes."),
+                " Advantages are taken to vary between benchmarks to the same degree for all algorithms, and about "
+                "normally. Where one algorithm is far more erratic than the others, comparisons with it are tested too "
+                "liberally and those among the others too conservatively.",
+            )
+        )
     items.append(
         (
             Strong("Statistical significance is not importance."),

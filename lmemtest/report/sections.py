@@ -342,7 +342,8 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
             f"{_three(ratio)} ({_three(low)} to {_three(high)})" if np.isfinite(ratio) else "–"
             for ratio, low, high in zip(*columns, strict=True)
         ]
-    frame["significant"] = decision
+    if not wording.incomparable_budgets(analysis):
+        frame["significant"] = decision
     sign = "negative" if analysis.runs.direction == "minimize" else "positive"
     notes = (f"A {sign} difference means that the first of the two is better.", *pairs.notes)
     if pairs.log_base is not None:
@@ -363,9 +364,11 @@ def _estimates(se: pd.Series[Any]) -> Callable[[float], str]:
     return wording.writer(float(known.min()) / 10.0) if len(known) else _four
 
 
-def _ranking(analysis: Analysis) -> Section:
+def _ranking(analysis: Analysis) -> Section | None:
     from lmemtest.plots import cd_diagram
 
+    if wording.incomparable_budgets(analysis):
+        return None  # a diagram of decisions would be a verdict
     sep = analysis.separation
     groups = [group for group in sep.groups if len(group) > 1]
     low, high = sep.critical_difference
@@ -375,7 +378,7 @@ def _ranking(analysis: Analysis) -> Section:
     text = f"Means further apart than the critical difference ({width}) differ significantly. {_groups_text(groups)}"
     text += f"{silent} A group says nothing of them." if silent else ""
     alt = "Critical-difference diagram, best first: " + ", ".join(name for name, _ in _ranked(analysis)) + ". " + text
-    blocks: list[Block] = [*_no_verdict(analysis), paragraph(text)]
+    blocks: list[Block] = [paragraph(text)]
     drawn = _try_figure(
         lambda: cd_diagram(sep),
         alt=alt,

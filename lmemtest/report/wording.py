@@ -548,16 +548,14 @@ def joint_sentence(analysis: Analysis) -> str:
 
 def pairs_sentence(analysis: Analysis, significant: int) -> str:
     """How many of the differences are significant, and how many have no verdict."""
+    if incomparable_budgets(analysis):
+        return "The table compares the means as they stand, and decides nothing about the algorithms."
     table = analysis.pairs.to_frame()
-    tested = int(table["p_value"].notna().sum())
     level = f"at {100 * analysis.alpha:.3g} % ({adjustment_text(analysis)})"
     if len(table) == 1:
         return f"The difference is {'' if significant else 'not '}significant {level}."
     verb = "is" if significant == 1 else "are"
-    text = f"{significant:,} of the {tested:,} differences {verb} significant {level}."
-    if tested == 1:
-        text = f"The one difference that was tested is {'' if significant else 'not '}significant {level}."
-    return text
+    return f"{significant:,} of {counted(len(table), 'difference')} {verb} significant {level}."
 
 
 def order_sentence(analysis: Analysis) -> str:
@@ -620,6 +618,8 @@ def winners_sentence(analysis: Analysis) -> str:
         text += f"; {joined(never)} {'is' if len(never) == 1 else 'are'} never first." if never else "."
     text += " Ties count for each algorithm that shares them." if shared else ""
     text += " Noise alone makes winners vary." if len(winners) > 1 else ""
+    some = "the algorithms that ran there" if effects.incomplete else ""
+    text += f" On {effects.incomplete} of them a winner is one among {some}." if some else ""
     return " ".join([text, *_by_metafeature(analysis, effects)])
 
 
@@ -650,7 +650,7 @@ def variation_sentences(analysis: Analysis) -> tuple[str, ...]:
     zero = [c.meaning for c in ranked if c.share < 0.005]
     sentences = [f"Of the variation of the scores that the algorithms' means do not explain: {'; '.join(parts)}."]
     if zero:
-        sentences.append(f"Hardly any: {'; '.join(zero)}.")
+        sentences.append(f"Estimated as about zero: {'; '.join(zero)}.")
     return tuple(sentences)
 
 

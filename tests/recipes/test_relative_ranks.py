@@ -116,7 +116,7 @@ def test_priorband_ranks_are_its_own_column(data_dir):
     assert (
         relative_ranks(runs, by="prior")
         .sentences()[2]
-        .startswith("prior bad: PB ranks best from used_fidelity 12 on (before: HB);")
+        .startswith("prior bad: PB has the best observed rank from used_fidelity 12 on (before: HB);")
     )
 
 
@@ -184,8 +184,8 @@ def test_without_a_budget_there_is_one_rank_per_algorithm():
     assert got.budgets == (None,)
     assert len(got.to_frame()) == 9
     assert "budget" not in got.result_table().frame
-    assert re.match(r"All instances: a0 ranks best \(mean rank 1\.\d\d\); its 95 % interval is (not )?apart from all "
-                    r"others\.$", got.sentences()[0])  # fmt: skip
+    assert re.match(r"All instances: a0 has the best observed rank \(mean rank 1\.\d\d\); its 95 % interval is (not )?"
+                    r"apart from all others\.$", got.sentences()[0])  # fmt: skip
     with pytest.raises(ArgumentError, match=r"^budgets needs runs with a budget: Runs\(\.\.\., budget=\.\.\.\)\.$"):
         relative_ranks(runs_of(table, budget=None), budgets=[1])
 
@@ -331,14 +331,16 @@ def two_courses(first, second, spread=0.0) -> lt.Runs:
     ("runs", "sentence"),
     [
         (two_courses([0, 0, 0], [1, 1, 1]),
-         "a ranks best at all 3 budgets; its 95 % interval is apart from all others at all of these 3 budgets."),
-        (two_courses([1, 0, 0], [0, 1, 1]),
-         "a ranks best from budget 1 on (before: c); its 95 % interval is apart from all others at all of these 2 "
+         "a has the best observed rank at all 3 budgets; its 95 % interval is apart from all others at all of these 3 "
          "budgets."),
+        (two_courses([1, 0, 0], [0, 1, 1]),
+         "a has the best observed rank from budget 1 on (before: c); its 95 % interval is apart from all others at all "
+         "of these 2 budgets."),
         (two_courses([1, 1, 0], [0, 0, 1]),
-         "a ranks best at the last budget only (before: c); its 95 % interval is apart from all others there."),
+         "a has the best observed rank at the last budget only (before: c); its 95 % interval is apart from all others "
+         "there."),
         (two_courses([0, 0], [0, 0], spread=1.0),
-         "a and c rank best at all 2 budgets."),
+         "a and c have the best observed rank at all 2 budgets."),
     ],
 )  # fmt: skip
 def test_sentences_say_who_leads_from_where(runs, sentence):
