@@ -59,7 +59,7 @@ def at_most(count: int, n: int, rate: float) -> bool:
 @pytest.fixture(autouse=True)
 def no_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
     """The checks of the assumptions take most of the time and claim nothing of algorithms."""
-    monkeypatch.setattr("lmemtest.report.analysis._diagnosed", lambda fit: None)
+    monkeypatch.setattr("lmemtest.report.analysis._diagnosed", lambda *_: None)
 
 
 # ------------------------------------------------------------------------------------------------ benchmarks
