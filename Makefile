@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all lint types figures bench clean
+.PHONY: help demo test test-all test-kernels lint types figures bench clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
 	@echo "make test      the test suite (about 5 minutes on 2 cores)"
 	@echo "make test-all  the same with long simulations"
+	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
 	@echo "make lint      ruff check and format"
 	@echo "make types     mypy"
 	@echo "make figures   run the pages and save the figures that they show in docs/figures"
@@ -29,6 +30,14 @@ test: $(STAMP)
 
 test-all: $(STAMP)
 	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+
+# Whatever is computed, ordered or printed must not depend on the processor: doctests, pages, engine and reports run
+# once more on the oldest kernel of OpenBLAS, which every x86 processor has (others ignore the name).
+test-kernels: $(STAMP)
+	OPENBLAS_CORETYPE=Nehalem $(BIN)/python -m pytest -n 2 lmemtest tests/contract/test_docs.py tests/engine \
+		tests/inference/test_against_emmeans.py tests/inference/test_separation.py tests/inference/test_best.py \
+		tests/inference/test_joint.py tests/kernels tests/report tests/test_dispersion.py tests/test_model.py \
+		tests/test_priorband.py tests/test_rounding.py tests/test_table.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import below
 from lmemtest.errors import DataError
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.inference.partial_pooling import FEWEST, PartialPooling, pool
@@ -99,7 +100,7 @@ def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any],
         ci_high=values.quantile(1.0 - tail),
         deviation=deviations.mean,
         p_others=adjust_raw(deviations.p_value(), "sidak", m),
-        singled_out=bool(general["p_value"] < alpha) & (against >= alpha) & (no_less < alpha),
+        singled_out=below(general["p_value"], alpha) & (against >= alpha) & below(no_less, alpha),
     )
 
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ACROSS = ("holm", "none")
-# Means that differ by less, as a share of the largest standard error or of the largest mean, differ by rounding.
-_EQUAL_SE, _EQUAL_MEAN = 1e-9, 1e-12
 # Adjustments within a horizon that control the error of the whole family without random numbers.
 WITHIN = ("tukey", "holm", "sidak", "bonferroni", "none")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import below
 from lmemtest._table import format_p
 from lmemtest._validate import listed
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, ptukey, t_quantile, two_sided_p
@@ -205,11 +206,11 @@ def _same_direction(table: pd.DataFrame, over_benchmarks: pd.DataFrame) -> NDArr
 def decided(table: pd.DataFrame, over_benchmarks: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """The contrasts with their verdicts, and whether the benchmark is singled out."""
     of_pair = _of_pair(table, over_benchmarks)
-    adjusted = (table["p_value"] < alpha).to_numpy()
+    adjusted = below(table["p_value"], alpha)
     single = table["p_unadjusted"].to_numpy(dtype=float)
     same = _same_direction(table, over_benchmarks)
     # the other benchmarks give the direction, so the test of whether this one has it is one-sided
     cases = [same & adjusted, same & (single < 2.0 * alpha), ~same & (single < alpha)]
     verdict = np.select(cases, [FOLLOWS, UNCLEAR, REVERSED], default=NONE_FOUND)
-    general = (of_pair["p_value"] < alpha).to_numpy()
+    general = below(of_pair["p_value"], alpha)
     return table.assign(verdict=verdict, singled_out=general & np.isin(verdict, [NONE_FOUND, REVERSED]))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import below
 from lmemtest._table import format_p
 from lmemtest.data.crossing import properties_of_algorithms
 from lmemtest.errors import LmemtestError
@@ -52,7 +53,7 @@ class Interaction:
 
     def significant(self, alpha: float) -> bool:
         """Whether the test rejects at this level."""
-        return self.p_value < alpha  # NaN compares false
+        return below(self.p_value, alpha)
 
     @property
     def result(self) -> str:
