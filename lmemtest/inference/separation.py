@@ -8,7 +8,7 @@ mark what is undecided.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from lmemtest._rounding import below, tie_order
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
 from lmemtest.inference.grid import DDF_NAMES
@@ -106,6 +106,70 @@ class Separation(Tabular):
                 "letters": [self.letters[level] for level in self.levels],
             }
         )
+
+    def head(self, n: int) -> Separation:
+        """The first levels by themselves; the decisions stay those of the whole family.
+
+        Parameters
+        ----------
+        n : int, >= 1
+
+        Returns
+        -------
+        Separation
+            Groups and letters are those of these levels; `critical_difference` is that of all pairs.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
+        >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
+        >>> lt.separation(lt.pairs(lt.emmeans(fit, "tool")), direction="minimize").head(2).groups
+        (('A', 'B'),)
+        """
+        levels = self.levels[: check_positive_int(n, "n")]
+        if len(levels) == len(self.levels):
+            return self
+        kept = list(levels)
+        significant, undecided = self.significant.loc[kept, kept], self.undecided.loc[kept, kept]
+        cliques = maximal_cliques(~significant.to_numpy())
+        groups = tuple(tuple(levels[i] for i in clique) for clique in cliques)
+        note = f"The first {len(levels)} of {len(self.levels)} levels; decisions and adjustment are those of all."
+        return replace(
+            self,
+            levels=levels,
+            means=self.means[: len(levels)],
+            se=self.se[: len(levels)],
+            groups=groups,
+            letters=_letters(levels, groups),
+            significant=significant,
+            undecided=undecided,
+            notes=(*self.notes, note),
+        )
+
+    def rank_ranges(self) -> dict[str, tuple[int, int]]:
+        """The ranks that the decisions leave open to each level.
+
+        Returns
+        -------
+        dict of str to (int, int)
+            One more than the number of levels that are significantly better, and the number of all levels less those
+            that are significantly worse.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
+        >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
+        >>> lt.separation(lt.pairs(lt.emmeans(fit, "tool")), direction="minimize").rank_ranges()
+        {'A': (1, 2), 'B': (1, 2), 'C': (3, 3)}
+        """
+        differ = self.significant.to_numpy()
+        better, worse = np.tril(differ).sum(axis=1), np.triu(differ).sum(axis=1)
+        return {
+            level: (int(1 + above), int(len(differ) - below))
+            for level, above, below in zip(self.levels, better, worse, strict=True)
+        }
 
     def result_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""

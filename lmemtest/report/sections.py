@@ -28,6 +28,7 @@ from lmemtest.report.document import (
     paragraph,
 )
 from lmemtest.report.figures import figure
+from lmemtest.report.leaders import first_rows, leaders, left_out, readable_letters, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,10 @@ MOST_ROWS = 24  # of a table per benchmark before it is folded
 UNITS = (
     " Deviations are in units of the scatter of the scores on the benchmark (see the table of the benchmarks), because "
     "raw ones differ too much in size to share an axis; the tables below have the raw ones."
+)
+RANKS = (
+    "Ranks: those that the decisions leave open, from one more than the number of algorithms that are significantly "
+    "better to the number of all less those that are significantly worse."
 )
 MOST_NAMES = 12  # in a sentence about groups
 SHOWN = 3  # findings of one kind
@@ -159,7 +164,10 @@ def _findings(analysis: Analysis) -> list[Block]:
 def _overview(analysis: Analysis) -> ResultTable:
     """One row per benchmark, with columns that say something only."""
     runs, check = analysis.runs, analysis.check
-    groups = check.cells.assign(benchmark=check.cells["benchmark"].map(_name)).groupby("benchmark", sort=False)
+    cells = check.cells.assign(benchmark=check.cells["benchmark"].map(_name))
+    rows, more = first_rows(list(dict.fromkeys(cells["benchmark"])), "analysis.check.cells")
+    cells = cells[cells["benchmark"].isin(rows)]
+    groups = cells.groupby("benchmark", sort=False)
     scales = dict(zip(check.scales["benchmark"].map(_name), check.scales["residual_sd"], strict=True))
     table = groups.agg(rows=("n", "sum"), algorithms=("n", lambda n: int((n > 0).sum())))
     if runs.seed:
@@ -178,7 +186,7 @@ def _overview(analysis: Analysis) -> ResultTable:
         + (" It contains the course over the budget." if not analysis.budgets.regular else "")
     )
     formats: dict[str, Any] = dict.fromkeys(("mean score", "scatter"), _four)
-    return ResultTable("Benchmarks", table.reset_index(names="benchmark"), (note,), formats)
+    return ResultTable("Benchmarks", table.reset_index(names="benchmark"), (note, *more), formats)
 
 
 def _name(benchmark: Any) -> str:
@@ -209,30 +217,43 @@ def _four(value: float) -> str:
 def _means(analysis: Analysis) -> Section:
     from lmemtest.plots import emmeans_plot
 
-    frame = analysis.to_frame().drop(columns="worse_than_best")
+    shown, more = leaders(analysis), left_out(analysis)
+    letters = readable_letters(shown)
+    separation = shown.separation if letters else None
+    frame = shown.to_frame()
     interval = f"{100 * analysis.means.level:.4g} % CI"
+    worse = frame.pop("worse_than_best")
     frame.columns = [analysis.runs.algorithm, "mean", "SE", "df", f"{interval} low", f"{interval} high", "letters"]
+    if not letters:
+        frame = frame.drop(columns="letters")
+    if more or not letters:
+        ranks = analysis.separation.rank_ranges()
+        frame.insert(1, "ranks", [_rank_text(*ranks[name]) for name in frame[analysis.runs.algorithm]])
+        frame["worse than the best"] = np.where(worse, "yes", "no")
+    decided = "the letters and the pairwise table" if letters else "the pairwise table"
     notes = (
-        "Algorithms that share a letter do not differ significantly. An interval shows where one mean may "
-        f"lie{_what_means_share(analysis)}; whether two means differ is a question to the letters and the pairwise "
-        "table, not to the overlap of two intervals.",
+        *(("Algorithms that share a letter do not differ significantly.",) if letters else ()),
+        *((RANKS,) if more or not letters else ()),
+        f"An interval shows where one mean may lie{_what_means_share(analysis)}; whether two means differ is a "
+        f"question to {decided}, not to the overlap of two intervals.",
+        *((more,) if more else ()),
         *analysis.means.notes,
     )
     write = _estimates(frame["SE"])
     formats: dict[str, Any] = {"df": ".1f", **dict.fromkeys(("mean", "SE", *frame.columns[4:6]), write)}
     table = ResultTable(f"Estimated marginal means of {analysis.means.response}, best first", frame, notes, formats)
     alt = f"Marginal means with {interval}s, best first: " + ", ".join(
-        f"{name} {_four(mean)}" for name, mean in _ranked(analysis)
+        f"{name} {_four(mean)}" for name, mean in _ranked(shown)
     )
     return Section(
         "means",
         "Marginal means",
         (
             *_no_verdict(analysis),
-            paragraph(wording.joint_sentence(analysis)),
+            paragraph(" ".join(filter(None, (wording.joint_sentence(analysis), more)))),
             TableBlock(table),
             figure(
-                lambda: emmeans_plot(analysis.means, separation=analysis.separation),
+                lambda: emmeans_plot(shown.means, separation=separation),
                 alt=alt,
                 caption=(f"Marginal means of {analysis.means.response} with {interval}s ({_better(analysis)}).",),
             ),
@@ -264,6 +285,10 @@ def _what_means_share(analysis: Analysis) -> str:
     return ", most of which is the difficulty of the benchmarks that all algorithms share"
 
 
+def _rank_text(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}–{high}"
+
+
 def _ranked(analysis: Analysis) -> list[tuple[str, float]]:
     return list(zip(analysis.separation.levels, analysis.separation.means, strict=True))
 
@@ -271,12 +296,13 @@ def _ranked(analysis: Analysis) -> list[tuple[str, float]]:
 def _pairs(analysis: Analysis) -> Section:
     from lmemtest.plots import pairs_matrix_plot, pairs_plot
 
-    pairs, k = analysis.pairs, len(analysis.separation.levels)
-    table = TableBlock(_pairs_table(analysis))
+    pairs, k, shown = analysis.pairs, len(analysis.separation.levels), leaders(analysis)
+    table = TableBlock(_pairs_table(shown))
     count = int(np.triu(analysis.separation.significant.to_numpy()).sum())
     text = paragraph(
         f"{wording.pairs_sentence(analysis, count)}{_without_test(analysis)} A difference that is not significant may "
         "be zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
+        + (f" {left_out(analysis)}" if left_out(analysis) else "")
     )
     alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
     cautious = _cautious(analysis)
@@ -289,8 +315,12 @@ def _pairs(analysis: Analysis) -> Section:
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
         "Algorithms are in the order of their means.",
     )
-    plot = figure(lambda: pairs_matrix_plot(pairs), alt=alt, caption=caption)
-    title = f"Table of all {len(pairs.to_frame())} differences of {k} algorithms"
+    plot = figure(lambda: pairs_matrix_plot(shown.pairs), alt=alt, caption=caption)
+    title = (
+        f"Table of all {len(pairs.to_frame())} differences of {k} algorithms"
+        if shown is analysis
+        else f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.separation.levels)} best"
+    )
     blocks = (*_no_verdict(analysis), text, plot, Fold(title, (table,)), *cautious)
     return Section("pairs", "Pairwise differences", blocks)
 
@@ -369,7 +399,8 @@ def _ranking(analysis: Analysis) -> Section | None:
 
     if wording.incomparable_budgets(analysis):
         return None  # a diagram of decisions would be a verdict
-    sep = analysis.separation
+    shown = leaders(analysis)
+    sep = shown.separation
     groups = [group for group in sep.groups if len(group) > 1]
     low, high = sep.critical_difference
     write = _four
@@ -377,7 +408,9 @@ def _ranking(analysis: Analysis) -> Section | None:
     silent = _without_test(analysis)
     text = f"Means further apart than the critical difference ({width}) differ significantly. {_groups_text(groups)}"
     text += f"{silent} A group says nothing of them." if silent else ""
-    alt = "Critical-difference diagram, best first: " + ", ".join(name for name, _ in _ranked(analysis)) + ". " + text
+    alt = "Critical-difference diagram, best first: " + ", ".join(name for name, _ in _ranked(shown)) + ". " + text
+    if shown is not analysis:
+        text += " " + left_out(analysis)
     blocks: list[Block] = [paragraph(text)]
     drawn = _try_figure(
         lambda: cd_diagram(sep),
@@ -420,21 +453,31 @@ def _benchmarks(analysis: Analysis) -> Section:
         text = paragraph("The runs have no benchmark column, so there is nothing to compare between benchmarks.")
         return Section("benchmarks", title, (text,))
     interval = f"{100 * effects.level:.4g} %"
+    shown = leaders(analysis)
+    shown_effects = shown.effects or effects
+    table = _plotted(shown, shown_effects)
+    benchmarks, rule = telling(table)
     blocks: list[Block] = [
         paragraph(" ".join(filter(None, (wording.winners_sentence(analysis), wording.order_sentence(analysis))))),
         paragraph(_effects_method(analysis, effects)),
         _try_figure(
-            lambda: benchmark_effects_plot(_plotted(analysis, effects), direction=analysis.runs.direction),
+            lambda: benchmark_effects_plot(
+                table[table["benchmark"].isin(benchmarks)], direction=analysis.runs.direction
+            ),
             alt=f"Deviation of each algorithm from the mean of each {noun}. {wording.winners_sentence(analysis)}",
             caption=(
                 f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}"
                 + (f", with {interval} intervals, one by one." if effects.replicates else ".")
-                + (UNITS if _on_different_scales(analysis) else ""),
+                + (UNITS if _on_different_scales(analysis) else "")
+                + rule
+                + (f" {left_out(analysis)}" if shown is not analysis else ""),
             ),
         ),
     ]
-    blocks += [Fold(f"Table of the means by {noun}", (TableBlock(_wide_table(analysis, effects)),))]
-    blocks += [Fold("Table of all effects, observed and shrunken", (TableBlock(_effects_table(analysis, effects)),))]
+    means = _wide_table(analysis, effects, shown.separation.levels)
+    blocks += [Fold(f"Table of the means by {noun}", (TableBlock(means),))]
+    all_effects = _effects_table(shown, shown_effects)
+    blocks += [Fold("Table of all effects, observed and shrunken", (TableBlock(all_effects),))]
     return Section("benchmarks", title, tuple(blocks))
 
 
@@ -476,24 +519,26 @@ def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
     return table.assign(rank=rank).sort_values("rank", kind="stable").drop(columns="rank").reset_index(drop=True)
 
 
-def _wide_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTable:
-    """Observed means, one row per benchmark; the best of each named."""
+def _wide_table(analysis: Analysis, effects: ObservedAdvantages, shown: tuple[str, ...]) -> ResultTable:
+    """Observed means of the algorithms shown, one row per benchmark; the best of all is named."""
     import pandas as pd
 
     table = effects.to_frame()
     table["algorithm"] = table["algorithm"].map(format_level)
     wide = table.pivot(index="benchmark", columns="algorithm", values="mean")
-    wide = wide.loc[list(dict.fromkeys(table["benchmark"])), list(analysis.separation.levels)]
+    rows, more = first_rows(list(dict.fromkeys(table["benchmark"])), "analysis.effects.to_frame()")
+    wide = wide.loc[rows, list(analysis.separation.levels)]
     best = wide.min(axis=1) if analysis.runs.direction == "minimize" else wide.max(axis=1)
     winners = [
         wording.joined([name for name in wide.columns if row[name] == top], most=3)
         for (_, row), top in zip(wide.iterrows(), best, strict=True)
     ]
-    shown = pd.DataFrame([_same_decimals(row) for row in wide.to_numpy(dtype=float)], columns=list(wide.columns))
-    shown.insert(0, wording.unit_noun(analysis), wide.index.to_numpy())
-    shown["best"] = winners
-    notes = (f"Observed means of {effects.response}; algorithms in the order of their marginal means.",)
-    return ResultTable(f"Means by {wording.unit_noun(analysis)}", shown, notes)
+    wide = wide[list(shown)]
+    written = pd.DataFrame([_same_decimals(row) for row in wide.to_numpy(dtype=float)], columns=list(wide.columns))
+    written.insert(0, wording.unit_noun(analysis), wide.index.to_numpy())
+    written["best"] = winners
+    notes = (f"Observed means of {effects.response}; algorithms in the order of their marginal means.", *more)
+    return ResultTable(f"Means by {wording.unit_noun(analysis)}", written, notes)
 
 
 def _same_decimals(values: np.ndarray) -> list[str]:
@@ -506,6 +551,8 @@ def _same_decimals(values: np.ndarray) -> list[str]:
 
 def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTable:
     frame = effects.to_frame().drop(columns="df")
+    rows, more = first_rows(list(dict.fromkeys(frame["benchmark"])), "analysis.effects.to_frame()")
+    frame = frame[frame["benchmark"].isin(rows)]
     interval = f"{100 * effects.level:.4g} % CI"
     columns = [wording.unit_noun(analysis), analysis.runs.algorithm, "runs", "mean", "deviation", "SE"]
     frame.columns = [*columns, f"{interval} low", f"{interval} high", "shrunken"]
@@ -515,6 +562,7 @@ def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTab
         "Deviation: observed mean less the mean of the algorithms there. Shrunken: the same as the model expects it, "
         "pulled towards the algorithm's average deviation as far as the data are noisy (fixed effect plus BLUP); use "
         "it to predict, and the observed one to describe.",
+        *more,
         *effects.notes,
     ]
     number: dict[str, Any] = dict.fromkeys(frame.columns[3:], _four)

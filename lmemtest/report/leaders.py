@@ -1,0 +1,98 @@
+"""What a page shows where there are more algorithms or benchmarks than a reader takes in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._caller import in_words_of
+from lmemtest.inference.reference import format_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.report.analysis import Analysis
+
+MOST_ALGORITHMS, LEADERS = 25, 20  # beyond so many, so many are shown
+MOST_BENCHMARKS, TELLING = 60, 40
+MOST_TABLE_ROWS = 300  # benchmarks of a table that can be unfolded
+MOST_LETTERS = 6  # per algorithm that are still read
+
+
+def leaders(analysis: Analysis) -> Analysis:
+    """The analysis as tables and figures show it: of many algorithms the best ones.
+
+    Nothing is computed again: decisions, adjustments and deviations are those of all algorithms.
+    """
+    if len(analysis.separation.levels) <= MOST_ALGORITHMS:
+        return analysis
+    separation = analysis.separation.head(LEADERS)
+    among = set(separation.levels)
+    means, pairs, effects = analysis.means, analysis.pairs, analysis.effects
+    rows = np.flatnonzero([label in among for label in means.labels()])
+    arrays = {name: getattr(means, name)[rows] for name in ("L", "emmean", "se", "df", "ci_low", "ci_high")}
+    means = replace(means, frame=means.frame.iloc[rows].reset_index(drop=True), **arrays)
+    both = pairs.table["left"].isin(among) & pairs.table["right"].isin(among)
+    levels = tuple(level for level in pairs.levels if level in among)
+    pairs = replace(pairs, table=pairs.table[both].reset_index(drop=True), levels=levels, emmeans=means)
+    if effects is not None:
+        kept = effects.table["algorithm"].map(format_level).isin(among)
+        effects = replace(effects, table=effects.table[kept].reset_index(drop=True))
+    return replace(analysis, means=means, pairs=pairs, separation=separation, effects=effects)
+
+
+def left_out(analysis: Analysis) -> str:
+    """Which algorithms tables and figures leave out, and where they are; empty where they show all."""
+    count = len(analysis.separation.levels)
+    if count <= MOST_ALGORITHMS:
+        return ""
+    where = in_words_of(
+        python="analysis.to_frame() and analysis.pairs.to_frame() have all of them, for instance "
+        "analysis.to_frame().to_csv('ranking.csv')",
+        command_line="-o ranking.csv writes the means of all of them",
+    )
+    return (
+        f"Tables and figures show the {LEADERS} best algorithms; {count - LEADERS:,} more are left out ({where}). "
+        f"Decisions and adjustments are those of all {count:,}."
+    )
+
+
+def readable_letters(analysis: Analysis) -> bool:
+    """Whether letters can be read off: not where there are many of them at each name."""
+    return max(map(len, analysis.separation.letters.values()), default=0) <= MOST_LETTERS
+
+
+def telling(table: pd.DataFrame) -> tuple[list[Any], str]:
+    """Benchmarks that a figure shows, in their order, and the rule that chose them; empty where it shows all.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        ``benchmark``, ``effect``, ``ci_low``, ``ci_high`` of the deviations that the figure shows.
+    """
+    benchmarks = list(dict.fromkeys(table["benchmark"]))
+    if len(benchmarks) <= MOST_BENCHMARKS:
+        return benchmarks, ""
+    size = table["effect"].abs()
+    largest = size.groupby(table["benchmark"], sort=False).max().reindex(benchmarks)
+    apart = ((table["ci_low"] > 0) | (table["ci_high"] < 0)).groupby(table["benchmark"], sort=False).sum()
+    apart = apart.reindex(benchmarks)
+    order = np.lexsort((np.arange(len(benchmarks)), -largest.fillna(-np.inf), -apart))
+    chosen = {benchmarks[i] for i in order[:TELLING]}
+    rule = "most intervals that exclude zero and then the largest deviation" if apart.any() else "largest deviations"
+    last = order[TELLING - 1], order[TELLING]
+    tie = apart.iloc[last[0]] == apart.iloc[last[1]] and np.isclose(largest.iloc[last[0]], largest.iloc[last[1]])
+    ties = ", of equal ones the first in the table" if tie else ""
+    return [name for name in benchmarks if name in chosen], (
+        f" Shown are {TELLING} of {len(benchmarks):,}: those with the {rule}{ties}."
+    )
+
+
+def first_rows(names: Sequence[Any], where: str) -> tuple[list[Any], tuple[str, ...]]:
+    """Rows of a table that can be unfolded: all of a few hundred, of more the first ones and where the others are."""
+    if len(names) <= MOST_TABLE_ROWS:
+        return list(names), ()
+    return list(names[:MOST_TABLE_ROWS]), (f"The first {MOST_TABLE_ROWS} of {len(names):,}; {where} has all.",)

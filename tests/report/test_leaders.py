@@ -1,0 +1,134 @@
+"""What a report shows of many algorithms and benchmarks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest.report.analysis import Analysis
+from lmemtest.report.leaders import (
+    LEADERS,
+    MOST_BENCHMARKS,
+    MOST_TABLE_ROWS,
+    TELLING,
+    first_rows,
+    leaders,
+    left_out,
+    telling,
+)
+
+NAMES = tuple(f"tool{i:02d}" for i in range(40))
+
+
+@pytest.fixture(scope="module")
+def many(table: Callable[..., pd.DataFrame], as_runs: Callable[..., lt.Runs]) -> Analysis:
+    frame = table(NAMES, tuple(f"task{i}" for i in range(6)), 2, spread=1.5)
+    return lt.analyze(as_runs(frame))
+
+
+@pytest.fixture(scope="module")
+def page(many: Analysis) -> str:
+    return many.to_html()
+
+
+def test_few_algorithms_are_all_shown(three: Analysis) -> None:
+    assert leaders(three) is three
+    assert left_out(three) == ""
+
+
+def test_the_leaders_keep_the_decisions_of_the_whole_family(many: Analysis) -> None:
+    shown = leaders(many)
+    best = many.separation.levels[:LEADERS]
+    assert shown.separation.levels == best
+    assert shown.separation.significant.equals(many.separation.significant.loc[list(best), list(best)])
+    both = many.pairs.table["left"].isin(best) & many.pairs.table["right"].isin(best)
+    pd.testing.assert_frame_equal(shown.pairs.to_frame(), many.pairs.to_frame()[both].reset_index(drop=True))
+    assert shown.pairs.family_size == len(NAMES)
+    assert set(shown.means.labels()) == set(best)
+    assert shown.to_frame()["algorithm"].tolist() == list(best)
+
+
+def test_letters_of_the_leaders_say_what_the_matrix_says(many: Analysis) -> None:
+    shown = leaders(many).separation
+    for left in shown.levels:
+        for right in shown.levels:
+            apart = not set(shown.letters[left]) & set(shown.letters[right])
+            assert apart == bool(many.separation.significant.loc[left, right])
+
+
+def test_ranks_are_those_that_the_decisions_leave_open(many: Analysis) -> None:
+    matrix, levels = many.separation.significant, many.separation.levels
+    means = dict(zip(levels, many.separation.means, strict=True))
+    for level, (low, high) in many.separation.rank_ranges().items():
+        others = [other for other in levels if matrix.loc[level, other]]
+        assert low == 1 + sum(means[other] < means[level] for other in others)
+        assert high == len(levels) - sum(means[other] > means[level] for other in others)
+
+
+def test_the_page_names_the_leaders_and_says_where_the_others_are(many: Analysis, page: str) -> None:
+    assert f"{len(NAMES) - LEADERS} more are left out" in page
+    assert "analysis.pairs.to_frame()" in page
+    last = many.separation.levels[-1]
+    tables = re.findall(r"<table.*?</table>", page, re.DOTALL)
+    assert not any(f">{last}<" in table for table in tables)
+    assert "Critical-difference diagram, best first" in page
+    assert "No figure" not in page
+    assert "worse than the best" in page
+
+
+def test_the_page_of_many_algorithms_stays_small(page: str) -> None:
+    assert len(page) < 2_000_000  # 200 algorithms had 34 MB
+
+
+def test_the_best_of_a_benchmark_is_that_of_all_algorithms(many: Analysis) -> None:
+    from lmemtest.report.sections import _wide_table
+
+    assert many.effects is not None
+    frame = _wide_table(many, many.effects, leaders(many).separation.levels).frame
+    means = many.effects.to_frame().pivot(index="benchmark", columns="algorithm", values="mean")
+    assert frame["best"].tolist() == means.idxmin(axis=1)[frame["benchmark"]].tolist()
+    assert list(frame.columns[1:-1]) == list(many.separation.levels[:LEADERS])
+
+
+def effects_of(sizes: list[float], half: float = np.nan) -> pd.DataFrame:
+    rows: list[tuple[Any, ...]] = [
+        (f"task{i}", name, sign * size, sign * size - half, sign * size + half)
+        for i, size in enumerate(sizes)
+        for name, sign in (("A", 1.0), ("B", -1.0))
+    ]
+    return pd.DataFrame(rows, columns=["benchmark", "algorithm", "effect", "ci_low", "ci_high"])
+
+
+def test_telling_benchmarks_are_those_with_most_intervals_off_zero() -> None:
+    sizes = np.random.default_rng(1).permutation(np.linspace(0.1, 2.0, 100)).tolist()
+    shown, rule = telling(effects_of(sizes, half=1.0))
+    want = {f"task{i}" for i in np.argsort(sizes)[-TELLING:]}
+    assert set(shown) == want
+    assert shown == sorted(shown, key=lambda name: int(name[4:]))
+    assert rule == f" Shown are {TELLING} of 100: those with the most intervals that exclude zero and then the " \
+        "largest deviation."  # fmt: skip
+
+
+def test_a_rule_that_leaves_ties_says_so() -> None:
+    shown, rule = telling(effects_of([0.25] * 70 + [0.75] * 10))
+    assert shown == [*(f"task{i}" for i in range(30)), *(f"task{i}" for i in range(70, 80))]
+    assert (
+        rule == f" Shown are {TELLING} of 80: those with the largest deviations, of equal ones the first in the table."
+    )
+
+
+def test_up_to_sixty_benchmarks_are_all_shown() -> None:
+    shown, rule = telling(effects_of([1.0] * MOST_BENCHMARKS))
+    assert (len(shown), rule) == (MOST_BENCHMARKS, "")
+
+
+def test_long_tables_are_cut_and_say_where_the_rest_is() -> None:
+    assert first_rows(range(5), "x") == ([0, 1, 2, 3, 4], ())
+    rows, notes = first_rows(range(1000), "x.to_frame()")
+    assert (rows, notes) == (list(range(MOST_TABLE_ROWS)), ("The first 300 of 1,000; x.to_frame() has all.",))
