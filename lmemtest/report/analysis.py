@@ -165,7 +165,11 @@ class Analysis:
 
     def summary(self) -> str:
         """The answer, the means and the differences as text."""
-        parts = [self.headline(), self.separation.summary(), self.pairs.result_table().to_text()]
+        from lmemtest.report.leaders import leaders, left_out
+
+        shown = leaders(self)
+        parts = [self.headline(), shown.separation.summary(), shown.pairs.result_table().to_text()]
+        parts += [left_out(self)] if shown is not self else []
         return "\n\n".join(parts)
 
     def to_html(self, *, progress: Progress | None = None) -> str:
@@ -241,9 +245,11 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         from lmemtest.report.html import render_fragment
+        from lmemtest.report.leaders import leaders
         from lmemtest.report.wording import headline
 
-        return render_fragment(headline(self), (self.separation.result_table(), self.pairs.result_table()))
+        shown = leaders(self)
+        return render_fragment(headline(self), (shown.separation.result_table(), shown.pairs.result_table()))
 
 
 @one_blas_thread()

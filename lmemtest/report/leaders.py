@@ -34,7 +34,8 @@ def leaders(analysis: Analysis) -> Analysis:
     means, pairs, effects = analysis.means, analysis.pairs, analysis.effects
     rows = np.flatnonzero([label in among for label in means.labels()])
     arrays = {name: getattr(means, name)[rows] for name in ("L", "emmean", "se", "df", "ci_low", "ci_high")}
-    means = replace(means, frame=means.frame.iloc[rows].reset_index(drop=True), **arrays)
+    comparable = None if means.comparable is None else means.comparable[np.ix_(rows, rows)]
+    means = replace(means, comparable=comparable, frame=means.frame.iloc[rows].reset_index(drop=True), **arrays)
     both = pairs.table["left"].isin(among) & pairs.table["right"].isin(among)
     levels = tuple(level for level in pairs.levels if level in among)
     pairs = replace(pairs, table=pairs.table[both].reset_index(drop=True), levels=levels, emmeans=means)
@@ -58,6 +59,12 @@ def left_out(analysis: Analysis) -> str:
         f"Tables and figures show the {LEADERS} best algorithms; {count - LEADERS:,} more are left out ({where}). "
         f"Decisions and adjustments are those of all {count:,}."
     )
+
+
+def best_only(analysis: Analysis) -> str:
+    """A reminder that the best algorithms are shown, with a blank before it; empty where all are."""
+    count = len(analysis.separation.levels)
+    return f" The {LEADERS} best of {count:,} algorithms are shown." if count > MOST_ALGORITHMS else ""
 
 
 def readable_letters(analysis: Analysis) -> bool:

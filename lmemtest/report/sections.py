@@ -28,7 +28,7 @@ from lmemtest.report.document import (
     paragraph,
 )
 from lmemtest.report.figures import figure
-from lmemtest.report.leaders import first_rows, leaders, left_out, readable_letters, telling
+from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,7 +236,6 @@ def _means(analysis: Analysis) -> Section:
         *((RANKS,) if more or not letters else ()),
         f"An interval shows where one mean may lie{_what_means_share(analysis)}; whether two means differ is a "
         f"question to {decided}, not to the overlap of two intervals.",
-        *((more,) if more else ()),
         *analysis.means.notes,
     )
     write = _estimates(frame["SE"])
@@ -302,7 +301,7 @@ def _pairs(analysis: Analysis) -> Section:
     text = paragraph(
         f"{wording.pairs_sentence(analysis, count)}{_without_test(analysis)} A difference that is not significant may "
         "be zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
-        + (f" {left_out(analysis)}" if left_out(analysis) else "")
+        + best_only(analysis)
     )
     alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
     cautious = _cautious(analysis)
@@ -406,11 +405,10 @@ def _ranking(analysis: Analysis) -> Section | None:
     write = _four
     width = write(low) if np.isclose(low, high) else f"{write(low)} to {write(high)}, depending on the pair"
     silent = _without_test(analysis)
-    text = f"Means further apart than the critical difference ({width}) differ significantly. {_groups_text(groups)}"
-    text += f"{silent} A group says nothing of them." if silent else ""
+    text = f"Means further apart than the critical difference ({width}) differ significantly. "
+    text += _groups_text(groups, shown) + (f"{silent} A group says nothing of them." if silent else "")
     alt = "Critical-difference diagram, best first: " + ", ".join(name for name, _ in _ranked(shown)) + ". " + text
-    if shown is not analysis:
-        text += " " + left_out(analysis)
+    text += best_only(analysis)
     blocks: list[Block] = [paragraph(text)]
     drawn = _try_figure(
         lambda: cd_diagram(sep),
@@ -424,12 +422,13 @@ def _ranking(analysis: Analysis) -> Section | None:
     return Section("ranking", "Critical-difference diagram", (*blocks, drawn))
 
 
-def _groups_text(groups: list[tuple[str, ...]]) -> str:
+def _groups_text(groups: list[tuple[str, ...]], shown: Analysis) -> str:
     """The groups by name where that can be read, and by number where it cannot."""
     if not groups:
         return "There is no group without significant differences: all algorithms differ from each other."
     if sum(map(len, groups)) > MOST_NAMES:
-        return f"There are {len(groups)} groups without significant differences; the letters of the means name them."
+        where = "the letters of the means name them" if readable_letters(shown) else "the bars of the diagram show them"
+        return f"There are {len(groups)} groups without significant differences; {where}."
     named = "; ".join(wording.joined(group, most=MOST_NAMES) for group in groups)
     return f"Groups without significant differences: {named}."
 
@@ -470,14 +469,15 @@ def _benchmarks(analysis: Analysis) -> Section:
                 + (f", with {interval} intervals, one by one." if effects.replicates else ".")
                 + (UNITS if _on_different_scales(analysis) else "")
                 + rule
-                + (f" {left_out(analysis)}" if shown is not analysis else ""),
+                + best_only(analysis),
             ),
         ),
     ]
     means = _wide_table(analysis, effects, shown.separation.levels)
     blocks += [Fold(f"Table of the means by {noun}", (TableBlock(means),))]
     all_effects = _effects_table(shown, shown_effects)
-    blocks += [Fold("Table of all effects, observed and shrunken", (TableBlock(all_effects),))]
+    of_whom = "all effects" if shown is analysis else f"the effects of the {len(shown.separation.levels)} best"
+    blocks += [Fold(f"Table of {of_whom}, observed and shrunken", (TableBlock(all_effects),))]
     return Section("benchmarks", title, tuple(blocks))
 
 

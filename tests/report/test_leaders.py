@@ -132,3 +132,10 @@ def test_long_tables_are_cut_and_say_where_the_rest_is() -> None:
     assert first_rows(range(5), "x") == ([0, 1, 2, 3, 4], ())
     rows, notes = first_rows(range(1000), "x.to_frame()")
     assert (rows, notes) == (list(range(MOST_TABLE_ROWS)), ("The first 300 of 1,000; x.to_frame() has all.",))
+
+
+def test_the_summary_of_many_algorithms_lists_the_leaders(many: Analysis) -> None:
+    text = many.summary()
+    assert text.endswith(left_out(many))
+    assert many.separation.levels[-1] not in text
+    assert len(text.splitlines()) < 300
