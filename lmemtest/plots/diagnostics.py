@@ -205,15 +205,14 @@ def _by_severity(scales: list[ScaleByLevel]) -> list[ScaleByLevel]:
 
 
 def _scale_rows(scale: ScaleByLevel, most: int) -> _rows.Rows:
-    """Levels as rows; of more than `most` the most extreme ones, in their order."""
+    """Levels as rows; of more than `most` the noisiest and the quietest, in their order."""
     with np.errstate(divide="ignore", invalid="ignore"):
         centre, low, high = (np.log2(values) for values in (scale.sd, scale.ci_low, scale.ci_high))
     kept = np.arange(len(scale.levels))
     if len(kept) > most:
-        distance = np.nan_to_num(np.abs(centre), nan=-1.0, posinf=np.inf)
-        kept = np.sort(np.argsort(-distance, kind="stable")[:most])
+        kept = scale.extremes(most)
     finite = np.isfinite(centre)
-    some = f"\n({len(kept)} of {len(finite)} levels, the most extreme)" if len(kept) < len(finite) else ""
+    some = f"\n({len(kept)} of {len(finite)} levels, noisiest and quietest)" if len(kept) < len(finite) else ""
     return _rows.Rows(
         labels=tuple((_style.one_line(scale.levels[i]),) for i in kept),
         series=(

@@ -18,6 +18,9 @@ import pandas as pd
 from lmemtest._caller import in_words_of
 from lmemtest._table import Tabular, format_number
 from lmemtest.data.cells import column_codes
+from lmemtest.data.points import Points, residual_scales
+from lmemtest.data.runs import Runs
+from lmemtest.data.scales import Modelled
 from lmemtest.errors import LmemtestError
 from lmemtest.inference.diagnostics.rows import role_of, rows_of, sum_by
 from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check, simulated_p
@@ -128,7 +131,8 @@ class ScaleByLevel(Tabular):
     df : (k,) float
         Degrees of freedom of each variance, from the simulated tables.
     sd : (k,) float
-        Residual standard deviation of a row of the level, over the one that the model gives it.
+        Residual standard deviation of a row of the level, over the one that the model gives it. Of benchmarks on which
+        the model lets advantages differ it is the scatter between seeds, as ``Runs.check`` has it.
     ci_low, ci_high : (k,) float
         95 % interval of each, for the kurtosis found.
     kurtosis : float
@@ -155,6 +159,14 @@ class ScaleByLevel(Tabular):
     p_value: float
     verdict: str
     sentence: str
+
+    def extremes(self, most: int) -> Index:
+        """Positions of the levels to show where there are more than `most`: half of them quietest, half noisiest."""
+        known = np.flatnonzero(np.isfinite(self.sd))
+        order = known[np.argsort(self.sd[known], kind="stable")]
+        if len(order) > most:
+            order = np.concatenate([order[: most // 2], order[len(order) - (most - most // 2) :]])
+        return np.sort(order)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per level: ``level``, ``df``, ``relative_sd``, ``ci_low``, ``ci_high``."""
@@ -234,6 +246,36 @@ def levene(sums: Sums, df: Array, expected: Array) -> float:
     return float(between / within) if within > 0 else 0.0
 
 
+def seed_scatter(fit: LmmFit, column: Column, points: Points | None) -> tuple[Array, Array] | None:
+    """Scatter between seeds on each benchmark, over that of the model, with its degrees of freedom.
+
+    Residuals of a model with one variance carry what it smooths on the noisiest benchmarks over to the quiet ones,
+    which then look alike. Where the model has the advantages of the algorithms on each benchmark, the scatter about the
+    mean of an algorithm on a benchmark is free of that. It is the one that ``Runs.check`` reports; None elsewhere.
+    """
+    runs, parsed = fit.data, fit.design.parsed
+    if points is None or not isinstance(runs, Runs) or column.name != runs.benchmark or not runs.seed:
+        return None
+    place = {runs.algorithm, *runs.instance}
+    if fit.dispersion is not None or fit.weights is not None or place not in [set(bar.groups) for bar in parsed.bars]:
+        return None
+    if parsed.response_transform is not None:
+        points = Modelled(parsed.response, parsed.response_transform).of(points)
+    scales = residual_scales(points)
+    scales = scales.set_index(scales["benchmark"].map(str))
+    if not set(column.levels) <= set(scales.index):
+        return None
+    scales = scales.loc[list(column.levels)]
+    within = place | ({runs.budget} if runs.budget and points.regular else set())
+    shared = [
+        covariance[0, 0]  # of the intercept: what runs with one seed share
+        for bar, term, covariance in zip(parsed.bars, fit.design.random, fit.covariances, strict=True)
+        if not set(bar.groups) <= within and term.names[0] == "Intercept"
+    ]
+    model = np.sqrt(fit.scale + sum(shared))
+    return scales["residual_sd"].to_numpy(dtype=float) / model, scales["df"].to_numpy(dtype=float)
+
+
 def judge(
     fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], response: Response, *, single: bool
 ) -> ScaleByLevel:
@@ -248,11 +290,15 @@ def judge(
     p = simulated_p(statistic, map(statistic_of, draws))
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = np.where(df >= _FEWEST_DF, observed.squares / df, np.nan)
+    scatter, nothing = seed_scatter(fit, column, response.points), _CONSTANT
+    if scatter is not None:
+        df, nothing = scatter[1], _CONSTANT**2  # no residual of another level is in it
+        variance = np.where(df >= _FEWEST_DF, scatter[0] ** 2, np.nan)
     sd = np.sqrt(variance)
     low, high = _interval(variance, df, observed.kurtosis)
     known = np.isfinite(variance)
     few = not known.any() or known.sum() < 2
-    constant = known & (variance <= _CONSTANT * np.nanmax(variance, initial=0.0))
+    constant = known & (variance <= nothing * np.nanmax(variance, initial=0.0))
     if few:
         ratio = float("nan")
     elif constant.any():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pandas as pd
 import pytest
 from pytest import approx
 
@@ -178,3 +179,67 @@ def test_verdicts_follow_the_ratio(make, ratio):
     table = make.table(np.random.default_rng(3), seeds=200, algorithms=2, benchmarks=2, scales=[1.0, ratio])
     found = scale_by(diagnose(lt.fit_lmm("loss ~ algorithm + benchmark", table), rng=1), "benchmark")
     assert found.verdict == {1.0: "fine", 1.7: "look", 3.0: "act"}[ratio]
+
+
+@pytest.fixture(scope="module")
+def wild():
+    """Scores of 20 games whose scales differ by powers of ten, one far noisier than all others."""
+    rng = np.random.default_rng(5)
+    scales = 10.0 ** rng.uniform(-1, 1, 20)
+    scales[5] = 3e4
+    rows = [
+        (agent, f"game{game}", seed, scales[game] * (0.5 * i + shift[i] + rng.normal()))
+        for game in range(20)
+        for shift in [rng.normal(0.0, 0.5, 6)]
+        for i, agent in enumerate("ABCDEF")
+        for seed in range(5)
+    ]
+    frame = pd.DataFrame(rows, columns=["agent", "game", "seed", "score"])
+    runs = lt.Runs(frame, score="score", direction="maximize", algorithm="agent", benchmark="game", seed="seed")
+    return runs, diagnose(lt.fit_lmm(lt.recommend(runs).formula, runs), rng=1, influence=False)
+
+
+def test_check_and_diagnosis_have_one_ratio_and_one_pair_of_extremes(wild):
+    runs, found = wild
+    check, scale = runs.check(), scale_by(found, "game")
+    spread = check.scales.set_index("benchmark")["residual_sd"]
+    assert scale.ratio == approx(check.scale_ratio, rel=1e-12)
+    assert dict(zip(scale.levels, scale.sd / scale.sd.min(), strict=True)) == approx((spread / spread.min()).to_dict())
+    assert scale.verdict == "act"
+    assert scale.sentence.startswith(f"Scores scatter most in {spread.idxmax()}, least in {spread.idxmin()}.")
+    warning = next(finding for finding in check.findings if finding.kind == "score_scale")
+    assert repr(spread.idxmax()) in warning.message
+    assert repr(spread.idxmin()) in warning.message
+    assert scale.df.tolist() == [24.0] * 20
+
+
+def test_the_figure_of_scales_shows_the_levels_that_the_words_name(wild):
+    from lmemtest.plots.diagnostics import MOST_LEVELS, _scale_rows
+
+    scale = scale_by(wild[1], "game")
+    drawn = _scale_rows(scale, MOST_LEVELS)
+    labels = [label for (label,) in drawn.labels]
+    assert len(labels) == MOST_LEVELS
+    order = [scale.levels[i] for i in np.argsort(scale.sd)]
+    assert set(labels) == {*order[:7], *order[-7:]}
+    assert order[-1] == "game5"
+    assert drawn.axis_label.endswith("(14 of 20 levels, noisiest and quietest)")
+
+
+@pytest.mark.parametrize("most", [2, 3, 13, 14])
+def test_extreme_levels_come_from_both_ends(wild, most):
+    scale = scale_by(wild[1], "game")
+    chosen = scale.extremes(most)
+    assert len(chosen) == most
+    assert {int(np.argmin(scale.sd)), int(np.argmax(scale.sd))} <= set(chosen.tolist())
+    assert (np.diff(chosen) > 0).all()
+
+
+def test_scatter_that_a_seed_shares_is_part_of_what_the_model_expects(make):
+    """The model is true, so the scatter between seeds is what it says, with the share of the seeds in it."""
+    table = make.table(np.random.default_rng(1), benchmarks=30, seeds=20)
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
+    formula = "loss ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
+    scale = scale_by(diagnose(lt.fit_lmm(formula, runs), rng=1, influence=False), "benchmark")
+    assert np.sqrt(np.mean(scale.sd**2)) == approx(1.0, abs=0.05)
+    assert scale.verdict == "fine"
