@@ -46,9 +46,10 @@ def verdict_sentence(result: FidelityResult) -> str:
     if result.change is not None and np.isfinite(result.change.ci_low):
         low, high = format_number(result.change.ci_low), format_number(result.change.ci_high)
         text += f"; mean changes from {low} to {high} between {budget} {' and '.join(result.range)} are not excluded"
+        text += f" ({100 * result.change.level:.4g} % interval)"
     text += f".{one_way(result, effect)} No difference between algorithms was shown either"
     text += f" ({_tested(result, different)}){_difference(result)}."
-    return text + ("" if result.fits else f" But {_misfit(result)}, so {budget} does matter in another way.")
+    return text + ("" if result.fits else f" But {_misfit(result)}; {_more(result)}.")
 
 
 def effect_sentence(result: FidelityResult) -> str:
@@ -88,7 +89,7 @@ def fit_sentence(result: FidelityResult) -> str:
         return (
             f"{_capital(_misfit(result))}, so curves and changes are those of {drawn}; the verdict is about the trend."
         )
-    return f"{_capital(_misfit(result))}. form='categorical' has a mean for every {result.budget}."
+    return f"{_capital(_misfit(result))}; {_more(result)}."
 
 
 def short_fit(result: FidelityResult) -> str:
@@ -121,7 +122,7 @@ def paper_lines(result: FidelityResult) -> tuple[str, ...]:
         test = result.get(question)
         if test is not None:
             lines.append(f"{null} {'<<' if test.p_adjusted < result.alpha else '=='} {alternative}")
-            lines.append(f"{_tests(result, test)}, adjusted: {_p(test.p_adjusted)}")
+            lines.append(f"{_tests(result, test)}, adjusted {_p(test.p_adjusted)}")
     return (*lines, f"=> {result.sentence}")
 
 
@@ -129,7 +130,7 @@ def paper_lines(result: FidelityResult) -> tuple[str, ...]:
 
 
 def _tested(result: FidelityResult, test: BudgetTest) -> str:
-    both = f"; together {_p(test.p_adjusted)}" if test.uses_direction or test.p_adjusted != test.mean_p else ""
+    both = f"; adjusted {_p(test.p_adjusted)}" if test.uses_direction or test.p_adjusted != test.mean_p else ""
     return f"{_tests(result, test)}{both}"
 
 
@@ -189,6 +190,12 @@ def _misfit(result: FidelityResult) -> str:
     lack = result["lack of fit"]
     form = FORM_WORDS[result.form].format(budget=result.budget)
     return f"{form} does not describe the mean scores (lack of fit, {_tested(result, lack)})"
+
+
+def _more(result: FidelityResult) -> str:
+    if len(result.observed) == 0 or result.form == "spline":
+        return f"form={'categorical' if len(result.observed) else 'spline'!r} follows more than that"
+    return "form='categorical' looks for more than a trend"
 
 
 def _capital(text: str) -> str:

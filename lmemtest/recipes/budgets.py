@@ -32,11 +32,20 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """Change of the mean score from the lowest to the highest budget, with a 95 % interval."""
+    """Change of the mean score from the lowest to the highest budget by the form that is tested, with an interval.
+
+    Attributes
+    ----------
+    estimate, ci_low, ci_high : float
+    level : float
+        What the questions and their tests leave of the level, so that a line's interval excludes zero exactly if the
+        mean alone shows an effect whatever the rest shows.
+    """
 
     estimate: float
     ci_low: float
     ci_high: float
+    level: float
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +65,8 @@ class FidelityResult(Tabular):
     change : Change or None
         Of the mean of all algorithms; None where scores are relative to the benchmark.
     difference : float
-        The changes of no two algorithms over the whole range differ by more (95 %, all pairs together); NaN with one.
+        The changes of no two algorithms over the whole range differ by more (level of `change`, all pairs together);
+        NaN where that is not known.
     curves : pandas.DataFrame
         Mean scores: ``algorithm``, ``budget``, ``mean``, ``ci_low``, ``ci_high`` (95 %, each by itself).
     observed : pandas.DataFrame
@@ -235,7 +245,7 @@ def fidelity(
     courses = budget_courses(runs, fidelity_var, form)
     tests, left_out = budget_tests(courses, alpha)
     drawn, fitted = _drawn(courses, tests, form, alpha)
-    change, difference = _over_the_range(courses, fitted)
+    change, difference = _over_the_range(courses, _level_of_one(tests, alpha))
     slopes, per = _slopes(courses, fitted, drawn)
     result = FidelityResult(
         verdict=_verdict(tests, alpha),
@@ -299,22 +309,27 @@ def _intervals(values: Array, group: NDArray[np.intp], level: float) -> tuple[Ar
     return out[0], out[1], out[2], out[3]
 
 
-def _over_the_range(courses: Courses, fitted: Fitted) -> tuple[Change | None, float]:
-    ends = fitted.at([courses.budgets[0], courses.budgets[-1]])
+def _level_of_one(tests: tuple[BudgetTest, ...], alpha: float) -> float:
+    """Confidence of intervals that agree with one test of the mean among the questions and their tests."""
+    questions = sum(test.question != "lack of fit" for test in tests)
+    return 1.0 - alpha / (questions * (2 if tests[0].uses_direction else 1))
+
+
+def _over_the_range(courses: Courses, level: float) -> tuple[Change | None, float]:
+    ends = courses.fitted.at([courses.budgets[0], courses.budgets[-1]])
     changes = ends[:, :, 1] - ends[:, :, 0]
     whole = np.isfinite(changes).all(axis=1)
     change = None
     if not courses.relative and whole.any():
-        estimate, _, _, half = _intervals(changes[whole].mean(axis=1)[:, None], courses.group[whole], _LEVEL)
-        change = Change(
-            estimate=float(estimate[0]), ci_low=float((estimate - half)[0]), ci_high=float((estimate + half)[0])
-        )
+        estimate, _, _, half = _intervals(changes[whole].mean(axis=1)[:, None], courses.group[whole], level)
+        low, high = float((estimate - half)[0]), float((estimate + half)[0])
+        change = Change(estimate=float(estimate[0]), ci_low=low, ci_high=high, level=level)
     pairs = list(combinations(range(changes.shape[1]), 2))
     if not pairs or len(pairs) > 10_000:
         return change, float("nan")
     left, right = np.array(pairs).T
     estimate, _, _, half = _intervals(
-        changes[:, left] - changes[:, right], courses.group, 1.0 - (1.0 - _LEVEL) / len(pairs)
+        changes[:, left] - changes[:, right], courses.group, 1.0 - (1.0 - level) / len(pairs)
     )
     limits = np.abs(estimate) + half
     return change, float(limits.max())  # NaN where some pair has no interval

@@ -11,7 +11,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest._table import format_number
+from lmemtest._table import format_number, format_p
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.recipes.budget_courses import FORMS
 from lmemtest.recipes.budgets import fidelity
@@ -176,7 +176,7 @@ def test_what_was_not_shown_is_said_with_what_is_not_excluded():
     low, high = result.change.ci_low, result.change.ci_high
     assert low < 0 < high
     said = f"mean changes from {format_number(low)} to {format_number(high)} between budget 1 and 4 are not excluded"
-    assert said in result.sentence
+    assert f"{said} (97.5 % interval)." in result.sentence
     assert "No difference between algorithms was shown either" in result.sentence
     assert "no effect" not in result.sentence
 
@@ -227,7 +227,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
     test = result["effect"]
     assert not test.uses_direction
     assert test.p_value == test.mean_p
-    smallest = "<0.001" if 2.0 ** (1 - benchmarks) < 0.0005 else f"{2.0 ** (1 - benchmarks):.3f}"
+    smallest = format_p(2.0 ** (1 - benchmarks))
     said = f"directions on them cannot have a p-value below {smallest}, so means decide alone; 8 benchmarks would do."
     assert any(said in note for note in result.notes)
     if result.verdict == "none" and test.better == benchmarks:
@@ -296,7 +296,9 @@ def test_changes_have_the_intervals_of_the_benchmarks_slopes():
     assert result.slopes["estimate"].to_numpy() == approx(slopes.mean(axis=0), rel=1e-9)
     assert (result.slopes["ci_high"] - result.slopes["estimate"]).to_numpy() == approx(half, rel=1e-9)
     mean = 3 * slopes.mean(axis=1)
-    assert result.change.ci_high == approx(mean.mean() + t.ppf(0.975, 8) * mean.std(ddof=1) / 3, rel=1e-9)
+    assert result.change.level == 1.0 - 0.05 / 4  # two questions, two tests of each
+    critical = t.ppf(1.0 - 0.05 / 8, 8)
+    assert result.change.ci_high == approx(mean.mean() + critical * mean.std(ddof=1) / 3, rel=1e-9)
 
 
 def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table():
@@ -385,7 +387,7 @@ def test_a_bend_is_found_by_the_forms_that_can_bend(form):
     line = fidelity(runs, form="linear")
     assert line.verdict == "none"
     assert "But a straight line over budget does not describe the mean scores" in line.sentence
-    assert line.sentence.endswith("so budget does matter in another way.")
+    assert line.sentence.endswith("; form='categorical' looks for more than a trend.")
     result = fidelity(runs, form=form)
     assert result.verdict == "simple"
     assert result.per == "from budget 1 to 6"
@@ -409,7 +411,7 @@ def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
         "so curves and changes are those of a mean for every budget; the verdict is about the trend."
     )
     assert (line.form, line.drawn) == ("linear", "linear")
-    assert line.sentences()[-1].endswith("form='categorical' has a mean for every budget.")
+    assert line.sentences()[-1].endswith("form='categorical' looks for more than a trend.")
 
 
 def test_an_order_that_the_line_turns_round_is_said():
@@ -506,7 +508,7 @@ def test_lines_in_the_manner_of_the_paper_are_printed_on_request(capsys):
     assert lines == list(result.paper_lines())
     assert lines[0] == "Simple model << Model with budget effect"
     assert lines[2] == "Model with budget effect == Model with interaction"
-    assert re.fullmatch(r"mean: F\(1, 5\) = .*, p < 0.001; direction: .*, adjusted: p < 0.001", lines[1])
+    assert re.fullmatch(r"mean: F\(1, 5\) = .*, p < 0.001; direction: .*, adjusted p < 0.001", lines[1])
     assert lines[4] == f"=> {result.sentence}"
 
 

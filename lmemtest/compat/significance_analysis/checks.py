@@ -264,7 +264,7 @@ def fidelity_check(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> data = lt.datasets.load_hpo_runs().filter(prior="good", algorithm=["RS", "HB"], model="svm").to_frame()
+    >>> data = lt.datasets.load_hpo_runs().filter(prior="good", algorithm=["RS", "HB"]).to_frame()
     >>> fidelity_check(data, fidelity_var="budget", loss_var="loss", verbose=False)
     'interaction_effect'
     """
