@@ -319,7 +319,7 @@ def check_all(
     >>> from lmemtest.recipes.sanity import CHECKS, check_all
     >>> report = check_all(lt.datasets.load_hpo_runs().filter(prior="good"), checks=CHECKS[:7])
     >>> [(outcome.check, outcome.severity) for outcome in report.outcomes][:3]
-    [('scores', 'fine'), ('names', 'fine'), ('coverage', 'fine')]
+    [('scores', 'fine'), ('kind', 'fine'), ('names', 'fine')]
     """
     from lmemtest.recipes.budget_courses import FORMS
 
