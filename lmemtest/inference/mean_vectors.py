@@ -16,7 +16,7 @@ can be asked of a sample of them, and they are not the same where benchmarks hav
 References
 ----------
 Box (1954), Annals of Mathematical Statistics 25, 484-498, doi:10.1214/aoms/1177728717; Greenhouse & Geisser (1959),
-Psychometrika 24, 95-112, doi:10.1007/BF02289823; Moettoenen & Oja (1995), Journal of Nonparametric Statistics 5,
+Psychometrika 24, 95-112, doi:10.1007/BF02289823; Möttönen & Oja (1995), Journal of Nonparametric Statistics 5,
 201-213, doi:10.1080/10485259508832643
 """
 

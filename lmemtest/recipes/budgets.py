@@ -227,7 +227,7 @@ def fidelity(
     References
     ----------
     Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), arXiv:2408.02533, Appendix C; Matthews, Altman, Campbell &
-    Royston (1990), doi:10.1136/bmj.300.6719.230; Ibragimov & Mueller (2010), doi:10.1198/jbes.2009.08046; Holm (1979),
+    Royston (1990), doi:10.1136/bmj.300.6719.230; Ibragimov & Müller (2010), doi:10.1198/jbes.2009.08046; Holm (1979),
     https://www.jstor.org/stable/4615733
 
     Examples
