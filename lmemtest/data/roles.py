@@ -74,6 +74,7 @@ _LOW = _words(
 _SCORES = _words("score value result performance fitness y")  # names that do not say which end is good
 _TURNED = _words("neg negative minus negated")
 
+MANY = 10  # different numbers, from which on they are rather a course than a setting
 EVEN = -2.33  # normal quantile: counts as even as these occur by chance in 1 of 100 columns
 
 
@@ -252,8 +253,10 @@ class _Counted:
             return said if said != "budget" or name not in self.text else "metafeatures"
         if said == "seed":
             return None
-        free = roles["benchmark"] is None and said is None and name in self.text and self.sizes[name] > 2
-        return "benchmark" if free else "metafeatures"
+        if said is None and name in self.text and roles["benchmark"] is None and self.sizes[name] > 2:
+            return "benchmark"
+        counts = said is None and name not in self.text and self.sizes[name] >= MANY  # such as the number of a trial
+        return "budget" if counts and roles["seed"] is not None and roles["budget"] is None else "metafeatures"
 
     def is_even(self, name: str, keys: list[str]) -> bool:
         """Whether the rows of the other columns are spread over its levels more evenly than by chance.
@@ -497,6 +500,8 @@ def _guessed_score(table: pd.DataFrame, free: list[str]) -> str | None:
 def _guessed_algorithm(table: pd.DataFrame, free: list[str]) -> str | None:
     """The column that is called like an algorithm, or the only one of text."""
     found = [name for name in free if role_of(name) == "algorithm" and table[name].nunique() > 1]
+    if len(found) > 1:  # a model is one where nothing is called an algorithm
+        found = [name for name in found if {"algorithm", "algo", "alg"} & set(words_of(name))]
     if not found:
         text = [name for name in free if not pd.api.types.is_numeric_dtype(table[name].dtype)]
         found = [name for name in text if role_of(name) is None and 1 < table[name].nunique() < len(table)]

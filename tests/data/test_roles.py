@@ -251,6 +251,13 @@ def test_what_is_ambiguous_is_not_guessed() -> None:
     assert roles["algorithm"] == "algorithm"
     both = crossed(method=2, model=3)
     assert guess_roles(both, {})["algorithm"] is None
+    assert guess_roles(crossed(algorithm=2, model=3), {})["algorithm"] == "algorithm"
+
+
+def test_the_number_of_a_trial_is_a_budget() -> None:
+    table = crossed(sampler=2, study_seed=5, number=12)
+    table["number"] = table["number"].str.removeprefix("number").astype(int)
+    assert found(table, algorithm="sampler") == [("study_seed", "seed"), ("number", "budget")]
 
 
 # ------------------------------------------------------------------------------------------- frames with roles, filters
