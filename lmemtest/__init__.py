@@ -55,6 +55,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "tuning.curves": ["tuning_curve"],
         "tuning.distribution": ["EmpiricalDistribution"],
         "tuning.estimators": ["expected_best"],
+        "tuning.goodness": ["goodness_of_fit"],
         "tuning.importance": ["tuning_risk"],
         "tuning.noisy_quadratic": ["NoisyQuadraticDistribution"],
         "tuning.parametric_bootstrap": ["bootstrap_fit"],

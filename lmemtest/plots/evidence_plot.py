@@ -28,20 +28,23 @@ _LOG_RATIO = 25.0  # of the last to the first budget, from which the axis is log
 _STRIP = 0.075  # of the height: the strip with the evidence
 _SHADE = {"weak": 0.3, "fair": 0.6, "strong": 1.0}
 _BAND, _TRIVIAL_BAND = 0.22, 0.08  # opacity
+_MARKED = 12  # budgets, up to which they have markers
 _ROOM = 0.05  # of the range of the y axis, above and below
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Line:
-    """A curve with a band."""
+    """A curve with a band, known so finely that lines between its budgets are true."""
 
     name: str
+    grid: FloatArray
     lower: FloatArray
     estimate: FloatArray
     upper: FloatArray
     known: NDArray[np.bool_]  # where the band says something
     colour: str
     style: Any = "-"
+    marked: tuple[FloatArray, FloatArray] | None = None  # budgets that were asked for, and the estimate there
 
 
 def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axes:
@@ -58,7 +61,7 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
     -------
     Axes
         The x axis has the budgets, logarithmic if they span more than a factor of 25; bands are pale where a limit is
-        trivial. The strip at the bottom has the colour of the better curve, darker for more evidence.
+        trivial. Curves and bands are drawn as the steps that they are, between the budgets too. The strip at the bottom has the colour of the better curve, darker for more evidence.
 
     Raises
     ------
@@ -84,7 +87,7 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
             "A BestOf is drawn by winning_plot()."
         )
     lines = [
-        _of_curve(curve, colour, style)
+        _of_curve(curve, comparison.grid, colour, style)
         for curve, colour, style in zip(
             (comparison.a, comparison.b), (_style.ACCENT, _style.WARM), ("-", (0, (4, 1.5))), strict=True
         )
@@ -129,13 +132,16 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
     _canvas.check_axes(ax)
     if not isinstance(result, BestOf):
         raise ArgumentError(f"result must be the result of best_of(), got {type(result).__name__}.")
+    shown = result.drawn()
     line = _Line(
         name=f"estimate with {100 * result.confidence:.4g} % band",
-        lower=100.0 * result.lower,
-        estimate=100.0 * result.estimate,
-        upper=100.0 * result.upper,
-        known=np.ones(len(result.grid), dtype=bool),
+        grid=shown.grid,
+        lower=100.0 * shown.lower,
+        estimate=100.0 * shown.estimate,
+        upper=100.0 * shown.upper,
+        known=np.ones(len(shown.grid), dtype=bool),
         colour=_style.ACCENT,
+        marked=(result.grid, 100.0 * result.estimate),
     )
     ax, size, slot = _begin(ax)
     _panel(ax, result.grid, [line], size, limits=(0.0, 100.0))
@@ -146,15 +152,18 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _of_curve(curve: ComparedCurve, colour: str, style: Any) -> _Line:
+def _of_curve(curve: ComparedCurve, asked: FloatArray, colour: str, style: Any) -> _Line:
+    grid, shown = curve.drawn(float(asked[0]), float(asked[-1]))
     return _Line(
         name=curve.name,
-        lower=curve.lower,
-        estimate=curve.estimate,
-        upper=curve.upper,
-        known=~curve.trivial,
+        grid=grid,
+        lower=shown.lower,
+        estimate=shown.estimate,
+        upper=shown.upper,
+        known=~shown.trivial,
         colour=colour,
         style=style,
+        marked=(asked, curve.estimate),
     )
 
 
@@ -193,24 +202,24 @@ def _panel(
     low, high = _limits(lines) if limits is None else limits
     ax.set_ylim(low - (_STRIP / (1 - _STRIP)) * (high - low) * strip, high)
     ax.set_xlim(*_x_limits(ax, grid))
-    marker = "o" if len(grid) <= 12 else "none"
     for line in lines:
-        _draw_band(ax, grid, line, low, high)
+        _draw_band(ax, line, low, high)
+        look = {"color": line.colour, "zorder": 3, "clip_on": False}
         ax.plot(
-            grid,
+            line.grid,
             np.clip(line.estimate, low, high),
-            color=line.colour,
             linestyle=line.style,
             linewidth=0.16 * size,
-            marker=marker,
-            markersize=0.35 * size,
+            marker="none",
             label="_estimate",
-            zorder=3,
-            clip_on=False,
+            **look,
         )
+        if line.marked is not None and len(line.marked[0]) <= _MARKED:
+            at, values = line.marked[0], np.clip(line.marked[1], low, high)
+            ax.plot(at, values, linestyle="none", marker="o", markersize=0.35 * size, label="_asked", **look)
 
 
-def _draw_band(ax: Axes, grid: FloatArray, line: _Line, low: float, high: float) -> None:
+def _draw_band(ax: Axes, line: _Line, low: float, high: float) -> None:
     """Full colour where the band says something, pale where a limit is trivial; neighbours overlap at one budget."""
     lower, upper = np.clip(line.lower, low, high), np.clip(line.upper, low, high)
     pale = ~line.known
@@ -218,7 +227,15 @@ def _draw_band(ax: Axes, grid: FloatArray, line: _Line, low: float, high: float)
     for where, opacity in ((line.known, _BAND), (pale_with_ends, _TRIVIAL_BAND)):
         if where.any():
             ax.fill_between(
-                grid, lower, upper, where=where, color=line.colour, alpha=opacity, linewidth=0, label="_band", zorder=2
+                line.grid,
+                lower,
+                upper,
+                where=where,
+                color=line.colour,
+                alpha=opacity,
+                linewidth=0,
+                label="_band",
+                zorder=2,
             )
 
 

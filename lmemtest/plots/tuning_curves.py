@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,8 +83,10 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         It holds the panels, ``ax.child_axes``, one per benchmark in their order. An algorithm has the same colour and
-        dashes in all of them; bands are grey where a limit is trivial. The x axis is logarithmic if the budgets of a
-        panel span more than a factor of 25; each panel has its own scale of scores. Curves over seeds are steps.
+        dashes in all of them; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that they
+        are, between the budgets asked for too (curves over seeds stay at a budget's values up to the next one). The x
+        axis is logarithmic if the budgets of a panel span more than a factor of 25; each panel has its own scale of
+        scores.
 
     Raises
     ------
@@ -107,6 +109,8 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
             f"curves must be the result of tuning_curves(), got {type(curves).__name__}. "
             "Two searches are drawn by evidence_plot(compare_curves(...))."
         )
+    asked = {curve.key: curve for curve in curves.curves}
+    curves = replace(curves, curves=tuple(curve.drawn() for curve in curves.curves))
     panels = curves.panels()
     if ax is None:
         ax = _new_axes(curves)
@@ -117,7 +121,7 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     titles = _titles(ax, curves, grid)
     for index, (panel, title) in enumerate(zip(panels, titles, strict=True)):
         box = ax.inset_axes(grid.box(index, size))
-        _draw_panel(box, curves, panel, looks, grid)
+        _draw_panel(box, curves, panel, looks, grid, asked)
         if title:
             box.set_title(title, pad=0.45 * grid.font, **_style.text_style(grid.font, **_style.font_for([title])))
             _style.literal(box.title)
@@ -286,7 +290,12 @@ def _draw_words(ax: Axes, curves: TuningCurves, grid: _Grid, words: list[str], s
 
 
 def _draw_panel(
-    box: Axes, curves: TuningCurves, panel: tuple[GroupCurve, ...], looks: dict[str, _Look], grid: _Grid
+    box: Axes,
+    curves: TuningCurves,
+    panel: tuple[GroupCurve, ...],
+    looks: dict[str, _Look],
+    grid: _Grid,
+    asked: dict[tuple[Any, ...], GroupCurve],
 ) -> None:
     size = SMALL * grid.font
     _canvas.frame(box, size)
@@ -299,7 +308,7 @@ def _draw_panel(
     low, high = _limits(panel)
     steps = curves.over == "seed"
     for curve in panel:
-        _draw_curve(box, curve, looks[curve.algorithm], (low, high), grid, len(looks), steps)
+        _draw_curve(box, curve, looks[curve.algorithm], (low, high), grid, len(looks), steps, asked[curve.key])
     box.set_xlim(*_padded(first, last, log=box.get_xscale() == "log"))
     box.set_ylim(low, high)
     _set_ticks(box, grid, whole=curves.unit == "trials")
@@ -338,6 +347,7 @@ def _draw_curve(
     grid: _Grid,
     algorithms: int,
     steps: bool,
+    asked: GroupCurve,
 ) -> None:
     order = np.argsort(curve.grid, kind="stable")
     x, known = curve.grid[order], ~curve.trivial[order]
@@ -367,11 +377,21 @@ def _draw_curve(
         linestyle=look.dash,
         linewidth=0.15 * grid.font,
         drawstyle="steps-post" if steps else "default",
-        marker="o" if len(x) <= MARKED else "none",
-        markersize=0.3 * grid.font,
+        marker="none",
         label="_estimate",
         zorder=3,
     )
+    if len(asked.grid) <= MARKED:
+        box.plot(
+            asked.grid,
+            np.clip(asked.estimate, *limits),
+            color=look.colour,
+            linestyle="none",
+            marker="o",
+            markersize=0.3 * grid.font,
+            label="_asked",
+            zorder=3,
+        )
 
 
 def _with_ends(where: BoolArray) -> BoolArray:

@@ -3,7 +3,8 @@
 ================  ==============================================================================
 order_statistics  exact probability that all order statistics keep to their intervals; the intervals
 bands             simultaneous bands for a distribution function, calibrated without simulation
-distribution      an empirical distribution with bounds, weights and a band
+distribution      an empirical distribution with bounds, weights, curves and a band
+goodness          whether scores follow a given law: the statistic behind the bands
 curves            quantile and mean tuning curves with bands, for any real k > 0
 estimators        U, V and W estimators of the expected best of k, and the bootstrap band to avoid
 compare           evidence between two curves: labels, their false rates, cost units

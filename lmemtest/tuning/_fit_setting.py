@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._arguments import check_direction
-from lmemtest.tuning._spacings import Box
+from lmemtest.tuning._spacings import Box, distinct, rounding_of
 
 FloatArray = NDArray[np.float64]
 
@@ -130,11 +130,12 @@ def _noise_box(box: Box) -> Box:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """Scores between the limits, sorted, and the numbers of those at or beyond them."""
+    """Scores between the limits, sorted, the numbers of those at or beyond them, and whether any is really beyond."""
 
     exact: FloatArray
     below: int
     above: int
+    beyond: tuple[bool, bool] = (False, False)
 
     @property
     def n(self) -> int:
@@ -152,22 +153,20 @@ def count(scores: FloatArray, setting: Setting) -> Counted:
                 "the limits=(low, high): scores at or beyond a limit are only counted. Or score failed runs as the "
                 "worst value."
             )
-    below, above = scores <= setting.lower, scores >= setting.upper
-    exact = np.sort(scores[~(below | above)])
-    return Counted(exact, int(below.sum()), int(above.sum()))
+    ends = np.array([setting.lower, setting.upper])
+    near = rounding_of(np.concatenate([scores, ends])[np.isfinite([*scores, *ends])])
+    below, above = scores <= setting.lower + near, scores >= setting.upper - near
+    beyond = bool((scores < setting.lower - near).any()), bool((scores > setting.upper + near).any())
+    return Counted(np.sort(scores[~(below | above)]), int(below.sum()), int(above.sum()), beyond)
 
 
 def check_enough(counted: Counted, kind: str) -> None:
     """Refuse scores that cannot hold up the parameters."""
-    distinct = len(np.unique(counted.exact))
-    if distinct >= FEWEST[kind]:
+    different = len(distinct(counted.exact)[0])
+    if different >= FEWEST[kind]:
         return
-    if distinct == 1 and counted.n > 1 and len(counted.exact) == counted.n:
-        raise DataError(
-            f"scores are all {counted.exact[0]:g}: nothing can be fitted to a constant. Check which column was given."
-        )
     between = "" if len(counted.exact) == counted.n else f" between the limits, of {counted.n} scores"
     raise DataError(
-        f"{kind} needs at least {FEWEST[kind]} different scores, got {distinct}{between}. Use tuning_curve, whose "
+        f"{kind} needs at least {FEWEST[kind]} different scores, got {different}{between}. Use tuning_curve, whose "
         "bands hold for any distribution and any number of scores."
     )

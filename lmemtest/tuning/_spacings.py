@@ -31,6 +31,7 @@ Box = tuple[float, float]
 FARTHEST = 1e3  # the best score lies at most so many ranges of the scores below the smallest one
 _CLOSEST = 1e-10  # share of the range of the scores
 _ROUNDING = 16.0 * np.finfo(float).eps
+_SAME = 1024.0 * np.finfo(float).eps  # of the largest score: scores that are closer are one, computed in two ways
 _GRID, _ZOOM, _ZOOMS = 160, 33, 5
 _NOISES = (0.03, 0.2, 0.8)  # starts, as shares of the range b - a
 _QUIET_NOISE, _NORMAL_WIDTH = 0.01, 0.3  # a little noise for a law without; a little range for one of noise only
@@ -78,9 +79,27 @@ class Spacings:
         return np.asarray(np.cumsum(self.weights)[:-1] / self.total)
 
 
+def rounding_of(scores: FloatArray) -> float:
+    """How far apart finite scores may be that differ by rounding only."""
+    return _SAME * float(np.abs(scores).max(initial=0.0))
+
+
+def distinct(exact: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+    """The different ones of some scores, sorted, and how often each occurs.
+
+    Scores that differ by rounding count as the same, and have the middle of their range: a law that moves its
+    probability by the last bit of a score has a bucket between them that is empty in double precision.
+    """
+    exact = np.sort(exact)
+    first = np.flatnonzero(np.concatenate([[True], np.diff(exact) > rounding_of(exact)])[: len(exact)])
+    counts = np.diff(np.append(first, len(exact)))
+    low, high = exact[first], exact[first + counts - 1]
+    return np.where(low == high, low, 0.5 * low + 0.5 * high), counts
+
+
 def spacings(exact: FloatArray, lower: float, n_lower: int, upper: float, n_upper: int) -> Spacings:
     """Buckets of scores: `exact` ones, and numbers of those at or beyond a limit."""
-    edges, counts = np.unique(exact, return_counts=True)
+    edges, counts = distinct(exact)
     halves = 0.5 * counts
     weights = np.concatenate([halves, [0.0]]) + np.concatenate([[0.0], halves])
     weights[[0, -1]] += 0.5
@@ -91,6 +110,17 @@ def spacings(exact: FloatArray, lower: float, n_lower: int, upper: float, n_uppe
     if n_upper:
         edges, weights = np.append(edges, upper), np.append(weights, n_upper + 0.5)
         weights[-2] -= 0.5
+    return Spacings(edges, weights)
+
+
+def within(data: Spacings, low: float, high: float) -> Spacings:
+    """The buckets of a law between `low` and `high`: a score at such an end lies in the bucket inside of it."""
+    edges, weights = data.edges, data.weights
+    near = rounding_of(edges)
+    if abs(edges[0] - low) <= near:
+        edges, weights = edges[1:], np.concatenate([[weights[0] + weights[1]], weights[2:]])
+    if abs(edges[-1] - high) <= near:
+        edges, weights = edges[:-1], np.concatenate([weights[:-2], [weights[-2] + weights[-1]]])
     return Spacings(edges, weights)
 
 
@@ -135,7 +165,8 @@ def quiet_peak(data: Spacings, c: float, a: Box, b: Box) -> Peak:
         value, other = quiet_value(data, h, first - np.exp(grid), b)
         top = int(np.argmax(value))
         ends, points = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]), _ZOOM
-    return Peak(float(value[top]), (float(first - math.exp(grid[top])), float(other[top]), 0.0))
+    at = float(np.clip(first - math.exp(grid[top]), a[0], a[1]))  # rounding must not carry it out of its box
+    return Peak(float(value[top]), (at, float(other[top]), 0.0))
 
 
 # ---------------------------------------------------------------------- with noise

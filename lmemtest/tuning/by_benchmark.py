@@ -351,6 +351,7 @@ def _trials_curve(
         cost=cost,
         scores=scores,
         costs=costs,
+        curve=curve,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +11,10 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.tuning._arguments import name_of
-from lmemtest.tuning._setting import Setting, check_names, curve_options, make_setting, simulated_rates
+from lmemtest.tuning._setting import Setting, check_names, curve_options, make_setting, side_limits, simulated_rates
 from lmemtest.tuning._words import PAIRED_ADVICE, cost_notes
 from lmemtest.tuning.costs import MeanCost
-from lmemtest.tuning.curves import TuningCurve
+from lmemtest.tuning.curves import TuningCurve, drawing_grid
 from lmemtest.tuning.evidence import LEVELS, Reading, Segment, portions, segments, signed_levels, verdict
 from lmemtest.tuning.false_labels import FalseLabelRates, Limits, check_portion, describe_portion, format_rate
 
@@ -49,6 +49,8 @@ class ComparedCurve:
         Whether a limit says nothing.
     cost : MeanCost or None
         Mean cost of a trial; None if budgets are trials.
+    curve : TuningCurve
+        What was read.
     """
 
     name: str
@@ -59,6 +61,12 @@ class ComparedCurve:
     upper: FloatArray
     trivial: BoolArray
     cost: MeanCost | None
+    curve: TuningCurve = field(repr=False)
+
+    def drawn(self, first: float, last: float) -> tuple[FloatArray, ComparedCurve]:
+        """Budgets from `first` to `last` and the curve at them, so close that a line shows what lies between."""
+        grid = drawn_grid(self.curve, self.cost, first, last)
+        return grid, on_grid(self.name, self.curve, side_limits(grid, self.cost), self.cost)
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -347,7 +355,13 @@ def on_grid(name: str, curve: TuningCurve, at: Limits, cost: MeanCost | None) ->
         upper=high.upper,
         trivial=low.lower_trivial | high.upper_trivial,
         cost=cost,
+        curve=curve,
     )
+
+
+def drawn_grid(curve: TuningCurve, cost: MeanCost | None, first: float, last: float) -> FloatArray:
+    """Budgets at which to draw a curve: its limits jump at other costs than its estimate."""
+    return drawing_grid(curve, first, last, (1.0,) if cost is None else (cost.low, cost.mean, cost.high))
 
 
 def _turned(curve: ComparedCurve, direction: str) -> Reading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import Format, ResultTable
+    from lmemtest.tuning.curves import TuningCurve
     from lmemtest.tuning.label_counts import LabelCounts
 
     FloatArray = NDArray[np.float64]
@@ -49,6 +50,8 @@ class GroupCurve:
         Mean cost of a trial.
     scores, costs : (n,) float
         What the curve was made from, in the order of the table; None for curves over seeds, or without costs.
+    curve : TuningCurve or None
+        What was read at the budgets; None for curves over seeds.
     """
 
     key: tuple[Any, ...]
@@ -63,6 +66,7 @@ class GroupCurve:
     cost: MeanCost | None = None
     scores: FloatArray | None = field(default=None, repr=False)
     costs: Any = field(default=None, repr=False)
+    curve: TuningCurve | None = field(default=None, repr=False)
 
     @property
     def benchmark(self) -> str:
@@ -73,6 +77,18 @@ class GroupCurve:
     def algorithm(self) -> str:
         """The algorithm in words."""
         return str(self.key[-1])
+
+    def drawn(self) -> GroupCurve:
+        """The same curve at so many budgets that a line shows what lies between; itself over seeds, which are steps."""
+        from lmemtest.tuning._setting import side_limits
+        from lmemtest.tuning.compare import drawn_grid, on_grid
+
+        if self.curve is None:
+            return self
+        grid = drawn_grid(self.curve, self.cost, float(self.grid.min()), float(self.grid.max()))
+        read = on_grid(self.algorithm, self.curve, side_limits(grid, self.cost), self.cost)
+        values = {name: getattr(read, name) for name in ("k", "lower", "estimate", "upper", "trivial")}
+        return replace(self, grid=grid, **values)
 
     @property
     def reach(self) -> float:

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
+_SMOOTH = 200  # points of a mean curve that is drawn
+_MOST_JUMPS = 5000
+_BESIDE = 1e-7  # of k: the distance from a jump, well above the rounding of ranks and far below a pixel
 MOST_POINTS = 64  # of a curve whose k were not asked for: every k up to there, then evenly on the log scale
 
 
@@ -140,6 +143,32 @@ class TuningCurve(Tabular):
         """
         return _curve(self.scores, self.band, check_k(k), self.direction, self.statistic, self.bounds)
 
+    def drawn(self, first: float | None = None, last: float | None = None) -> TuningCurve:
+        """The same curve and band at so many k that a line through them shows what lies between.
+
+        Quantile curves and their limits are steps: they are read just before and just after every jump. Mean curves
+        are smooth and are read at 200 k.
+
+        Parameters
+        ----------
+        first, last : float > 0, optional
+            From where to where; by default the smallest and the largest k of the curve.
+
+        Returns
+        -------
+        TuningCurve
+            With rising k.
+
+        Examples
+        --------
+        >>> curve = tuning_curve([0.5, 0.7, 0.6, 0.8], direction="maximize", k=[1, 3])
+        >>> steps = curve.drawn()
+        >>> np.unique(steps.estimate)
+        array([0.6, 0.7, 0.8])
+        """
+        ends = (float(self.k.min()) if first is None else first, float(self.k.max()) if last is None else last)
+        return self.at(drawing_grid(self, *ends))
+
     def to_frame(self) -> pd.DataFrame:
         """One row per k: k, lower, estimate, upper, trivial."""
         import pandas as pd
@@ -176,7 +205,7 @@ def tuning_curve(
     ----------
     scores : array-like of float, shape (n,)
         Scores of independent configurations: random search, not an adaptive one. A failed run is a worst score: the
-        worst value that can occur, or for quantile curves an infinite one (-inf to maximise).
+        worst value that can occur, or an infinite one (-inf to maximise), which makes the mean infinite too.
     direction : {"maximize", "minimize"}
         Which end of the score is better.
     k : array-like of float > 0, optional
@@ -256,6 +285,32 @@ def tuning_curve(
     return _curve(ordered, band, points, direction, statistic, limits)
 
 
+def drawing_grid(curve: TuningCurve, first: float, last: float, scales: tuple[float, ...] = (1.0,)) -> FloatArray:
+    """Budgets from `first` to `last` between which lines may be drawn: at the ends and on both sides of every jump.
+
+    With `scales`, budgets are costs: a curve or limit is read at the cost over one of them.
+
+    Examples
+    --------
+    >>> curve = tuning_curve([0.5, 0.7], direction="maximize", k=[1, 3])
+    >>> drawing_grid(curve, 1.0, 3.0).round(6)
+    array([1.      , 1.      , 1.823446, 1.823446, 3.      ])
+    """
+    if not last > first:
+        return np.array([first])
+    if curve.statistic == "mean":
+        return np.geomspace(first, last, _SMOOTH)
+    levels = np.concatenate([curve.band.lower, curve.band.upper, np.arange(1, curve.n) / curve.n])
+    levels = levels[(levels > 0.0) & (levels < 1.0)]
+    jumps = np.log(turned_quantile(curve.statistic, curve.direction)) / np.log(levels)
+    at = np.unique(np.outer(scales, jumps))
+    at = at[(at >= first) & (at <= last)]
+    if len(at) > _MOST_JUMPS:  # steps that are finer than any figure
+        at = at[np.unique(np.linspace(0, len(at) - 1, _MOST_JUMPS).astype(int))]
+    sides = np.concatenate([at * (1.0 - _BESIDE), at * (1.0 + _BESIDE)])
+    return np.unique(np.concatenate([[first], sides[(sides > first) & (sides < last)], [last]]))
+
+
 def trivial_beyond(band: CdfBand, quantile: float) -> float:
     """The k beyond which a quantile curve has no better limit than the end of the support, when maximising.
 
@@ -302,11 +357,6 @@ def _check_infinite(scores: FloatArray, direction: str, statistic: str | float) 
     if not infinite.any():
         return
     best, worst = (np.inf, -np.inf) if direction == "maximize" else (-np.inf, np.inf)
-    if statistic == "mean":
-        raise DataError(
-            f"scores must be finite for a mean, but {int(infinite.sum()):,} of {len(scores):,} are infinite. "
-            "Score a failed run as the worst value that can occur, or use statistic='median'."
-        )
     wrong = int(np.sum(scores == best))
     if wrong:
         raise DataError(
@@ -391,16 +441,19 @@ def _means(y: FloatArray, band: CdfBand, k: FloatArray, low: float, high: float)
     The upper band is 1 from the largest score on, so the lower limit needs no upper bound of the support; the upper
     limit needs no lower bound, because the lower band is 0 below the smallest score.
     """
-    n = len(y)
-    gaps = np.diff(y)
-    share = np.arange(1, n) / n
+    n, failed = len(y), int(np.isneginf(y).sum())
+    gaps = np.diff(y[failed:])
+    share = np.arange(failed + 1, n) / n
+    upper_band, lower_band = band.upper[failed + 1 : -1], band.lower[failed + 1 : -1]
     lower, estimate, upper = (np.empty(len(k)) for _ in range(3))
     for place, power in enumerate(k):  # one k at a time: all at once would take n times the memory
         below = 0.0 if band.upper[0] == 0.0 else band.upper[0] ** power * (y[0] - low) if np.isfinite(low) else np.inf
-        lower[place] = y[-1] - below - gaps @ band.upper[1:-1] ** power
-        estimate[place] = y[-1] - gaps @ share**power
-        inside = gaps @ band.lower[1:-1] ** power
-        upper[place] = y[-1] - inside + _above(band.lower[-1], power, high - y[-1])
+        if failed and band.lower[failed] > 0.0:  # an infinitely bad best score has a probability for certain
+            lower[place] = estimate[place] = upper[place] = -np.inf
+            continue
+        lower[place] = -np.inf if failed else y[-1] - below - gaps @ upper_band**power
+        estimate[place] = -np.inf if failed else y[-1] - gaps @ share**power
+        upper[place] = y[-1] - gaps @ lower_band**power + _above(band.lower[-1], power, high - y[-1])
     # rounding must not carry a limit beyond the support, where it would no longer count as trivial
     return _Values(np.clip(lower, low, high), np.clip(estimate, low, high), np.clip(upper, low, high))
 

@@ -141,7 +141,7 @@ def order_weights(n: int, k: float, *, estimator: str = "v") -> FloatArray:
     n : int, >= 1
         Number of scores.
     k : float, > 0
-        Budget; a whole number of at most `n` for "u".
+        Budget; a whole number for "u", which beyond `n` has all the weight at the best score.
     estimator : {"u", "v", "w"}
         Which estimator.
 
@@ -188,7 +188,7 @@ def expected_best(
     direction : {"maximize", "minimize"}
         Which end of the score is better.
     k : float or (m,) array of float, > 0, optional
-        Budgets. "u" needs whole numbers of at most n. Default: 1 to n, thinned out if n > 200.
+        Budgets. "u" needs whole numbers; beyond n it is the best score seen. Default: 1 to n, thinned out if n > 200.
     estimator : {"u", "v", "w"}
         "u" is unbiased and has the largest variance, "w" the smallest variance and the largest bias; "v" lies between
         and has the smallest mean squared error in the study of Dodge et al.
@@ -208,7 +208,8 @@ def expected_best(
     Notes
     -----
     There is no unbiased estimator of F(y)^k for a k that is not whole or is above n (a mean over n scores is a
-    polynomial of degree n in F), which is why U is not defined there. V and W are, for every k > 0.
+    polynomial of degree n in F). U is not defined between whole k; beyond n it is the best score seen, as in opda,
+    and biased. V and W are defined for every k > 0.
     A point estimate does not tell how much another sample would change it: `tuning_curve` has bands that do.
 
     References
@@ -335,7 +336,8 @@ def _weights(n: int, k: float, estimator: str) -> FloatArray:
     if estimator == "v":
         return _weights_v(n, k)
     if estimator == "u":
-        _check_subset(n, k)
+        _check_whole(k)
+        k = min(k, float(n))  # beyond n there is no unbiased estimator; the best score seen is the U of all scores
     i = np.arange(n, 1, -1, dtype=float)
     if estimator == "u":
         last, ratios = k / n, np.maximum(i - k, 0.0) / (i - 1.0)
@@ -350,14 +352,9 @@ def _weights_v(n: int, k: float) -> FloatArray:
         return np.exp(k * np.log(i / n)) * -np.expm1(k * np.log1p(-1.0 / i))
 
 
-def _check_subset(n: int, k: float) -> None:
+def _check_whole(k: float) -> None:
     if k != np.floor(k):
         raise ArgumentError(f"estimator 'u' needs whole budgets k, got {k:g}. Use 'v' or 'w' for k in between.")
-    if k > n:
-        raise ArgumentError(
-            f"estimator 'u' cannot look beyond the {n} scores that there are, got k = {k:g}. "
-            "Use k <= n, or more trials; 'v' and 'w' extrapolate to at most the best score seen."
-        )
 
 
 # ---------------------------------------------------------------------------------------------------- arguments
@@ -392,7 +389,10 @@ def _point_notes(k: FloatArray, n: int, estimator: str) -> tuple[str, ...]:
     if estimator == "u" and n in k:
         notes.append(f"U at k = n = {n} is the best score itself.")
     if k.max(initial=0.0) > n:
-        notes.append(f"Beyond k = n = {n} the estimate can only approach the best score seen.")
+        does = "is" if estimator == "u" else "can only approach"
+        notes.append(
+            f"Beyond k = n = {n} the estimate {does} the best score seen, whatever a longer search would find."
+        )
     return tuple(notes)
 
 

@@ -18,6 +18,7 @@ from scipy import special
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning import _convolution
+from lmemtest.tuning.kernel_density import kernel_density
 from lmemtest.tuning.quadratic import (
     Curves,
     FloatArray,
@@ -42,8 +43,8 @@ class NoisyQuadraticDistribution(Curves):
 
     Parameters
     ----------
-    a, b : float, a < b
-        Lower and upper end of the expected scores, before noise.
+    a, b : float, a <= b
+        Lower and upper end of the expected scores, before noise. If they are the same, the law is normal.
     c : float in (0, 1000]
         Effective number of hyperparameters.
     o : float, >= 0
@@ -121,10 +122,20 @@ class NoisyQuadraticDistribution(Curves):
             out[part] = function(flat[part], s, self.c)
         return np.asarray(out.reshape(z.shape))
 
+    def _normal(self) -> bool:
+        """Whether all expected scores are the same, which leaves the noise."""
+        return self.a == self.b and self.o > 0.0
+
+    def _deviations(self, y: ArrayLike) -> FloatArray:
+        """How far `y` is from the only expected score, in standard deviations."""
+        return (np.asarray(y, dtype=float) - self.a) / self.o
+
     def logpdf(self, y: ArrayLike) -> Number:
         """Logarithm of the density."""
         if self._exact():
             return self.noiseless.logpdf(y)
+        if self._normal():
+            return plain(-0.5 * self._deviations(y) ** 2 - math.log(self.o * math.sqrt(2.0 * math.pi)))
         width = math.log(self.b - self.a)
         return plain(self._in_blocks(_convolution.log_density, y, (-np.inf, -np.inf)) - width)
 
@@ -141,6 +152,8 @@ class NoisyQuadraticDistribution(Curves):
         if self._exact():
             with np.errstate(divide="ignore"):
                 return plain(np.log(self.noiseless.cdf(y)))
+        if self._normal():
+            return plain(special.log_ndtr(self._deviations(y)))
         return plain(self._lognear(y) if self.convex else self._logfar(y))
 
     def logsf(self, y: ArrayLike) -> Number:
@@ -148,6 +161,8 @@ class NoisyQuadraticDistribution(Curves):
         if self._exact():
             with np.errstate(divide="ignore"):
                 return plain(np.log(self.noiseless.sf(y)))
+        if self._normal():
+            return plain(special.log_ndtr(-self._deviations(y)))
         return plain(self._logfar(y) if self.convex else self._lognear(y))
 
     def pdf(self, y: ArrayLike) -> Number:
@@ -167,6 +182,8 @@ class NoisyQuadraticDistribution(Curves):
         p = check_probabilities(q)
         if self._exact():
             return self.noiseless.ppf(p)
+        if self._normal():
+            return plain(self.a + self.o * special.ndtri(p))
         return plain(self._score(self._solved(p) if self.convex else self._solved(p, far=True)))
 
     def isf(self, q: ArrayLike) -> Number:
@@ -174,6 +191,8 @@ class NoisyQuadraticDistribution(Curves):
         p = check_probabilities(q)
         if self._exact():
             return self.noiseless.isf(p)
+        if self._normal():
+            return plain(self.a - self.o * special.ndtri(p))
         return plain(self._score(self._solved(p, far=True) if self.convex else self._solved(p)))
 
     def _score(self, z: FloatArray) -> FloatArray:
@@ -215,6 +234,10 @@ class NoisyQuadraticDistribution(Curves):
         budgets = check_budgets(k)
         if self._exact():
             return self.noiseless.mean_curve(budgets, direction=direction)
+        if self._normal():
+            way = "minimize" if self._minimizes(direction) else "maximize"
+            best = kernel_density([self.a], bandwidth=self.o).mean_curve(budgets.ravel(), direction=way)
+            return plain(best.reshape(budgets.shape))
         s, near = self.o / (self.b - self.a), self._minimizes(direction) == self.convex
         z = _expected_best(budgets.ravel(), s, self.c, near)
         return plain(self._score(z.reshape(budgets.shape)))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 METHODS = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
+_CERTAIN = 1e-12
+_BISECTIONS = 80
 MOST_CALIBRATED = 100_000  # scores; a calibration takes about 3 s of processor time for 10,000 and 90 s for these
 
 # A Poisson count exceeds lambda + 10 sqrt(lambda) + 20 with probability below 1e-20 for every lambda.
@@ -231,6 +233,81 @@ def _highest_density(a: FloatArray, b: FloatArray, level: float) -> tuple[FloatA
         active = active[np.abs(following - now) > 1e-11]
     share = np.exp(t)
     return special.betaincinv(a, b, share), special.betainccinv(a, b, level - share)
+
+
+def levels_outside(p: ArrayLike, rank: ArrayLike, n: int, method: str) -> FloatArray:
+    """Share of the law of each order statistic that lies outside of its smallest interval that holds a probability.
+
+    Parameters
+    ----------
+    p : array-like of float in [0, 1]
+        Probabilities.
+    rank : array-like of int from 1 to n
+        Number of the order statistic of n uniform numbers that each `p` is compared with.
+    n : int >= 1
+        Size of the sample.
+    method : {"ld_highest_density", "ld_equal_tailed"}
+        Which intervals.
+
+    Returns
+    -------
+    ndarray of float64
+        One minus the coverage of the interval, as a sum of tails that keeps its digits.
+
+    Notes
+    -----
+    Equal tails: 2 min(G(p), 1 - G(p)). Highest density: p is one end, and the other one has the same density.
+
+    References
+    ----------
+    Lourie, Cho & He (2024), NAACL, appendix C.2, doi:10.18653/v1/2024.naacl-long.189
+
+    Examples
+    --------
+    >>> levels_outside([0.5, 0.9], [2, 2], 3, "ld_highest_density").round(3)  # the mode, and far from it
+    array([1.   , 0.056])
+    """
+    check_choice(method, "method", METHODS[:2])
+    n = check_positive_int(n, "n")
+    p, i = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(rank, dtype=np.float64))
+    a, b = i, n + 1.0 - i
+    below, above = special.betainc(a, b, p), special.betaincc(a, b, p)
+    if method == "ld_equal_tailed" or n == 1:
+        return np.asarray(2.0 * np.minimum(below, above))
+    mode = (a - 1.0) / (n - 1.0)
+    is_low = p < mode
+    other = _same_density(p, a, b, np.where(is_low, mode, 0.0), np.where(is_low, 1.0, mode), rising=~is_low)
+    return np.asarray(np.where(is_low, below + special.betaincc(a, b, other), special.betainc(a, b, other) + above))
+
+
+def _same_density(
+    p: FloatArray, a: FloatArray, b: FloatArray, low: FloatArray, high: FloatArray, *, rising: NDArray[np.bool_]
+) -> FloatArray:
+    """Where Beta(a, b) has the density of `p` on the other side of its mode, by bisection; an end if nowhere."""
+
+    def log_density(x: FloatArray) -> FloatArray:
+        return special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x)
+
+    target = log_density(p)
+    for _ in range(_BISECTIONS):
+        x = 0.5 * (low + high)
+        too_dense = log_density(x) > target
+        go_down = too_dense == rising
+        low, high = np.where(go_down, low, x), np.where(go_down, x, high)
+    return np.asarray(0.5 * (low + high))
+
+
+def outside_probability(n: int, method: str, level: float) -> float:
+    """Exact probability that some order statistic leaves its interval of a method, see `intervals`.
+
+    Examples
+    --------
+    >>> round(outside_probability(48, "ld_highest_density", critical_value(48)), 9)
+    0.2
+    """
+    if method.startswith("ld_") and level < _CERTAIN:
+        return n * level  # an upper bound for the probability, and it settles the matter
+    return float(min(1.0, max(0.0, 1.0 - crossing_probability(*intervals(n, method, level)))))
 
 
 def constant_width_intervals(n: int, half_width: float) -> tuple[FloatArray, FloatArray]:

@@ -195,6 +195,8 @@ def bootstrap_fit(
             f"fit must be the result of fit_quadratic or fit_noisy_quadratic, got {type(fit).__name__}."
         )
     n_boot = check_positive_int(n_boot, "n_boot", minimum=FEWEST_DRAWS)
+    if fit.is_point_mass:
+        raise ArgumentError(f"fit is a point mass, and so are its samples: {' '.join(fit.problems)}")
     kind = "a noisy quadratic" if len(fit.estimates) > 3 else "a quadratic"
     task = _Draw(fit.distribution, fit.setting, fit.n, kind)
     results = replicate(task, n_boot, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")

@@ -23,7 +23,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.tuning._arguments import check_k, check_scores
 from lmemtest.tuning._fit_setting import LARGEST_C, Counted, Setting, check_enough, count, make_setting
 from lmemtest.tuning._profile import Family, allowance
-from lmemtest.tuning._spacings import Box, spacings
+from lmemtest.tuning._spacings import Box, Spacings, distinct, rounding_of, spacings, within
 from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.order_statistics import crossing_probability, equal_tailed_intervals
 from lmemtest.tuning.quadratic import Number, QuadraticDistribution, best_above, best_below
@@ -154,6 +154,11 @@ class ParametricFit(Tabular):
         return not self.problems
 
     @property
+    def is_point_mass(self) -> bool:
+        """Whether all scores are the same, so that the fit is that value and nothing more."""
+        return len(self.scores) == self.n and len(distinct(self.scores)[0]) == 1
+
+    @property
     def best(self) -> Estimate:
         """Asymptotic best score: the expected score of the best configuration of the search space."""
         return self.estimates[0]
@@ -190,6 +195,9 @@ class ParametricFit(Tabular):
         """
         at, q = check_k(k), check_fraction(q, "q")
         estimate = np.asarray(self.quantile_curve(at, q=q))
+        if self.is_point_mass:
+            unknown = np.full(len(at), math.inf)
+            return FittedCurve(fit=self, q=q, k=at, estimate=estimate, ci_low=-unknown, ci_high=unknown)
         family = climbed(self.counted, self.setting)
         floor = self.objective - allowance(self.setting.confidence)
         minimize = self.setting.direction == "minimize"
@@ -390,9 +398,30 @@ def family_of(counted: Counted, setting: Setting) -> Family:
     """The model for scores turned so that smaller is better."""
     if setting.direction == "minimize":
         data = spacings(counted.exact, setting.lower, counted.below, setting.upper, counted.above)
-        return Family(data, setting.a, setting.b, setting.o, setting.c)
-    data = spacings(-counted.exact[::-1], -setting.upper, counted.above, -setting.lower, counted.below)
-    return Family(data, _turned(setting.b), _turned(setting.a), setting.o, setting.c)
+        ends, beyond = (setting.a, setting.b), counted.beyond
+    else:
+        data = spacings(-counted.exact[::-1], -setting.upper, counted.above, -setting.lower, counted.below)
+        ends, beyond = (_turned(setting.b), _turned(setting.a)), counted.beyond[::-1]
+    return Family(_between(data, *ends, beyond, setting), *ends, setting.o, setting.c)
+
+
+def _between(data: Spacings, a: Box, b: Box, beyond: tuple[bool, bool], setting: Setting) -> Spacings:
+    """The buckets that are left between the farthest ends that the constraints allow to a law without noise."""
+    if setting.o[1] > 0.0:
+        return data
+    near = rounding_of(data.edges)
+    low, high = float(data.edges[0]), float(data.edges[-1])
+    if low < a[0] - near or high > b[1] + near or (beyond[0] and low <= a[0]) or (beyond[1] and high >= b[1]):
+        ends, first, last = (a, b), low, high
+        if setting.direction == "maximize":
+            ends, first, last = (_turned(b), _turned(a)), -high, -low
+        less, more = beyond if setting.direction == "minimize" else beyond[::-1]
+        raise ArgumentError(
+            f"constraints exclude the scores: they go from {'below ' * less}{first:g} to {'above ' * more}{last:g}, and "
+            f"without noise all must lie between a and b, got a in {ends[0]} and b in {ends[1]}. Widen the constraint, "
+            "or use fit_noisy_quadratic."
+        )
+    return within(data, a[0], b[1])
 
 
 def _turned(box: Box) -> Box:
@@ -416,15 +445,16 @@ def climbed(counted: Counted, setting: Setting) -> Family:
     family.climb_all()
     if not any(math.isfinite(peak.value) for peak in family.peaks.values()):
         raise ArgumentError(
-            f"constraints exclude the scores: they go from {counted.exact[0]:g} to {counted.exact[-1]:g}, and without "
-            f"noise all must lie between a and b, got a in {setting.a} and b in {setting.b}. Widen the constraint, or "
-            "use fit_noisy_quadratic."
+            f"constraints leave no law for the scores: a in {setting.a}, b in {setting.b}, noise in {setting.o}, c in "
+            f"{setting.c[0]} to {setting.c[-1]}. Widen them."
         )
     return family
 
 
 def _fitted(scores: FloatArray, setting: Setting, kind: str) -> ParametricFit:
     counted = count(scores, setting)
+    if len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1:
+        return _point_mass(counted, setting)
     check_enough(counted, kind)
     family = climbed(counted, setting)
     law, top = law_of(family, setting), family.peaks[family.best].value
@@ -443,6 +473,55 @@ def _fitted(scores: FloatArray, setting: Setting, kind: str) -> ParametricFit:
         setting=setting,
         problems=_problems(estimates, counted, p_band),
         notes=_notes(setting, counted),
+    )
+
+
+def _point_mass(counted: Counted, setting: Setting) -> ParametricFit:
+    """The fit to equal scores: one value, and nothing about anything else."""
+    value = float(np.median(counted.exact))
+    near, noisy = rounding_of(counted.exact), setting.o[1] > 0.0
+    if not noisy and not (setting.a[0] - near <= value <= setting.b[1] + near):
+        raise ArgumentError(
+            f"constraints exclude the scores: all are {format_number(value)}, and without noise they must lie between a "
+            f"and b, got a in {setting.a} and b in {setting.b}. Widen the constraint, or use fit_noisy_quadratic."
+        )
+    convex = setting.direction == "minimize"
+    a, b = min(max(value, setting.a[0]), setting.a[1]), max(min(value, setting.b[1]), setting.b[0])
+    c, o = setting.c[0], setting.o[0]
+    law: Law = (
+        NoisyQuadraticDistribution(a, b, float(c), o, convex)
+        if noisy
+        else QuadraticDistribution(a, b, float(c), convex)
+    )
+    boxes = ((setting.a, a), (setting.b, b)) if convex else ((setting.b, b), (setting.a, a))
+    estimates = [
+        Estimate(name=name, value=at, low=box[0], high=box[1], fixed=box[0] == box[1])
+        for name, (box, at) in zip(("best", "worst"), boxes, strict=True)
+    ]
+    fixed = len(setting.c) == 1
+    estimates.append(
+        Estimate(name="hyperparameters", value=float(c), low=float(c), high=float(setting.c[-1]), fixed=fixed)
+    )
+    if noisy:
+        estimates.append(
+            Estimate(name="noise", value=o, low=setting.o[0], high=setting.o[1], fixed=setting.o[0] == setting.o[1])
+        )
+    return ParametricFit(
+        distribution=law,
+        scores=counted.exact,
+        n=counted.n,
+        n_below=0,
+        n_above=0,
+        estimates=tuple(estimates),
+        objective=0.0,
+        by_c=tuple((value, 0.0) for value in setting.c),
+        p_band=1.0,
+        setting=setting,
+        problems=(
+            f"All {counted.n} scores are {format_number(value)}: a point mass, which determines nothing else. Check "
+            "which column was given.",
+        ),
+        notes=("Intervals are as wide as the constraints.",),
     )
 
 
@@ -485,9 +564,11 @@ def band_distance(law: Law, counted: Counted) -> float:
     at_most = counted.below + np.searchsorted(exact, exact, side="right")
     less = counted.below + np.searchsorted(exact, exact, side="left")
     lower, upper = np.asarray(law.cdf(exact)), np.asarray(law.sf(exact))
+    inside = (lower > 0.0) & (upper > 0.0)  # a score at the very end of a law, which it cannot reach, was rounded
+    at_most, less, lower, upper = (values[inside] for values in (at_most, less, lower, upper))
     early = special.betainc(at_most, n + 1 - at_most, lower)  # the last of the tied scores came this early
     late = special.betainc(n - less, less + 1, upper)  # the first of them this late
-    return float(min(1.0, 2.0 * min(early.min(), late.min())))
+    return float(min(1.0, 2.0 * min(early.min(initial=0.5), late.min(initial=0.5))))
 
 
 def band_probability(law: Law, counted: Counted) -> float:
@@ -519,7 +600,7 @@ def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) 
         )
     if len(counted.exact) < FEW_SCORES:
         found.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
-    repeated = 1.0 - len(np.unique(counted.exact)) / len(counted.exact)
+    repeated = 1.0 - len(distinct(counted.exact)[0]) / len(counted.exact)
     if repeated > MANY_TIES:
         found.append(f"{100 * repeated:.0f} % of the exact scores repeat another one; the law is continuous.")
     if len(estimates) > 3 and not estimates[3].value < abs(estimates[0].value - estimates[1].value):

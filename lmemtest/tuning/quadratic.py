@@ -43,8 +43,8 @@ def check_real(value: Any, name: str) -> float:
 def check_shape(a: Any, b: Any, c: Any, convex: Any) -> None:
     """Check the parameters that both distributions share."""
     a, b, c = check_real(a, "a"), check_real(b, "b"), check_real(c, "c")
-    if not a < b or not math.isfinite(b - a):
-        raise ArgumentError(f"a must be smaller than b, got a={a!r} and b={b!r}. a is the lower end of the scores.")
+    if not a <= b or not math.isfinite(b - a):
+        raise ArgumentError(f"a must be at most b, got a={a!r} and b={b!r}. a is the lower end of the scores.")
     if not 0.0 < c <= LARGEST_C:
         raise ArgumentError(f"c must be above 0 and at most {LARGEST_C:g}, got {c!r}.")
     if not isinstance(convex, (bool, np.bool_)):
@@ -127,8 +127,8 @@ class QuadraticDistribution(Curves):
 
     Parameters
     ----------
-    a, b : float, a < b
-        Lower and upper end of the scores.
+    a, b : float, a <= b
+        Lower and upper end of the scores. If they are the same, the law is the point mass there.
     c : float in (0, 1000]
         Effective number of hyperparameters. Whole in theory: the rank of the Hessian at the optimum, plus two for
         each hyperparameter whose best value is at the edge of the search space.
@@ -176,6 +176,9 @@ class QuadraticDistribution(Curves):
     def _distance(self, y: ArrayLike) -> FloatArray:
         """How far `y` is from the best score, as a share of the range; may lie outside [0, 1]."""
         y = np.asarray(y, dtype=float)
+        if self.a == self.b:  # at the point itself F is 1 and 1 - F is 0
+            side = y >= self.a if self.convex else y < self.b
+            return np.where(np.isnan(y), np.nan, side.astype(float))
         return (y - self.a if self.convex else self.b - y) / (self.b - self.a)
 
     def _near(self, y: ArrayLike) -> FloatArray:
@@ -185,10 +188,12 @@ class QuadraticDistribution(Curves):
     def _far(self, y: ArrayLike) -> FloatArray:
         """Probability of a score farther from the best than `y`."""
         with np.errstate(divide="ignore"):
-            return np.asarray(-np.expm1(0.5 * self.c * np.log(np.clip(self._distance(y), 0.0, 1.0))))
+            return np.asarray(0.0 - np.expm1(0.5 * self.c * np.log(np.clip(self._distance(y), 0.0, 1.0))))
 
     def logpdf(self, y: ArrayLike) -> Number:
         """Logarithm of the density; -inf outside [a, b]."""
+        if self.a == self.b:
+            return plain(np.where(np.isnan(y), np.nan, np.where(np.asarray(y) == self.a, np.inf, -np.inf)))
         x, h = self._distance(y), 0.5 * self.c
         inside = (x >= 0.0) & (x <= 1.0)
         out = np.where(np.isnan(x), np.nan, -np.inf)
@@ -196,7 +201,7 @@ class QuadraticDistribution(Curves):
         return plain(np.where(inside, value, out))
 
     def pdf(self, y: ArrayLike) -> Number:
-        """Density at `y`; infinite at the best score for c < 2."""
+        """Density at `y`; infinite at the best score for c < 2, and at a point mass."""
         return plain(np.exp(self.logpdf(y)))
 
     def cdf(self, y: ArrayLike) -> Number:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 _MOST_POINTS = 64  # of a default grid
+_SMOOTH = 100  # budgets of a line
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,6 +57,8 @@ class BestOf(Tabular):
         Whether both come from the same configurations.
     notes : tuple of str
         What a reader must know.
+    scores, bands, costs : pair
+        Scores of A and of B, the bands for their distribution functions, and their mean costs.
     """
 
     grid: FloatArray
@@ -72,6 +75,29 @@ class BestOf(Tabular):
     method: str
     paired: bool
     notes: tuple[str, ...] = ()
+    scores: tuple[FloatArray, FloatArray] = field(repr=False)
+    bands: tuple[CdfBand, CdfBand] = field(repr=False)
+    costs: tuple[MeanCost | None, MeanCost | None] = field(repr=False)
+
+    def at(self, grid: ArrayLike) -> BestOf:
+        """The same probability and band at other budgets: they hold for all at once, so this costs no confidence.
+
+        Examples
+        --------
+        >>> best_of([0.7, 0.8, 0.9], [0.5, 0.6, 0.75], direction="maximize").at(1.5).k_a
+        array([1.5])
+        """
+        budgets = np.sort(check_k(grid, "grid"))
+        at = [side_limits(budgets, cost) for cost in self.costs]
+        a, b = self.scores if self.direction == "maximize" else (-self.scores[0], -self.scores[1])
+        lower, estimate, upper = _probabilities(a, b, self.bands, at)
+        values = {"k_a": at[0].estimate, "k_b": at[1].estimate, "lower": lower, "estimate": estimate, "upper": upper}
+        return replace(self, grid=budgets, **values)
+
+    def drawn(self) -> BestOf:
+        """The same at so many budgets that a line shows what lies between: the probability has no jumps."""
+        first, last = float(self.grid[0]), float(self.grid[-1])
+        return self.at(np.union1d(np.geomspace(first, last, _SMOOTH), self.grid)) if last > first else self
 
     def to_frame(self) -> pd.DataFrame:
         """One row per budget: trials or cost, k_a, k_b, lower, estimate, upper."""
@@ -179,18 +205,16 @@ def best_of(
     error = 0.5 * (1.0 - confidence) if paired else 1.0 - np.sqrt(confidence)
     costs, errors = check_costs(cost_a, cost_b, scores, float(error))
     budgets = _default(scores, costs) if grid is None else np.sort(check_k(grid, "grid"))
-    at = [side_limits(budgets, cost) for cost in costs]
-    sign = 1.0 if direction == "maximize" else -1.0
-    bands = [cdf_band(len(y), method=method, confidence=1.0 - e) for y, e in zip(scores, errors, strict=True)]
-    lower, estimate, upper = _probabilities(sign * scores[0], sign * scores[1], bands, at)
+    first, second = (cdf_band(len(y), method=method, confidence=1.0 - e) for y, e in zip(scores, errors, strict=True))
+    nothing = np.empty(0)
     return BestOf(
-        grid=budgets,
+        grid=nothing,
         unit="trials" if costs[0] is None else "cost",
-        k_a=at[0].estimate,
-        k_b=at[1].estimate,
-        lower=lower,
-        estimate=estimate,
-        upper=upper,
+        k_a=nothing,
+        k_b=nothing,
+        lower=nothing,
+        estimate=nothing,
+        upper=nothing,
         names=names,
         n=(len(scores[0]), len(scores[1])),
         direction=direction,
@@ -202,7 +226,10 @@ def best_of(
             *cost_notes(names, costs),
             *((PAIRED_ADVICE,) if paired else ()),
         ),
-    )
+        scores=scores,
+        bands=(first, second),
+        costs=costs,
+    ).at(budgets)
 
 
 def _default(scores: tuple[FloatArray, FloatArray], costs: tuple[MeanCost | None, MeanCost | None]) -> FloatArray:
@@ -217,7 +244,7 @@ def _default(scores: tuple[FloatArray, FloatArray], costs: tuple[MeanCost | None
 
 
 def _probabilities(
-    a: FloatArray, b: FloatArray, bands: list[CdfBand], at: list[Limits]
+    a: FloatArray, b: FloatArray, bands: tuple[CdfBand, CdfBand], at: list[Limits]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Lower end, estimate and upper end for scores of which larger ones are better."""
     support = np.unique(np.concatenate([a, b]))

@@ -48,14 +48,22 @@ def test_all_text_is_readable(case, size, assert_readable):
 def test_lines_and_bands_are_the_curves():
     comparison = found()
     ax = evidence_plot(comparison)
-    for line, curve in zip(lines(ax, "_estimate"), (comparison.a, comparison.b), strict=True):
-        assert list(line.get_xdata()) == list(comparison.grid)
-        assert list(line.get_ydata()) == approx(curve.estimate)
+    for line, dots, curve in zip(
+        lines(ax, "_estimate"), lines(ax, "_asked"), (comparison.a, comparison.b), strict=True
+    ):
+        assert list(dots.get_xdata()) == list(comparison.grid)
+        assert list(dots.get_ydata()) == approx(curve.estimate)
+        between = np.linspace(1.013, comparison.grid[-1], 50)[:-1]
+        exact = curve.curve.at(between)
+        assert np.interp(between, line.get_xdata(), line.get_ydata()) == approx(exact.estimate)
     bands = [c for c in ax.collections if c.get_label() == "_band"]
     assert len(bands) == 2
     for band, curve in zip(bands, (comparison.a, comparison.b), strict=True):
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == approx((curve.lower.min(), curve.upper.max()))
+        exact = curve.curve.at([1.5, 2.5, 4.4])
+        for k, low, high in zip(exact.k, exact.lower + 1e-9, exact.upper - 1e-9, strict=True):
+            assert band.get_paths()[0].contains_points([(k, low), (k, high)]).all()
 
 
 def test_the_strip_has_a_cell_for_every_run_of_evidence():
@@ -103,7 +111,10 @@ def test_winning_is_drawn_in_percent(assert_readable):
     result = best_of(HIGH, LOW, direction="maximize", names=("new", "old"))
     ax = winning_plot(result)
     assert_readable(ax)
-    assert list(lines(ax, "_estimate")[0].get_ydata()) == approx(100 * result.estimate)
+    assert list(lines(ax, "_estimate")[0].get_ydata()) == approx(100 * result.drawn().estimate)
+    assert set(result.grid) <= set(lines(ax, "_estimate")[0].get_xdata())
+    assert result.at(result.grid).to_frame().equals(result.to_frame())
+    assert result.estimate[0] < result.at(1.5).estimate[0] < result.estimate[1]
     assert lines(ax, "_reference")[0].get_ydata()[0] == 50.0
     assert ax.get_ylim() == (0.0, 100.0)
     assert ax.get_ylabel().replace("\n", " ") == "P(best of new beats best of old), %"

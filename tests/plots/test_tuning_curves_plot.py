@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.path import Path
 from pytest import approx
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots.tuning_curves import tuning_curves_plot
+from lmemtest.tuning._setting import side_limits
 from lmemtest.tuning.by_benchmark import tuning_curves
+from lmemtest.tuning.compare import on_grid
 
 LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> {x} that nothing has room for, number {}"
 
@@ -86,13 +89,21 @@ def test_panels_show_their_curves():
         lines = [line for line in panel.lines if line.get_label() == "_estimate"]
         for line, curve, colour in zip(lines, group, _style.PALETTE, strict=False):
             assert line.get_color() == colour
-            assert list(line.get_xdata()) == list(curve.grid)
-            assert list(line.get_ydata()) == approx(list(curve.estimate))
+            assert (line.get_xdata().min(), line.get_xdata().max()) == (1, 48)
+            k = np.array([1, 1.5, 2, 2.7, 7.3, 8.1, 30.3, 48])
+            read = np.interp(k, line.get_xdata(), line.get_ydata())
+            assert list(read) == approx(list(curve.curve.at(k).estimate))
         bands = [c for c in panel.collections if c.get_label() == "_band"]
         for band, curve in zip(bands, group, strict=True):
             corners = band.get_paths()[0].vertices
-            assert corners[:, 0].max() == curve.reach
+            assert corners[:, 0].max() == approx(curve.curve.k_max, rel=1e-6)
             assert corners[:, 1].max() == approx(curve.upper[~curve.trivial].max())
+            shown = Path(corners)
+            exact = curve.curve.at(np.geomspace(1.003, 8.1, 60))
+            for k, low, high in zip(exact.k, exact.lower, exact.upper, strict=True):
+                room = 1e-6 * (high - low)
+                assert shown.contains_points([(k, low + room), (k, high - room)]).all(), k
+                assert not shown.contains_points([(k, low - room), (k, high + room)]).any(), k
 
 
 def test_what_is_trivial_is_grey_and_told():
@@ -102,11 +113,31 @@ def test_what_is_trivial_is_grey_and_told():
     assert len(grey) == 2
     for band, curve in zip(grey, curves.panels()[0], strict=True):
         corners = band.get_paths()[0].vertices
-        assert (corners[:, 0].min(), corners[:, 0].max()) == (curve.reach, 48)
+        assert (corners[:, 0].min(), corners[:, 0].max()) == approx((curve.curve.k_max, 48), rel=1e-6)
     words = " ".join(text.get_text() for text in ax.texts)
     assert "Grey: a limit is the end of the support" in words
     within = tuning_curves_plot(curves_of(trials(["a"], ["b"]), k=[1, 2, 4]))
     assert "Grey" not in " ".join(text.get_text() for text in within.texts)
+
+
+@pytest.mark.parametrize("case", ["cost", "mean", "maximise"])
+def test_what_is_drawn_between_budgets_is_the_exact_band(case):
+    """Straight lines between whole k left out a part of the band; between costs, limits jump apart from estimates."""
+    curves = CASES[case]()
+    ax = tuning_curves_plot(curves)
+    for panel, group in zip(ax.child_axes, curves.panels(), strict=True):
+        lines = [line for line in panel.lines if line.get_label() == "_estimate"]
+        bands = [c for c in panel.collections if c.get_label() == "_band"]
+        for line, band, curve in zip(lines, bands, group, strict=True):
+            where = np.geomspace(curve.grid[0], curve.grid[-1], 42)[1:-1]
+            exact = on_grid("", curve.curve, side_limits(where, curve.cost), curve.cost)
+            shown = np.interp(where, line.get_xdata(), line.get_ydata())
+            assert shown == approx(exact.estimate, rel=2e-3 if case == "mean" else 1e-9)
+            if case == "mean":
+                continue
+            for x, low, high in zip(*(v[~exact.trivial] for v in (where, exact.lower, exact.upper)), strict=True):
+                inside = [(x, low + 1e-6 * (high - low)), (x, high - 1e-6 * (high - low))]
+                assert any(path.contains_points(inside).all() for path in band.get_paths())
 
 
 def test_the_axis_is_logarithmic_where_budgets_span_much():

@@ -15,6 +15,7 @@ from scipy import integrate
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.bands import cdf_band
 from lmemtest.tuning.curves import tuning_curve
+from lmemtest.tuning.distribution import EmpiricalDistribution
 from lmemtest.tuning.order_statistics import METHODS
 
 SCORES = np.random.default_rng(1).beta(4, 2, 48)
@@ -238,6 +239,26 @@ def test_failed_runs_may_be_infinitely_bad():
     assert curve.estimate.tolist() == [np.inf, 0.75, 0.25]
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_infinitely_bad_scores_make_a_mean_infinite(method):
+    """The upper limit is that of a failure so bad that it decides, if the band is sure of one; else it stays."""
+    scores, k = [-np.inf, 0.1, 0.3, 0.5, 0.9], [0.5, 1, 3]
+    options = {"direction": "maximize", "statistic": "mean", "k": k, "method": method}
+    curve = tuning_curve(scores, bounds=(-np.inf, 1), **options)
+    assert set(curve.estimate) == set(curve.lower) == {-np.inf}
+    bad = -1e12
+    far = tuning_curve([bad, *scores[1:]], bounds=(bad, 1), **options)
+    sure = curve.band.lower[1] > 0
+    assert (curve.upper == -np.inf).all() if sure else curve.upper == approx(far.upper)
+    assert (far.upper < -1e3).all() == sure
+    down = tuning_curve(-np.array(scores), bounds=(-1, np.inf), **{**options, "direction": "minimize"})
+    np.testing.assert_array_equal(down.lower, -curve.upper)
+    assert (tuning_curve([-np.inf] * 4, bounds=(-np.inf, 1), **options).upper == -np.inf).all()
+    law = EmpiricalDistribution(scores)
+    assert law.mean_curve(k, direction="maximize").tolist() == [-np.inf] * 3
+    assert EmpiricalDistribution(scores, weights=[0, 1, 1, 1, 1]).mean_curve(1, direction="maximize")[0] == approx(0.45)
+
+
 # ------------------------------------------------------------------------------------------------ result and errors
 
 
@@ -361,12 +382,6 @@ BAD = [
         "scores hold 1 of 2 that are inf, the best value there is when direction is 'maximize'. A failed run is a "
         "worst score: write -inf for it.",
     ),
-    (
-        {"scores": [0.2, -np.inf], "statistic": "mean", "bounds": (-np.inf, 1)},
-        DataError,
-        "scores must be finite for a mean, but 1 of 2 are infinite. Score a failed run as the worst value that can "
-        "occur, or use statistic='median'.",
-    ),
 ]
 
 
@@ -394,3 +409,27 @@ def test_hedwig_mean_curves(data_dir, model, k, value):
     scores = table.loc[table["model_name"] == model, "f1"]
     curve = tuning_curve(scores, direction="maximize", k=k, statistic="mean", bounds=(0, 1))
     assert curve.estimate[0] == approx(value, abs=5e-7)
+
+
+# ---------------------------------------------------------------------------------------------------------- drawing
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("statistic", ["median", 0.2, 0.9])
+def test_lines_through_what_is_drawn_are_the_curve(direction, statistic):
+    curve = tuning_curve(SCORES, direction=direction, statistic=statistic, k=[0.3, 1, 30], bounds=(0, 1))
+    shown, k = curve.drawn(), np.geomspace(0.3001, 29.99, 997)
+    exact = curve.at(k)
+    for name in ("lower", "estimate", "upper"):
+        np.testing.assert_allclose(np.interp(k, shown.k, getattr(shown, name)), getattr(exact, name), rtol=1e-12)
+    assert (shown.k[0], shown.k[-1]) == (0.3, 30.0)
+
+
+def test_means_are_drawn_closely_and_one_k_alone():
+    curve = tuning_curve(SCORES, direction="maximize", statistic="mean", k=[1, 30], bounds=(0, 1))
+    shown, k = curve.drawn(), np.geomspace(1, 30, 333)
+    for name in ("lower", "estimate", "upper"):
+        np.testing.assert_allclose(np.interp(k, shown.k, getattr(shown, name)), getattr(curve.at(k), name), rtol=2e-4)
+    assert tuning_curve(SCORES, direction="maximize", k=2).drawn().k.tolist() == [2.0]
+    many = tuning_curve(np.arange(4000.0), direction="maximize", method="dkw", k=[1, 4000]).drawn()
+    assert 5000 <= len(many.k) <= 10_002

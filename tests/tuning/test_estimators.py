@@ -142,7 +142,13 @@ def test_u_at_all_scores_is_the_best_and_says_so():
 def test_budgets_beyond_the_sample_are_named():
     result = expected_best(SCORES, direction="minimize", k=[3, 1000])
     assert result.estimate[1] == approx(0.58, abs=1e-12)
-    assert result.notes[-1] == "Beyond k = n = 6 the estimate can only approach the best score seen."
+    assert result.notes[-1] == (
+        "Beyond k = n = 6 the estimate can only approach the best score seen, whatever a longer search would find."
+    )
+    beyond = expected_best(SCORES, direction="minimize", k=[6, 7, 1000], estimator="u")
+    assert beyond.estimate.tolist() == [min(SCORES)] * 3
+    assert "the estimate is the best score seen" in beyond.notes[-1]
+    assert order_weights(3, 7, estimator="u").tolist() == [0.0, 0.0, 1.0]
 
 
 def test_u_is_unbiased_and_its_rivals_are_low():
@@ -211,10 +217,6 @@ def message(call) -> str:
 
 
 def test_what_cannot_be_estimated_is_refused_with_advice():
-    assert message(lambda: expected_best(SCORES, direction="maximize", k=7, estimator="u")) == (
-        "estimator 'u' cannot look beyond the 6 scores that there are, got k = 7. "
-        "Use k <= n, or more trials; 'v' and 'w' extrapolate to at most the best score seen."
-    )
     assert message(lambda: expected_best(SCORES, direction="maximize", k=1.5, estimator="u")) == (
         "estimator 'u' needs whole budgets k, got 1.5. Use 'v' or 'w' for k in between."
     )

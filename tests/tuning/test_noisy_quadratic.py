@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from pytest import approx
-from scipy import special
+from scipy import special, stats
 
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning import _convolution
@@ -179,3 +179,20 @@ def test_noise_must_not_be_negative():
     with pytest.raises(ArgumentError) as error:
         NoisyQuadraticDistribution(0.0, 1.0, 2, -0.1)
     assert str(error.value) == "o must be at least 0, got -0.1. It is the standard deviation of the noise."
+
+
+@pytest.mark.parametrize("convex", [True, False])
+def test_one_expected_score_with_noise_is_a_normal_law(convex):
+    law, normal = NoisyQuadraticDistribution(2.0, 2.0, 3, 0.5, convex=convex), stats.norm(2.0, 0.5)
+    y, p = np.linspace(-8, 8, 9), np.array([0.0, 1e-12, 0.3, 0.9, 1.0])
+    assert law.pdf(y) == approx(normal.pdf(y), rel=1e-12)
+    assert law.cdf(y) == approx(normal.cdf(y), rel=1e-12)
+    assert law.sf(y) == approx(normal.sf(y), rel=1e-12)
+    assert law.ppf(p) == approx(normal.ppf(p), rel=1e-12)
+    assert law.isf(p) == approx(normal.isf(p), rel=1e-12)
+    assert (law.mean, law.variance) == (2.0, 0.25)
+    best = 2.0 + 0.5 * np.array([0.0, 1.0, 1.5]) / np.sqrt(np.pi)  # of 1, 2 and 3 normal scores, in closed form
+    assert law.mean_curve([1, 2, 3], direction="maximize") == approx(best, rel=1e-12)
+    assert law.mean_curve([1, 2, 3], direction="minimize") == approx(4.0 - best, rel=1e-12)
+    point = NoisyQuadraticDistribution(2.0, 2.0, 3, 0.0, convex=convex)
+    assert point.cdf([1.9, 2.0]).tolist() == [0.0, 1.0]

@@ -365,11 +365,6 @@ def test_options_are_checked(options, message):
             "limit are only counted. Or score failed runs as the worst value.",
         ),
         (
-            [0.5] * 30,
-            None,
-            "scores are all 0.5: nothing can be fitted to a constant. Check which column was given.",
-        ),
-        (
             [0.1, 0.2, 0.3],
             None,
             "a quadratic needs at least 5 different scores, got 3. Use tuning_curve, whose bands hold for any "
@@ -403,3 +398,66 @@ def test_only_fits_are_bootstrapped():
         bootstrap_fit([1, 2])
     assert str(error.value) == "fit must be the result of fit_quadratic or fit_noisy_quadratic, got list."
     assert issubclass(EstimationError, ArithmeticError)
+
+
+# ---------------------------------------------------------------------- ties by rounding, ends, constants
+
+
+@pytest.mark.parametrize("fit", [fit_quadratic, fit_noisy_quadratic])
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_scores_that_differ_by_rounding_are_the_same(fit, direction):
+    """Between 0.29 and 0.29 plus two units in the last place no law has a probability in double precision."""
+    rng = np.random.default_rng(1)
+    tied = QuadraticDistribution(0.0, 1.0, 2, direction == "minimize").sample(2048, rng=rng).round(2)
+    moved = tied + rng.integers(-4, 5, len(tied)) * np.spacing(tied)
+    options = {"direction": direction, "constraints": {"c": (2, 3)}}
+    one, two = fit(tied, **options), fit(moved, **options)
+    for a, b in zip(one.estimates, two.estimates, strict=True):
+        assert (a.value, a.low, a.high) == approx((b.value, b.low, b.high), abs=1e-4)
+    assert one.problems == two.problems
+
+
+@pytest.mark.parametrize("limits", [None, (0.0, 1.0)])
+@pytest.mark.parametrize("end", [0.0, (0.0, math.inf)])
+def test_a_score_at_the_end_that_is_allowed_is_fitted(limits, end):
+    """An error of exactly 0, the smallest there can be, excludes nothing."""
+    y = np.append(QuadraticDistribution(0.0, 1.0, 2, True).sample(60, rng=1), 0.0)
+    low = fit_quadratic(y, direction="minimize", limits=limits, constraints={"a": end})
+    assert low.best.value == low.distribution.a == 0.0
+    assert low.trusted
+    turned = None if limits is None else (-1.0, 0.0)
+    best = 0.0 if end == 0.0 else (-math.inf, 0.0)
+    high = fit_quadratic(-y, direction="maximize", limits=turned, constraints={"b": best})
+    assert (high.best.value, high.objective) == (0.0, approx(low.objective, rel=1e-12))
+    assert [high.worst.low, high.worst.high] == approx([-low.worst.high, -low.worst.low], rel=1e-6)
+
+
+def test_a_score_really_beyond_the_end_is_excluded_and_the_range_is_true():
+    y = np.append(QuadraticDistribution(0.0, 1.0, 2, True).ppf((np.arange(30) + 0.5) / 30), -0.5)
+    with pytest.raises(ArgumentError) as error:
+        fit_quadratic(y, direction="minimize", limits=(0.0, 1.0), constraints={"a": (0.0, math.inf)})
+    assert str(error.value).startswith("constraints exclude the scores: they go from below 0 to 0.983333, and")
+    assert fit_quadratic(y, direction="minimize", limits=(0.1, 1.0), constraints={"a": (0.0, math.inf)}).best.value >= 0
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_constant_is_a_point_mass_about_which_nothing_else_is_known(direction):
+    scores = 0.29 + np.arange(-3, 4) * np.spacing(0.29)
+    fit = fit_quadratic(scores, direction=direction)
+    assert (fit.distribution.a, fit.distribution.b) == (approx(0.29), approx(0.29))
+    assert [(e.low, e.high) for e in fit.estimates] == [(-math.inf, math.inf), (-math.inf, math.inf), (1.0, 10.0)]
+    assert fit.is_point_mass
+    assert not fit.trusted
+    assert fit.sentence.endswith(
+        "Do not trust this fit: All 7 scores are 0.2900: a point mass, which determines nothing else. Check which column "
+        "was given."
+    )
+    curve = fit.curve([1, 10], q=0.2)
+    assert curve.estimate == approx([0.29, 0.29])
+    assert np.isinf(curve.ci_low).all()
+    noisy = fit_noisy_quadratic(scores, direction=direction, constraints={"o": 0.1})
+    assert noisy.distribution.variance == approx(0.01)
+    with pytest.raises(ArgumentError, match=r"^fit is a point mass, and so are its samples: All 7 scores are 0\.29"):
+        bootstrap_fit(fit, 20, rng=1)
+    with pytest.raises(ArgumentError, match=r"^constraints exclude the scores: all are 0\.29"):
+        fit_quadratic(scores, direction=direction, constraints={"b": (0, 0.2)})

@@ -86,7 +86,7 @@ def test_samples_follow_the_distribution():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"a": 2.0}, "a must be smaller than b, got a=2.0 and b=1.0. a is the lower end of the scores."),
+        ({"a": 2.0}, "a must be at most b, got a=2.0 and b=1.0. a is the lower end of the scores."),
         ({"b": np.inf}, "b must be a finite number, got inf."),
         ({"a": "x"}, "a must be a finite number, got 'x'."),
         ({"c": 0}, "c must be above 0 and at most 1000, got 0.0."),
@@ -110,3 +110,16 @@ def test_arguments_of_curves_are_checked():
     with pytest.raises(ArgumentError) as error:
         law.mean_curve(3, direction="down")
     assert str(error.value) == "direction must be 'minimize' or 'maximize', got 'down'."
+
+
+@pytest.mark.parametrize("convex", [True, False])
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_one_value_is_a_point_mass(convex, direction):
+    law = QuadraticDistribution(2.0, 2.0, 3, convex=convex)
+    assert law.cdf([1.9, 2.0, 2.1]).tolist() == [0.0, 1.0, 1.0]
+    assert law.sf([1.9, 2.0, 2.1]).tolist() == [1.0, 0.0, 0.0]
+    assert law.pdf([1.9, 2.0, 2.1]).tolist() == [0.0, np.inf, 0.0]
+    assert law.ppf([0.0, 0.5, 1.0]).tolist() == law.isf([0.0, 0.5, 1.0]).tolist() == [2.0] * 3
+    assert (law.mean, law.variance, law.sample(3, rng=1).tolist()) == (2.0, 0.0, [2.0] * 3)
+    assert law.quantile_curve([0.5, 9], q=0.1, direction=direction).tolist() == [2.0, 2.0]
+    assert law.mean_curve([0.5, 9], direction=direction).tolist() == [2.0, 2.0]
