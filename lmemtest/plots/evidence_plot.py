@@ -61,7 +61,8 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
     -------
     Axes
         The x axis has the budgets, logarithmic if they span more than a factor of 25; bands are pale where a limit is
-        trivial. Curves and bands are drawn as the steps that they are, between the budgets too. The strip at the bottom has the colour of the better curve, darker for more evidence.
+        trivial. Curves and bands are drawn as the steps that they are, between the budgets too. The strip at the bottom
+        has the colour of the better curve, darker for more evidence.
 
     Raises
     ------
@@ -204,7 +205,7 @@ def _panel(
     ax.set_xlim(*_x_limits(ax, grid))
     for line in lines:
         _draw_band(ax, line, low, high)
-        look = {"color": line.colour, "zorder": 3, "clip_on": False}
+        look: dict[str, Any] = {"color": line.colour, "zorder": 3, "clip_on": False}
         ax.plot(
             line.grid,
             np.clip(line.estimate, low, high),

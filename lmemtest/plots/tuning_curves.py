@@ -83,8 +83,8 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         It holds the panels, ``ax.child_axes``, one per benchmark in their order. An algorithm has the same colour and
-        dashes in all of them; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that they
-        are, between the budgets asked for too (curves over seeds stay at a budget's values up to the next one). The x
+        dashes in all of them; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that
+        they are, between the budgets asked for too (curves over seeds stay at a budget's values up to the next). The x
         axis is logarithmic if the budgets of a panel span more than a factor of 25; each panel has its own scale of
         scores.
 

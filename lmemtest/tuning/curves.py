@@ -270,7 +270,7 @@ def tuning_curve(
     statistic = check_statistic(statistic)
     values = check_scores(scores)
     limits = _check_bounds(bounds, values, statistic)
-    _check_infinite(values, direction, statistic)
+    _check_infinite(values, direction)
     quantile = turned_quantile(statistic, direction) if statistic != "mean" else 0.5
     if from_k is not None and statistic == "mean":
         raise ArgumentError(
@@ -352,7 +352,7 @@ def _check_bounds(bounds: Any, scores: FloatArray, statistic: str | float) -> tu
     return -np.inf, np.inf
 
 
-def _check_infinite(scores: FloatArray, direction: str, statistic: str | float) -> None:
+def _check_infinite(scores: FloatArray, direction: str) -> None:
     infinite = np.isinf(scores)
     if not infinite.any():
         return

@@ -121,7 +121,8 @@ def goodness_of_fit(scores: ArrayLike, law: Any, *, method: str = "ld_highest_de
     the exact crossing probability, not from simulation. Tied scores are read as the bands read them, at the full
     count, so a discrete law is not rejected more often than the p-value says.
 
-    A law that was fitted to the same scores follows them too closely, and its p-value is too large: use `bootstrap_fit`.
+    A law that was fitted to the same scores follows them too closely, and its p-value is too large: `bootstrap_fit` is
+    for that.
 
     References
     ----------
@@ -171,7 +172,7 @@ def _centre(rank: NDArray[np.intp], n: int, method: str) -> FloatArray:
 
     if method == "ld_equal_tailed" or n == 1:
         return np.asarray(special.betaincinv(rank, n + 1.0 - rank, 0.5))
-    return (rank - 1.0) / (n - 1.0)
+    return np.asarray((rank - 1.0) / (n - 1.0), dtype=np.float64)
 
 
 def _probabilities(law: Any, y: FloatArray) -> FloatArray:

@@ -417,9 +417,9 @@ def _between(data: Spacings, a: Box, b: Box, beyond: tuple[bool, bool], setting:
             ends, first, last = (_turned(b), _turned(a)), -high, -low
         less, more = beyond if setting.direction == "minimize" else beyond[::-1]
         raise ArgumentError(
-            f"constraints exclude the scores: they go from {'below ' * less}{first:g} to {'above ' * more}{last:g}, and "
-            f"without noise all must lie between a and b, got a in {ends[0]} and b in {ends[1]}. Widen the constraint, "
-            "or use fit_noisy_quadratic."
+            f"constraints exclude the scores: they go from {'below ' * less}{first:g} to {'above ' * more}{last:g}, "
+            f"and without noise all must lie between a and b, got a in {ends[0]} and b in {ends[1]}. Widen the "
+            "constraint, or use fit_noisy_quadratic."
         )
     return within(data, a[0], b[1])
 
@@ -482,8 +482,8 @@ def _point_mass(counted: Counted, setting: Setting) -> ParametricFit:
     near, noisy = rounding_of(counted.exact), setting.o[1] > 0.0
     if not noisy and not (setting.a[0] - near <= value <= setting.b[1] + near):
         raise ArgumentError(
-            f"constraints exclude the scores: all are {format_number(value)}, and without noise they must lie between a "
-            f"and b, got a in {setting.a} and b in {setting.b}. Widen the constraint, or use fit_noisy_quadratic."
+            f"constraints exclude the scores: all are {format_number(value)}, and without noise they must lie between "
+            f"a and b, got a in {setting.a} and b in {setting.b}. Widen the constraint, or use fit_noisy_quadratic."
         )
     convex = setting.direction == "minimize"
     a, b = min(max(value, setting.a[0]), setting.a[1]), max(min(value, setting.b[1]), setting.b[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -91,7 +91,13 @@ class BestOf(Tabular):
         at = [side_limits(budgets, cost) for cost in self.costs]
         a, b = self.scores if self.direction == "maximize" else (-self.scores[0], -self.scores[1])
         lower, estimate, upper = _probabilities(a, b, self.bands, at)
-        values = {"k_a": at[0].estimate, "k_b": at[1].estimate, "lower": lower, "estimate": estimate, "upper": upper}
+        values: dict[str, Any] = {
+            "k_a": at[0].estimate,
+            "k_b": at[1].estimate,
+            "lower": lower,
+            "estimate": estimate,
+            "upper": upper,
+        }
         return replace(self, grid=budgets, **values)
 
     def drawn(self) -> BestOf:

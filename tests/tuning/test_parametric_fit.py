@@ -449,8 +449,8 @@ def test_a_constant_is_a_point_mass_about_which_nothing_else_is_known(direction)
     assert fit.is_point_mass
     assert not fit.trusted
     assert fit.sentence.endswith(
-        "Do not trust this fit: All 7 scores are 0.2900: a point mass, which determines nothing else. Check which column "
-        "was given."
+        "Do not trust this fit: All 7 scores are 0.2900: a point mass, which determines nothing else. Check which "
+        "column was given."
     )
     curve = fit.curve([1, 10], q=0.2)
     assert curve.estimate == approx([0.29, 0.29])
