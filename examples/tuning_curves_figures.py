@@ -108,13 +108,15 @@ def papers_own(folder: Path) -> Searches:
 
 def draw_curve(ax: Axes, curve: TuningCurve, place: int, label: str, *, shade: float = 0.18, line: bool = True) -> None:
     """A band as far as it has two limits on the axes, and the estimate."""
+    curve = curve.drawn()
     colour, known = COLOURS[place % len(COLOURS)], ~curve.trivial
     ax.fill_between(
-        curve.k, curve.lower, curve.upper, where=known.tolist(), color=colour, alpha=shade, linewidth=0,
-        label=None if line else label,
+        curve.k, curve.lower, curve.upper, where=known.tolist(), color=colour, alpha=shade, linewidth=0
     )  # fmt: skip
-    for limit in (curve.lower, curve.upper):
-        ax.plot(curve.k[known], limit[known], color=colour, linewidth=0.8, linestyle=DASHES[place % len(DASHES)])
+    for limit, name in ((curve.lower, None if line else label), (curve.upper, None)):
+        ax.plot(
+            curve.k[known], limit[known], color=colour, linewidth=1.0, linestyle=DASHES[place % len(DASHES)], label=name
+        )  # fmt: skip
     if line:
         ax.plot(curve.k, curve.estimate, color=colour, linestyle=DASHES[place % len(DASHES)], label=label)
 
@@ -163,8 +165,10 @@ def figure_2(data: Searches) -> Figure:
     figure, axes = panels(1, 1)
     name, scores = data.model
     for place, confidence in enumerate((0.8, 0.5, 0.2)):
-        draw_curve(axes[0, 0], median(scores[:N], confidence=confidence), place, f"{confidence:.0%}", line=False)
-    curve = median(scores[:N])
+        draw_curve(
+            axes[0, 0], median(scores[:N], confidence=confidence, k=[1, 12]), place, f"{confidence:.0%}", line=False
+        )
+    curve = median(scores[:N], k=[1, 12]).drawn()  # 12 trials as in the paper: beyond 8 the bands say nothing
     axes[0, 0].plot(curve.k, curve.estimate, color="#1a1a1a", label="estimate")
     finish(axes[0, 0], f"{name}, n = {N}", f"Median best {data.what}")
     return figure
@@ -184,9 +188,9 @@ def band_shapes(data: Searches, methods: tuple[str, ...]) -> Figure:
     """The same scores with several kinds of bands, for 6 and 48 of them."""
     figure, axes = panels(1, 2, share=False)
     name, scores = data.model
-    for ax, n, last in zip(axes[0], (6, N), (3, 12), strict=True):
+    for ax, n, last in zip(axes[0], (6, N), (1.6, 12), strict=True):
         for place, method in enumerate(methods):
-            curve = median(scores[:n], method=method, k=np.linspace(1, last, 200))
+            curve = median(scores[:n], method=method, k=[1, last]).drawn()
             draw_curve(ax, curve, place, method.replace("_", " "), shade=0.12, line=False)
         ax.plot(curve.k, curve.estimate, color="#1a1a1a", label="estimate")
         finish(ax, f"{name}, n = {n}, 80 %", f"Median best {data.what}" if n == 6 else "")

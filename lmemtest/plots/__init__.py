@@ -38,6 +38,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "profile_plot": ["profile_plot"],
         "relative_ranks": ["relative_ranks_plot"],
         "reliability": ["reliability_plot"],
+        "result_curves": ["cdf_band_plot", "coverage_plot", "expected_best_plot", "tuning_curve_plot"],
         "sanity": ["information_plot", "seed_plot"],
         "selection": ["selection_plot"],
         "shrinkage": ["shrunken_effects_plot"],
@@ -76,6 +77,10 @@ if TYPE_CHECKING:
     from lmemtest.plots.profile_plot import profile_plot as profile_plot
     from lmemtest.plots.relative_ranks import relative_ranks_plot as relative_ranks_plot
     from lmemtest.plots.reliability import reliability_plot as reliability_plot
+    from lmemtest.plots.result_curves import cdf_band_plot as cdf_band_plot
+    from lmemtest.plots.result_curves import coverage_plot as coverage_plot
+    from lmemtest.plots.result_curves import expected_best_plot as expected_best_plot
+    from lmemtest.plots.result_curves import tuning_curve_plot as tuning_curve_plot
     from lmemtest.plots.sanity import information_plot as information_plot
     from lmemtest.plots.sanity import seed_plot as seed_plot
     from lmemtest.plots.selection import selection_plot as selection_plot

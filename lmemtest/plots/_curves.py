@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.ticker import NullFormatter
 
 from lmemtest.plots import _canvas, _panels, _style
+from lmemtest.plots._lines import round_numbers
 from lmemtest.plots._panels import LINE, Cell
 from lmemtest.plots._spacing import spread_downwards
-from lmemtest.plots.evidence_plot import round_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

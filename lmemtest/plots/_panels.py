@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots.evidence_plot import round_numbers
+from lmemtest.plots._lines import round_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
+from lmemtest.plots._lines import round_numbers
 from lmemtest.plots._rows import legend_columns
-from lmemtest.plots.evidence_plot import round_numbers
 from lmemtest.tuning._arguments import name_of
 from lmemtest.tuning.curve_set import GroupCurve, TuningCurves
 

@@ -79,6 +79,11 @@ def test_the_strip_has_a_cell_for_every_run_of_evidence():
     assert "strong" in words
 
 
+def test_a_strip_without_evidence_says_none():
+    ax = evidence_plot(compare_curves(HIGH, HIGH, direction="maximize", n_sim=0))
+    assert [text.get_text() for text in ax.texts] == ["none"]
+
+
 def test_pale_bands_mark_what_is_trivial():
     ax = evidence_plot(found(grid=np.arange(1, 40)))
     opacity = [c.get_alpha() for c in ax.collections if c.get_label() == "_band"]

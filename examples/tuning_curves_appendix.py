@@ -1,0 +1,201 @@
+"""Figures 5, 6, 9 and 11 to 20 of "Show Your Work with Confidence", drawn anew, each on its own if you like.
+
+    python tuning_curves_appendix.py                       # all, into the folder "out", in seconds
+    python tuning_curves_appendix.py --figures 6 19        # these two
+    python tuning_curves_appendix.py --figures 6 --n-sim 1024 --folder figures
+
+Lourie, Cho & He (2024), doi:10.18653/v1/2024.naacl-long.189. With the environment variable LMEMTEST_DATA set, the data
+are those of the paper: hedwig.csv (LSTM and MLP on Reuters) and deberta.csv (DeBERTa and DeBERTaV3 on MultiNLI) in that
+folder; else bundled random searches take their places. The paper simulates 1,024 searches where the default here is 60.
+
+    5       how often bootstrap intervals hold, from 50 scores
+    6, 12   how often LD bands hold: of the median curve, of the distribution function
+    9       bands of the median and of the mean
+    11      bands of the distribution functions of two models, from all scores
+    13, 15  bands of a distribution function by method
+    14, 16  the tuning curves that follow from them
+    17      one curve for each value of a hyperparameter, and for tuning it
+    18      the median curve from all scores
+    19      two models from all scores, and the evidence between them
+    20      a hyperparameter tuned or fixed, at equal cost
+"""
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from lmemtest.data.datasets import load_hpo_trials
+from lmemtest.plots.evidence_plot import evidence_plot
+from lmemtest.plots.result_curves import cdf_band_plot, coverage_plot, tuning_curve_plot
+from lmemtest.tuning.compare import compare_curves
+from lmemtest.tuning.curves import TuningCurve, tuning_curve
+from lmemtest.tuning.distribution import EmpiricalDistribution
+from lmemtest.tuning.kernel_density import KernelDensity, kernel_density
+from lmemtest.tuning.simulation import simulate_bootstrap_coverage, simulate_coverage
+
+N = 48  # scores of most figures
+FLAT = ("dkw", "ks", "ld_highest_density")
+SHAPES = ("ld_equal_tailed", "ld_highest_density")
+
+
+class Searches(NamedTuple):
+    """Random searches; scores are accuracies or F1 between 0 and 1, larger is better."""
+
+    noisy: dict[str, tuple[np.ndarray, float]]  # scores, and the bandwidth of a kernel density of them
+    model: tuple[str, np.ndarray]
+    baseline: tuple[str, np.ndarray]
+    values: dict[str, tuple[np.ndarray, np.ndarray]]  # scores and costs with a hyperparameter fixed, or tuned
+    default: str
+
+
+def searches() -> Searches:
+    """The searches of the paper, or bundled ones."""
+    folder = Path(os.environ.get("LMEMTEST_DATA", ""))
+    if os.environ.get("LMEMTEST_DATA") and (folder / "deberta.csv").is_file():
+        reuters = pd.read_csv(folder / "hedwig.csv").groupby("model_name")["f1"]
+        table = pd.read_csv(folder / "deberta.csv").rename(columns={"best_matched": "accuracy"})
+        table = table.assign(value=table["epochs"].map("{} epochs".format), cost=table["epochs"].astype(float))
+        noisy = {"LSTM": (reuters.get_group("reg_lstm"), 0.05), "MLP": (reuters.get_group("mlp"), 0.0125)}
+        names, default, column, most = ("DeBERTaV3", "DeBERTa"), "3 epochs", "model", 245
+    else:
+        table = load_hpo_trials()
+        rates = pd.cut(table["learning_rate"], [0, 0.001, 0.01, 1], labels=["low rate", "middle rate", "high rate"])
+        table = table.assign(accuracy=1 - table["valid_loss"], value=rates.astype(object))
+        groups = table.groupby("benchmark")["accuracy"]
+        noisy = {name: (groups.get_group(f"{name}-digits"), 0.02) for name in ("boosting", "forest")}
+        names, default, column, most = ("mlp-digits", "sgd-digits"), "middle rate", "benchmark", 60
+    mine = table[table[column] == names[0]]
+    both = [table.loc[table[column] == name, "accuracy"].to_numpy() for name in names]
+    parts = {"tuned": mine, **{str(value): rows for value, rows in mine.groupby("value")}}
+    return Searches(
+        noisy={name: (scores.to_numpy(), width) for name, (scores, width) in noisy.items()},
+        model=(names[0], both[0]),
+        baseline=(names[1], both[1]),
+        values={
+            name: (rows["accuracy"].to_numpy()[:most], rows["cost"].to_numpy(dtype=float)[:most])
+            for name, rows in parts.items()
+        },
+        default=default,
+    )
+
+
+def laws(data: Searches) -> dict[str, KernelDensity]:
+    """Smooth laws with the shape of the noisy searches, to simulate from."""
+    return {name: kernel_density(y, bandwidth=h, bounds=(0, 1)) for name, (y, h) in data.noisy.items()}
+
+
+def median(scores: np.ndarray, **options: object) -> TuningCurve:
+    """A median curve for 1 to 12 trials, or others; larger is better."""
+    return tuning_curve(scores, direction="maximize", bounds=(0, 1), **{"k": np.arange(1, 13), **options})
+
+
+def figure_5(data: Searches, n_sim: int) -> Figure:
+    """Pointwise coverage of 95 % bootstrap intervals."""
+    options = {"k": [1, 5, 10, 25, 50], "n_boot": 300, "n_sim": n_sim, "rng": 5, "progress": False}
+    found = {name: simulate_bootstrap_coverage(law, 50, estimator="u", **options) for name, law in laws(data).items()}
+    return coverage_plot(found).figure
+
+
+def figure_6(data: Searches, n_sim: int, target: str = "median") -> Figure:
+    """Coverage of LD bands of the median curve."""
+    options = {"confidence": (0.2, 0.5, 0.8, 0.95), "n_sim": n_sim, "rng": 6, "progress": False}
+    return coverage_plot(
+        {m: simulate_coverage(law, N, target=target, **options) for m, law in laws(data).items()}
+    ).figure
+
+
+def figure_12(data: Searches, n_sim: int) -> Figure:
+    """Coverage of LD bands of the distribution function."""
+    return figure_6(data, n_sim, "cdf")
+
+
+def figure_9(data: Searches, _: int) -> Figure:
+    """The median beside the mean."""
+    figure, scores = Figure(figsize=(10, 4)), data.model[1][:N]
+    for place, statistic in enumerate(("median", "mean")):
+        tuning_curve_plot(median(scores, statistic=statistic), ax=figure.add_axes((place / 2, 0, 0.5, 1)))
+    return figure
+
+
+def figure_11(data: Searches, _: int) -> Figure:
+    """Distribution functions of two models from all scores."""
+    return cdf_band_plot(
+        {name: EmpiricalDistribution(y, bounds=(0, 1)).band() for name, y in (data.model, data.baseline)}
+    ).figure
+
+
+def figure_13(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
+    """Distribution function by method."""
+    law = EmpiricalDistribution(data.model[1][:N], bounds=(0, 1))
+    return cdf_band_plot({method: law.band(method=method) for method in methods}).figure
+
+
+def figure_14(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
+    """Tuning curve by method."""
+    return tuning_curve_plot({method: median(data.model[1][:N], method=method) for method in methods}).figure
+
+
+def figure_15(data: Searches, n_sim: int) -> Figure:
+    """Distribution function by the shape of LD intervals."""
+    return figure_13(data, n_sim, SHAPES)
+
+
+def figure_16(data: Searches, n_sim: int) -> Figure:
+    """Tuning curve by the shape of LD intervals."""
+    return figure_14(data, n_sim, SHAPES)
+
+
+def figure_17(data: Searches, _: int) -> Figure:
+    """A curve for each value of a hyperparameter."""
+    return tuning_curve_plot({name: median(y) for name, (y, _) in data.values.items()}).figure
+
+
+def figure_18(data: Searches, _: int) -> Figure:
+    """The median curve from all scores."""
+    return tuning_curve_plot(median(data.model[1], k=np.arange(1, 65))).figure
+
+
+def figure_19(data: Searches, _: int) -> Figure:
+    """Two models from all scores."""
+    (one, first), (two, second) = data.model, data.baseline
+    options = {"direction": "maximize", "names": (one, two), "grid": np.arange(1, 65), "n_sim": 0}
+    return evidence_plot(compare_curves(first, second, **options)).figure
+
+
+def figure_20(data: Searches, _: int) -> Figure:
+    """A hyperparameter tuned or fixed at its default, at equal cost."""
+    (tuned, price), (fixed, other) = data.values["tuned"], data.values[data.default]
+    known = float(other[0]) if np.ptp(other) == 0 else other
+    options = {"direction": "maximize", "names": ("tuned", data.default), "n_sim": 0}
+    return evidence_plot(compare_curves(tuned, fixed, cost_a=price, cost_b=known, **options)).figure
+
+
+FIGURES: dict[int, Callable[[Searches, int], Figure]] = {
+    5: figure_5, 6: figure_6, 9: figure_9, 11: figure_11, 12: figure_12, 13: figure_13, 14: figure_14,
+    15: figure_15, 16: figure_16, 17: figure_17, 18: figure_18, 19: figure_19, 20: figure_20,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Draw the figures that were asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--figures", type=int, nargs="+", choices=list(FIGURES), default=list(FIGURES))
+    parser.add_argument("--n-sim", type=int, default=60, help="simulated searches of figures 5, 6 and 12")
+    parser.add_argument("--folder", type=Path, default=Path("out"))
+    chosen = parser.parse_args()
+    chosen.folder.mkdir(parents=True, exist_ok=True)
+    data = searches()
+    for number in chosen.figures:
+        path = chosen.folder / f"tuning_figure_{number}.svg"
+        FIGURES[number](data, chosen.n_sim).savefig(path)
+        print(f"Figure {number}: {path}")
+
+
+if __name__ == "__main__":
+    main()

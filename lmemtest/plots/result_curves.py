@@ -1,0 +1,283 @@
+"""Figures of single results of `lmemtest.tuning`: a curve, a band, estimates, coverage; one or several by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas, _style
+from lmemtest.plots._lines import Line, begin, finish, panel
+from lmemtest.tuning._arguments import name_of
+from lmemtest.tuning.bands import CdfBand
+from lmemtest.tuning.curves import TuningCurve
+from lmemtest.tuning.distribution import DistributionBand
+from lmemtest.tuning.estimators import ExpectedBest
+from lmemtest.tuning.simulation import Coverage
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+
+
+def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], *, ax: Axes | None = None) -> Axes:
+    """Draw a tuning curve with its band, or several by name.
+
+    Parameters
+    ----------
+    curves : TuningCurve or mapping of name to TuningCurve
+        From `lmemtest.tuning.curves.tuning_curve`; several must be of one direction and statistic.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+
+    Returns
+    -------
+    Axes
+        Curves and bands as the steps that they are; pale where a limit is the end of the support.
+
+    Raises
+    ------
+    ArgumentError
+        If `curves` is something else, several do not go together, or `ax` is too small for readable text.
+
+    Examples
+    --------
+    >>> from lmemtest.plots.result_curves import tuning_curve_plot
+    >>> from lmemtest.tuning.curves import tuning_curve
+    >>> ax = tuning_curve_plot(tuning_curve([0.5, 0.7, 0.6, 0.8], direction="maximize"))
+    >>> ax.get_ylabel()
+    'Median of the largest of k scores'
+    """
+    named = _named(curves, (TuningCurve,), "curves", "tuning_curve()", ax)
+    first = next(iter(named.values()))
+    _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
+    lines = []
+    for i, (name, curve) in enumerate(named.items()):
+        shown = curve.drawn()
+        lines.append(
+            _line(i, name, shown.k, shown.lower, shown.estimate, shown.upper, ~shown.trivial, (curve.k, curve.estimate))
+        )
+    best = "largest" if first.direction == "maximize" else "smallest"
+    words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
+    note = f"{_facts({curve.band.describe(): None for curve in named.values()})}, for all k at once."
+    return _draw(ax, lines, ("Trials k", words, note), whole=True)
+
+
+def cdf_band_plot(
+    bands: DistributionBand | CdfBand | Mapping[str, DistributionBand | CdfBand], *, ax: Axes | None = None
+) -> Axes:
+    """Draw the band of a distribution function, or several by name.
+
+    Parameters
+    ----------
+    bands : DistributionBand, CdfBand, or mapping of name to one of these
+        From `EmpiricalDistribution.band`, drawn over the scores, or from `cdf_band`, drawn over the share of scores at
+        or below.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+
+    Returns
+    -------
+    Axes
+        Band and empirical distribution function as the steps that they are.
+
+    Raises
+    ------
+    ArgumentError
+        If `bands` is something else, both kinds are mixed, or `ax` is too small for readable text.
+
+    Examples
+    --------
+    >>> from lmemtest.plots.result_curves import cdf_band_plot
+    >>> from lmemtest.tuning.distribution import EmpiricalDistribution
+    >>> ax = cdf_band_plot(EmpiricalDistribution([0.5, 0.7, 0.6, 0.8], bounds=(0, 1)).band())
+    >>> ax.get_xlabel().splitlines()[0], ax.get_ylabel()
+    ('Score', 'Distribution function')
+    """
+    named = _named(bands, (DistributionBand, CdfBand), "bands", "cdf_band() or EmpiricalDistribution.band()", ax)
+    _same(named, type, "kind")
+    lines = []
+    for i, (name, band) in enumerate(named.items()):
+        if isinstance(band, CdfBand):
+            share = np.arange(band.n + 1) / band.n
+            at, values = _steps(share, band.lower, share, band.upper)
+        else:
+            score = np.unique(band.distribution.scores[np.isfinite(band.distribution.scores)])
+            low, high = band.distribution.bounds
+            pad = 0.03 * (score[-1] - score[0] or 1.0)
+            points = np.unique([max(score[0] - pad, low), *score, min(score[-1] + pad, high)])
+            lower, upper = band.cdf_bounds(points)
+            at, values = _steps(points, lower, np.asarray(band.distribution.cdf(points)), upper)
+        lines.append(_line(i, name, at, values[0], values[1], values[2], np.ones(len(at), dtype=bool), None))
+    of_scores = isinstance(next(iter(named.values())), DistributionBand)
+    facts = {(band.band if isinstance(band, DistributionBand) else band).describe(): None for band in named.values()}
+    words = ("Score" if of_scores else "Share of scores at or below", "Distribution function", f"{_facts(facts)}.")
+    return _draw(ax, lines, words, limits=(0.0, 1.0), log=False)
+
+
+def expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest], *, ax: Axes | None = None) -> Axes:
+    """Draw point estimates of the expected best of k scores, or several by name.
+
+    Parameters
+    ----------
+    results : ExpectedBest or mapping of name to ExpectedBest
+        From `lmemtest.tuning.estimators.expected_best`, of one direction.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+
+    Returns
+    -------
+    Axes
+        Lines without any band, which the note below the axis says.
+
+    Raises
+    ------
+    ArgumentError
+        If `results` is something else, several do not go together, or `ax` is too small for readable text.
+
+    Examples
+    --------
+    >>> from lmemtest.plots.result_curves import expected_best_plot
+    >>> from lmemtest.tuning.estimators import expected_best
+    >>> scores = [0.61, 0.70, 0.58, 0.74]
+    >>> found = {e.upper(): expected_best(scores, direction="maximize", estimator=e) for e in "uv"}
+    >>> [text.get_text() for text in expected_best_plot(found).get_legend().get_texts()]
+    ['U', 'V']
+    """
+    named = _named(results, (ExpectedBest,), "results", "expected_best()", ax)
+    _same(named, lambda found: found.direction, "direction")
+    lines = []
+    for i, (name, found) in enumerate(named.items()):
+        order = np.argsort(found.k, kind="stable")
+        y = found.estimate[order]
+        lines.append(_line(i, name, found.k[order], y, y, y, np.ones(len(y), dtype=bool), (found.k[order], y)))
+    best = "largest" if next(iter(named.values())).direction == "maximize" else "smallest"
+    note = "Point estimates: how much another sample would change them is not shown."
+    return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), whole=True)
+
+
+def coverage_plot(results: Coverage | Mapping[str, Coverage], *, ax: Axes | None = None) -> Axes:
+    """Draw how often bands held in simulation against what they claim, or several by name.
+
+    Parameters
+    ----------
+    results : Coverage or mapping of name to Coverage
+        From `simulate_coverage`, over the nominal confidence, or `simulate_bootstrap_coverage`, over the budget.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+
+    Returns
+    -------
+    Axes
+        Coverage in percent with exact 99 % intervals of the simulation; the dashed line is what was claimed.
+
+    Raises
+    ------
+    ArgumentError
+        If `results` is something else, both kinds are mixed, or `ax` is too small for readable text.
+
+    Examples
+    --------
+    >>> from lmemtest.plots.result_curves import coverage_plot
+    >>> from lmemtest.tuning.quadratic import QuadraticDistribution
+    >>> from lmemtest.tuning.simulation import simulate_coverage
+    >>> found = simulate_coverage(QuadraticDistribution(0, 1, 2), 5, n_sim=50, rng=1)
+    >>> coverage_plot(found).get_ylabel()
+    'Coverage, %'
+    """
+    named = _named(results, (Coverage,), "results", "simulate_coverage() or simulate_bootstrap_coverage()", ax)
+    _same(named, lambda found: found.by, "kind")
+    lines = []
+    for i, (name, found) in enumerate(named.items()):
+        order = np.argsort(found.at, kind="stable")
+        x = found.at[order] * (1.0 if found.by == "k" else 100.0)
+        low, high = (100.0 * end[order] for end in found.interval())
+        rate = 100.0 * found.rate[order]
+        lines.append(_line(i, name, x, low, rate, high, np.ones(len(x), dtype=bool), (x, rate)))
+    by_k = next(iter(named.values())).by == "k"
+    facts = [f"{f.target}: {f.method}, n = {f.n:,}, {f.n_sim:,} simulations" for f in named.values()]
+    note = f"{_facts(dict.fromkeys(facts))}."
+    ax = _draw(ax, lines, ("Trials k" if by_k else "Nominal, %", "Coverage, %", note), limits=(0.0, 100.0), log=by_k)
+    claims: dict[str, Any] = {
+        "color": _style.INK,
+        "linewidth": 0.8,
+        "linestyle": "--",
+        "zorder": 1,
+        "label": "_reference",
+    }
+    for found in named.values():
+        x = found.at if by_k else 100.0 * found.at
+        order = np.argsort(x, kind="stable")
+        ax.plot(x[order], 100.0 * found.nominal[order], **claims)
+    return ax
+
+
+# ---------------------------------------------------------------------------------------------------- parts
+
+
+def _named(given: Any, kinds: tuple[type, ...], argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
+    """Results by name; one alone has no name."""
+    _canvas.check_axes(ax)
+    named = {str(key): value for key, value in given.items()} if isinstance(given, Mapping) else {"": given}
+    if not named:
+        raise ArgumentError(f"{argument} must hold at least one result of {source}, got none.")
+    for value in named.values():
+        if not isinstance(value, kinds):
+            raise ArgumentError(
+                f"{argument} must be a result of {source}, or several by name, got {type(value).__name__}."
+            )
+    return named
+
+
+def _same(named: dict[str, Any], what: Callable[[Any], Any], words: str) -> None:
+    if len({what(value) for value in named.values()}) > 1:
+        raise ArgumentError(f"results in one figure must have the same {words}. Draw the others in their own figure.")
+
+
+def _line(
+    place: int,
+    name: str,
+    grid: FloatArray,
+    lower: FloatArray,
+    estimate: FloatArray,
+    upper: FloatArray,
+    known: NDArray[np.bool_],
+    marked: tuple[FloatArray, FloatArray] | None,
+) -> Line:
+    colour, dash = _style.colour(place), _DASHES[place % len(_DASHES)]
+    return Line(name, grid, lower, estimate, upper, known, colour, dash, marked)
+
+
+def _steps(points: FloatArray, *values: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
+    """Corners of functions that keep each value up to the next point."""
+    return np.repeat(points, 2)[1:], [np.repeat(value, 2)[:-1] for value in values]
+
+
+def _facts(facts: dict[str, None]) -> str:
+    """A few different facts, each once."""
+    return "; ".join(facts)
+
+
+def _draw(
+    ax: Axes | None,
+    lines: list[Line],
+    words: tuple[str, str, str],
+    *,
+    limits: tuple[float, float] | None = None,
+    log: bool = True,
+    whole: bool = False,
+) -> Axes:
+    drawn, size, slot = begin(ax)
+    if len(lines) > 1:
+        lines = [replace(line, outlined=True) for line in lines]
+    grid = np.unique(np.concatenate([line.grid for line in lines]))
+    panel(drawn, grid, lines, size, limits=limits, log=log)
+    finish(drawn, words, [line for line in lines if line.name], size, slot, whole=whole)
+    return drawn

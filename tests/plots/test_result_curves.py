@@ -1,0 +1,100 @@
+"""The figures of single results show their numbers, between the points asked for too, and keep their texts readable."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas
+from lmemtest.plots.result_curves import cdf_band_plot, coverage_plot, expected_best_plot, tuning_curve_plot
+from lmemtest.tuning.bands import cdf_band
+from lmemtest.tuning.curves import tuning_curve
+from lmemtest.tuning.distribution import EmpiricalDistribution
+from lmemtest.tuning.estimators import expected_best
+from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.tuning.simulation import simulate_bootstrap_coverage, simulate_coverage
+
+SCORES = np.random.default_rng(1).beta(4, 2, 24)
+LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> that no legend has room for " * 2
+LAW = QuadraticDistribution(0, 1, 2)
+CURVE = tuning_curve(SCORES, direction="maximize", bounds=(0, 1))
+COVERED = simulate_coverage(LAW, 5, n_sim=40, rng=1)
+CASES = {
+    "curve": (tuning_curve_plot, CURVE),
+    "curves": (tuning_curve_plot, {LONG + str(i): CURVE for i in range(4)}),
+    "losses": (tuning_curve_plot, tuning_curve(1 - SCORES, direction="minimize", statistic=0.9)),
+    "means": (tuning_curve_plot, tuning_curve(SCORES, direction="maximize", statistic="mean", bounds=(0, 1))),
+    "one k": (tuning_curve_plot, tuning_curve(SCORES, direction="maximize", k=2)),
+    "band": (cdf_band_plot, cdf_band(9)),
+    "bands": (cdf_band_plot, {m: EmpiricalDistribution(SCORES).band(method=m) for m in ("ks", "dkw")}),
+    "failures": (cdf_band_plot, EmpiricalDistribution([-np.inf, 0.5, 0.7]).band()),
+    "expected": (expected_best_plot, {e: expected_best(SCORES, direction="maximize", estimator=e) for e in "uvw"}),
+    "coverage": (coverage_plot, {"a": COVERED, LONG: COVERED}),
+    "by k": (coverage_plot, simulate_bootstrap_coverage(LAW, 8, k=[1, 50], n_sim=20, n_boot=100, rng=1)),
+}
+
+
+def lines(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("size", [None, (4.0, 3.0)])
+def test_all_text_is_readable(case, size, assert_readable):
+    plot, result = CASES[case]
+    ax = None if size is None else _canvas.new_axes(*size)
+    drawn = plot(result, ax=ax)
+    assert_readable(drawn)
+    assert ax is None or drawn is ax
+
+
+def test_a_curve_is_its_steps_and_its_band_holds_the_exact_one():
+    ax = tuning_curve_plot(CURVE)
+    exact = CURVE.at([1.5, 2.2, 3.9])
+    (line,) = lines(ax, "_estimate")
+    assert np.interp(exact.k, line.get_xdata(), line.get_ydata()) == approx(exact.estimate)
+    band = next(c for c in ax.collections if c.get_alpha() == 0.22)
+    for k, low, high in zip(exact.k, exact.lower + 1e-9, exact.upper - 1e-9, strict=True):
+        assert band.get_paths()[0].contains_points([(k, low), (k, high)]).all()
+    assert (
+        ax.get_xlabel().replace("\n", " ").startswith("Trials k 80 % LD band of highest-density intervals for n = 24")
+    )
+
+
+def test_a_band_of_a_distribution_is_read_at_its_scores():
+    law = EmpiricalDistribution([0.2, 0.5, 0.5, 0.9], bounds=(0, 1))
+    ax = cdf_band_plot({"x": law.band(), "y": law.band(confidence=0.5)})
+    at = np.array([0.199, 0.3, 0.6, 0.89])
+    for line in lines(ax, "_estimate"):
+        assert np.interp(at, line.get_xdata(), line.get_ydata()) == approx(law.cdf(at), abs=1e-9)
+    lower, upper = law.band().cdf_bounds(0.6)
+    band = next(c for c in ax.collections if c.get_label() == "_band").get_paths()[0]
+    assert band.contains_points([(0.6, lower + 1e-6), (0.6, upper - 1e-6)]).all()
+    assert not band.contains_points([(0.6, lower - 1e-6), (0.6, upper + 1e-6)]).any()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x", "y"]
+
+
+def test_estimates_and_coverage_are_their_numbers():
+    found = expected_best(SCORES, direction="maximize")
+    assert list(lines(expected_best_plot(found), "_estimate")[0].get_ydata()) == approx(found.estimate)
+    ax = coverage_plot(COVERED)
+    assert list(lines(ax, "_estimate")[0].get_ydata()) == approx(100 * COVERED.rate)
+    reference = lines(ax, "_reference")[0]
+    assert list(reference.get_xdata()) == list(reference.get_ydata()) == approx([50, 80, 95])
+
+
+def test_what_cannot_be_drawn_is_named():
+    with pytest.raises(ArgumentError) as caught:
+        tuning_curve_plot(cdf_band(5))
+    assert str(caught.value) == "curves must be a result of tuning_curve(), or several by name, got CdfBand."
+    with pytest.raises(
+        ArgumentError, match=r"^results must hold at least one result of expected_best\(\), got none\.$"
+    ):
+        expected_best_plot({})
+    losses = tuning_curve(SCORES, direction="minimize")
+    with pytest.raises(ArgumentError, match=r"^results in one figure must have the same direction and statistic\."):
+        tuning_curve_plot({"a": CURVE, "b": losses})
+    with pytest.raises(ArgumentError, match="ax is too small"):
+        tuning_curve_plot(CURVE, ax=_canvas.new_axes(1.0, 0.4))
