@@ -627,7 +627,8 @@ def _refuse_scores(table: nw.DataFrame[Any] | nw.LazyFrame[Any], groups: Groups,
     raise DataError(
         f"{count:,} of {total:,} rows {have} a score that is missing or infinite ({score!r}; {where}). "
         f"A failed run is not a missing run: score it as the worst value that is possible. Only if the failure "
-        f"has nothing to do with the algorithm, drop such rows with runs.drop_missing()."
+        f"has nothing to do with the algorithm, drop such rows with "
+        f"{in_words_of(python='runs.drop_missing()', command_line='--drop-missing')}."
     )
 
 

@@ -127,9 +127,10 @@ def _group_columns(runs: Runs, per: str | Sequence[str]) -> tuple[str, ...]:
                 f"Columns: {listed(runs.columns)}.{suggest(str(item), options)}"
             )
     if not columns:
+        named = in_words_of(python="Runs(..., benchmark=...)", command_line="--benchmark COLUMN")
         raise ArgumentError(
             "normalize needs groups within which scores compare, but the runs have none of "
-            f"{', '.join(map(repr, given)) or 'the roles'}. Give the column of the tasks, Runs(..., benchmark=...)."
+            f"{', '.join(map(repr, given)) or 'the roles'}. Give the column of the tasks, {named}."
         )
     if runs.score in columns:
         raise ArgumentError(f"per must not name the score, got {runs.score!r}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
 from lmemtest.data.cells import Cells, compress
@@ -225,10 +226,11 @@ def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
     rows = np.bincount(codes, cells.n)
     few = np.flatnonzero(rows < _FEWEST_ROWS)
     if len(few):
+        apart = in_words_of(python="dispersion=", command_line="--dispersion")
         raise DesignError(
             f"{dispersion}={_plain(levels[few[0]])!r} has {int(rows[few[0]])} "
             f"row{'' if rows[few[0]] == 1 else 's'}{f', like {len(few) - 1:,} other levels' if len(few) > 1 else ''}: "
-            f"too few for a residual variance of its own. Give dispersion= a column with at least {_FEWEST_ROWS} rows "
+            f"too few for a residual variance of its own. Give {apart} a column with at least {_FEWEST_ROWS} rows "
             "per level."
         )
     mean = np.bincount(codes, cells.n * cells.mean) / rows

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.lines import Line2D
 
+from lmemtest._caller import in_words_of
 from lmemtest.plots import _canvas, _fitting, _style
 
 if TYPE_CHECKING:
@@ -148,7 +149,8 @@ class Shown:
         if not self.left_out:
             return ""
         total = len(self.kept) + self.left_out
-        return f"\n{self.left_out:,} of {total:,} {what} are left out; most={total} draws all."
+        every = in_words_of(python=f"; most={total} draws all", command_line="")
+        return f"\n{self.left_out:,} of {total:,} {what} are left out{every}."
 
 
 def draw_rows(rows: Rows, ax: Axes | None) -> Axes:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import Tabular
 from lmemtest._validate import listed
 
@@ -195,8 +196,9 @@ def _branch(outcome: CheckOutcome, head: str, below: str, width: int) -> list[st
     lines = [f"{head}{outcome.check:<{width}}  {outcome.severity:<7}  {shown[0]}"]
     indent = f"{below}{'':<{width}}  {'':<7}  "
     lines += [f"{indent}{text}" for text in shown[1:]]
+    see = in_words_of(python="; see to_frame()", command_line="")
     if len(outcome.found) > _SHOWN:
-        lines.append(f"{indent}... and {len(outcome.found) - _SHOWN:,} more; see to_frame().")
+        lines.append(f"{indent}... and {len(outcome.found) - _SHOWN:,} more{see}.")
     if outcome.advice and outcome.severity != "fine":
         lines.append(f"{indent}-> {outcome.advice}")
     return lines

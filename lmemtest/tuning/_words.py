@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -26,7 +28,8 @@ def curve_table(title: str, frame: pd.DataFrame, notes: tuple[str, ...]) -> Resu
 
     if len(frame) > _ROWS:
         rows = np.unique(np.round(np.geomspace(1, len(frame), _ROWS)).astype(int)) - 1
-        notes = (f"{len(rows)} of {len(frame)} budgets; to_frame() has all.", *notes)
+        everything = in_words_of(python="; to_frame() has all", command_line="")
+        notes = (f"{len(rows)} of {len(frame)} budgets{everything}.", *notes)
         frame = frame.iloc[rows]
     formats: dict[str, Any] = {"k": "g", "trials": "g"}
     return ResultTable(title=title, frame=frame, notes=notes, formats=formats)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
@@ -429,7 +430,8 @@ def _seed_notes(
         )
     few = [f"{roles.name(curve.key)} (n = {curve.n})" for curve in curves if curve.trivial.all()]
     if few:
-        notes.append(f"Too few seeds for two limits: {named_groups(few)}. Name fewer budgets with k=, or add seeds.")
+        fewer = in_words_of(python="Name fewer budgets with k=", command_line="Ask for --pointwise limits")
+        notes.append(f"Too few seeds for two limits: {named_groups(few)}. {fewer}, or add seeds.")
     return tuple(notes)
 
 

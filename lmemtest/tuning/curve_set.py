@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import Tabular
 from lmemtest.tuning._arguments import name_of
 from lmemtest.tuning.bands import METHOD_NAMES
@@ -272,7 +273,7 @@ class TuningCurves(Tabular):
         what = "Best-so-far curves over seeds" if self.over == "seed" else "Tuning curves"
         where = (
             f"Shown at the last {column} at which all curves of a benchmark have two limits (else at the first); "
-            "to_frame() has all."
+            + in_words_of(python="to_frame() has all.", command_line="the table in the folder has all.")
         )
         title = f"{what} of {self.score}, {self.direction}"
         return ResultTable(title, pd.DataFrame(rows, columns=names), (self.describe(), where, *self.notes), formats)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import DataError
 from lmemtest.tuning._groups import Group, Roles, floats
@@ -137,7 +138,10 @@ def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:
         raise DataError(
             f"{group.name}: {len(repeated):,} rows repeat a seed and a budget (first: {roles.seed}={seeds.iloc[row]}, "
             f"{roles.budget}={budgets[repeated[0]]:g}). Is another column, such as a prior, part of what was compared? "
-            "Name it in by=, or keep one of its values."
+            + in_words_of(
+                python="Name it in by=, or keep one of its values.",
+                command_line="Keep one of its values with --where, or make one column of it and the algorithm.",
+            )
         )
     cuts = np.flatnonzero(np.diff(codes)) + 1
     scores = floats(group.frame[roles.score])[order]

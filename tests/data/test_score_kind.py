@@ -15,6 +15,7 @@ from lmemtest.data.points import collect_points
 from lmemtest.data.runs import Runs
 from lmemtest.data.scales import Modelled, remedies, scale_ratio, spreads
 from lmemtest.data.score_kind import looks_like, score_kind
+from lmemtest.errors import DataError
 
 SEEDS = range(4)
 ROLES: dict[str, Any] = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
@@ -339,3 +340,27 @@ def test_scales_of_a_model_of_logarithms_are_those_of_the_logarithms() -> None:
         assert "'log'" not in finding.advice
     zero = Runs(frame.assign(runtime=frame["runtime"].where(frame.index != 5, 0.0)), **{**ROLES, **few})
     assert np.isfinite(check_runs(zero, modelled=Modelled("log(runtime)", np.log)).scale_ratio)
+
+
+def python_advice(text: str) -> list[str]:
+    """Calls and arguments of Python in a text."""
+    return [
+        word for word in ("runs.", "Runs(", "to_frame()", "df.", "dispersion=", "analyze(", "k=", "by=") if word in text
+    ]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_advice_on_the_command_line_is_no_python(name: str) -> None:
+    table = TABLES[name][0](0)
+    frame = table.to_frame()
+    worse = pd.concat([frame, frame[:9]], ignore_index=True)  # duplicates in many places
+    worse.loc[worse["tool"] == "s0", table.score] = worse[table.score].astype(float)
+    worse.loc[[5, 17, 40, 71], table.score] = np.nan
+    broken = Runs(worse, **table.roles())
+    with on_command_line():
+        assert python_advice(table.check().summary()) == []
+        assert python_advice(broken.check().summary()) == []
+        with pytest.raises(DataError) as error:
+            broken.normalize("minmax", name="other")
+        assert python_advice(str(error.value)) == []
+        assert "--drop-missing" in str(error.value)

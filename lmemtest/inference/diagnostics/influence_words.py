@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import format_number, format_p
 from lmemtest._validate import listed
 
@@ -87,9 +88,10 @@ class Story:
             )
         if len(loud):
             name, fall = self._name(loud.iloc[0]), 100 * (1 - loud.iloc[0]["residual_ratio"])
+            apart = in_words_of(python="dispersion=", command_line="--dispersion")
             parts.append(
                 f"Without {name} the residual variance falls by {fall:.0f} %: most of the noise is there. Give each "
-                "level a variance of its own (dispersion=), or normalise the scores."
+                f"level a variance of its own ({apart}), or normalise the scores."
             )
         if len(failed):
             parts.append(
