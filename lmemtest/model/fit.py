@@ -505,10 +505,10 @@ class LmmFit:
         >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
         >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
         >>> new = {"a": ["p", "p"], "g": [1, 4]}  # a known group, and one that has not been seen
-        >>> fit.prediction_intervals(new)[["prediction", "se"]].round(2)
-           prediction    se
-        0        0.91  0.12
-        1        2.90  2.31
+        >>> fit.prediction_intervals(new)[["prediction", "se"]].round(3)
+           prediction     se
+        0       0.905  0.115
+        1       2.900  2.308
         """
         return random_effects.prediction_intervals(
             self, frame, random=check_flag(random, "random"), target=target, level=level
