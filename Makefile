@@ -52,6 +52,7 @@ figures: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python tests/benchmarks/bench_engine.py
 	$(BIN)/python tests/benchmarks/bench_parts.py
+	$(BIN)/python tests/benchmarks/bench_analysis.py
 	$(BIN)/python tests/benchmarks/bench_inference.py
 	$(BIN)/python tests/benchmarks/bench_tuning.py
 	$(BIN)/python tests/benchmarks/bench_tuning_curves.py
