@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 import numpy as np
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import ListedColormap, Normalize, to_rgb
 
 from lmemtest.plots import _canvas, _fitting, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.transforms import Bbox
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
@@ -27,7 +27,6 @@ BAR_WIDTH, BAR_GAP = 0.9, 1.2  # the colour scale
 LEAST_NUMBER = 4.5  # points; smaller numbers in cells cannot be read and are left out
 PALE = "#f2f2f2"
 DARKEST = 0.82  # share of the colour map that is used: its ends are too dark to tell apart
-DARK = 0.45  # relative luminance below which white text has the better contrast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +259,14 @@ def _draw_numbers(ax: Axes, heat: Heat, mappable: ScalarMappable, size: float) -
 
 
 def _ink(mappable: ScalarMappable, value: float) -> str:
-    """Return the text colour with the better contrast on the cell of `value`."""
-    red, green, blue = mappable.to_rgba(np.array([value]))[0, :3]
-    return "white" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < DARK else _style.INK
+    """Return the text colour with the better contrast on the cell of `value`, as the eye sees it (APCA's powers)."""
+    ground, ink = (_luminance(colour) for colour in (mappable.to_rgba(np.array([value]))[0, :3], to_rgb(_style.INK)))
+    return "white" if 1.0 - ground**0.65 > ground**0.56 - ink**0.57 else _style.INK
+
+
+def _luminance(colour: ArrayLike) -> float:
+    """Light of an sRGB colour, from 0 to 1."""
+    return float(np.dot((0.2126, 0.7152, 0.0722), np.asarray(colour, dtype=float) ** 2.4))
 
 
 def _numbers(heat: Heat) -> tuple[tuple[str, ...], ...]:

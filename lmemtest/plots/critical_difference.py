@@ -263,10 +263,15 @@ class Plan:
 
 def _figure_size(board: Board, frame: Frame) -> tuple[float, float]:
     width = figure_width([board])
+    return width, figure_height(board, width, frame)
+
+
+def figure_height(board: Board, width: float, frame: Frame) -> float:
+    """Return the inches that a diagram of `width` inches needs, with the default font."""
     with _canvas.detached_figures():
         scratch = _canvas.new_axes(_canvas.FIGURE_WIDTH, _canvas.FIGURE_WIDTH)
         plan = plan_of(scratch, board, width * 72, _style.base_font(), frame)
-    return width, (plan.height + 2 * _canvas.PAD) / 72
+    return (plan.height + 2 * _canvas.PAD) / 72
 
 
 def figure_width(boards: Sequence[Board]) -> float:

@@ -150,7 +150,7 @@ def _plan(ax: Axes, result: RelativeRanks, size: tuple[float, float]) -> _Plan:
         foot = _style.wrap(_foot(result), size[0] - 2 * _canvas.PAD, small)
         below = 2 * _canvas.PAD + LINE * SMALL * font * len(foot) + _WORDS * font
         area = Cell(_canvas.PAD + _WORDS * font, below, size[0] - 2 * _canvas.PAD - _WORDS * font, size[1] - below)
-        left = small.widest(["0.0", f"{len(names):.1f}"]) + 0.9 * font
+        left = small.widest([f"{len(names):.2f}"]) + 0.9 * font  # ticks of a narrow range have two decimals
         top = _TITLE if result.by is not None else 0.5
         tall = max(_SMALLEST[1], LINE * SMALL * (len(names) - 1) + 1.0) + top + _TICKS
         wide = (_SMALLEST[0] * font + left + _LEAD * font) / (1.0 - _WIDEST_NAME)

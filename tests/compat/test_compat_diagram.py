@@ -198,3 +198,14 @@ def test_bad_input(table):
         cd_diagram(grouped)
     with pytest.raises(ArgumentError, match=r"^width must be a number of inches between 1 and 100, got 0"):
         cd_diagram(tables(), width=0)
+
+
+@pytest.mark.parametrize("width", [3.5, 5.0, 9.0])
+def test_a_figure_of_a_given_width_has_no_empty_strip(width):
+    """Before, a narrow figure was higher in proportion, and the diagram stood in the middle of it."""
+    figure = cd_diagram(tables(), width=width)
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    font = figure.axes[0].texts[-1].get_fontsize() * figure.dpi / 72
+    assert figure.bbox.height - max(box.y1 for box in boxes) < 1.5 * font
+    assert min(box.y0 for box in boxes) < 2 * font
+    assert min(box.y0 for box in boxes) > 0

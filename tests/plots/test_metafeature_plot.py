@@ -171,3 +171,24 @@ def test_what_is_refused(model):
     many = metafeature_model(runs_of(30, ("a", "b", "c")), algorithms=("A", "B"), metafeature="prior", rng=1)
     with pytest.raises(lt.errors.ArgumentError, match="draws at most 80 contrasts, got 90"):
         metafeature_plot(many)
+
+
+@pytest.mark.parametrize(
+    ("colour", "ink"),
+    [
+        ("#4393c3", "white"),
+        ("#2166ac", "white"),
+        ("#b2182b", "white"),
+        ("#92c5de", None),
+        ("#fddbc7", None),
+        ("w", None),
+    ],
+)
+def test_digits_have_the_contrast_that_the_eye_sees(colour, ink):
+    """Before, digits on mid blue were black: luminance was a mean of coded values."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap
+
+    from lmemtest.plots import _heat, _style
+
+    assert _heat._ink(ScalarMappable(cmap=ListedColormap([colour])), 0.5) == (ink or _style.INK)

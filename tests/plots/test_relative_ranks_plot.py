@@ -145,3 +145,16 @@ def test_axes_that_are_too_small_and_other_results_are_refused():
         relative_ranks_plot(make_result(), ax=ax)
     with pytest.raises(ArgumentError, match=r"^result must be that of relative_ranks\(\), got dict\.$"):
         relative_ranks_plot({})
+
+
+def test_names_keep_clear_of_the_ticks_of_the_next_panel():
+    """Before, "RS" touched "2.50": room was kept for ticks of one decimal."""
+    figure = Figure(figsize=(9.0, 6.5))
+    ax = relative_ranks_plot(make_result(names=("HB", "PB"), levels=("at25", "bad")), ax=figure.add_axes((0, 0, 1, 1)))
+    figure.canvas.draw()
+    boxes = sorted(ax.child_axes, key=lambda box: (round(box.get_position().y0, 3), box.get_position().x0))
+    left, right = boxes[0], boxes[1]
+    ends = [text.get_window_extent().x1 for text in left.texts if text.get_text() in ("HB", "PB")]
+    ticks = [label.get_window_extent().x0 for label in right.get_yticklabels()]
+    assert "1.25" in [label.get_text() for label in right.get_yticklabels()]
+    assert min(ticks) - max(ends) > 4
