@@ -125,6 +125,13 @@ DropMissing = Annotated[
 Normalize = Annotated[
     str | None, typer.Option("--normalize", metavar="METHOD", help="Compare normalised scores: rank, minmax, ...")
 ]
+BestSoFar = Annotated[
+    bool, typer.Option("--best-so-far", help="Compare the best score up to each budget, where rows are single trials.")
+]
+AtBudget = Annotated[
+    list[float] | None,
+    typer.Option("--at-budget", metavar="BUDGET", help="Compare the last scores up to this budget; may be repeated."),
+]
 Sep = Annotated[str | None, typer.Option("--sep", metavar="CHAR", help="What separates fields, if it is unclear.")]
 Decimal = Annotated[str | None, typer.Option("--decimal", metavar="CHAR", help="Decimal sign: . or ,")]
 Encoding = Annotated[str | None, typer.Option("--encoding", metavar="NAME", help="Of the text, such as latin-1.")]
@@ -208,6 +215,8 @@ def report(
     wide: Wide = False,
     where: Conditions = None,
     drop_missing: DropMissing = False,
+    best_so_far: BestSoFar = False,
+    at_budget: AtBudget = None,
     normalize: Normalize = None,
     formula: Formula = None,
     dispersion: Dispersion = None,
@@ -238,7 +247,9 @@ def report(
     with _session(context):
         target = None if json and output is None else _checked(output or Path("lmemtest-report.html"))
         _check_options(alpha, adjust, ddf, normalize)
-        reading = _Reading(table, sep, decimal, encoding, where, drop_missing, normalize, wide)
+        reading = _Reading(
+            table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
+        )
         roles = _roles(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore)
         runs = reading.runs(roles, yes, settle=True, own_model=formula is not None)
         with _progress() as step:
@@ -286,6 +297,8 @@ def check(
     wide: Wide = False,
     where: Conditions = None,
     drop_missing: DropMissing = False,
+    best_so_far: BestSoFar = False,
+    at_budget: AtBudget = None,
     normalize: Normalize = None,
     sep: Sep = None,
     decimal: Decimal = None,
@@ -302,7 +315,9 @@ def check(
     """
     with _session(context):
         _check_options(None, None, None, normalize)
-        reading = _Reading(table, sep, decimal, encoding, where, drop_missing, normalize, wide)
+        reading = _Reading(
+            table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
+        )
         roles = _roles(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore)
         found = reading.runs(roles, yes, settle=yes).check()
         typer.echo(found.to_frame().to_json(orient="records", indent=2) if json else found.summary())
@@ -444,6 +459,8 @@ class _Reading:
     drop_missing: bool = False
     normalize: str | None = None
     wide: bool = False
+    best_so_far: bool = False
+    at_budgets: tuple[float, ...] = ()
 
     @property
     def name(self) -> str:
@@ -532,11 +549,13 @@ class _Reading:
         return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
 
     def prepared(self, runs: Runs) -> Runs:
-        """Without missing scores and normalised, as asked."""
+        """Without missing scores, as the best so far, at budgets and normalised, as asked."""
         if self.drop_missing:
             whole, runs = runs.n_rows, runs.drop_missing()
             if whole > runs.n_rows:
                 typer.echo(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
+        runs = runs.best_so_far() if self.best_so_far else runs
+        runs = runs.at_budgets(self.at_budgets) if self.at_budgets else runs
         return runs if self.normalize is None else runs.normalize(self.normalize)
 
 

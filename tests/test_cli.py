@@ -640,3 +640,22 @@ def test_errors_do_not_wait_for_what_is_slow_to_import(  # type: ignore[no-untyp
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=folder, check=True
     )
     assert done.stdout.split() == (["2"] if seconds < 1 else ["2", "pandas"])
+
+
+def test_trials_and_logs_are_compared_by_options(tmp_path: Path) -> None:
+    """The advice of the headline, typed."""
+    from typer.testing import CliRunner
+
+    rng = np.random.default_rng(0)
+    rows = [(a, t, s, i, rng.exponential()) for a in "AB" for t in "uvwxyz" for s in range(3) for i in range(20)]
+    path = tmp_path / "trials.csv"
+    pd.DataFrame(rows, columns=["tool", "task", "seed", "number", "loss"]).to_csv(path, index=False)
+    roles = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task"]
+    args = ["check", str(path), *roles, "--seed", "seed", "--budget", "number"]
+    found = CliRunner().invoke(app, args)
+    assert "single trials" in found.output
+    assert "Compare the best so far: --best-so-far" in " ".join(found.output.split())
+    assert "single trials" not in CliRunner().invoke(app, [*args, "--best-so-far"]).output
+    last = CliRunner().invoke(app, [*args, "--best-so-far", "--at-budget", "9", "--at-budget", "19"])
+    assert "72 rows" in last.output
+    assert "2 budgets" in last.output

@@ -40,18 +40,13 @@ def common_budgets_advice(runs: Runs) -> str:
     return in_words_of(
         python="Compare at budgets that all runs reached: runs.at_budgets([...]) has the last score of each run up to "
         "them, lmemtest.anytime(runs) and lmemtest.horizons(runs) compare the whole course.",
-        command_line="Compare at budgets that all runs reached, by the last score of each run up to them (in Python: "
-        "runs.at_budgets([...]), or lmemtest.anytime(runs) for the whole course).",
+        command_line="Compare at budgets that all runs reached: --at-budget has the last score of each run up to it.",
     )
 
 
-def trials_advice(runs: Runs) -> str:
+def trials_advice() -> str:
     """What to do about scores of single trials."""
-    running = "minimum" if runs.direction == "minimize" else "maximum"
-    best = in_words_of(
-        python="runs.best_so_far()",
-        command_line=f"the running {running} of each run (in Python: runs.best_so_far())",
-    )
+    best = in_words_of(python="runs.best_so_far()", command_line="--best-so-far")
     return f"Compare the best so far: {best}; or, if the mean over trials is what you want, give one mean per run."
 
 

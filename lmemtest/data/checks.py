@@ -401,7 +401,7 @@ def _getting_worse(points: Points) -> list[Finding]:
             count=count,
             message=f"In {count:,} of {total:,} runs the score goes up and down with {points.runs.budget!r}, as that "
             "of single trials does, so a mean over rows is one over trials and not over the best that was found.",
-            advice=trials_advice(points.runs),
+            advice=trials_advice(),
         )
         return [finding]
     finding = Finding(

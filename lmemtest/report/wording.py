@@ -243,7 +243,7 @@ def why_incomparable(analysis: Analysis) -> str:
         first, last = next(iter(use.ranges.values()))
         return (
             f"it is the mean over single trials ({budget} {first} to {last}), in which scores go up and down, and not "
-            f"the best that was found. {trials_advice(analysis.runs)}"
+            f"the best that was found. {trials_advice()}"
         )
     return (
         f"the algorithms were scored at different budgets ({_ranges(analysis)}) and the model has no term for the "
