@@ -23,7 +23,7 @@ CURVE = tuning_curve(SCORES, direction="maximize", bounds=(0, 1))
 COVERED = simulate_coverage(LAW, 5, n_sim=40, rng=1)
 CASES = {
     "curve": (tuning_curve_plot, CURVE),
-    "curves": (tuning_curve_plot, {LONG + str(i): CURVE for i in range(4)}),
+    "curves": (tuning_curve_plot, {LONG + str(i): CURVE for i in range(2)}),
     "losses": (tuning_curve_plot, tuning_curve(1 - SCORES, direction="minimize", statistic=0.9)),
     "means": (tuning_curve_plot, tuning_curve(SCORES, direction="maximize", statistic="mean", bounds=(0, 1))),
     "one k": (tuning_curve_plot, tuning_curve(SCORES, direction="maximize", k=2)),
