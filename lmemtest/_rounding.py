@@ -117,5 +117,5 @@ def unsigned_zero(text: str) -> str:
 
 
 def same_rounding(values: NDArray[np.float64], decimals: int) -> bool:
-    """Whether rounding to some decimals changes nothing but rounding errors."""
-    return bool(np.all(np.abs(np.round(values, decimals) - values) <= _OF_HALF * np.abs(values)))
+    """Whether rounding to some decimals changes nothing but rounding errors, or where a search stopped."""
+    return bool(np.all(np.abs(np.round(values, decimals) - values) <= _OF_ERROR * np.abs(values)))
