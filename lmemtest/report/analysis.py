@@ -403,7 +403,8 @@ def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
 
 def _runs_of(table: Any, given: dict[str, Any]) -> Runs:
     """Runs as they are, or a dataframe with its roles."""
-    named = {name: value for name, value in given.items() if value is not None and value != ()}
+    left_out = {name for name, value in given.items() if value is None or (isinstance(value, tuple) and not value)}
+    named = {name: value for name, value in given.items() if name not in left_out}
     if isinstance(table, Runs):
         if named:
             raise ArgumentError(

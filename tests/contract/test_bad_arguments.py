@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import LmemtestError, LmemtestWarning
@@ -155,7 +156,7 @@ def calls() -> dict[str, Call]:
         "emmeans": (lt.emmeans, {"fit": fit(), "specs": "tool"}),
         "equivalence": (lt.equivalence, {"pairs": differences(), "margin": 1.0}),
         "expected_best": (lt.expected_best, {"scores": a, "direction": "minimize"}),
-        "fidelity": (lt.fidelity, {"runs": runs(), "n_boot": 2, "rng": 1}),
+        "fidelity": (lt.fidelity, {"runs": runs()}),
         "fit_lmm": (lt.fit_lmm, {"formula": "loss ~ tool + (1 | task)", "data": table()}),
         "fit_noisy_quadratic": (lt.fit_noisy_quadratic, {"scores": a, "direction": "minimize"}),
         "fit_quadratic": (lt.fit_quadratic, {"scores": a, "direction": "minimize"}),
@@ -163,6 +164,7 @@ def calls() -> dict[str, Call]:
             lt.glrt,
             {"null": smaller_fit(), "alternative": fit(), "reference": "mixture", "rng": 1},
         ),
+        "goodness_of_fit": (lt.goodness_of_fit, {"scores": a, "law": stats.norm()}),
         "horizons": (lt.horizons, {"runs": runs(), "budgets": [2, 4]}),
         "influence": (lt.influence, {"fit": fit(), "group": "task"}),
         "joint_tests": (lt.joint_tests, {"fit": fit()}),
@@ -315,9 +317,7 @@ def test_every_public_function_has_a_good_call() -> None:
     assert set(calls()) == set(PUBLIC) - TESTED_ELSEWHERE
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in PUBLIC if name not in {*TESTED_ELSEWHERE, "fidelity", "tuning_curves"}]
-)
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in TESTED_ELSEWHERE])
 def test_bad_arguments_are_refused_in_words(name: str) -> None:
     function, good = calls()[name]
     assert outcome(functools.partial(function, **good)) == "accepted"
