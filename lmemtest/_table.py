@@ -256,7 +256,7 @@ def _number_writer(column: pd.Series[Any]) -> Callable[[Any], str]:
     largest = values.max(initial=0.0)
     values = values[values > _NOTHING * largest]  # rounding noise beside a number is a zero
     if not len(values):
-        return lambda value: f"{value:.0f}"
+        return lambda value: written(value, ".0f")
     smallest = values.min()
     if largest / smallest > 1e6 or largest >= 1e9 or largest < 1e-5:
         scientific = _by(f".{DIGITS - 1}e")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import named
+from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 if TYPE_CHECKING:
@@ -296,7 +297,8 @@ def check_magnitude(scores: np.ndarray, smallest: float = 0.0) -> None:
     largest = float(np.abs(scores).max(initial=0.0, where=np.isfinite(scores)))
     if largest >= LARGEST_SCORE or 0 < largest <= smallest:
         raise DesignError(
-            f"the largest score is {largest:.3g} in absolute value, and the square of such a number cannot be "
+            f"the largest score is {written(largest, '.3g')} in absolute value, and the square of such a number "
+            f"cannot be "
             "computed to full precision. Give the score in another unit."
         )
 

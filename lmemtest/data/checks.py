@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 from lmemtest._table import ResultTable, format_number
 from lmemtest._validate import listed
 from lmemtest.data.budget_mix import are_single_trials, trials_advice
@@ -373,7 +374,7 @@ def _tied(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]
             kind="ties",
             benchmark=points.benchmarks[i],
             count=int(equal[i]),
-            message=f"{100 * share[i]:.0f} % of the comparisons of two algorithms{on(points.benchmarks[i])}"
+            message=f"{written(100 * share[i], '.0f')} % of the comparisons of two algorithms{on(points.benchmarks[i])}"
             f"{f' at the same {same}' if same else ''} are exact ties ({len(pd.unique(values)):,} different "
             f"value{'s' * (len(pd.unique(values)) > 1)} in {int(rows[i]):,} scores).",
             advice=f"Fine {usual}; otherwise look for a cap or rounding, and prefer a finer score.",

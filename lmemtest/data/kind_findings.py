@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 from lmemtest._table import format_number
 from lmemtest._validate import listed
 from lmemtest.data.findings import Finding
@@ -85,16 +86,16 @@ def _one_answer(points: Points) -> list[Finding]:
 
 
 def _shares(kind: ScoreKind) -> str:
-    named = [f"{algorithm} {100 * share:.3g} %" for algorithm, _, share in kind.capped[:_NAMED]]
+    named = [f"{algorithm} {written(100 * share, '.3g')} %" for algorithm, _, share in kind.capped[:_NAMED]]
     rest = [share for _, _, share in kind.capped[_NAMED:]]
-    return ", ".join([*named, *([f"{len(rest)} others at most {100 * rest[0]:.3g} %"] if rest else [])])
+    return ", ".join([*named, *([f"{len(rest)} others at most {written(100 * rest[0], '.3g')} %"] if rest else [])])
 
 
 def _censored(points: Points, kind: ScoreKind) -> Finding:
     """Scores at a limit: what their mean is, and what is done about it in the field."""
     limit = format_number(kind.high)
     score = points.runs.score
-    par2, par10 = f"{2 * kind.high:,.6g}", f"{10 * kind.high:,.6g}"
+    par2, par10 = written(2 * kind.high, ",.6g"), written(10 * kind.high, ",.6g")
     write = in_words_of(
         python=f"such as df.loc[df[{score!r}] >= {kind.high:g}, {score!r}] = {10 * kind.high:g}",
         command_line=f"in the column {score!r} of the file",

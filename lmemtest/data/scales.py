@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 from lmemtest._table import format_number
 from lmemtest.data.points import Points, collect_points, effect_scales, residual_scales
 from lmemtest.data.score_kind import looks_like
@@ -154,4 +155,4 @@ def remedy_text(found: tuple[Remedy, ...], before: float, benchmark: str | None)
 
 
 def _fold(ratio: float) -> str:
-    return f"{ratio:,.0f}-fold" if ratio >= 1000 else f"{format_number(ratio, 3)}-fold"
+    return f"{written(ratio, ',.0f')}-fold" if ratio >= 1000 else f"{format_number(ratio, 3)}-fold"

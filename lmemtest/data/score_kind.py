@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import format_number
 
 if TYPE_CHECKING:
@@ -153,7 +154,10 @@ def _kind(points: Points, good: NDArray[np.bool_], low: float, high: float, limi
     if _are_two(points, good, low, high):
         share = _share_of_high(points, good, low, high)
         ends = f"{format_number(low)} or {format_number(high)}" if (low, high) != (0.0, 1.0) else "0 or 1"
-        return "two-valued", f"Scores are {ends}; {100 * share:.3g} % are {format_number(high) if high != 1 else '1'}."
+        return (
+            "two-valued",
+            f"Scores are {ends}; {written(100 * share, '.3g')} % are {format_number(high) if high != 1 else '1'}.",
+        )
     if limit is not None:
         count = sum(rows for _, rows, _ in limit.capped)
         total = int(points.valid.sum())

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest.engine import theta as th
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
@@ -355,7 +356,7 @@ def _certified(counter: _Counter, best: _Point, decrement: float, *, restarts: i
     elif stationary:
         message = "stopped at a boundary point from which a variance would still grow"
     else:
-        message = f"stopped before the gradient vanished (another step promises {decrement / 2:.2g})"
+        message = f"stopped before the gradient vanished (another step promises {written(decrement / 2, '.2g')})"
     return Optimum(
         theta=counter.problem.moved(best.theta, factors),
         criterion=best.at,

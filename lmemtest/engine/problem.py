@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest._rounding import written
 from lmemtest._validate import check_magnitude
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import System, Term, build_system
@@ -142,7 +143,8 @@ def _check_offset(y: Array, spread: float, total_weight: float) -> None:
     level = float(np.abs(y).max())
     if 0 < np.sqrt(spread / total_weight) < 1e-10 * level:
         raise DesignError(
-            f"the scores are about {level:.3g} and scatter by {np.sqrt(spread / total_weight):.3g} only, too little to "
+            f"the scores are about {level:.3g} and scatter by {written(np.sqrt(spread / total_weight), '.3g')} only, "
+            f"too little to "
             "be told from rounding error. Subtract a constant from the score."
         )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.problem import Problem
@@ -297,7 +298,7 @@ class _Walk:
                 self._keep(bound, sign, zeta, 0.0, smooth=False)
                 return End(self.constrained.user(bound), at_bound=True)
         if outer is None:
-            return End(float("nan"), reason=f"no end was found up to {self.constrained.user(inner[0]):.4g}")
+            return End(float("nan"), reason=f"no end was found up to {written(self.constrained.user(inner[0]), '.4g')}")
         return End(self.constrained.user(inner[0]), reason="the profile jumps over the cut here")
 
     def _beyond(self, sign: float, near: list[tuple[float, Minimum | None]], bound: float) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import check_replicates
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
@@ -93,10 +94,11 @@ class GlrtResult(Tabular):
 
     def _reference_text(self) -> str:
         if self.reference == "exact":
-            error = f" (Monte-Carlo error {self.pvalue_error:.2g})" if self.pvalue_error else ""
+            error = f" (Monte-Carlo error {written(self.pvalue_error, '.2g')})" if self.pvalue_error else ""
             return f"Reference: exact finite-sample null distribution for one variance{error}."
         if self.reference == "bootstrap":
-            return f"Reference: parametric bootstrap (Monte-Carlo error {self.pvalue_error:.2g}); {self.method}."
+            error = written(self.pvalue_error, ".2g")
+            return f"Reference: parametric bootstrap (Monte-Carlo error {error}); {self.method}."
         parts = " + ".join(f"{w:g} chi2({df})" if w != 1 else f"chi2({df})" for w, df in self.components)
         return f"Reference: {parts}; {self.method} log-likelihoods."
 
@@ -294,7 +296,8 @@ def _not_below(null: Any, alternative: Any, nesting: Nesting) -> Any:
     best = again if again.llf > alternative.llf else alternative
     if best.llf < null.llf - slack:
         raise EstimationError(
-            f"The alternative stopped at log-likelihood {best.llf:.6f}, below the null's {null.llf:.6f}, "
+            f"The alternative stopped at log-likelihood {written(best.llf, '.6f')}, below the null's "
+            f"{written(null.llf, '.6f')}, "
             "although it contains the null. Check convergence (fit.optim) and the scale of numeric columns."
         )
     return best

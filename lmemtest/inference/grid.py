@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._options import DDF_METHODS
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
@@ -451,9 +452,9 @@ def _covariate_notes(covariates: Mapping[str, tuple[float, ...]], at: Mapping[st
     notes = []
     for name, values in covariates.items():
         if name not in at:
-            notes.append(f"{name} is held at its mean over the rows, {values[0]:.6g}.")
+            notes.append(f"{name} is held at its mean over the rows, {written(values[0], '.6g')}.")
         elif len(values) == 1:
-            notes.append(f"{name} is held at {values[0]:.6g}.")
+            notes.append(f"{name} is held at {written(values[0], '.6g')}.")
         else:
             notes.append(f"Averaged over {name} = {', '.join(f'{v:.6g}' for v in values)}.")
     return notes
@@ -483,7 +484,7 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
             value = grid.nuisance[name][0]
             notes.append(
                 f"Differences between the levels of {names} depend on {name} in this model (interaction); "
-                f"they are shown at {name} = {value:.6g} only. Consider at=."
+                f"they are shown at {name} = {written(value, '.6g')} only. Consider at=."
             )
     return notes
 

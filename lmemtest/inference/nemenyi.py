@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._validate import check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.multiplicity import ptukey, qtukey
@@ -105,7 +106,8 @@ def nemenyi(scores: pd.DataFrame, *, direction: str, alpha: float = 0.05, respon
     within = np.square(ranks - (k + 1.0) / 2.0).sum() / (n * (k - 1.0))
     statistic = between / within if within > 0 else 0.0
     notes = [
-        f"Friedman's test of {n:,} blocks: chi-square({k - 1}) = {statistic:.4g}, p = {chi2.sf(statistic, k - 1):.3g}."
+        f"Friedman's test of {n:,} blocks: chi-square({k - 1}) = {written(statistic, '.4g')}, p = "
+        f"{written(chi2.sf(statistic, k - 1), '.3g')}."
     ]
     if n < len(values):
         notes.append(f"{len(values) - n:,} of {len(values):,} blocks lack a score and were left out.")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest.errors import NestingError
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def _check_same_data(null: Any, alternative: Any) -> None:
     for what, first, second in zip(_MOMENTS, _moments(null), _moments(alternative), strict=True):
         if not np.isclose(first, second, rtol=_SAME, atol=0.0):
             raise NestingError(
-                f"The models were fitted to different data: the {what} is {first:.10g} in the null and "
-                f"{second:.10g} in the alternative. Fit both to the same rows, with the same weights."
+                f"The models were fitted to different data: the {what} is {written(first, '.10g')} in the null and "
+                f"{written(second, '.10g')} in the alternative. Fit both to the same rows, with the same weights."
             )
 
 

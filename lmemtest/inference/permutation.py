@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
@@ -292,7 +293,8 @@ def _notes(exchange: Relabelling, draws: FloatArray, failures: list[str], result
     few = exchange.few_arrangements
     if few is not None:
         notes.append(
-            f"There are only {few:,} distinct relabellings, so the p-value cannot be smaller than {1.0 / few:.2g} "
+            f"There are only {few:,} distinct relabellings, so the p-value cannot be smaller than "
+            f"{written(1.0 / few, '.2g')} "
             "apart from the resolution of the draws."
         )
     if exchange.fixed_items:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import _bar, check_replicates
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction, listed, suggest
@@ -413,7 +414,8 @@ def _followed(
         parameter, path = better
         notes = [
             f"While {parameter.label} was profiled, a better optimum than the fit's was found (deviance lower by "
-            f"{path.gain:.3g}). The model was fitted again from there, and these are its estimates; look at the fit's "
+            f"{written(path.gain, '.3g')}). The model was fitted again from there, and these are its estimates; look "
+            f"at the fit's "
             "certificate(), and use restarts=5."
         ]
         fit = fit.refit(theta_start=fit.problem.to_user(fit.problem.split(path.better)[0]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._validate import suggest
 from lmemtest.errors import ArgumentError, UnknownColumnError
 
@@ -191,7 +192,7 @@ def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mappi
             if name in fit.design.numeric and name not in at:
                 raise ArgumentError(
                     f"{argument} names {name!r}, a numeric column; give the values at which the means are "
-                    f"wanted, for instance at={{{name!r}: [{float(fit.design.numeric[name]):.4g}]}}."
+                    f"wanted, for instance at={{{name!r}: [{written(float(fit.design.numeric[name]), '.4g')}]}}."
                 )
             if name not in fit.design.factors and name not in fit.design.numeric:
                 raise UnknownColumnError(_unknown_message(argument, name, fit))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import special
 
+from lmemtest._rounding import written
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import ptukey, t_quantile, two_sided_p
@@ -142,7 +143,7 @@ class LargestT:
         worst = float(np.nanmax(error, initial=0.0))
         return (
             f"The joint t distribution of {_count(self.n_tests)} was integrated by quasi-Monte-Carlo with "
-            f"{self.n_points:,} points; the largest error of a p-value is {worst:.1g} (99 % confidence)."
+            f"{self.n_points:,} points; the largest error of a p-value is {written(worst, '.1g')} (99 % confidence)."
         )
 
     def _evaluate(self, c: ArrayLike, df: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -277,7 +278,7 @@ def _checked(correlation: ArrayLike) -> FloatArray:
         raise ArgumentError("correlation must be finite and symmetric with ones on its diagonal.")
     lowest = float(np.linalg.eigvalsh(R)[0])
     if lowest < -1e-8 * len(R):
-        raise ArgumentError(f"correlation must not have negative eigenvalues, got {lowest:.3g}.")
+        raise ArgumentError(f"correlation must not have negative eigenvalues, got {written(lowest, '.3g')}.")
     return R
 
 

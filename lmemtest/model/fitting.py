@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
 from lmemtest.data.cells import Cells, compress
@@ -239,7 +240,8 @@ def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
     if len(constant):
         raise DesignError(
             f"{dispersion}={_plain(levels[constant[0]])!r} has no residual variation: all its "
-            f"{int(rows[constant[0]]):,} scores are {mean[constant[0]]:.6g}. Leave its rows out, or use one residual "
+            f"{int(rows[constant[0]]):,} scores are {written(mean[constant[0]], '.6g')}. Leave its rows out, or use "
+            f"one residual "
             "variance."
         )
     return codes

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._table import ResultTable
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def tables(fit: LmmFit) -> tuple[ResultTable, ...]:
     """Fixed effects and variance components."""
     method = "restricted maximum likelihood" if fit.reml else "maximum likelihood"
     head = (
-        f"{fit.label}, fitted by {method}: log-likelihood {fit.llf:.4f}, AIC {fit.aic:.2f}, "
+        f"{fit.label}, fitted by {method}: log-likelihood {written(fit.llf, '.4f')}, AIC {written(fit.aic, '.2f')}, "
         f"{fit.nobs:,} rows in {len(fit.cells.n):,} cells, {fit.n_params} parameters; {fit.optim.message}.",
     )
     return (

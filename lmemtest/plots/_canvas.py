@@ -20,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.ticker import MaxNLocator
 
+from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style
 
@@ -209,9 +210,10 @@ def place_axes(ax: Axes, left: float, bottom: float, right: float, top: float) -
 def too_small(ax: Axes, what: str, height: float | None = None) -> ArgumentError:
     """Return the error for axes that cannot hold `what` (which needs `height` points)."""
     width_now, height_now = _inches(ax)
-    need = f" at least {height / 72:.1f} inches high" if height is not None else " larger axes"
+    need = f" at least {written(height / 72, '.1f')} inches high" if height is not None else " larger axes"
     message = (
-        f"ax is too small: {what} needs{need}, it is {width_now:.1f} x {height_now:.1f} inches. "
+        f"ax is too small: {what} needs{need}, it is {written(width_now, '.1f')} x {written(height_now, '.1f')} "
+        f"inches. "
         "Pass larger axes, or ax=None for a figure that grows with its content."
     )
     return ArgumentError(message)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
@@ -112,7 +113,7 @@ def _leaves(clusters: BenchmarkClusters, heights: Array) -> _rows.Rows:
     series = []
     for row in clusters.clusters.to_dict("records"):
         place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
-        known = "" if not clusters.n_boot else f", {row['verdict']} ({row['jaccard']:.2f})"
+        known = "" if not clusters.n_boot else f", {row['verdict']} ({written(row['jaccard'], '.2f')})"
         series.append(
             _rows.Series(
                 name=f"cluster {row['cluster']}{known}",

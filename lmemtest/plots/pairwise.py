@@ -241,7 +241,7 @@ def _matrix(pairs: PairsResult) -> _heat.Heat:
         columns=names[:-1],
         values=values[1:, :-1],
         shown=np.tri(count, k=-1, dtype=bool)[1:, :-1],
-        coloured=(p < 1.0 - pairs.level)[1:, :-1],
+        coloured=below(p, 1.0 - pairs.level)[1:, :-1],
         details=tuple(tuple(_p_text(float(value)) for value in line) for line in p[1:, :-1]),
         palette="from zero",
         scale_label=f"Column {relation} by ({response})",

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
+from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _fitting, _panels, _style
 from lmemtest.tuning.parametric_fit import FittedCurve, ParametricFit
@@ -228,7 +229,7 @@ def _set_ticks(ax: Axes, given: FloatArray, size: float) -> None:
     decades = 10.0 ** np.arange(np.ceil(start - 1e-9), np.floor(end + 1e-9) + 1)
     if len(decades) < 2:
         decades = np.unique(given)
-    labels = [f"{k:,.6g}" if k < 1e6 else f"{k:.0e}" for k in decades]
+    labels = [written(k, ",.6g") if k < 1e6 else f"{k:.0e}" for k in decades]
     ruler = _style.Ruler(ax, size)
     across = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
     places = (np.log10(decades) - start) / (end - start) * across
@@ -254,7 +255,7 @@ def _label(ax: Axes, curve: FittedCurve, size: float) -> None:
         across.append("Not to be trusted: see the sentence of the fit.")
     lines = [part for text in across for part in _style.wrap(text, room, ruler)]
     ax.set_xlabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
-    what = "Median" if q == 0.5 else f"{100 * q:.4g} % quantile"
+    what = "Median" if q == 0.5 else f"{written(100 * q, '.4g')} % quantile"
     better = "highest" if fit.setting.direction == "maximize" else "lowest"
     upright = _style.wrap(f"{what} of the {better} of k scores", box.height * 72 / dpi - 2.0 * size, ruler)
     ax.set_ylabel("\n".join(upright), **_style.text_style(size), labelpad=0.4 * size)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.transforms import ScaledTranslation
 
+from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.planning.result import USUAL_POWER, PowerResult
 from lmemtest.plots import _canvas, _fitting, _style
@@ -129,13 +130,13 @@ def _frame(ax: Axes, curves: list[_Curve], size: float) -> None:
     _canvas.frame(ax, size)
     ax.set_ylim(0.0, 100.0)
     ticks = np.arange(0.0, 100.1, 100.0 * _GRID)
-    ax.set_yticks(ticks, [f"{tick:.0f}" for tick in ticks], **_style.text_style(size))
+    ax.set_yticks(ticks, [written(tick, ".0f") for tick in ticks], **_style.text_style(size))
     for tick in ticks[1:]:
         ax.axhline(tick, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
     usual = 100.0 * USUAL_POWER
     ax.axhline(usual, color=_style.INK, linewidth=0.8, linestyle="--", zorder=1, label="_reference")
     ax.annotate(
-        f"{usual:.0f} %",
+        f"{written(usual, '.0f')} %",
         (0.0, usual),
         xycoords=ax.get_yaxis_transform(),
         xytext=(0.3 * size, 0.2 * size),
@@ -217,14 +218,14 @@ def _set_ticks(ax: Axes, curves: list[_Curve], size: float) -> None:
     room = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
     places = (values - low) / (high - low) * room
     ruler = _style.Ruler(ax, size)
-    widths = np.array([ruler.width(f"{value:.0f}") for value in values])
+    widths = np.array([ruler.width(written(value, ".0f")) for value in values])
     for stride in range(1, len(values) + 1):
         kept = np.arange(len(values) - 1, -1, -stride)[::-1]  # the largest study always has its tick
         gaps = np.diff(places[kept]) - 0.5 * (widths[kept][1:] + widths[kept][:-1])
         if (gaps >= 0.5 * size).all():
             break
     ax.set_xlim(low, high)
-    ax.set_xticks(values[kept], [f"{value:.0f}" for value in values[kept]], **_style.text_style(size))
+    ax.set_xticks(values[kept], [written(value, ".0f") for value in values[kept]], **_style.text_style(size))
 
 
 def _label_curves(ax: Axes, curves: list[_Curve], size: float) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _panels, _rows, _style
 from lmemtest.plots._curves import looks
@@ -150,7 +151,7 @@ def _plan(ax: Axes, result: RelativeRanks, size: tuple[float, float]) -> _Plan:
         foot = _style.wrap(_foot(result), size[0] - 2 * _canvas.PAD, small)
         below = 2 * _canvas.PAD + LINE * SMALL * font * len(foot) + _WORDS * font
         area = Cell(_canvas.PAD + _WORDS * font, below, size[0] - 2 * _canvas.PAD - _WORDS * font, size[1] - below)
-        left = small.widest([f"{len(names):.2f}"]) + 0.9 * font  # ticks of a narrow range have two decimals
+        left = small.widest([written(len(names), ".2f")]) + 0.9 * font  # ticks of a narrow range have two decimals
         top = _TITLE if result.by is not None else 0.5
         tall = max(_SMALLEST[1], LINE * SMALL * (len(names) - 1) + 1.0) + top + _TICKS
         wide = (_SMALLEST[0] * font + left + _LEAD * font) / (1.0 - _WIDEST_NAME)

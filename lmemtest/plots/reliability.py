@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
@@ -88,7 +89,7 @@ def _frame(ax: Axes, size: float) -> None:
     _canvas.frame(ax, size)
     ax.set_ylim(0.0, 1.0)
     ticks = np.arange(0.0, 1.01, 0.2)
-    ax.set_yticks(ticks, [f"{tick:.1f}" for tick in ticks], **_style.text_style(size))
+    ax.set_yticks(ticks, [written(tick, ".1f") for tick in ticks], **_style.text_style(size))
     for tick in ticks[1:]:
         ax.axhline(tick, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
     for target in TARGETS:
@@ -147,7 +148,7 @@ def _label_curves(ax: Axes, result: RankingReliability, seeds: list[float], most
     order = sorted(range(len(seeds)), key=lambda i: -seeds[i])
     places = spread_downwards([100.0 * result.at(most, seeds[i]) for i in order], 100.0 * _LINE * size / height, 100.0)
     for i, place in zip(order, places, strict=True):
-        name = f"{seeds[i]:.4g} seed{'s' * (seeds[i] != 1)}"
+        name = f"{written(seeds[i], '.4g')} seed{'s' * (seeds[i] != 1)}"
         ax.annotate(
             name,
             (1.0, place / 100.0),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import fdtrc
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction, check_positive_int, listed, resolve_rng
@@ -168,7 +169,7 @@ class Anytime(Tabular):
         facts = (
             kind,
             f"{100 * self.level:g} % confidence for all pairs and budgets at once: a difference counts beyond "
-            f"{self.critical_differences:.3g} standard errors ({self.df_differences:g} degrees of freedom, "
+            f"{written(self.critical_differences, '.3g')} standard errors ({self.df_differences:g} degrees of freedom, "
             f"{self.n_sample} {self.sample}).",
         )
         title = f"Budgets where one algorithm is better ({self.score}, {self.direction})"
@@ -452,6 +453,6 @@ def _uneven(runs: Runs, model: CurveModel) -> list[str]:
     left, right = names[first[worst]], names[second[worst]]
     return [
         f"The difference of {left} and {right} varies between {model.sample} more than that of other pairs: its own "
-        f"standard error is {ratio:.2f} times the common one, so statements about it are too sure. Compare "
+        f"standard error is {written(ratio, '.2f')} times the common one, so statements about it are too sure. Compare "
         f"these two alone: runs.filter({runs.algorithm}=[{left!r}, {right!r}])."
     ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, written
 from lmemtest._table import format_number, format_p
 from lmemtest._validate import listed
 
@@ -76,7 +76,7 @@ def stretch_sentences(result: Anytime) -> list[str]:
     return [
         f"{row['better']} is better than {row['worse']} "
         f"{range_text(result, row['budget_from'], row['budget_to'])} (by {format_number(abs(row['largest']))} at "
-        f"{row['at']:.4g}, where the difference is largest)."
+        f"{written(row['at'], '.4g')}, where the difference is largest)."
         for row in result.stretches.to_dict("records")
     ]
 
@@ -114,7 +114,7 @@ def overall_sentences(result: Anytime) -> list[str]:
 
 
 def _mean_over(result: Anytime, low: float, high: float) -> str:
-    return f"over {result.budget} {low:.4g} to {high:.4g}"
+    return f"over {result.budget} {written(low, '.4g')} to {written(high, '.4g')}"
 
 
 def range_text(result: Anytime, low: float, high: float) -> str:
@@ -130,7 +130,7 @@ def range_text(result: Anytime, low: float, high: float) -> str:
     str
     """
     if np.isclose(low, high, rtol=1e-9):
-        return f"at {result.budget} {low:.4g}"
+        return f"at {result.budget} {written(low, '.4g')}"
     if np.isclose(low, result.budgets[0], rtol=1e-9) and np.isclose(high, result.budgets[-1], rtol=1e-9):
-        return f"at all budgets ({result.budget} {low:.4g} to {high:.4g})"
-    return f"from {result.budget} {low:.4g} to {high:.4g}"
+        return f"at all budgets ({result.budget} {written(low, '.4g')} to {written(high, '.4g')})"
+    return f"from {result.budget} {written(low, '.4g')} to {written(high, '.4g')}"

@@ -100,7 +100,7 @@ def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any],
         ci_high=values.quantile(1.0 - tail),
         deviation=deviations.mean,
         p_others=adjust_raw(deviations.p_value(), "sidak", m),
-        singled_out=below(general["p_value"], alpha) & (against >= alpha) & below(no_less, alpha),
+        singled_out=below(general["p_value"], alpha) & ~below(against, alpha) & below(no_less, alpha),
     )
 
 

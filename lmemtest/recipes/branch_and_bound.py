@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import at_most, written
 from lmemtest._validate import listed
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DesignError
@@ -182,7 +183,7 @@ class Bench:
             known = [(m, test) for m, test in tries if test is not None and math.isfinite(test.p_value)]
             for m, test in known:
                 p_values[m] = test.p_value
-            droppable = [(m, test) for m, test in known if test.p_value > alpha]
+            droppable = [(m, test) for m, test in known if not at_most(test.p_value, alpha)]
             if not droppable:
                 break
             # equal p-values (variances of zero have 1 each): the larger term goes first, then the last in the menu
@@ -255,9 +256,14 @@ class Bench:
             return order[0], [*notes, "No model of the table has a regular fit."]
         gap = self.value(regular) - self.value(order[0])
         if gap > CLEARLY_WORSE:
-            better = f"the best regular one, {self.fits[regular].formula}, has a {name} that is {gap:.4g} higher"
+            better = (
+                f"the best regular one, {self.fits[regular].formula}, has a {name} that is {written(gap, '.4g')} higher"
+            )
             return order[0], [*notes, f"It is kept all the same, since {better}."]
-        return regular, [*notes, f"The best regular one is taken instead, whose {name} is {gap:.3g} higher."]
+        return regular, [
+            *notes,
+            f"The best regular one is taken instead, whose {name} is {written(gap, '.3g')} higher.",
+        ]
 
     def table(self, order: list[Terms], best: Terms, p_values: dict[Terms, float]) -> pd.DataFrame:
         """One row per model."""

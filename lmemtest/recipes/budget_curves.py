@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._validate import check_choice, check_positive_int, listed
 from lmemtest.data.cells import column_codes
 from lmemtest.errors import ArgumentError, DataError
@@ -364,7 +365,8 @@ def _bias_notes(columns: int, bias: float) -> list[str]:
     if not bias > LARGE_BIAS:
         return []
     return [
-        f"The curves ({columns} columns) depart from the observed differences by up to {bias:.2g} standard errors, so "
+        f"The curves ({columns} columns) depart from the observed differences by up to {written(bias, '.2g')} "
+        f"standard errors, so "
         "read them as a smooth summary; df='budgets' gives each budget means of its own."
     ]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 from lmemtest._table import format_number, format_p
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def _tested(result: FidelityResult, test: BudgetTest) -> str:
 def _tests(result: FidelityResult, test: BudgetTest) -> str:
     mean = "mean: no variation"
     if np.isfinite(test.mean_p):
-        mean = f"mean: F({test.df_num:.3g}, {test.df_den:.3g}) = {test.f_ratio:.3g}, {_p(test.mean_p)}"
+        df_num, df_den, ratio = (written(value, ".3g") for value in (test.df_num, test.df_den, test.f_ratio))
+        mean = f"mean: F({df_num}, {df_den}) = {ratio}, {_p(test.mean_p)}"
     return f"{mean}; {_direction(result, test)}"
 
 
@@ -146,7 +148,7 @@ def _direction(result: FidelityResult, test: BudgetTest) -> str:
         way = "better" if test.better >= test.worse else "worse"
         text = f"direction: {way} on {max(test.better, test.worse)} of {test.n} {result.clusters}"
     elif np.isfinite(test.agreement):
-        text = f"direction: agreement {test.agreement:.2f} of {test.n} {result.clusters}"
+        text = f"direction: agreement {written(test.agreement, '.2f')} of {test.n} {result.clusters}"
     else:
         text = f"direction: none on {test.n} {result.clusters}"
     return f"{text}, {_p(test.direction_p)}" if test.uses_direction else f"{text}, too few to test"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import below
 from lmemtest._table import Tabular, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction
@@ -124,14 +125,14 @@ class FidelityResult(Tabular):
         table = pd.DataFrame([[getattr(test, name) for name in names] for test in self.tests], columns=names)
         counts = table[["better", "worse"]].astype("Int64")
         table[["better", "worse"]] = counts.mask(counts < 0)
-        significant = (table["p_adjusted"] < self.alpha).astype("boolean")
+        significant = pd.Series(below(table["p_adjusted"], self.alpha), index=table.index, dtype="boolean")
         return table.assign(significant=significant.mask(table["p_adjusted"].isna()))
 
     @property
     def fits(self) -> bool:
         """Whether the budget means do not contradict the form."""
         lack = self.get("lack of fit")
-        return lack is None or not lack.p_adjusted < self.alpha
+        return lack is None or not below(lack.p_adjusted, self.alpha)
 
     @property
     def sentence(self) -> str:
@@ -274,14 +275,14 @@ def fidelity(
 
 
 def _verdict(tests: tuple[BudgetTest, ...], alpha: float) -> str:
-    shown = {test.question for test in tests if test.p_adjusted < alpha}
+    shown = {test.question for test in tests if below(test.p_adjusted, alpha)}
     return "interaction" if "interaction" in shown else "simple" if "effect" in shown else "none"
 
 
 def _drawn(courses: Courses, tests: tuple[BudgetTest, ...], form: str, alpha: float) -> tuple[str, Fitted]:
     """The form of curves and slopes, which costs the tests no level: they stay with the line."""
     lack = next((test for test in tests if test.question == "lack of fit"), None)
-    if form != "auto" or courses.free is None or lack is None or not lack.p_adjusted < alpha:
+    if form != "auto" or courses.free is None or lack is None or not below(lack.p_adjusted, alpha):
         return courses.form, courses.fitted
     return "categorical" if len(courses.budgets) <= MOST_BUDGETS else "spline", courses.free
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._rounding import below, written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_names, check_positive_int, resolve_rng
@@ -241,7 +242,7 @@ class _Rejects:
             raise EstimationError("no difference between two algorithms is estimable")
         t = np.abs(fit.estimate(L)[known]) / np.sqrt(variance[known])
         p = ptukey(np.sqrt(2.0) * t, self.n_algorithms, fit.df(L[known], "satterthwaite"), upper=True)
-        return bool((np.asarray(p) < self.alpha).any()), bool(fit.converged)
+        return bool(np.any(below(p, self.alpha))), bool(fit.converged)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -507,7 +508,11 @@ def _placebo(runs: Runs, algorithm: Any) -> Runs:
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.1f} %" if 0.0 < share < 1.0 and round(share, 2) != share else f"{100.0 * share:.0f} %"
+    return (
+        f"{written(100.0 * share, '.1f')} %"
+        if 0.0 < share < 1.0 and round(share, 2) != share
+        else f"{written(100.0 * share, '.0f')} %"
+    )
 
 
 _PLURALS = {"benchmark": "benchmarks", "instance": "benchmarks", "run": "runs"}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._levels import in_order
-from lmemtest._rounding import in_tie_order
+from lmemtest._rounding import in_tie_order, written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
@@ -118,7 +118,7 @@ class BenchmarkClusters(Tabular):
         redrawn = f" Stability from {self.n_boot:,} tables with redrawn seeds." if self.n_boot else ""
         facts = (
             self.sentence,
-            f"{self.method} linkage of {what}; cophenetic correlation {self.cophenetic:.2f}.{redrawn}",
+            f"{self.method} linkage of {what}; cophenetic correlation {written(self.cophenetic, '.2f')}.{redrawn}",
         )
         return ResultTable(
             title="Benchmarks by relative performance",

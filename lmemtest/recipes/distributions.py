@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import at_most
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_fraction, check_names, listed, suggest
@@ -75,7 +76,7 @@ class ScoreDistributions(Tabular):
     @property
     def several_modes(self) -> pd.DataFrame:
         """The groups for which one mode is rejected."""
-        found = self.table["p_adjusted"].to_numpy(dtype=float) <= self.alpha
+        found = at_most(self.table["p_adjusted"].to_numpy(dtype=float), self.alpha)
         return self.table.loc[found, list(self.by)].reset_index(drop=True)
 
     @property

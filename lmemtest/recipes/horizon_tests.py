@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import tolerance
+from lmemtest._rounding import below, tolerance
 from lmemtest._validate import listed
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import emmeans
@@ -202,7 +202,7 @@ def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[lis
     divisors = n - np.arange(n)
     # the level from which on the first j families are significant as a whole and hand on their shares
     handed_on = np.concatenate([[0.0], np.maximum.accumulate(divisors * largest[order])])
-    done = int(np.sum(handed_on[1:] < alpha))
+    done = int(np.sum(below(handed_on[1:], alpha)))
     adjusted: list[Array] = [np.empty(0)] * n
     levels = [0.0] * n
     for position, family in enumerate(order):

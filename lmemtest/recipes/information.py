@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, special
 
+from lmemtest._rounding import at_most, written
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, listed
@@ -103,7 +104,8 @@ class BenchmarkInformation(Tabular):
             limit = self.table.loc[self.table["benchmark"].isin(self.uninformative), "share_high"].max()
             parts.append(
                 f"No difference was found on {listed(self.uninformative)}, which is not proof that there is none: "
-                f"algorithms may still explain up to {100 * limit:.0f} % of the variance between runs there."
+                f"algorithms may still explain up to {written(100 * limit, '.0f')} % of the variance between runs "
+                f"there."
             )
         if self.untested:
             parts.append(f"{listed(self.untested)} could not be tested, so nothing is known there.")
@@ -136,7 +138,7 @@ class BenchmarkInformation(Tabular):
         if self.ranked:
             frame = self.ranking()
             rows = zip(frame["benchmark"], frame["variance"], strict=True)
-            lines += ["Benchmarks by variance between algorithms:", *(f"  {n}: {v:.4g}" for n, v in rows)]
+            lines += ["Benchmarks by variance between algorithms:", *(f"  {n}: {written(v, '.4g')}" for n, v in rows)]
         return tuple(lines)
 
 
@@ -236,7 +238,7 @@ def benchmark_information(
     adjusted = adjust_raw(table["p_value"].to_numpy(), adjust, int(table["p_value"].notna().sum()))
     at = list(table.columns).index("p_value") + 1
     table.insert(at, "p_adjusted", adjusted)
-    found = pd.Series(adjusted <= alpha, dtype="boolean")
+    found = pd.Series(at_most(adjusted, alpha), dtype="boolean")
     table.insert(at + 1, "informative", found.mask(np.isnan(adjusted)))
     if rank_benchmarks:
         table["rank"] = table["variance"].rank(ascending=False, method="min").astype("Int64")
@@ -430,7 +432,8 @@ def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[st
         residual = residual[residual > 0]
         if len(residual) and residual.max() > _SCALES_APART * residual.min():
             notes.append(
-                f"The spread between runs differs by a factor of {residual.max() / residual.min():,.0f} between "
+                f"The spread between runs differs by a factor of {written(residual.max() / residual.min(), ',.0f')} "
+                f"between "
                 "benchmarks, so this ranking is one of units. Compare the shares, which have none, or normalise first: "
                 'runs.normalize("zscore", per="benchmark").'
             )

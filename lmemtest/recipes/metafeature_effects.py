@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, written
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
@@ -412,7 +412,7 @@ def _population(fit: LmmFit, L: Array, alpha: float, rng: np.random.Generator) -
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.4g} %"
+    return f"{written(100.0 * share, '.4g')} %"
 
 
 def _estimate(row: dict[Any, Any], name: str, alpha: float, *, absolute: bool = True) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import below, written
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
@@ -170,9 +171,9 @@ class MetafeatureAnalysis(Tabular):
         )
         p_text = format_p(p)
         p_text = f"p{p_text}" if p_text.startswith("<") else f"p={p_text}"
-        if p >= self.alpha:
+        if not below(p, self.alpha):
             return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text})."]
-        out = [f"{head} is {side} than at {reference} by {abs(mean):.3f} ({interval}, {p_text})."]
+        out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text})."]
         part = self.contrasts[(self.contrasts["level"] == row["level"])]
         part = part[part["reference"] == row["reference"]]
         odd = part[part["singled_out"]]
@@ -390,13 +391,15 @@ def _lines(result: MetafeatureAnalysis) -> list[str]:
         p = p if p.startswith("<") else f"={p}"
         odd = ", singled out" if row["singled_out"] else ""
         name, level, reference = (format_level(row[key]) for key in ("benchmark", "level", "reference"))
-        lines.append(f"=> {name}: {level} - {reference} = {row['contrast']:.3f}, p{p}, {row['verdict']}{odd}.")
+        lines.append(
+            f"=> {name}: {level} - {reference} = {written(row['contrast'], '.3f')}, p{p}, {row['verdict']}{odd}."
+        )
     return [*lines, *(f"=> {text}" for text in result.sentences())]
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.4g} %"
+    return f"{written(100.0 * share, '.4g')} %"
 
 
 def _signed(value: Any) -> str:
-    return f"{float(value):.3f}"
+    return written(float(value), ".3f")

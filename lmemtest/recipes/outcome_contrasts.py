@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, written
 from lmemtest._table import format_p
 from lmemtest._validate import listed
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, ptukey, t_quantile, two_sided_p
@@ -128,7 +128,8 @@ def _close_calls(table: pd.DataFrame, what: str, p: Array, error: Array, limit: 
     """The contrasts whose p-value is within its error of its limit, in words; NaN is never close."""
     close = np.flatnonzero(np.abs(p - limit) <= error).tolist()
     return [
-        f"{_contrast_name(table, i)} ({what} {_p_text(p[i])}, limit {limit[i]:g}, error {error[i]:.2g})" for i in close
+        f"{_contrast_name(table, i)} ({what} {_p_text(p[i])}, limit {limit[i]:g}, error {written(error[i], '.2g')})"
+        for i in close
     ]
 
 

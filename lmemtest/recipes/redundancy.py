@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import below
+from lmemtest._rounding import at_most, below
 from lmemtest._table import Tabular, format_number, format_p
 from lmemtest._validate import check_fraction
 from lmemtest.data.findings import Finding
@@ -123,7 +123,7 @@ class SimilarBenchmarks(Tabular):
         k, m = self.deviations.shape
         if self.findings:
             return " ".join(finding.message for finding in self.findings)
-        if self.smallest_p >= self.alpha:
+        if not below(self.smallest_p, self.alpha):
             return (
                 f"With {k} algorithms no two of {m} benchmarks can be shown to be alike: the smallest possible p-value "
                 f"is {format_p(self.smallest_p)}."
@@ -296,7 +296,7 @@ def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
     deviations, notes = _deviations(runs)
     table = _compare(deviations)
     adjusted = adjust_raw(table["p_value"].to_numpy(), "holm", len(table))
-    table = table.assign(p_adjusted=adjusted, alike=adjusted <= alpha)
+    table = table.assign(p_adjusted=adjusted, alike=at_most(adjusted, alpha))
     return SimilarBenchmarks(
         table=table,
         deviations=deviations,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, listed
@@ -128,7 +129,7 @@ class RelativeRanks(Tabular):
     def _when(self, rows: pd.DataFrame, start: int) -> str:
         """From which budget on the last leader leads."""
         if len(rows) == 1:
-            return f" (mean rank {rows['rank'].iloc[0]:.2f})"
+            return f" (mean rank {written(rows['rank'].iloc[0], '.2f')})"
         if start == 0:
             return f" at all {len(rows)} budgets"
         best = rows["best"].iloc[-1]

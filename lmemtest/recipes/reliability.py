@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular, format_number
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int
@@ -159,7 +160,7 @@ class RankingReliability(Tabular):
         most = self.at(self.n_benchmarks, math.inf)
         notes = (
             (
-                f"With {self.n_benchmarks} benchmarks no number of seeds gives more than {most:.2f}.",
+                f"With {self.n_benchmarks} benchmarks no number of seeds gives more than {written(most, '.2f')}.",
                 "The variances are taken as known; `ci_low` and `ci_high` of the reliability say how well they are.",
             )
             if self.algorithm_variance > 0
@@ -178,9 +179,10 @@ class RankingReliability(Tabular):
     @property
     def sentence(self) -> str:
         """The reliability of the study in words."""
-        interval = f"{100 * self.level:.4g} % interval {self.ci_low:.2f} to {self.ci_high:.2f}"
+        interval = f"{100 * self.level:.4g} % interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
         return (
-            f"The reliability of the order of {self.n_algorithms} algorithms is {self.reliability:.2f} ({interval}): "
+            f"The reliability of the order of {self.n_algorithms} algorithms is {written(self.reliability, '.2f')} "
+            f"({interval}): "
             f"their means on {self.n_benchmarks} other benchmarks, with other seeds, would correlate with these by "
             "about that much."
         )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below
+from lmemtest._rounding import at_most, below, written
 from lmemtest._table import ResultTable, Tabular, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction, listed
@@ -127,7 +127,7 @@ class SeedDependency(Tabular):
         facts = [
             self.sentence,
             f"All together: {self.overall.null} against {self.overall.alternative}: statistic "
-            f"{self.overall.statistic:.4g}, df {self.overall.df}, p {format_p(self.overall.pvalue)} "
+            f"{written(self.overall.statistic, '.4g')}, df {self.overall.df}, p {format_p(self.overall.pvalue)} "
             f"({self.overall.reference}).",
         ]
         frame = self.table.drop(columns=["n_instances"] if not self.crossed else [])
@@ -144,8 +144,9 @@ class SeedDependency(Tabular):
             else "Seed is not a significant effect"
         )
         return (
-            f"Simple model ({test.llf_null:.2f}) {sign} Model with Seed-effect ({test.llf_alternative:.2f})",
-            f"Chi-Square: {test.statistic:.4f}, P-Value: {test.pvalue:.4g}",
+            f"Simple model ({written(test.llf_null, '.2f')}) {sign} Model with Seed-effect "
+            f"({written(test.llf_alternative, '.2f')})",
+            f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {written(test.pvalue, '.4g')}",
             f"=> {verdict}",
         )
 
@@ -306,7 +307,7 @@ def _per_algorithm(
         raise DesignError(_why_none(scores, runs, crossed, reasons))
     adjusted = adjust_raw(table["p_value"].to_numpy(), "holm", int(table["p_value"].notna().sum()))
     table.insert(list(table.columns).index("p_value") + 1, "p_adjusted", adjusted)
-    table.insert(list(table.columns).index("p_adjusted") + 1, "affected", adjusted <= alpha)
+    table.insert(list(table.columns).index("p_adjusted") + 1, "affected", at_most(adjusted, alpha))
     return table, [*notes, *reasons]
 
 
@@ -439,8 +440,9 @@ def _meaning(reduced: RunScores, crossed: bool, standardized: bool, pairing: Var
     if pairing is not None and crossed:
         low, high = pairing.share_interval
         notes.append(
-            f"Pairing (no defect, not part of the decision): on one benchmark {100 * pairing.share:.0f} % of "
+            f"Pairing (no defect, not part of the decision): on one benchmark {written(100 * pairing.share, '.0f')} "
+            f"% of "
             f"the variance around an algorithm's mean is common to the algorithms with the same seed (interval "
-            f"{100 * low:.0f} to {100 * high:.0f} %, p {format_p(pairing.pvalue)})."
+            f"{written(100 * low, '.0f')} to {written(100 * high, '.0f')} %, p {format_p(pairing.pvalue)})."
         )
     return notes

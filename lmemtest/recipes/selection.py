@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._replicates import check_replicates
+from lmemtest._rounding import at_most
 from lmemtest._table import ResultTable, Tabular, format_number, format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, listed, resolve_rng
@@ -391,7 +392,7 @@ class _Forward:
     ) -> bool:
         at = tries.index(best)
         if self.options.criterion == "glrt":
-            return bool(adjusted[at] <= self.options.alpha)
+            return bool(at_most(adjusted[at], self.options.alpha))
         now = current.aic if self.options.criterion == "aic" else current.bic(n)
         return values[at] < now - TIE
 
@@ -409,7 +410,7 @@ class _Forward:
                 return "not nested in the model so far: compare by aic or bic"
             if t is best:
                 return f"chosen: smallest p-value, {_adjusted(self.options.adjust)}{format_p(p)}"
-            if p > self.options.alpha:
+            if not at_most(p, self.options.alpha):
                 return f"not significant ({_adjusted(self.options.adjust)}{format_p(p)})"
             return "a larger p-value" if best is not None else "not significant"
         name = self.options.criterion.upper()

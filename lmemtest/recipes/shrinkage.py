@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, listed, resolve_rng
@@ -347,7 +348,8 @@ def _scale_note(runs: Runs, dispersion: str | None) -> list[str]:
     if not len(sd) or sd.max() < _UNEQUAL * sd.min():
         return []
     return [
-        f"Runs scatter {sd.max() / sd.min():.0f} times as much on the noisiest benchmark as on the quietest, and the "
+        f"Runs scatter {written(sd.max() / sd.min(), '.0f')} times as much on the noisiest benchmark as on the "
+        f"quietest, and the "
         "model takes them as equal: quiet benchmarks are shrunken too much, noisy ones too little. Use "
         f"dispersion={str(runs.benchmark)!r}, or a score that compares across benchmarks: runs.normalize(...)."
     ]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest._rounding import in_tie_order
+from lmemtest._rounding import in_tie_order, written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
@@ -173,7 +173,7 @@ def percent(share: float) -> str:
         return "0 %"
     if share < 0.001:
         return "<0.1 %"
-    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
+    return f"{written(100 * share, '.1f')} %" if share < 0.0995 else f"{written(100 * share, '.0f')} %"
 
 
 @one_blas_thread()

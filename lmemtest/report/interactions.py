@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, written
 from lmemtest._table import format_p
 from lmemtest.data.crossing import properties_of_algorithms
 from lmemtest.errors import LmemtestError
@@ -60,11 +60,11 @@ class Interaction:
         """The test in brackets."""
         if self.reason:
             return f"not tested: {self.reason}"
-        den = "∞" if np.isinf(self.df_den) else f"{self.df_den:.1f}"
+        den = "∞" if np.isinf(self.df_den) else written(self.df_den, ".1f")
         p = format_p(self.p_value)
         p = f"p < {p[1:]}" if p.startswith("<") else f"p = {p}"
         holm = f", Holm-adjusted for {self.tests} metafeatures" if self.tests > 1 else ""
-        return f"interaction with the algorithm: F({self.df_num:g}, {den}) = {self.f_ratio:.2f}, {p}{holm}"
+        return f"interaction with the algorithm: F({self.df_num:g}, {den}) = {written(self.f_ratio, '.2f')}, {p}{holm}"
 
 
 def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interaction]:

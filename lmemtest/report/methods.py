@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lmemtest._rounding import written
 from lmemtest._table import ResultTable, format_number, format_p
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.reference import format_level
@@ -151,7 +152,7 @@ def diagnostics_section(analysis: Analysis) -> Section:
         (
             Strong(state),
             f" {_starts(analysis)}; {wording.counted(optim.evaluations, 'evaluation')} of the likelihood; a further "
-            f"Newton step would change the deviance by {optim.decrement:.1g}.",
+            f"Newton step would change the deviance by {written(optim.decrement, '.1g')}.",
         ),
         (
             Strong("The fit is singular." if fit.is_singular else "The fit is not singular."),
@@ -162,7 +163,8 @@ def diagnostics_section(analysis: Analysis) -> Section:
         ),
         *_on_rows(analysis),
         (
-            f"REML log-likelihood {fit.llf:.4f}, {fit.n_params} parameters, {wording.counted(fit.nobs, 'row')} in "
+            f"REML log-likelihood {written(fit.llf, '.4f')}, {fit.n_params} parameters, "
+            f"{wording.counted(fit.nobs, 'row')} in "
             f"{wording.counted(len(fit.cells.n), 'cell')}.",
         ),
     ]

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, in_tie_order, written
 from lmemtest._table import format_number, format_p
 from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.data.crossing import crossing
@@ -81,7 +81,7 @@ def percent(share: float) -> str:
         return "<1 %"
     if 0.995 < share < 1.0:
         return ">99 %"
-    return f"{100 * share:.0f} %"
+    return f"{written(100 * share, '.0f')} %"
 
 
 def counted(count: int, noun: str) -> str:
@@ -179,7 +179,7 @@ def comparable(analysis: Analysis) -> list[str]:
     if all(math.isfinite(means[level]) for level in found):
         return found  # in the order of the tables, also where rounding decides
     sign = 1.0 if analysis.runs.direction == "minimize" else -1.0
-    return sorted(found, key=lambda level: sign * gaps[first][level])
+    return in_tie_order(found, lambda level: sign * gaps[first][level])
 
 
 def _extreme(analysis: Analysis) -> str:
@@ -531,10 +531,11 @@ def joint_sentence(analysis: Analysis) -> str:
         return "There is no joint test of all algorithms, because some have no benchmark in common."
     if test is None or not math.isfinite(test.p_value):
         return "The joint test is not possible: fewer than two means are estimable."
-    den = "∞" if math.isinf(test.df_den) else f"{test.df_den:.1f}"
+    den = "∞" if math.isinf(test.df_den) else written(test.df_den, ".1f")
     verdict = "are not all equal" if below(test.p_value, analysis.alpha) else "may all be equal"
     text = (
-        f"Do the algorithms differ at all? F({test.df_num}, {den}) = {test.f_ratio:.2f}, {p_text(test.p_value)}: "
+        f"Do the algorithms differ at all? F({test.df_num}, {den}) = {written(test.f_ratio, '.2f')}, "
+        f"{p_text(test.p_value)}: "
         f"by this test the {test.df_num + 1} means {verdict}."
     )
     any_pair = bool(analysis.separation.significant.to_numpy().any())
@@ -645,7 +646,7 @@ def _by_metafeature(analysis: Analysis, effects: ObservedAdvantages) -> list[str
 
 def variation_sentences(analysis: Analysis) -> tuple[str, ...]:
     """Where the variation comes from, the largest sources first."""
-    ranked = sorted(analysis.components, key=lambda c: -c.share)
+    ranked = in_tie_order(analysis.components, lambda c: c.share, descending=True)
     parts = [f"{percent(c.share)} {c.meaning}" for c in ranked if c.share >= 0.005]
     zero = [c.meaning for c in ranked if c.share < 0.005]
     sentences = [f"Of the variation of the scores that the algorithms' means do not explain: {'; '.join(parts)}."]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +41,9 @@ def cost_notes(names: tuple[str, str], costs: tuple[MeanCost | None, MeanCost | 
     notes = []
     for name, cost in zip(names, costs, strict=True):
         if cost is not None:
-            known = f"{100 * cost.level:.4g} % interval {cost.low:.4g} to {cost.high:.4g}, part of the band"
-            notes.append(f"Mean cost of a trial of {name}: {cost.mean:.4g} ({'as given' if cost.known else known}).")
+            low, high = written(cost.low, ".4g"), written(cost.high, ".4g")
+            known = f"{100 * cost.level:.4g} % interval {low} to {high}, part of the band"
+            notes.append(
+                f"Mean cost of a trial of {name}: {written(cost.mean, '.4g')} ({'as given' if cost.known else known})."
+            )
     return tuple(notes)

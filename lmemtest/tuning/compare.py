@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int, resolve_rng
@@ -403,8 +404,12 @@ def _ranks_of(y: FloatArray) -> FloatArray:
 
 
 def _percent(share: float) -> str:
-    return f"{100.0 * share:.0f} %"
+    return f"{written(100.0 * share, '.0f')} %"
 
 
 def _span(run: Segment) -> str:
-    return f"{run.start:.4g}" if run.start == run.stop else f"{run.start:.4g} to {run.stop:.4g}"
+    return (
+        written(run.start, ".4g")
+        if run.start == run.stop
+        else f"{written(run.start, '.4g')} to {written(run.stop, '.4g')}"
+    )

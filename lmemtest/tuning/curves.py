@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError
@@ -470,4 +471,4 @@ def _notes(band: CdfBand, statistic: str | float, direction: str) -> tuple[str, 
         return ("The estimate is the V-statistic; the band of a mean is conservative.",)
     beyond = trivial_beyond(band, turned_quantile(statistic, direction))
     limit = "upper" if direction == "maximize" else "lower"
-    return () if beyond == np.inf else (f"The {limit} limit is trivial for k > {beyond:.3g}.",)
+    return () if beyond == np.inf else (f"The {limit} limit is trivial for k > {written(beyond, '.3g')}.",)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
@@ -275,7 +276,7 @@ class EmpiricalDistribution(Tabular):
         from lmemtest._table import ResultTable
 
         low, high = self.bounds
-        notes = (f"{self.n:,} scores between {low:g} and {high:g}; mean {self.mean():.6g}.",)
+        notes = (f"{self.n:,} scores between {low:g} and {high:g}; mean {written(self.mean(), '.6g')}.",)
         return ResultTable(title="Empirical distribution", frame=self.to_frame(), notes=notes)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
@@ -398,7 +399,9 @@ def _point_notes(k: FloatArray, n: int, estimator: str) -> tuple[str, ...]:
 
 def _coverage_note(estimator: str) -> str:
     rates = [
-        f"{low:.0f} to {high:.0f} % at k = {k}" if round(low) < round(high) else f"{low:.0f} % at k = {k}"
+        f"{written(low, '.0f')} to {written(high, '.0f')} % at k = {k}"
+        if round(low) < round(high)
+        else f"{written(low, '.0f')} % at k = {k}"
         for k, (low, high) in zip(MEASURED_K, MEASURED_COVERAGE[estimator], strict=True)
     ]
     return (

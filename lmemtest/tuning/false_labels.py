@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
@@ -219,7 +220,13 @@ def format_rate(rate: float) -> str:
     ('37 %', '1.2 %', '<0.1 %')
     """
     percent = 100.0 * float(rate)
-    return "<0.1 %" if percent < 0.1 else f"{percent:.1f} %" if percent < 9.95 else f"{percent:.0f} %"
+    return (
+        "<0.1 %"
+        if percent < 0.1
+        else f"{written(percent, '.1f')} %"
+        if percent < 9.95
+        else f"{written(percent, '.0f')} %"
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- budgets

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
@@ -74,9 +75,11 @@ class GoodnessOfFit(Tabular):
     @property
     def sentence(self) -> str:
         """What the test says, in plain words."""
-        p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.3f}"
+        p = "p < 0.001" if self.p_value < 0.001 else f"p = {written(self.p_value, '.3f')}"
         if self.p_value < 0.05:
-            return f"The scores are no draws of this law ({p}); they leave it most clearly at {self.at:.4g}."
+            return (
+                f"The scores are no draws of this law ({p}); they leave it most clearly at {written(self.at, '.4g')}."
+            )
         return f"Nothing in these scores speaks against this law ({p}), which does not confirm it."
 
     def result_table(self) -> ResultTable:

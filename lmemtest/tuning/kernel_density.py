@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._rounding import written
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._arguments import check_bounds, check_direction, check_k, check_level, check_scores
@@ -250,7 +251,8 @@ def _checked_bandwidth(bandwidth: Any, spread: float) -> float:
         raise ArgumentError(f"bandwidth must be positive and finite, in units of the score, got {bandwidth!r}.")
     if float(bandwidth) * _MOST_PANELS < spread:
         raise ArgumentError(
-            f"bandwidth must be at least a 20,000th of the range of the scores, {spread / _MOST_PANELS:.3g}, got "
+            f"bandwidth must be at least a 20,000th of the range of the scores, "
+            f"{written(spread / _MOST_PANELS, '.3g')}, got "
             f"{bandwidth!r}. A smaller one is the sample itself: resample the scores instead."
         )
     return float(bandwidth)

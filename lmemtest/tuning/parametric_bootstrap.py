@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmemtest._replicates import Failure, replicate
+from lmemtest._rounding import written
 from lmemtest._table import Tabular, format_number
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
@@ -56,7 +57,7 @@ class ParametricBootstrap(Tabular):
         if self.p_value < MISFIT and self.fit.p_band >= MISFIT:
             found = (
                 f"The scores do not have this shape: samples of the fit follow their own fits better (p = "
-                f"{self.p_value:.3f}).",
+                f"{written(self.p_value, '.3f')}).",
                 *found,
             )
         return found
@@ -71,7 +72,8 @@ class ParametricBootstrap(Tabular):
         """Whether the fit can be trusted, in plain words."""
         if self.trusted:
             return (
-                f"The scores follow the fit as samples of it follow theirs (p = {self.p_value:.3f}), and nothing else "
+                f"The scores follow the fit as samples of it follow theirs (p = {written(self.p_value, '.3f')}), and "
+                f"nothing else "
                 "speaks against it."
             )
         return f"Do not trust this fit: {' '.join(self.problems)}"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular, format_number
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
@@ -96,7 +97,7 @@ class FittedCurve(Tabular):
 
         best = "highest" if self.fit.setting.direction == "maximize" else "lowest"
         notes = (
-            f"{100 * self.q:.4g} % quantile of the {best} of k scores under the fitted law; "
+            f"{written(100 * self.q, '.4g')} % quantile of the {best} of k scores under the fitted law; "
             f"{100 * self.fit.setting.confidence:.4g} % intervals, each k by itself. Beyond k = {self.fit.n} it is an "
             "extrapolation.",
             self.fit.sentence,
@@ -222,7 +223,7 @@ class ParametricFit(Tabular):
         percent = f"{100 * self.setting.confidence:.4g} %"
         said = [f"Asymptotic best score {_with_interval(self.best, percent)}"]
         c = self.hyperparameters
-        said.append(f"{c.value:.0f} effective hyperparameter{'s' if c.value != 1 else ''} ({_whole(c)})")
+        said.append(f"{written(c.value, '.0f')} effective hyperparameter{'s' if c.value != 1 else ''} ({_whole(c)})")
         if len(self.estimates) > 3:
             said.append(f"noise {_with_interval(self.estimates[3], percent)}")
         verdict = (
@@ -587,9 +588,9 @@ def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) 
     best, _, c = estimates[:3]
     found = []
     if p_band < MISFIT:
+        p = "< 0.001" if p_band < 0.001 else f"= {written(p_band, '.3f')}"
         found.append(
-            f"The scores do not have this shape: they leave the exact {100 * (1 - MISFIT):g} % band around it "
-            f"(p {'< 0.001' if p_band < 0.001 else f'= {p_band:.3f}'})."
+            f"The scores do not have this shape: they leave the exact {100 * (1 - MISFIT):g} % band around it (p {p})."
         )
     span = float(counted.exact[-1] - counted.exact[0])
     if not best.fixed and not best.high - best.low <= span:
@@ -602,7 +603,9 @@ def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) 
         found.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
     repeated = 1.0 - len(distinct(counted.exact)[0]) / len(counted.exact)
     if repeated > MANY_TIES:
-        found.append(f"{100 * repeated:.0f} % of the exact scores repeat another one; the law is continuous.")
+        found.append(
+            f"{written(100 * repeated, '.0f')} % of the exact scores repeat another one; the law is continuous."
+        )
     if len(estimates) > 3 and not estimates[3].value < abs(estimates[0].value - estimates[1].value):
         found.append("The noise is larger than the range of the expected scores: these are normal scores.")
     return tuple(found)
@@ -634,4 +637,4 @@ def _with_interval(estimate: Estimate, percent: str) -> str:
 def _whole(c: Estimate) -> str:
     if c.fixed:
         return "given"
-    return f"{c.low:.0f}" if c.low == c.high else f"{c.low:.0f} to {c.high:.0f}"
+    return written(c.low, ".0f") if c.low == c.high else f"{written(c.low, '.0f')} to {written(c.high, '.0f')}"

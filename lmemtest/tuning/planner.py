@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
@@ -236,7 +237,8 @@ class _Shape:
         while (reach := self.reach(high)) < k:
             if high == MOST_SCORES:
                 raise ArgumentError(
-                    f"k = {k:g} needs more than {MOST_SCORES:,} scores, which reach {reach:.4g} with this method, "
+                    f"k = {k:g} needs more than {MOST_SCORES:,} scores, which reach {written(reach, '.4g')} with "
+                    f"this method, "
                     "quantile and confidence. Plan for a smaller k or a lower confidence."
                 )
             further = 1.02 * high * k / reach if reach > 0.0 else 2.0 * high

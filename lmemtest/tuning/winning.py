@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
@@ -127,7 +128,7 @@ class BestOf(Tabular):
         for name, wins in ((self.names[0], self.lower > 0.5), (self.names[1], self.upper < 0.5)):
             if wins.any():
                 low, high = self.grid[wins].min(), self.grid[wins].max()
-                span = f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+                span = written(low, ".4g") if low == high else f"{written(low, '.4g')} to {written(high, '.4g')}"
                 found.append(f"{name} for {span} trials" if self.unit == "trials" else f"{name} at a cost of {span}")
         band = f"simultaneous {100 * self.confidence:.4g} % band"
         return f"More likely to win by the {band}: {', '.join(found) if found else 'nobody at any budget'}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, written
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.inference import glrt as likelihood_ratio
 from lmemtest.inference.nesting import check_nesting
@@ -55,7 +55,7 @@ def glrt(mod1: Model, mod2: Model, verbose: bool = False) -> dict[str, Any]:
     if verbose:
         better = null if not below(test.pvalue, _LEVEL) else alternative
         sign = "==" if better is null else ">>" if better is mod1 else "<<"
-        print(f"{mod1.formula} ({mod1.logLike:.4f}) {sign} {mod2.formula} ({mod2.logLike:.4f})")
+        print(f"{mod1.formula} ({written(mod1.logLike, '.4f')}) {sign} {mod2.formula} ({written(mod2.logLike, '.4f')})")
         print(f"Chi-Square: {test.statistic}, P-Value: {test.pvalue}")
     return {"p": test.pvalue, "chi_square": test.statistic, "df": test.df}
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._validate import check_columns
 from lmemtest.compat.significance_analysis import effects, r_names
 from lmemtest.compat.significance_analysis.post_hoc import marginal_comparisons
@@ -407,7 +408,7 @@ class Model:
         print(
             f"{kind}\nFormula: {self.formula}\n\nFamily: {self.family}\t Inference: {self.sig_type}\n\n"
             f"Number of observations: {self.likelihood_fit.nobs}\t Groups: {self.grps}\n\n"
-            f"Log-likelihood: {self.logLike:.3f} \t AIC: {self.AIC:.3f}\n\nRandom effects:\n\n"
+            f"Log-likelihood: {written(self.logLike, '.3f')} \t AIC: {written(self.AIC, '.3f')}\n\nRandom effects:\n\n"
             f"{self.ranef_var.round(3)}\n\n"
             f"{'No random effect correlations specified' if corr is None else corr.round(3)}\n\nFixed effects:\n"
         )

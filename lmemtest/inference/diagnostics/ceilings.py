@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular, format_number
 from lmemtest.data.cells import column_codes
 from lmemtest.inference.diagnostics.response import response_of
@@ -81,7 +82,7 @@ class Bounds(Tabular):
         return Check(
             check="bounds",
             subject="scores",
-            found=f"{100 * worst:.3g} % on a bound" if self.share else "not judged",
+            found=f"{written(100 * worst, '.3g')} % on a bound" if self.share else "not judged",
             value=worst,
             p_value=float("nan"),
             verdict=self.verdict,
@@ -182,7 +183,7 @@ def _verdict(where: str, end: str, score: float, share: float, kind: ScoreKind) 
     if share < SHARE_LOOK:
         return "fine", "No floor or ceiling."
     place = "of all scores" if where == "all" else f"of the scores of {where}"
-    text = f"{100 * share:.3g} % {place} equal {format_number(score)}, the {end} one"
+    text = f"{written(100 * share, '.3g')} % {place} equal {format_number(score)}, the {end} one"
     if kind.kind == "capped" and end == "largest":
         verdict = "look" if share < SHARE_ACT or kind.penalised else "act"
         if kind.penalised:

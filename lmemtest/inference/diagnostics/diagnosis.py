@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._replicates import check_replicates
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_names, check_positive_int
@@ -338,7 +339,7 @@ def _strongest(result: InfluenceResult) -> tuple[str, float]:
     if not np.isfinite(distance).any():
         return "no refit identifies the estimates", float("nan")
     i = int(np.nanargmax(distance))
-    return f"largest Cook's distance {distance[i]:.2g} ({frame['level'].iloc[i]})", float(distance[i])
+    return f"largest Cook's distance {written(distance[i], '.2g')} ({frame['level'].iloc[i]})", float(distance[i])
 
 
 def _influence_line(name: str, found: str, value: float, verdict: str, sentence: str) -> Check:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest.inference.diagnostics.verdict import Check
 
@@ -107,7 +108,8 @@ def _term(label: str, levels: int, singular: bool) -> Check:
     if levels < LEVELS_LOOK:
         share = 100.0 * np.sqrt(2.0 / (levels - 1))
         sentences.append(
-            f"Its variance is known to ±{share:.0f} % at best: use ddf='kenward-roger', and do not read the variance."
+            f"Its variance is known to ±{written(share, '.0f')} % at best: use ddf='kenward-roger', and do not read "
+            f"the variance."
         )
     return Check(
         check="groups",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest.inference.diagnostics.verdict import Check
 
@@ -81,7 +82,9 @@ class Collinearity(Tabular):
     def check(self) -> Check:
         """The line of the diagnosis."""
         worst = max(self.per_df, default=1.0)
-        found = f"standard errors up to {worst:.3g} times larger" if len(self.terms) > 1 else "at most one term"
+        found = (
+            f"standard errors up to {written(worst, '.3g')} times larger" if len(self.terms) > 1 else "at most one term"
+        )
         if self.aliased:
             found = f"{len(self.aliased)} dependent column{'s' * (len(self.aliased) > 1)}"
         return Check(
@@ -185,5 +188,6 @@ def _verdict(
     verdict = "act" if vif[worst] >= VIF_ACT else "look"
     return verdict, (
         f"{worst} can hardly be told from the other terms, which makes its standard errors "
-        f"{np.sqrt(vif[worst]):.3g} times larger: leave one of them out, or do not interpret them one by one."
+        f"{written(np.sqrt(vif[worst]), '.3g')} times larger: leave one of them out, or do not interpret them one by "
+        f"one."
     )

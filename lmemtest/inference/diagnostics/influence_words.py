@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 from lmemtest._table import format_number, format_p
 from lmemtest._validate import listed
 
@@ -90,7 +91,8 @@ class Story:
             name, fall = self._name(loud.iloc[0]), 100 * (1 - loud.iloc[0]["residual_ratio"])
             apart = in_words_of(python="dispersion=", command_line="--dispersion")
             parts.append(
-                f"Without {name} the residual variance falls by {fall:.0f} %: most of the noise is there. Give each "
+                f"Without {name} the residual variance falls by {written(fall, '.0f')} %: most of the noise is "
+                f"there. Give each "
                 f"level a variance of its own ({apart}), or normalise the scores."
             )
         if len(failed):

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._caller import in_words_of
+from lmemtest._rounding import written
 from lmemtest._table import Tabular, format_number
 from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check
 
@@ -326,7 +327,8 @@ def _of_two_values(response: Response) -> tuple[str, str]:
     if response.rarer >= _FEWEST_RARE:
         return "fine", f"{text} means of many of them are, and tests rest on these."
     return "look", (
-        f"{text} with the rarer value in {response.rarer:.0f} rows tests of means are approximate: confirm them with "
+        f"{text} with the rarer value in {written(response.rarer, '.0f')} rows tests of means are approximate: "
+        f"confirm them with "
         f"{in_words_of(python='permutation_test()', command_line='permutation_test() in Python')}."
     )
 

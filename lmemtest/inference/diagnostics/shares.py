@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest.inference.diagnostics.conditional import residual_variance_of_rows
 from lmemtest.inference.diagnostics.verdict import Check
@@ -108,14 +109,14 @@ class Explained(Tabular):
     @property
     def sentence(self) -> str:
         """The measures in words."""
-        fixed = f"Fixed effects explain {100 * self.r2_marginal:.3g} % of the variance of a row"
+        fixed = f"Fixed effects explain {written(100 * self.r2_marginal, '.3g')} % of the variance of a row"
         if not self.random:
-            return f"{fixed}; {100 * self.residual / self.total:.3g} % is chance."
+            return f"{fixed}; {written(100 * self.residual / self.total, '.3g')} % is chance."
         shares = {group: share * (1.0 - self.r2_marginal) for group, share in self.icc_by_group.items()}
         largest = max(shares, key=shares.__getitem__)
         return (
-            f"{fixed}, groups {100 * self.icc_unadjusted:.3g} % (most: {largest}), "
-            f"{100 * self.residual / self.total:.3g} % is left. A small share is no fault of the model."
+            f"{fixed}, groups {written(100 * self.icc_unadjusted, '.3g')} % (most: {largest}), "
+            f"{written(100 * self.residual / self.total, '.3g')} % is left. A small share is no fault of the model."
         )
 
     def check(self) -> Check:
@@ -123,7 +124,7 @@ class Explained(Tabular):
         return Check(
             check="explained",
             subject="variance",
-            found=f"R2 {self.r2_marginal:.4f} marginal, {self.r2_conditional:.4f} conditional",
+            found=f"R2 {written(self.r2_marginal, '.4f')} marginal, {written(self.r2_conditional, '.4f')} conditional",
             value=self.r2_conditional,
             p_value=float("nan"),
             verdict="fine",

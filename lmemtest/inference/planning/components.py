@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_positive_int, listed, suggest
@@ -190,7 +191,8 @@ class VarianceComponents(Tabular):
             return ()
         p = self.pilot
         return (
-            f"Estimated from {p.n_algorithms} algorithms on {p.n_benchmarks} benchmarks, {p.n_seeds:.4g} runs each.",
+            f"Estimated from {p.n_algorithms} algorithms on {p.n_benchmarks} benchmarks, {written(p.n_seeds, '.4g')} "
+            f"runs each.",
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction, listed
 from lmemtest.errors import ArgumentError
@@ -214,7 +215,7 @@ class PowerResult(Tabular):
             chance, size = percent(float(weakest["power"])), weakest["exact_type_m"]
             text += (
                 f" With {size_in_words(weakest)} the power is {chance}, and a significant result overstates the "
-                f"difference {size:.2g} times on average and has the wrong sign in "
+                f"difference {written(size, '.2g')} times on average and has the wrong sign in "
                 f"{percent(float(weakest['exact_type_s']))} of the cases."
             )
         return text
@@ -229,7 +230,7 @@ class PowerResult(Tabular):
             if self.method == "simulation"
             else "Closed form of the test on means."
         )
-        sds = ", ".join(f"{name} {value:.4g}" for name, value in self._sds())
+        sds = ", ".join(f"{name} {written(value, '.4g')}" for name, value in self._sds())
         facts = (f"{self._test_in_words()}.", how, f"Planned with {sds}.", self.sentence)
         share = dict.fromkeys(("power", "ci_low", "ci_high", "exact", "no_interaction"), ".3f")
         formats = share | {"type_s": ".4f", "exact_type_s": ".4f", "type_m": ".2f", "exact_type_m": ".2f"}
@@ -324,7 +325,9 @@ def percent(share: float) -> str:
     value = 100.0 * share
     if value and value < 0.1:
         return "less than 0.1 %"
-    return f"{value:.1f} %".replace(".0 %", " %") if value < 10 or value > 90 else f"{value:.0f} %"
+    return (
+        f"{written(value, '.1f')} %".replace(".0 %", " %") if value < 10 or value > 90 else f"{written(value, '.0f')} %"
+    )
 
 
 def size_in_words(row: Any) -> str:
