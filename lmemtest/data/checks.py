@@ -13,7 +13,8 @@ from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable, format_number
 from lmemtest._validate import listed
-from lmemtest.data.budget_mix import are_single_trials, trials_advice
+from lmemtest.data.broken_traces import traces_of
+from lmemtest.data.copies import copied_algorithms
 from lmemtest.data.coverage import missing_budgets, missing_cells, no_common_benchmark, unpaired_seeds
 from lmemtest.data.findings import SEVERITIES, SHOWN, Finding, on, per_cell
 from lmemtest.data.kind_findings import kind_findings, unlike_units
@@ -164,12 +165,13 @@ def check_runs(runs: Runs, *, modelled: Modelled | None = None) -> RunsCheck:
         *missing_cells(points),
         *_similar_levels(points),
         *_duplicates(points),
+        *copied_algorithms(points, kind),
         *_constant(points, kind),
         *_scale_findings(points, judged, kind, scales, modelled),
         *unpaired_seeds(points),
         *missing_budgets(points),
         *(() if kind.equal_by_nature else _tied(points, equal, pairs)),
-        *_getting_worse(points),
+        *(() if runs.budget is None or runs.seed is None else traces_of(points).findings),
     ]
     found.sort(key=lambda finding: SEVERITIES.index(finding.severity))  # stable: kinds stay together
     return RunsCheck(
@@ -381,37 +383,3 @@ def _tied(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]
         )
         found.append(finding)
     return found
-
-
-def _getting_worse(points: Points) -> list[Finding]:
-    """Runs whose score gets worse with the budget, which a best-so-far score never does."""
-    if points.runs.budget is None or points.runs.seed is None:
-        return []
-    good = points.valid > 0
-    run, mean = points.run[good], points.mean[good]
-    minimize = points.runs.direction == "minimize"
-    step = np.diff(mean) if minimize else -np.diff(mean)
-    worse = (run[1:] == run[:-1]) & (step > 0)
-    count, total = len(pd.unique(run[1:][worse])), 1 + int((run[1:] != run[:-1]).sum())  # sorted by run
-    if not count:
-        return []
-    if are_single_trials(points):
-        finding = Finding(
-            severity="warning",
-            kind="single_trials",
-            count=count,
-            message=f"In {count:,} of {total:,} runs the score goes up and down with {points.runs.budget!r}, as that "
-            "of single trials does, so a mean over rows is one over trials and not over the best that was found.",
-            advice=trials_advice(),
-        )
-        return [finding]
-    finding = Finding(
-        severity="note",
-        kind="not_best_so_far",
-        count=count,
-        message=f"In {count:,} of {total:,} runs the score gets worse at a higher budget, so it is not the "
-        f"best score so far.",
-        advice=f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the "
-        f"running {'minimum' if minimize else 'maximum'} of each run first.",
-    )
-    return [finding]

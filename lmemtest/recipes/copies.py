@@ -10,31 +10,25 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
 from lmemtest._levels import in_order
 from lmemtest._table import Tabular
 from lmemtest.data.cells import sorted_rows
+from lmemtest.data.copies import FEWEST, LONG, SHARE, SHARE_LONG, curves_of, said_of_algorithms, same_runs
 from lmemtest.data.findings import Finding
 from lmemtest.data.points import Points, collect_points
 from lmemtest.data.runs import require_runs
+from lmemtest.data.score_kind import score_kind
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
 
 # On tables of precomputed scores honest runs with up to 5 different scores coincide now and then (1 % of the runs of
 # the bundled data), with 6 or more none did: one such run is a copy.
 _CERTAIN = 6
-# Curves with fewer different scores are copies where half of them agree.
-_LONG = 3
-# Single scores may tie: they count as copies only if nearly all do, and not all at one value.
-_SHARE, _FEWEST = 0.9, 5
-_SHARE_LONG = 0.5
 _COLUMNS = ["kind", "left", "right", "algorithm", "runs", "equal", "share"]
 
 
@@ -69,8 +63,8 @@ class CopiedRuns(Tabular):
         """What was found, in a sentence."""
         if not self.judged:
             return (
-                f"Copies cannot be told from ties: the {self.n_runs:,} runs have fewer than {_LONG} different scores "
-                f"each, and no two algorithms or benchmarks have {_FEWEST} to compare."
+                f"Copies cannot be told from ties: the {self.n_runs:,} runs have fewer than {LONG} different scores "
+                f"each, and no two algorithms or benchmarks have {FEWEST} to compare."
             )
         if not self.findings:
             return f"None of {self.n_runs:,} runs is a copy of another."
@@ -82,8 +76,9 @@ class CopiedRuns(Tabular):
 
         rule = (
             f"A run is copied if its scores at all budgets are equal to another's: seeds with {_CERTAIN} or more "
-            f"different scores; else, and for algorithms and benchmarks, {_LONG} or more if {100 * _SHARE_LONG:g} % of "
-            f"the runs agree, fewer if {100 * _SHARE:g} % of those with the same seed do."
+            f"different scores; else, and for algorithms and benchmarks, {LONG} or more if {100 * SHARE_LONG:g} % of "
+            f"the runs agree, fewer if {100 * SHARE:g} % of those with the same seed do. Where scores are equal by "
+            "nature (two values, ranks, counts), algorithms and benchmarks must agree in all runs, beyond chance."
         )
         return ResultTable(title="Copied runs", frame=self.table, notes=(rule, self.sentence))
 
@@ -106,7 +101,9 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     metafeatures, by algorithm; and levels of metafeatures on one benchmark, by algorithm. The last is no error where
     the algorithm ignores the metafeature, but its rows are then one set of runs, used twice. Nothing is tested: the
     rules are such that continuous scores never agree, and honest runs on tables of precomputed scores, which do
-    coincide now and then, stay below them.
+    coincide now and then, stay below them. Where scores are equal by nature (two values, ranks, counts), algorithms
+    and benchmarks are copies only if all of their runs agree, and runs shuffled among those on which the others did
+    about as well would hardly ever do so.
 
     Examples
     --------
@@ -121,8 +118,10 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     """
     require_runs(runs)
     points = collect_points(runs)
-    curves = _curves(points)
-    rows = [*_same_seeds(curves), *_same(curves, "algorithm"), *_same(curves, "benchmark"), *_same_levels(curves)]
+    curves, kind = curves_of(points), score_kind(points)
+    curves["metafeature"] = pd.Series(_levels_of_instances(points), dtype=object).to_numpy()[curves["instance"]]
+    algorithms, benchmarks = same_runs(curves, "algorithm", kind), same_runs(curves, "benchmark", kind)
+    rows = [*_same_seeds(curves), *algorithms, *benchmarks, *_same_levels(curves)]
     table = pd.DataFrame(rows, columns=_COLUMNS)
     return CopiedRuns(
         table=table,
@@ -130,33 +129,6 @@ def copied_runs(runs: Runs) -> CopiedRuns:
         n_runs=len(curves),
         judged=_enough(curves),
     )
-
-
-def _curves(points: Points) -> pd.DataFrame:
-    """One row per run with finite scores: its roles, the code of its curve, and how many different scores it has."""
-    good = points.valid == points.n
-    starts = np.flatnonzero(np.diff(points.run, prepend=-1))
-    ends = np.append(starts[1:], len(points.run))
-    keys, distinct, complete = [], [], []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        scores = points.mean[start:end]
-        keys.append(points.budget[start:end].tobytes() + scores.tobytes())
-        distinct.append(len(np.unique(scores)))
-        complete.append(bool(good[start:end].all()))
-    metafeatures = _levels_of_instances(points)
-    instance = points.instance[starts]
-    frame = pd.DataFrame(
-        {
-            "instance": instance,
-            "benchmark": pd.Series(points.benchmarks, dtype=object).iloc[points.benchmark_of[instance]].to_numpy(),
-            "metafeature": pd.Series(metafeatures, dtype=object).iloc[instance].to_numpy(),
-            "seed": points.seed[starts],
-            "algorithm": pd.Series(points.algorithms, dtype=object).iloc[points.algorithm[starts]].to_numpy(),
-            "curve": pd.factorize(pd.Series(keys, dtype=object))[0],
-            "distinct": distinct,
-        }
-    )
-    return frame[np.array(complete, dtype=bool)]
 
 
 def _levels_of_instances(points: Points) -> list[Any]:
@@ -171,66 +143,29 @@ def _levels_of_instances(points: Points) -> list[Any]:
 
 def _same_seeds(curves: pd.DataFrame) -> list[list[Any]]:
     rows = []
-    for (benchmark, algorithm), part in curves.groupby(["benchmark", "algorithm"], dropna=False, sort=False):
-        repeated = part.duplicated(["instance", "curve"])
-        equal = int((repeated & (part["distinct"] >= _LONG)).sum())
-        if equal < _SHARE_LONG * len(part):
+    curves = curves.assign(repeated=curves.duplicated(["instance", "algorithm", "curve"]))
+    groups = curves.groupby(["benchmark", "algorithm"], dropna=False, sort=False)
+    for (benchmark, algorithm), part in curves[groups["repeated"].transform("any")].groupby(
+        ["benchmark", "algorithm"], dropna=False, sort=False
+    ):
+        repeated = part["repeated"]
+        equal = int((repeated & (part["distinct"] >= LONG)).sum())
+        if equal < SHARE_LONG * len(part):
             equal = int((repeated & (part["distinct"] >= _CERTAIN)).sum())
         if equal:
             rows.append(["seed", benchmark, None, algorithm, len(part), equal, equal / len(part)])
     return rows
 
 
-def _same(curves: pd.DataFrame, kind: str) -> list[list[Any]]:
-    """Pairs of algorithms on the same instance, or pairs of benchmarks for the same algorithm, with the same runs."""
-    place = ["instance"] if kind == "algorithm" else ["metafeature", "algorithm"]
-    levels = in_order(curves[kind].unique())
-    rows: list[list[Any]] = []
-    if len(levels) < 2:
-        return rows
-    long = _counts(curves[curves["distinct"] >= _LONG], place, kind)
-    every = _counts(curves, place, kind)
-    paired = curves.set_index([*place, "seed", kind])["curve"].unstack(kind)
-    curve_of = {level: paired[level].to_numpy() for level in levels}  # NaN where a run is missing
-    for left, right in combinations(levels, 2):
-        n, equal = _overlap(long, left, right)
-        if n and equal >= _SHARE_LONG * n:
-            n, equal = _overlap(every, left, right)
-            rows.append([kind, left, right, None, n, equal, equal / n])
-            continue
-        same = curve_of[left] == curve_of[right]
-        n = int((pd.notna(curve_of[left]) & pd.notna(curve_of[right])).sum())
-        equal, different = int(same.sum()), len(np.unique(curve_of[left][same]))
-        if different >= _FEWEST and equal >= _SHARE * n:
-            rows.append([kind, left, right, None, n, equal, equal / n])
-    return rows
-
-
 def _enough(curves: pd.DataFrame) -> bool:
     """Whether the rules could find a copy."""
-    if (curves["distinct"] >= _LONG).any():
+    if (curves["distinct"] >= LONG).any():
         return True
     places = {"algorithm": ["instance", "seed"], "benchmark": ["metafeature", "algorithm", "seed"]}
     return any(
-        curves[kind].nunique(dropna=False) > 1 and len(curves[place].drop_duplicates()) >= _FEWEST
+        curves[kind].nunique(dropna=False) > 1 and len(curves[place].drop_duplicates()) >= FEWEST
         for kind, place in places.items()
     )
-
-
-def _counts(curves: pd.DataFrame, place: list[str], kind: str) -> dict[Any, NDArray[np.intp]]:
-    """By level, how often each curve occurs at each place; whatever the seed."""
-    if curves.empty:
-        return {}
-    counts = curves.groupby([*place, "curve", kind], dropna=False, sort=False).size().unstack(kind, fill_value=0)
-    return {level: counts[level].to_numpy() for level in counts}
-
-
-def _overlap(counts: dict[Any, NDArray[np.intp]], left: Any, right: Any) -> tuple[int, int]:
-    """Runs that could have a partner, and those that have one."""
-    if left not in counts or right not in counts:
-        return 0, 0
-    n = int(min(counts[left].sum(), counts[right].sum()))
-    return n, int(np.minimum(counts[left], counts[right]).sum())
 
 
 def _same_levels(curves: pd.DataFrame) -> list[list[Any]]:
@@ -241,7 +176,7 @@ def _same_levels(curves: pd.DataFrame) -> list[list[Any]]:
         for left, right in combinations(in_order(wide.columns), 2):
             both = wide[[left, right]].dropna()
             same = both[left] == both[right]
-            if both[left][same].nunique() >= _FEWEST and same.mean() >= _SHARE_LONG:
+            if both[left][same].nunique() >= FEWEST and same.mean() >= SHARE_LONG:
                 rows.append(["metafeature", left, right, algorithm, len(both), int(same.sum()), float(same.mean())])
     return rows
 
@@ -267,10 +202,9 @@ def _finding(row: dict[Any, Any], runs: Runs) -> Finding:
         return Finding(
             severity="note", kind="copied_levels", message=message, advice=advice, count=equal, algorithm=algorithm
         )
-    message = f"{names[0]} has the same scores as {names[1]} in {equal:,} of {n:,} runs."
     if kind == "algorithm":
-        advice = "Check that each was run with its own code and that no file was read twice; keep one of them."
-        return Finding(severity="warning", kind="copied_algorithms", message=message, advice=advice, count=equal)
+        return said_of_algorithms(left, right, n, equal)
+    message = f"{names[0]} has the same scores as {names[1]} in {equal:,} of {n:,} runs."
     advice = "These are one benchmark under two names: keep one, for the other counts as new evidence and is none."
     return Finding(
         severity="warning", kind="copied_benchmarks", message=message, advice=advice, count=equal, benchmark=right

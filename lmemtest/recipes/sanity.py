@@ -113,9 +113,6 @@ def _copies(study: _Study) -> Found:
 def _traces(study: _Study) -> Found:
     from lmemtest.recipes.traces import broken_traces
 
-    trials = [f for f in study.table.findings if f.kind == "single_trials"]
-    if trials:
-        return _from_findings(trials, "", None)
     result = broken_traces(study.runs)
     if result.verdict == "not judged":
         return "skipped", (result.sentence,), "", result

@@ -13,7 +13,10 @@ import pyarrow as pa
 import pytest
 
 from lmemtest.data.checks import SEVERITIES, Finding, RunsCheck
+from lmemtest.data.copies import _chance
 from lmemtest.data.runs import Runs
+from lmemtest.recipes.copies import copied_runs
+from lmemtest.recipes.traces import broken_traces
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES: dict[str, Any] = {
@@ -253,10 +256,10 @@ def test_scores_that_get_worse_with_the_budget(frame: pd.DataFrame) -> None:
     rows = (frame["tool"] == "HB") & (frame["seed"] == 0) & (frame["epochs"] == 9)
     frame.loc[rows, "loss"] += 20
     found = check(frame)
-    finding = next(f for f in found.findings if f.kind == "not_best_so_far")
-    assert (finding.severity, finding.count) == ("note", 8)
-    assert finding.message == (
-        "In 8 of 120 runs the score gets worse at a higher budget, so it is not the best score so far."
+    finding = next(f for f in found.findings if f.kind == "broken_trace")
+    assert (finding.severity, finding.count) == ("warning", 8)
+    assert finding.message.startswith(
+        "112 of 120 curves never get worse, so they are best-so-far curves; the other 8 are broken (such as HB on t"
     )
     assert "take the running minimum" in finding.advice
     upward = check(
@@ -268,6 +271,78 @@ def test_scores_that_get_worse_with_the_budget(frame: pd.DataFrame) -> None:
     downward = check(clean_frame(), direction="maximize")
     assert [finding.count for finding in downward.findings if finding.kind == "not_best_so_far"] == [120]
     assert "take the running maximum" in downward.findings[-1].advice
+
+
+def test_curves_have_one_verdict_in_both_checks(frame: pd.DataFrame) -> None:
+    rng = np.random.default_rng(0)
+    broken = frame.assign(loss=frame["loss"] + 20 * ((frame["seed"] == 0) & (frame["epochs"] == 9)))
+    trials = frame.loc[frame.index.repeat(4)].assign(epochs=np.tile(np.arange(1, 13), len(frame) // 3))
+    for table, kinds in (
+        (frame, set()),
+        (broken, {"broken_trace"}),
+        (frame.assign(loss=rng.random(len(frame))), {"not_best_so_far"}),
+        (trials.assign(loss=rng.random(len(trials))).rename(columns={"epochs": "trial"}), {"single_trials"}),
+    ):
+        runs = Runs(table, **{**ROLES, "budget": "trial" if "trial" in table else "epochs"})
+        of_check = [f for f in runs.check().findings if f.kind in {"broken_trace", "not_best_so_far", "single_trials"}]
+        assert {f.kind for f in of_check} == kinds
+        assert of_check == list(broken_traces(runs).findings)
+
+
+def long_form(**scores: Any) -> pd.DataFrame:
+    """A column of scores per tool, one row per task."""
+    return pd.DataFrame(scores).rename_axis("task").reset_index().melt("task", var_name="tool", value_name="loss")
+
+
+COPY_ROLES: dict[str, Any] = {"seed": None, "budget": None, "metafeatures": []}
+
+
+def copies_in(table: pd.DataFrame) -> list[str]:
+    """The messages of `check` on algorithms that are copies; those of the recipe are the same."""
+    runs = Runs(table, **{**ROLES, **COPY_ROLES})
+    said = [f for f in runs.check().findings if f.kind == "copied_algorithms"]
+    assert said == [f for f in copied_runs(runs).findings if f.kind == "copied_algorithms"]
+    return [f.message for f in said]
+
+
+def test_an_algorithm_under_two_names_is_a_copy(frame: pd.DataFrame) -> None:
+    frame.loc[frame["tool"] == "TPE", "loss"] = frame.loc[frame["tool"] == "HB", "loss"].to_numpy()
+    found = [f for f in check(frame).findings if f.kind == "copied_algorithms"]
+    assert [(f.severity, f.message) for f in found] == [
+        ("warning", "'TPE' has the same scores as 'HB' in 40 of 40 runs.")
+    ]
+    x, z = np.random.default_rng(0).normal(size=(2, 40))
+    assert copies_in(long_form(A=x, B=x, C=z)) == ["'B' has the same scores as 'A' in 40 of 40 runs."]
+    assert copies_in(long_form(A=x, B=x + 1e-12, C=z)) == []
+
+
+def test_equal_scores_by_nature_are_copies_only_if_all_agree_beyond_chance() -> None:
+    rng = np.random.default_rng(0)
+    chance = rng.beta(0.5, 0.5, 200)
+    answers = (rng.random((6, 200)) < chance).astype(int)
+    a, c = answers[:2]
+    message = ["'B' has the same scores as 'A' in 200 of 200 runs."]
+    assert copies_in(long_form(A=a, B=a, C=c)) == message
+    assert copies_in(long_form(A=a, B=a)) == message
+    almost = np.where(np.arange(200) == 3, 1 - a, a)
+    assert copies_in(long_form(A=a, B=almost, C=c)) == []  # in all runs but one
+    assert copies_in(long_form(**dict(zip("ABCDEF", answers, strict=True)))) == []
+    easy = (chance > 0.5).astype(int)  # questions that all can answer or none
+    assert copies_in(long_form(A=easy, B=easy, C=np.where(np.arange(200) < 3, 1 - easy, easy), D=easy)) == []
+    assert copies_in(long_form(A=np.ones(200), B=np.ones(200), C=c)) == []  # both are always right
+    counts, other = rng.poisson(8, (2, 60))
+    message = ["'B' has the same scores as 'A' in 60 of 60 runs."]
+    assert copies_in(long_form(A=counts, B=counts, C=other)) == message
+    assert copies_in(long_form(A=counts, B=counts + (np.arange(60) < 2), C=other)) == []
+    ranks = pd.DataFrame({"A": counts, "B": counts, "C": other}).rank(axis=1)
+    assert copies_in(long_form(**ranks)) == message
+    assert copies_in(long_form(**pd.DataFrame(rng.random((60, 3)), columns=list("ABC")).rank(axis=1))) == []
+
+
+def test_copies_by_agreement_of_shuffled_runs() -> None:
+    """The chance is that of one arrangement among all: 1 / 10 for 2 of 5, times 1 / 6 for three different ones."""
+    curve, others = np.array([1, 1, 0, 0, 0, 1, 2, 3]), np.array([4, 4, 4, 4, 4, 7, 7, 7])
+    assert _chance(curve, others) == pytest.approx(1 / 60, rel=1e-12)
 
 
 def test_levels_that_look_alike(frame: pd.DataFrame) -> None:

@@ -1,0 +1,156 @@
+"""Best-so-far curves that get worse: where most runs never do, those that do are broken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._table import Tabular, format_number
+from lmemtest.data.budget_mix import are_single_trials, trials_advice
+from lmemtest.data.findings import Finding
+from lmemtest.data.points import Points
+
+if TYPE_CHECKING:
+    from lmemtest._table import ResultTable
+
+__all__ = ["Traces", "traces_of"]
+
+VERDICTS = ("trace", "broken", "no trace", "not judged")
+# A run of independent scores at k budgets never gets worse with probability 1/k!: 1/6 at three. If half of the runs
+# never do, they are meant as best-so-far curves.
+_SHARE, _FEWEST_BUDGETS = 0.5, 3
+_ROUNDING = 1e-12  # of the largest score: no step
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Traces(Tabular):
+    """Whether the runs are best-so-far curves, and which of them are broken.
+
+    Attributes
+    ----------
+    verdict : {"trace", "broken", "no trace", "not judged"}
+        No run gets worse; most do not, some do; half or more do, so the score belongs to each budget by itself; too
+        few budgets to tell.
+    table : pandas.DataFrame
+        Per ``benchmark`` and ``algorithm``: ``runs`` (with three or more budgets), ``worse`` (runs that get worse),
+        ``largest_step`` (the largest step to the worse, 0 for none).
+    examples : tuple of str
+        Broken runs in words, the worst first.
+    findings : tuple of Finding
+    """
+
+    verdict: str
+    table: pd.DataFrame
+    examples: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table, as a copy."""
+        return self.table.copy()
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence."""
+        n, worse = int(self.table["runs"].sum()), int(self.table["worse"].sum())
+        if self.verdict == "trace":
+            return f"None of {n:,} curves gets worse at a higher budget."
+        if self.verdict == "not judged":
+            return (
+                f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are best-so-far curves."
+            )
+        if self.verdict == "no trace":
+            return f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far."
+        return (
+            f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other {worse:,} are "
+            f"broken (such as {'; '.join(self.examples)})."
+        )
+
+    def result_table(self) -> ResultTable:
+        """The counts as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        return ResultTable(title="Curves that get worse", frame=self.table, notes=(self.sentence,))
+
+
+def traces_of(points: Points) -> Traces:
+    """Whether runs, given with seed and budget, are best-so-far curves; with what is wrong as a finding."""
+    table, examples = _steps(points)
+    n, worse = int(table["runs"].sum()), int(table["worse"].sum())
+    verdict = "broken"
+    if n == 0:
+        verdict = "not judged"
+    elif worse == 0:
+        verdict = "trace"
+    elif n - worse < _SHARE * n:
+        verdict = "no trace"
+    result = Traces(verdict=verdict, table=table, examples=examples if verdict == "broken" else (), findings=())
+    return replace(result, findings=(_finding(result, points),)) if verdict in ("broken", "no trace") else result
+
+
+def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    good = points.valid > 0
+    run, budget, mean = points.run[good], points.budget[good], points.mean[good]
+    cell, seed = points.cell[good], points.seed[good]
+    code, first, length = np.unique(run, return_index=True, return_counts=True)
+    worse = np.diff(mean) if points.runs.direction == "minimize" else -np.diff(mean)
+    limit = _ROUNDING * float(np.abs(mean).max(initial=0.0))
+    step = np.where((run[1:] == run[:-1]) & (worse > limit), worse, 0.0)  # sorted by run, then by budget
+    index = np.searchsorted(code, run[1:])
+    largest = np.zeros(len(code))
+    np.maximum.at(largest, index, step)
+    judged = length >= _FEWEST_BUDGETS
+    size = points.n_cells
+    step_of_cell = np.zeros(size)
+    np.maximum.at(step_of_cell, cell[first][judged], largest[judged])
+    named = [points.where(i) for i in range(size)]
+    table = pd.DataFrame(
+        {
+            "benchmark": pd.Series([b for b, _ in named], dtype=object),
+            "algorithm": [a for _, a in named],
+            "runs": np.bincount(cell[first][judged], minlength=size),
+            "worse": np.bincount(cell[first][judged & (largest > 0)], minlength=size),
+            "largest_step": step_of_cell,
+        }
+    )
+    examples = []
+    for i in np.argsort(-largest, kind="stable")[:3]:
+        if judged[i] and largest[i] > 0:
+            at = int(np.flatnonzero((index == i) & (step == largest[i]))[0]) + 1
+            benchmark, algorithm = points.where(int(cell[at]))
+            where = f"{algorithm}{'' if benchmark is None else f' on {benchmark}'}, seed {points.seeds[seed[at]]}"
+            worst = format_number(float(largest[i]))
+            examples.append(f"{where}: worse by {worst} at {points.runs.budget} {points.budgets[budget[at]]}")
+    return table[table["runs"] > 0].reset_index(drop=True), tuple(examples)
+
+
+def _finding(result: Traces, points: Points) -> Finding:
+    n, worse = int(result.table["runs"].sum()), int(result.table["worse"].sum())
+    message = result.sentence
+    best = "minimum" if points.runs.direction == "minimize" else "maximum"
+    if result.verdict == "broken":
+        advice = (
+            f"Look at these runs: a wrong order, two runs joined, a restart. If all is right, take the running {best}."
+        )
+        severity, kind = "warning", "broken_trace"
+    elif are_single_trials(points):
+        message = (
+            f"In {worse:,} of {n:,} runs the score goes up and down with {points.runs.budget!r}, as that of single "
+            "trials does, so a mean over rows is one over trials and not over the best that was found."
+        )
+        advice = trials_advice()
+        severity, kind = "warning", "single_trials"
+    else:
+        advice = (
+            f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the running {best}."
+        )
+        severity, kind = "note", "not_best_so_far"
+    return Finding(
+        severity=severity,  # type: ignore[arg-type]
+        kind=kind,
+        message=message,
+        advice=advice,
+        count=worse,
+    )
