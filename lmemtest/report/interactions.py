@@ -93,8 +93,8 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
     Examples
     --------
     >>> import lmemtest as lt
-    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["HB", "PB", "RS"])
-    >>> found = interactions(runs, "loss", ddf="satterthwaite")["prior"]
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["HB", "HB+prior", "RS"])
+    >>> found = interactions(runs, "regret", ddf="satterthwaite")["prior"]
     >>> found.df_num, found.significant(0.05)
     (2, True)
     """
