@@ -14,8 +14,8 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
 from lmemtest.data.cells import Cells, compress
 from lmemtest.data.runs import Runs
-from lmemtest.engine.optimize import optimise
-from lmemtest.engine.problem import build_problem
+from lmemtest.engine.optimize import Optimum, optimise
+from lmemtest.engine.problem import Problem, build_problem
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
@@ -181,7 +181,7 @@ def fit_cells(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
             "or for random effects that copy each other."
         ) from None
-    if optim.criterion.sigma2 < _NO_RESIDUAL:
+    if _explained_exactly(problem, optim, cells, stratum):
         raise DesignError(
             "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
             "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
@@ -234,17 +234,30 @@ def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
             f"too few for a residual variance of its own. Give {apart} a column with at least {_FEWEST_ROWS} rows "
             "per level."
         )
-    mean = np.bincount(codes, cells.n * cells.mean) / rows
-    spread = np.bincount(codes, cells.n * (cells.mean - mean[codes]) ** 2 + cells.ss) / rows
+    mean, spread = _mean_and_spread(cells, codes)
     constant = np.flatnonzero(spread <= _CONSTANT * np.maximum(mean**2, spread.max()))
     if len(constant):
         raise DesignError(
             f"{dispersion}={_plain(levels[constant[0]])!r} has no residual variation: all its "
             f"{int(rows[constant[0]]):,} scores are {written(mean[constant[0]], '.6g')}. Leave its rows out, or use "
-            f"one residual "
-            "variance."
+            "one residual variance."
         )
     return codes
+
+
+def _mean_and_spread(cells: Cells, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Mean and variance of the scores at each level."""
+    rows = np.bincount(codes, cells.n)
+    mean = np.bincount(codes, cells.n * cells.mean) / rows
+    return mean, np.bincount(codes, cells.n * (cells.mean - mean[codes]) ** 2 + cells.ss) / rows
+
+
+def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:
+    """Whether nothing is left to chance; with a variance for each level, at most of the levels."""
+    if stratum is None:
+        return optim.criterion.sigma2 < _NO_RESIDUAL
+    left = problem.residual_variances(optim.theta, optim.criterion) / _mean_and_spread(cells, stratum)[1]
+    return bool(np.median(left) < _NO_RESIDUAL)
 
 
 def _plain(level: Any) -> Any:

@@ -223,7 +223,7 @@ def number(value: float, digits: int = 3) -> str:
     """Return `value` with `digits` significant digits and a typographic minus.
 
     >>> number(0.12345), number(-1234.5), number(2e-7), number(float("nan"))
-    ('0.123', '−1234', '2e−7', 'NA')
+    ('0.123', '−1235', '2e−7', 'NA')
     """
     if math.isnan(value):
         return "NA"

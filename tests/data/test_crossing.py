@@ -87,7 +87,7 @@ def test_the_id_of_a_run_as_benchmark_is_named_as_such():
 
 
 def test_a_formula_of_ones_own_does_not_open_the_door():
-    runs = lt.Runs(own("AB", 10), **ROLES)
+    runs = lt.Runs(own("AB", 10), seed="seed", **ROLES)
     with pytest.raises(DesignError, match="no benchmark has two algorithms"):
         lt.analyze(runs, formula="loss ~ tool")
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from lmemtest._levels import in_order
 from lmemtest.errors import LmemtestError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.tokens import quote_name, tokenize
@@ -68,7 +69,7 @@ def test_any_column_names_and_contents_work_everywhere(names, level, other):
     text = f"{q(response)} ~ {q(number)}*{q(factor)} + log({q(number)}) + ({q(number)} | {q(group)})"
     parsed = parse_formula(text)
     design = build_design(parsed, cells, np.ones(4))
-    first, second = sorted([level, other])
+    first, second = in_order([level, other])
     assert parsed.response == response
     assert parsed.columns == (number, factor, group)
     assert len(set(design.x_names)) == 5

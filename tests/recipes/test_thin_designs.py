@@ -446,7 +446,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "there is nothing to choose from: the roles of the table (algorithm,": ("two rows",),
     },
     "search_models": {
-        "no model of the family could be fitted. could not be fitted: DataError:": ("missing score",),
+        "1 of ": ("missing score",),
         "no model of the family could be fitted. not identifiable: the fixed": ("all equal",),
         "there is nothing to choose from: the design identifies none of the": ("one row each",),
         "there is nothing to choose from: the roles of the table (algorithm,": ("two rows",),
@@ -502,7 +502,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "dataset names the column 'benchmark', which is not in the data.": ("no benchmark column", "two rows"),
         "prior is constant within every benchmark (benchmark) on which both": ("metafeature of benchmarks",),
         "metafeature 'prior' has one level only, 'bad'; contrasts need two or": ("metafeature constant",),
-        "No benchmark has a budget (used_fidelity) at which all runs of A00 and": ("budgets apart",),
+        "No benchmark has a budget (used_fidelity) at which all runs of A01 and": ("budgets apart",),
         "dataset names the column 'used_fidelity', which is not in the data.": ("no budget column", "one row each"),
         "1 of ": ("missing score",),
     },
