@@ -36,6 +36,7 @@ LARGEST_FAN = 3.0
 ELBOW = 0.9  # how far the lines reach beyond the axis, so that an extreme mean has an elbow too
 AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest
 FOOT_FONT = 0.82
+_FOOT_ROOM = 0.96  # text of a saved figure is up to 3 % wider than at the resolution of the screen
 WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are cut
 MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorithms, or fewer
 LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
@@ -103,7 +104,7 @@ def cd_diagram(
     board = board_of(separation)
     if not isinstance(title, str):
         raise ArgumentError(f"title must be a text, got {title!r}.")
-    frame = Frame(limits=_checked_limits(limits), title=_style.one_line(title))
+    frame = Frame(limits=_checked_limits(limits), title=_style.one_line(title) if title else "")
     if ax is None:
         ax = _canvas.new_axes(*_figure_size(board, frame))
     width, height = _canvas.size_in_points(ax)
@@ -440,7 +441,7 @@ def _foot(board: Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
     lines = [" ".join(sentences)]
     if board.missing:
         lines += [f"Mean not estimable: {', '.join(board.missing)}."]
-    room = width - 2 * _canvas.PAD
+    room = _FOOT_ROOM * (width - 2 * _canvas.PAD)
     return tuple(part for line in lines for part in _style.wrap(line, room, ruler))
 
 

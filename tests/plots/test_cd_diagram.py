@@ -242,6 +242,11 @@ def test_stack_gives_touching_spans_their_own_level():
     assert _stack([], 1.0) == ()
 
 
+def test_without_a_title_nothing_stands_above_the_ruler(make):
+    ax = cd_diagram(make.separation(*make.cases["five"]))
+    assert not [text.get_text() for text in ax.texts if text.get_text().strip("\"' ") == ""]
+
+
 @pytest.mark.parametrize("title", ["Ranks", "$a$_b " * 60])
 def test_a_title_is_inside_the_figure(make, texts_of, title):
     ax = cd_diagram(make.separation(*make.cases["five"]), title=title)
