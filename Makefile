@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
-	@echo "make test      the test suite (about 5 minutes on 2 cores)"
+	@echo "make test      the test suite (about 10 minutes on 2 cores)"
 	@echo "make test-all  the same with long simulations"
 	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
 	@echo "make lint      ruff check and format"
