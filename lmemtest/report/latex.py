@@ -1,4 +1,4 @@
-"""A document as LaTeX that compiles by itself; figures are told in words."""
+"""A document as LaTeX, complete by itself; figures are told in words."""
 
 from __future__ import annotations
 
