@@ -17,6 +17,7 @@ from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.inference.families import check_em, evaluate_contrasts
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS, critical_values
+from lmemtest.inference.named_contrasts import NAMED_CONTRASTS, NamedContrasts, is_evenly_spaced, named_contrasts
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
@@ -461,8 +462,8 @@ def pairs(
 @one_blas_thread()
 def contrast(
     em: EmmeansResult,
-    coefficients: Mapping[str, Sequence[float]] | pd.DataFrame,
-    adjust: str = "none",
+    coefficients: str | Mapping[str, Sequence[float]] | pd.DataFrame,
+    adjust: str | None = None,
     level: float | None = None,
     *,
     rng: int | np.random.Generator | None = None,
@@ -473,12 +474,14 @@ def contrast(
     ----------
     em : EmmeansResult
         The means, from `emmeans`.
-    coefficients : mapping of str to (k,) float, or DataFrame
-        Name of each contrast and its coefficients, one per mean of a group, in the order of the means. A data
-        frame has one row per contrast (named by its index) and one column per level.
-    adjust : {"none", "mvt", "holm", "sidak", "bonferroni", "fdr", "tukey"}
-        Adjustment within each group of `by`. "mvt" uses the joint t distribution of any contrasts. "tukey" is for
-        all pairs only and is replaced by "sidak", with a note.
+    coefficients : str, mapping of str to (k,) float, or DataFrame
+        A family by its name (see the notes); or the name of each contrast and its coefficients, one per mean of a
+        group, in the order of the means. A data frame has one row per contrast (named by its index) and one column
+        per level.
+    adjust : {"none", "mvt", "holm", "sidak", "bonferroni", "fdr", "tukey"}, optional
+        Adjustment within each group of `by`; default: that of the named family, "none" for own coefficients. "mvt"
+        uses the joint t distribution of any contrasts. "tukey" is for all pairs only and is replaced by "sidak", with
+        a note.
     level : float in (0, 1), optional
         Confidence level; default: that of `em`.
     rng : int, numpy.random.Generator or None
@@ -492,10 +495,21 @@ def contrast(
     Raises
     ------
     ArgumentError
-        If coefficients do not match the means or are not finite.
+        If a name is unknown, or coefficients do not match the means or are not finite.
 
     Notes
     -----
+    Families, in the order of the means, with their adjustment:
+
+    - "poly" (none): orthogonal polynomials at equally spaced levels up to degree 6, in the smallest whole numbers that
+      are positive at the last level, so an estimate has no unit of its own and its test is what counts;
+    - "helmert" (none): each level less the average of those before it;
+    - "consec" (mvt): each level less the one before it;
+    - "eff" (fdr): each level less the average of all; "del.eff" (fdr): less the average of the others.
+
+    These are the conventions of R's emmeans, "helmert" apart, which is `contr.helmert` scaled to differences of means.
+    All pairs are `pairs`, comparisons with one control `compare_to`.
+
     Coefficients that do not sum to zero are allowed (a weighted mean), and a note says so.
 
     Examples
@@ -509,12 +523,19 @@ def contrast(
     >>> contrast(em, {"C against A and B": [-1/2, -1/2, 1]}).to_frame()[["contrast", "estimate"]].round(6)
                 contrast  estimate
     0  C against A and B       4.0
+    >>> contrast(em, "poly").to_frame()[["contrast", "estimate", "p_value"]].round(4)
+        contrast  estimate  p_value
+    0     linear       4.0   0.0001
+    1  quadratic       4.0   0.0027
     """
     check_em(em, level)
+    family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
+    if adjust is None:
+        adjust = "none" if family is None else family.adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
     level = em.level if level is None else float(level)
-    table = _coefficient_table(em, coefficients)
+    table = _coefficient_table(em, coefficients if family is None else _family_rows(em, str(coefficients), family))
     K = np.asarray(table, dtype=float)
     keys, blocks, apart = [], [], []
     for key, rows in em.groups():
@@ -541,8 +562,31 @@ def contrast(
         adjust=tested.method,
         interval_adjust=tested.interval_method,
         level=level,
-        notes=(*em.notes, *sums, *tested.notes(frame, apart=np.concatenate(apart))),
+        notes=(*em.notes, *sums, *_spacing(em, coefficients), *tested.notes(frame, apart=np.concatenate(apart))),
     )
+
+
+def _family_rows(em: EmmeansResult, name: str, family: NamedContrasts) -> Mapping[str, FloatArray]:
+    labels = [em.labels()[i] for i in em.groups()[0][1]]
+    if len(labels) < 2:
+        raise ArgumentError(
+            f"coefficients={name!r} needs at least two means in each group, got one ({labels[0]}). Use another factor "
+            "in specs, or keep more of its levels in at=."
+        )
+    return family.rows(labels)
+
+
+def _spacing(em: EmmeansResult, coefficients: Any) -> list[str]:
+    """Polynomials are for equal steps."""
+    if not isinstance(coefficients, str) or coefficients != "poly" or len(em.specs) > 1:
+        return []
+    levels = em.frame[em.specs[0]].iloc[em.groups()[0][1]].tolist()
+    if is_evenly_spaced(levels):
+        return []
+    return [
+        f"The levels of {em.specs[0]} are not equally spaced, and the polynomials take them as if they were: linear "
+        "means in the order of the levels."
+    ]
 
 
 def _sets_apart(em: EmmeansResult, rows: NDArray[np.intp], K: FloatArray) -> NDArray[np.bool_]:
@@ -576,8 +620,9 @@ def _coefficient_table(em: EmmeansResult, given: Any) -> pd.DataFrame:
     else:
         if not isinstance(given, Mapping):
             raise ArgumentError(
-                f"coefficients must be a dict of names and numbers, one per mean ({', '.join(labels)}), or a table "
-                f"with these columns, got {given!r}. For all pairs use pairs(em)."
+                f"coefficients must be the name of a family ({', '.join(NAMED_CONTRASTS)}), a dict of names and "
+                f"numbers, one per mean ({', '.join(labels)}), or a table with these columns, got {given!r}. For all pairs "
+                "use pairs(em)."
             )
         for name, values in given.items():
             if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
