@@ -240,6 +240,20 @@ def test_missing_scores_are_refused_with_advice(crossed):
         lt.fit_lmm(FORMULA, crossed)
 
 
+def test_what_copies_share_has_no_estimate_and_the_note_names_it(reference_input) -> None:
+    table = reference_input("sleepstudy").assign(twice=lambda t: 2 * t["Days"])
+    fit = lt.fit_lmm("Reaction ~ Days + twice + (1 | Subject)", table)
+    rows = fit.to_frame().set_index("term")
+    assert rows.loc[["Days", "twice"]].isna().all(axis=None)
+    alone = lt.fit_lmm("Reaction ~ Days + (1 | Subject)", table).to_frame().set_index("term")
+    pd.testing.assert_series_equal(rows.loc["Intercept"], alone.loc["Intercept"], rtol=1e-9)
+    assert fit.estimate([[0.0, 1.0, 2.0]]) == pytest.approx(alone.loc["Days", "estimate"], rel=1e-9)
+    assert fit.notes[0] == (
+        "The fixed part is rank-deficient: twice depends on earlier columns and was dropped, so Days has no estimate "
+        "of its own. Means that need it are not estimable."
+    )
+
+
 def test_a_random_term_with_an_empty_cell_is_fitted_as_lme4_does(reference_input):
     table = reference_input("rank_deficient")
     full = lt.fit_lmm("y ~ x + (0+a|g)", table)

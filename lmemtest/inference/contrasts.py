@@ -621,8 +621,8 @@ def _coefficient_table(em: EmmeansResult, given: Any) -> pd.DataFrame:
         if not isinstance(given, Mapping):
             raise ArgumentError(
                 f"coefficients must be the name of a family ({', '.join(NAMED_CONTRASTS)}), a dict of names and "
-                f"numbers, one per mean ({', '.join(labels)}), or a table with these columns, got {given!r}. For all pairs "
-                "use pairs(em)."
+                f"numbers, one per mean ({', '.join(labels)}), or a table with these columns, got {given!r}. "
+                "For all pairs use pairs(em)."
             )
         for name, values in given.items():
             if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):

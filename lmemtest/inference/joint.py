@@ -368,7 +368,9 @@ def _tests(
         records.append({**key, "term": term, **{name: getattr(test, name) for name in _STATISTICS}})
     more = []
     if untested:
-        more.append(f"The data identify no hypothesis of its own for {', '.join(dict.fromkeys(untested))}.")
+        names = list(dict.fromkeys(untested))
+        own = "its" if len(names) == 1 else "their"
+        more.append(f"The data identify no hypothesis of {own} own for {', '.join(names)}.")
     if alone:
         more.append(
             f"No robust test of {', '.join(dict.fromkeys(alone))}: a single cluster determines a part of it, or all "

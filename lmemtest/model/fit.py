@@ -582,6 +582,9 @@ class LmmFit:
     def to_frame(self, ddf: DdfMethod = "satterthwaite") -> pd.DataFrame:
         """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``.
 
+        NaN throughout for a coefficient that the data do not identify: of two columns that are copies neither has an
+        estimate of its own. ``params`` has the kept one with the other at zero, a choice that predictions do not see.
+
         Kenward-Roger shows the REML refit of a maximum-likelihood fit, with its adjusted standard errors.
         """
         return words.fixed_effects(self, ddf)

@@ -11,7 +11,7 @@ import numpy as np
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
+from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int, listed
 from lmemtest.data.cells import Cells, compress
 from lmemtest.data.runs import Runs
 from lmemtest.engine.optimize import Optimum, optimise
@@ -269,10 +269,16 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
     notes = []
     dropped = np.setdiff1d(np.arange(len(fit.design.x_names)), fit.problem.kept)
     if len(dropped):
-        names = ", ".join(fit.design.x_names[j] for j in dropped)
+        tied = np.setdiff1d(np.flatnonzero(~fit.estimable(np.eye(len(fit.design.x_names)))), dropped)
+        one = len(dropped) == 1
+        more = ""
+        if len(tied):
+            also = listed(fit.design.x_names[j] for j in tied)
+            more = f", so {also} {'has no estimate of its' if len(tied) == 1 else 'have no estimates of their'} own"
         notes.append(
-            f"The fixed part is rank-deficient: {names} depend on earlier columns and were dropped. Means that need "
-            "them are not estimable."
+            f"The fixed part is rank-deficient: {listed(fit.design.x_names[j] for j in dropped)} "
+            f"{'depends' if one else 'depend'} on earlier columns and {'was' if one else 'were'} dropped{more}. Means "
+            f"that need {'it' if one else 'them'} are not estimable."
         )
     if fit.dispersion is not None and len(fit.residual_variances) == 1:
         notes.append(f"The column {fit.dispersion} has one level, so there is one residual variance.")

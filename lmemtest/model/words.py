@@ -23,11 +23,12 @@ def fixed_effects(fit: LmmFit, ddf: DdfMethod = "satterthwaite") -> pd.DataFrame
     rows = np.eye(len(fit.params))
     df = fit.df(rows, ddf)
     se = np.sqrt(fit.cov(rows, ddf).diagonal())
-    t = fit.params.to_numpy() / se
+    estimate = fit.estimate(rows)  # of a kept column that a dropped one is tied to there is none, as for its error
+    t = estimate / se
     return pd.DataFrame(
         {
             "term": list(fit.design.x_names),
-            "estimate": fit.params.to_numpy(),
+            "estimate": estimate,
             "se": se,
             "df": df,
             "t_ratio": t,

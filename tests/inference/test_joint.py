@@ -164,7 +164,7 @@ def test_a_term_without_columns_of_its_own_is_named(r_data):
     table = r_data("bench").assign(twice=lambda d: 2 * d["fidelity"])
     result = anova(lt.fit_lmm("y ~ algorithm + fidelity + twice + (1|benchmark)", table))
     assert list(result.to_frame()["term"]) == ["algorithm"]
-    assert result.notes == ("The data identify no hypothesis of its own for fidelity, twice.",)
+    assert result.notes == ("The data identify no hypothesis of their own for fidelity, twice.",)
 
 
 def test_models_without_intercept_and_without_terms(r_data):
