@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import Codes, Columns, Levels
-from lmemtest.formula.functions import columns_of, contrast_of, evaluate, levels_of
+from lmemtest.formula.functions import columns_of, contrast_of, differentiate, evaluate, levels_of
 from lmemtest.formula.pointing import listing, point
 from lmemtest.formula.syntax import Call, Name
 
@@ -67,6 +67,14 @@ class Measure:
         """Compute the expression for a table, as `(n, k)`."""
         return _compute(self.atom, columns, self.state, None, self.text)
 
+    def slopes(self, columns: Columns, name: str) -> Array:
+        """Derivatives with respect to one column, as `(n, k)`."""
+        with np.errstate(all="ignore"):
+            found = np.asarray(differentiate(self.atom, name, columns, self.state, self.text)[1], dtype=np.float64)
+        slopes = np.broadcast_to(found, len(columns)) if found.ndim == 0 else found
+        slopes = slopes[:, None] if slopes.ndim == 1 else slopes
+        return _finite(slopes, self.atom, columns, self.text, f"the slope of {self.atom}")
+
     def columns(self, values: Array, reduced: bool) -> Array:  # noqa: ARG002 - a measure has one coding
         """Return the values: a measure has one coding."""
         return values
@@ -105,7 +113,10 @@ def measure(atom: Atom, columns: Columns, weights: Array, state: dict[str, Any])
 def _compute(atom: Atom, columns: Columns, state: dict[str, Any], weights: Array | None, text: str) -> Array:
     with np.errstate(all="ignore"):  # what is not finite is reported below, with names
         values = np.asarray(evaluate(atom, columns, state, weights, text), dtype=np.float64)
-    values = values[:, None] if values.ndim == 1 else values
+    return _finite(values[:, None] if values.ndim == 1 else values, atom, columns, text, str(atom))
+
+
+def _finite(values: Array, atom: Atom, columns: Columns, text: str, what: str) -> Array:
     bad: NDArray[np.bool_] = np.any(~np.isfinite(values), axis=1)
     if bad.any():
         first = int(np.argmax(bad))
@@ -114,7 +125,7 @@ def _compute(atom: Atom, columns: Columns, state: dict[str, Any], weights: Array
             for name in {name.value: name for name in columns_of(atom)}.values()
         )
         message = (
-            f"{atom} is not a finite number in {int(bad.sum())} of {len(bad)} rows of the table "
+            f"{what} is not a finite number in {int(bad.sum())} of {len(bad)} rows of the table "
             f"(first where {where}); change the expression or drop these rows."
         )
         raise DataError(point(message, text, atom.start, atom.end))

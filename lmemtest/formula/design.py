@@ -52,6 +52,25 @@ class Block:
         values = {i: self.atoms[i].values(columns) for i in {i for term in self.terms.terms for i in term}}
         return self.assemble(values, len(columns))
 
+    def slopes(self, columns: Columns, name: str) -> Array:
+        """Derivatives of the columns with respect to one numeric column, by the product rule."""
+        used = {i for term in self.terms.terms for i in term}
+        values = {i: self.atoms[i].values(columns) for i in used}
+        total = np.zeros((len(columns), len(self.names)))
+        for moving in used:
+            atom = self.atoms[moving]
+            if isinstance(atom, Measure) and any(n.value == name for n in columns_of(atom.atom)):
+                part = self.assemble({**values, moving: atom.slopes(columns, name)}, len(columns))
+                total += part * self._holding(moving)
+        return total
+
+    def _holding(self, atom: int) -> Array:
+        """1 for the columns that hold an atom, 0 for others."""
+        held = np.zeros(len(self.names))
+        for term, (_, own) in zip(self.terms.terms, self.slices, strict=True):
+            held[own] = atom in term
+        return held
+
     def assemble(self, values: dict[int, Any], n: int) -> Array:
         """Put the columns together from the values of the atoms."""
         matrix = np.empty((n, len(self.names)))
@@ -146,6 +165,28 @@ class Design:
             For a level that the fit has not seen or a missing value.
         """
         return self.fixed_block.matrix(Columns(frame, self.parsed.text))
+
+    def slopes(self, frame: pd.DataFrame, name: str) -> Array:
+        """Derivatives of `rows` with respect to one numeric column.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            As for `rows`.
+        name : str
+            One of `numeric`.
+
+        Returns
+        -------
+        (m, p) float
+            Exact, by the rules of differentiation.
+
+        Raises
+        ------
+        DataError
+            Where there is no slope, such as that of abs(x) at 0.
+        """
+        return self.fixed_block.slopes(Columns(frame, self.parsed.text), name)
 
     def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Codes]:
         """Basis and group codes of one random-effect term for new data.

@@ -29,6 +29,16 @@ ELEMENTWISE: dict[str, Callable[[Array], Array]] = {
     "abs": np.abs,
     "square": np.square,
 }
+_SLOPES: dict[str, Callable[[Array], Array]] = {
+    "log": lambda x: 1.0 / x,
+    "log2": lambda x: 1.0 / (x * np.log(2.0)),
+    "log10": lambda x: 1.0 / (x * np.log(10.0)),
+    "log1p": lambda x: 1.0 / (1.0 + x),
+    "exp": np.exp,
+    "sqrt": lambda x: 0.5 / np.sqrt(x),
+    "abs": lambda x: np.where(x == 0, np.nan, np.sign(x)),
+    "square": lambda x: 2.0 * x,
+}
 # stateful function -> its options, in the order in which they may be given without a name
 STATEFUL: dict[str, tuple[str, ...]] = {
     "center": (),
@@ -303,6 +313,67 @@ def evaluate(node: Expression, columns: Numbers, state: dict[str, Any], counts: 
         inner_value = value(node.arguments[0])
         return inner_value if node.function == "I" else ELEMENTWISE[node.function](inner_value)
     raise TypeError(f"{type(node).__name__} has no value")  # check_call lets none of these through
+
+
+def differentiate(node: Expression, name: str, columns: Numbers, state: dict[str, Any], text: str) -> tuple[Any, Any]:
+    """Compute a checked expression and its derivative with respect to one column, exactly.
+
+    Parameters
+    ----------
+    node : Expression
+        A column or a call that passed `check_call`.
+    name : str
+        The column; the others are held.
+    columns : Numbers
+        The table.
+    state : dict
+        Fitted transforms by their canonical text.
+    text : str
+        The formula, for messages.
+
+    Returns
+    -------
+    value, slope : (n,) or (n, k) float
+        The slope is not finite where there is none (abs at 0).
+    """
+
+    def both(inner: Expression) -> tuple[Any, Any]:
+        return differentiate(inner, name, columns, state, text)
+
+    if isinstance(node, Unary):
+        value, slope = both(node.operand)
+        return (-value, -slope) if node.operator == "-" else (value, slope)
+    if isinstance(node, Group):
+        return both(node.inner)
+    if isinstance(node, Binary):
+        return _arithmetic_slope(node.operator, both(node.left), both(node.right))
+    if isinstance(node, Call):
+        value, slope = both(node.arguments[0])
+        if node.function == "I":
+            return value, slope
+        if node.function == "pow":
+            return _arithmetic_slope("**", (value, slope), both(node.arguments[1]))
+        if node.function in STATEFUL:
+            transform = state[str(node)]
+            own = transform.slope(value)
+            return transform(value), own * (slope if own.ndim == 1 else slope[:, None])
+        return ELEMENTWISE[node.function](value), _SLOPES[node.function](value) * slope
+    value = evaluate(node, columns, state, None, text)
+    own_column = isinstance(node, Name) and node.value == name
+    return value, np.ones_like(value) if own_column else np.zeros_like(value)
+
+
+def _arithmetic_slope(operator: str, left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
+    (a, da), (b, db) = left, right
+    value = _arithmetic(operator, a, b)
+    if operator == "*":
+        return value, da * b + a * db
+    if operator == "/":
+        return value, (da - value * db) / b
+    if operator == "**":
+        by_base = np.where(b == 0, 0.0, b * np.power(a, b - 1.0)) * da
+        return value, by_base if np.all(db == 0) else by_base + value * np.log(a) * db
+    return value, da + db if operator == "+" else da - db
 
 
 def _arithmetic(operator: str, left: Array, right: Array) -> Array:

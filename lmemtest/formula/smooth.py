@@ -1,5 +1,7 @@
 """Stateful transforms with row weights: centre, scale, orthogonal polynomials and B-splines.
 
+Each fitted object is a function of new values, and `slope` is its derivative.
+
 Every fit takes the distinct values `x` and how many rows `counts` carry each, and gives what the same
 transform gives on the rows themselves, to rounding. A fitted object maps new values without refitting.
 """
@@ -23,6 +25,10 @@ class Affine:
 
     def __call__(self, x: Array) -> Array:
         return (x - self.shift) / self.width
+
+    def slope(self, x: Array) -> Array:
+        """Derivative at `x`."""
+        return np.full(x.shape, 1.0 / self.width)
 
 
 def fit_affine(x: Array, counts: Array, center: bool | float, scale: bool | float) -> Affine:
@@ -68,6 +74,18 @@ class Polynomial:
             columns.append(current / np.sqrt(self.norm2[k + 1]))
         return np.column_stack(columns)
 
+    def slope(self, x: Array) -> Array:
+        """Derivative at `x`: the recurrence differentiated."""
+        zero = np.zeros_like(x)
+        values, slopes = (zero, np.ones_like(x)), (zero, zero)  # of the previous polynomial and the current one
+        columns = []
+        for k, alpha in enumerate(self.alpha):
+            ratio = self.norm2[k] / self.norm2[k - 1] if k else 0.0
+            slopes = slopes[1], values[1] + (x - alpha) * slopes[1] - ratio * slopes[0]
+            values = values[1], (x - alpha) * values[1] - ratio * values[0]
+            columns.append(slopes[1] / np.sqrt(self.norm2[k + 1]))
+        return np.column_stack(columns)
+
 
 def fit_polynomial(x: Array, counts: Array, degree: int) -> Polynomial:
     """Fit R's `poly(x, degree)` (Kennedy & Gentle 1980, pp. 343-344) by the Stieltjes procedure.
@@ -103,6 +121,10 @@ class Powers:
     def __call__(self, x: Array) -> Array:
         return np.column_stack([x**k for k in range(1, self.degree + 1)])
 
+    def slope(self, x: Array) -> Array:
+        """Derivative at `x`."""
+        return np.column_stack([k * x ** (k - 1) for k in range(1, self.degree + 1)])
+
 
 @dataclass(frozen=True, slots=True)
 class Spline:
@@ -112,9 +134,21 @@ class Spline:
     degree: int
 
     def __call__(self, x: Array) -> Array:
-        knots, degree = np.asarray(self.knots), self.degree
-        last = len(knots) - degree - 2
-        interval = np.clip(np.searchsorted(knots, x, side="right") - 1, degree, last)
+        return np.ascontiguousarray(self._pieces(x, self.degree)[1 : len(self.knots) - self.degree - 1].T)
+
+    def slope(self, x: Array) -> Array:
+        """Derivative at `x`, at a knot that of the piece to the right: p (N_i / (t_i+p - t_i) - N_i+1 / (...))."""
+        knots, p = np.asarray(self.knots), self.degree
+        below = self._pieces(x, p - 1)[: len(knots) - p]
+        width = knots[p:] - knots[: len(knots) - p]
+        shares = p * below / np.where(width > 0, width, np.inf)[:, None]
+        return np.ascontiguousarray((shares[:-1] - shares[1:])[1:].T)
+
+    def _pieces(self, x: Array, degree: int) -> Array:
+        """The B-splines of a degree on the knots, one per row; rows beyond their number are without meaning."""
+        knots = np.asarray(self.knots)
+        last = len(knots) - self.degree - 2
+        interval = np.clip(np.searchsorted(knots, x, side="right") - 1, self.degree, last)
         basis = np.zeros((len(knots) - 1, len(x)))
         basis[interval, np.arange(len(x))] = 1.0
         for order in range(1, degree + 1):  # Cox-de Boor, in place from the left
@@ -123,7 +157,7 @@ class Spline:
                 left = (x - knots[i]) / rise * basis[i] if rise > 0 else 0.0
                 right = (knots[i + order + 1] - x) / fall * basis[i + 1] if fall > 0 else 0.0
                 basis[i] = left + right
-        return np.ascontiguousarray(basis[1 : len(knots) - degree - 1].T)
+        return basis
 
 
 def fit_spline(

@@ -81,7 +81,7 @@ class BestResult(Tabular):
 
     def sentences(self) -> tuple[str, ...]:
         """One plain sentence per group."""
-        return tuple(self._sentence(key, names) for key, names in self.candidates.items())
+        return tuple(self.emmeans.subject + self._sentence(key, names) for key, names in self.candidates.items())
 
     def result_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""

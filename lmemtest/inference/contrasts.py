@@ -190,6 +190,8 @@ class PairsResult(Tabular):
         0    A     B   0.49
         """
         base = self.log_base
+        if self.emmeans.subject:
+            raise ArgumentError(f"ratios() is for means, and these are differences of the {self.emmeans.response}.")
         if base is None:
             raise ArgumentError(
                 f"ratios() is for models of a logarithm, but the response is {self.emmeans.response}. Fit for instance "
@@ -207,7 +209,9 @@ class PairsResult(Tabular):
 
     def sentences(self) -> tuple[str, ...]:
         """One plain sentence per pair, for readers who do not read tables of tests."""
-        found = difference_sentences(self.table, self.by, self.level, self.direction, self.emmeans.apart())
+        found = difference_sentences(
+            self.table, self.by, self.level, self.direction, self.emmeans.apart(), self.emmeans.subject
+        )
         if self.log_base is None:
             return found
         return tuple(
@@ -313,6 +317,7 @@ def difference_sentences(
     level: float,
     direction: str | None,
     apart: frozenset[tuple[str, str]] = frozenset(),
+    subject: str = "",
 ) -> tuple[str, ...]:
     """One plain sentence per difference of a table of comparisons.
 
@@ -326,12 +331,14 @@ def difference_sentences(
     direction : {"minimize", "maximize"} or None
     apart : frozenset of (str, str)
         Labels of means whose algorithms have no benchmark in common.
+    subject : str
+        What each sentence begins with.
 
     Returns
     -------
     tuple of str
     """
-    return tuple(_sentence(row, by, level, direction, apart) for row in table.to_dict("records"))
+    return tuple(subject + _sentence(row, by, level, direction, apart) for row in table.to_dict("records"))
 
 
 def _sentence(

@@ -74,7 +74,9 @@ class ControlResult(Tabular):
 
     def sentences(self) -> tuple[str, ...]:
         """One plain sentence per comparison."""
-        return difference_sentences(self.table, self.by, self.level, self.direction, self.emmeans.apart())
+        return difference_sentences(
+            self.table, self.by, self.level, self.direction, self.emmeans.apart(), self.emmeans.subject
+        )
 
     def result_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""

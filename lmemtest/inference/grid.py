@@ -25,6 +25,7 @@ from lmemtest.inference.reference import (
     check_at,
     check_fit,
     check_specs,
+    design_rows,
     format_level,
     grid_values,
     listed,
@@ -176,6 +177,11 @@ class EmmeansResult(Tabular, EstimateGrid):
         """Linear functions of the means at `left` less those at `right`; NaN where the two may not be compared."""
         return np.where(self.met(left, right)[:, None], self.L[left] - self.L[right], np.nan)
 
+    @property
+    def subject(self) -> str:
+        """What sentences on differences are about where it is not the mean: "Slope along budget: "."""
+        return ""
+
     def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether the means at `left` and at `right` may be compared."""
         return np.ones(len(left), dtype=bool) if self.comparable is None else self.comparable[left, right]
@@ -301,6 +307,22 @@ def emmeans(
     0         A   3.625  1.188
     1         B   4.625  1.188
     """
+    return EmmeansResult(**evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov))
+
+
+def evaluated_grid(
+    fit: Any,
+    specs: str | Sequence[str],
+    *,
+    by: str | Sequence[str] | None,
+    at: Mapping[str, Any] | None,
+    weights: str,
+    ddf: str,
+    level: float,
+    vcov: ClusterRobust | None,
+    along: str | None = None,
+) -> dict[str, Any]:
+    """The fields of an `EmmeansResult`: marginal means, or marginal slopes along a numeric column."""
     check_fit(fit, "fit")
     check_choice(weights, "weights", WEIGHTS)
     check_choice(ddf, "ddf", DDF_METHODS)
@@ -314,7 +336,7 @@ def emmeans(
     if vcov is not None:
         changes = (f"Standard errors: {vcov.described()}.", *vcov.notes)
 
-    grid = ReferenceGrid.build(fit, values, by_names + spec_names)
+    grid = ReferenceGrid.build(fit, values, by_names + spec_names, along)
     L = grid.average(weights)
     frame = grid.target_frame()[[*spec_names, *by_names]]
     b, V = _coefficients(fit, ddf, vcov)
@@ -327,47 +349,51 @@ def emmeans(
         estimable_function=fit.estimable
         if vcov is not None
         else lambda rows: fit.estimable(rows) & fit.has_error(rows),
-        largest_se=_BEYOND * _spread(fit),
+        largest_se=_BEYOND * _spread(fit) / (1.0 if along is None else _range(fit, along)),
         variance_function=None if vcov is None else vcov.has_variance,
     )
     emmean, se, df = core.evaluate()
     half = t_quantile((1.0 - level) / 2.0, df) * se
-    direction, direction_notes = _direction(fit)
+    direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
     covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
-    return EmmeansResult(
-        L=L,
-        frame=frame,
-        b=b,
-        V=V,
-        df_function=core.df_function,
-        estimable_function=core.estimable_function,
-        largest_se=core.largest_se,
-        variance_function=core.variance_function,
-        specs=spec_names,
-        by=by_names,
-        emmean=emmean,
-        se=se,
-        df=df,
-        ci_low=emmean - half,
-        ci_high=emmean + half,
-        n_obs=int(fit.nobs),
-        weights=weights,
-        ddf=ddf,
-        level=level,
-        response=_response(fit),
-        direction=direction,
-        averaged_over=grid.nuisance_factors,
-        covariates=covariates,
-        notes=(
+    if along is not None:
+        direction = None  # less is better of a loss, which says nothing about its slope
+        if along in covariates and not _is_curved(fit, grid, along):
+            covariates.pop(along)
+    return {
+        "L": L,
+        "frame": frame,
+        "b": b,
+        "V": V,
+        "df_function": core.df_function,
+        "estimable_function": core.estimable_function,
+        "largest_se": core.largest_se,
+        "variance_function": core.variance_function,
+        "specs": spec_names,
+        "by": by_names,
+        "emmean": emmean,
+        "se": se,
+        "df": df,
+        "ci_low": emmean - half,
+        "ci_high": emmean + half,
+        "n_obs": int(fit.nobs),
+        "weights": weights,
+        "ddf": ddf,
+        "level": level,
+        "response": _response(fit) if along is None else f"slope of {_response(fit)} along {along}",
+        "direction": direction,
+        "averaged_over": grid.nuisance_factors,
+        "covariates": covariates,
+        "notes": (
             *changes,
             *_averaging_notes(grid, weights),
             *_covariate_notes(covariates, at),
-            *_interaction_notes(fit, grid, spec_names + by_names),
-            *_missing_notes(fit, frame, L, emmean, df, core),
+            *_interaction_notes(fit, grid, spec_names + by_names, along),
+            *_missing_notes(fit, frame, L, emmean, df, core, "mean" if along is None else "slope"),
             *direction_notes,
         ),
-        comparable=_comparable(fit, frame),
-    )
+        "comparable": _comparable(fit, frame),
+    }
 
 
 def _spread(fit: Any) -> float:
@@ -375,6 +401,11 @@ def _spread(fit: Any) -> float:
     cells = fit.cells
     centre = np.average(cells.mean, weights=cells.n)
     return float(np.sqrt((cells.ss + cells.n * (cells.mean - centre) ** 2).sum() / cells.n.sum()))
+
+
+def _range(fit: Any, name: str) -> float:
+    """Largest less smallest value of a numeric column."""
+    return float(np.ptp(np.asarray(fit.cells.frame[name], dtype=float)))
 
 
 def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
@@ -460,7 +491,7 @@ def _covariate_notes(covariates: Mapping[str, tuple[float, ...]], at: Mapping[st
     return notes
 
 
-def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, ...]) -> list[str]:
+def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, ...], along: str | None) -> list[str]:
     """Say so when differences between the means depend on what was averaged over or held fixed."""
     scale = np.abs(grid.rows).max() if grid.rows.size else 1.0
     tolerance = 1e-9 * max(scale, 1.0)
@@ -468,11 +499,11 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
     notes = []
     effect = grid.rows - grid.rows[:1]
     shape = [len(values) for values in grid.nuisance.values()]
-    along = effect.reshape(len(effect), *shape, -1)
+    spread = effect.reshape(len(effect), *shape, -1)
     moving = [
         name
         for axis, name in enumerate(grid.nuisance, start=1)
-        if np.abs(along - along.take([0], axis=axis)).max(initial=0.0) > tolerance
+        if np.abs(spread - spread.take([0], axis=axis)).max(initial=0.0) > tolerance
     ]
     if moving:
         notes.append(
@@ -480,7 +511,7 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
             "an average over them may mislead. Consider by=."
         )
     for name in fit.design.numeric:
-        if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(fit, grid, name, tolerance):
+        if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(fit, grid, name, tolerance, along):
             value = grid.nuisance[name][0]
             notes.append(
                 f"Differences between the levels of {names} depend on {name} in this model (interaction); "
@@ -489,20 +520,36 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
     return notes
 
 
-def _depends_on(fit: Any, grid: ReferenceGrid, name: str, tolerance: float) -> bool:
-    """Do the differences between targets change when numeric column `name` moves to an end of its range?"""
-    observed = np.asarray(fit.cells.frame[name], dtype=float)
+def _depends_on(fit: Any, grid: ReferenceGrid, name: str, tolerance: float, along: str | None) -> bool:
+    """Do the differences between targets change when numeric column `name` moves through its range?"""
     first = {n: v[:1] for n, v in grid.nuisance.items()}
     reference = grid.rows[:, 0] - grid.rows[:1, 0]
-    for end in (float(observed.min()), float(observed.max())):
-        rows = np.asarray(fit.design.rows(product_frame({**grid.target, **first, name: (end,)})), dtype=float)
+    for end in _far_apart(fit, name, inside=along is not None):
+        rows = design_rows(fit, product_frame({**grid.target, **first, name: (end,)}), along)
         if np.abs((rows - rows[:1]) - reference).max() > tolerance:
             return True
     return False
 
 
+def _far_apart(fit: Any, name: str, *, inside: bool) -> tuple[float, float]:
+    """The ends of the range of a numeric column; for slopes places inside, since sqrt(x) has none at 0."""
+    observed = np.asarray(fit.cells.frame[name], dtype=float)
+    low, high = float(observed.min()), float(observed.max())
+    return (low + 0.17 * (high - low), high - 0.29 * (high - low)) if inside else (low, high)
+
+
+def _is_curved(fit: Any, grid: ReferenceGrid, along: str) -> bool:
+    """Do the slopes along a column change with that column?"""
+    first = {n: v[:1] for n, v in grid.nuisance.items()}
+    rows = [
+        design_rows(fit, product_frame({**grid.target, **first, along: (place,)}), along)
+        for place in _far_apart(fit, along, inside=True)
+    ]
+    return bool(np.abs(rows[0] - rows[1]).max() > 1e-9 * np.abs(rows[0]).max())
+
+
 def _missing_notes(
-    fit: Any, frame: pd.DataFrame, L: FloatArray, emmean: FloatArray, df: FloatArray, core: EstimateGrid
+    fit: Any, frame: pd.DataFrame, L: FloatArray, emmean: FloatArray, df: FloatArray, core: EstimateGrid, what: str
 ) -> list[str]:
     notes = []
     empty = np.asarray(np.isnan(L).any(axis=1))
@@ -511,22 +558,22 @@ def _missing_notes(
     missing = np.asarray(np.isnan(emmean) & ~empty & ~estimable)
     unknown = np.asarray(np.isnan(emmean) & estimable)
     if empty.any():
-        notes.append(f"No rows to average over, so no mean, for {_listed_rows(frame, empty)}.")
+        notes.append(f"No rows to average over, so no {what}, for {_listed_rows(frame, empty)}.")
     if unknown.any():
         identified = bool(core.estimable_function(L[unknown]).all())
         why = (
             "its error has no bound" if identified else "the fixed effects hold a random one (see the notes of the fit)"
         )
-        notes.append(f"Not estimable from these data, so no mean, for {_listed_rows(frame, unknown)}: {why}.")
+        notes.append(f"Not estimable from these data, so no {what}, for {_listed_rows(frame, unknown)}: {why}.")
     if missing.any():
         dropped = [str(name) for name in fit.params.index[fit.params.isna()]]
         cause = f" (columns without data of their own: {listed(dropped, 5)})" if dropped else ""
         notes.append(
-            f"Not estimable from these data, so no mean, for {_listed_rows(frame, missing)}: "
+            f"Not estimable from these data, so no {what}, for {_listed_rows(frame, missing)}: "
             f"the design has empty cells{cause}."
         )
     if np.any(np.isnan(df) & ~np.isnan(emmean)):
-        notes.append("Degrees of freedom could not be computed for some means; they have no interval.")
+        notes.append("Degrees of freedom could not be computed for some {what}s; they have no interval.")
     return notes
 
 
@@ -545,12 +592,12 @@ def _response(fit: Any) -> str:
     return f"{function}({parsed.response})" if function else str(parsed.response)
 
 
-def _direction(fit: Any) -> tuple[str | None, list[str]]:
+def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
     """Direction of the response from the Runs behind the fit, and what to say about its scale."""
     parsed = fit.design.parsed
     notes = []
     if parsed.response_function:
-        notes.append(f"Means and differences are on the scale of {_response(fit)}.")
+        notes.append(f"{what} and differences are on the scale of {_response(fit)}.")
     from lmemtest.data.runs import Runs
 
     if not isinstance(fit.data, Runs) or fit.data.score != parsed.response:

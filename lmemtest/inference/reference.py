@@ -31,11 +31,14 @@ class ReferenceGrid:
     counts: FloatArray
 
     @classmethod
-    def build(cls, fit: Any, values: Mapping[str, tuple[Any, ...]], target_names: tuple[str, ...]) -> ReferenceGrid:
+    def build(
+        cls, fit: Any, values: Mapping[str, tuple[Any, ...]], target_names: tuple[str, ...], along: str | None = None
+    ) -> ReferenceGrid:
+        """The grid of the predictions, or of their slopes along a numeric column."""
         target = {name: values[name] for name in target_names}
         nuisance = {name: values[name] for name in values if name not in target}
         frame = product_frame({**target, **nuisance})
-        rows = np.asarray(fit.design.rows(frame), dtype=float)
+        rows = design_rows(fit, frame, along)
         n_target = math.prod(len(v) for v in target.values())
         return cls(
             rows=rows.reshape(n_target, -1, rows.shape[1]),
@@ -58,6 +61,12 @@ class ReferenceGrid:
         total = share.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no rows to average over
             return np.einsum("tn,tnp->tp", share / total, self.rows)
+
+
+def design_rows(fit: Any, frame: pd.DataFrame, along: str | None = None) -> FloatArray:
+    """Rows of the fixed part, or their derivatives along a numeric column."""
+    rows = fit.design.rows(frame) if along is None else fit.design.slopes(frame, along)
+    return np.asarray(rows, dtype=float)
 
 
 def product_frame(values: Mapping[str, tuple[Any, ...]]) -> pd.DataFrame:
@@ -96,7 +105,7 @@ def grid_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     factors, numeric = fit.design.factors, fit.design.numeric
     for name in at:
         if name not in factors and name not in numeric:
-            raise UnknownColumnError(_unknown_message("at", name, fit))
+            raise UnknownColumnError(unknown_message("at", name, fit))
     values: dict[str, tuple[Any, ...]] = {}
     for name, levels in factors.items():
         values[name] = _chosen_levels(name, at[name], tuple(levels)) if name in at else tuple(levels)
@@ -195,13 +204,24 @@ def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mappi
                     f"wanted, for instance at={{{name!r}: [{written(float(fit.design.numeric[name]), '.4g')}]}}."
                 )
             if name not in fit.design.factors and name not in fit.design.numeric:
-                raise UnknownColumnError(_unknown_message(argument, name, fit))
+                raise UnknownColumnError(unknown_message(argument, name, fit))
     overlap = [name for name in specs if name in by]
     if overlap:
         raise ArgumentError(f"{overlap[0]!r} is in both specs and by; name it in one of them.")
 
 
-def _unknown_message(argument: str, name: Any, fit: Any) -> str:
+def check_along(fit: Any, name: Any) -> None:
+    """Refuse what is not a numeric column of the fixed part."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"var must name a numeric column of the fixed part, got {name!r}.")
+    if name in fit.design.factors:
+        numeric = listed(tuple(fit.design.numeric)) or "none"
+        raise ArgumentError(f"var names {name!r}, a factor, which has no slope. Numeric columns: {numeric}.")
+    if name not in fit.design.numeric:
+        raise UnknownColumnError(unknown_message("var", name, fit))
+
+
+def unknown_message(argument: str, name: Any, fit: Any) -> str:
     known = (*fit.design.factors, *fit.design.numeric)
     numeric = f" Numeric columns: {listed(tuple(fit.design.numeric))}." if fit.design.numeric else ""
     groups = {part for term in getattr(fit.design, "random", ()) for part in term.group.split(":")}

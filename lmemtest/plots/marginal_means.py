@@ -115,7 +115,9 @@ def _content(em: EmmeansResult, separation: Separation | None) -> _rows.Rows:
 def _axis_label(em: EmmeansResult, separation: Separation | None) -> str:
     reading = DIRECTIONS.get(em.direction or "", "")
     ci = _style.nobreak(f"{100 * em.level:g} % CI")
-    label = f"Marginal mean of {_style.one_line(em.response)}, {ci}{reading}"
+    response = _style.one_line(em.response)
+    what = f"Marginal {response}" if em.subject else f"Marginal mean of {response}"  # of slopes the response is one
+    label = f"{what}, {ci}{reading}"
     if separation is None:
         return label
     test = _style.nobreak(f"{ADJUSTMENTS.get(separation.adjust, separation.adjust)}, α = {separation.alpha:g}")

@@ -98,6 +98,11 @@ def smaller_fit() -> Any:
 
 
 @functools.cache
+def sloped() -> Any:
+    return lt.fit_lmm("loss ~ tool * budget + (1 | task)", runs())
+
+
+@functools.cache
 def means() -> Any:
     return lt.emmeans(fit(), "tool")
 
@@ -154,6 +159,7 @@ def calls() -> dict[str, Call]:
         "contrast": (lt.contrast, {"em": means(), "coefficients": {"A - B": [1, -1, 0]}}),
         "diagnose": (lt.diagnose, {"fit": fit(), "influence": False, "n_sim": 99, "rng": 1}),
         "emmeans": (lt.emmeans, {"fit": fit(), "specs": "tool"}),
+        "emtrends": (lt.emtrends, {"fit": sloped(), "specs": "tool", "var": "budget"}),
         "equivalence": (lt.equivalence, {"pairs": differences(), "margin": 1.0}),
         "expected_best": (lt.expected_best, {"scores": a, "direction": "minimize"}),
         "fidelity": (lt.fidelity, {"runs": runs()}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import pairs
 from lmemtest.inference.grid import EmmeansResult, emmeans
-from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.inference.reference import format_level
+from lmemtest.inference.trends import emtrends
 
 if TYPE_CHECKING:
     from lmemtest.model import LmmFit
@@ -34,7 +34,6 @@ ADJUSTMENTS = {
     "none": "none",
 }
 _KEPT_VALUES = 2  # emmeans averages over the values of a numeric column that has at most this many
-_STEP = 1e-3  # of the spread of a column, for slopes
 _NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")
 
 
@@ -128,16 +127,8 @@ def _slopes(fit: LmmFit, wanted: list[str], given: list[str]) -> tuple[EmmeansRe
             "levels: post_hoc(..., grouping_vars='algorithm')."
         )
     name, (first, *rest) = wanted[0], given
-    centre = float(fit.design.numeric[name])
-    step = _STEP * float(np.std(fit.cells.frame[name].to_numpy(dtype=float)))
     at = {key: values for key, values in _kept(fit).items() if key != name}
-    by = tuple(reversed(rest)) or None
-    low, high = (emmeans(fit, first, by=by, at={**at, name: centre + sign * step}) for sign in (-1.0, 1.0))
-    L = (high.L - low.L) / (2.0 * step)
-    L[np.abs(L) < 1e-9 * np.abs(L).max()] = 0.0  # what the difference leaves of terms without the column
-    estimate, se, df = high.evaluate(L)
-    half = t_quantile(0.025, df) * se
-    slopes = replace(high, L=L, emmean=estimate, se=se, df=df, ci_low=estimate - half, ci_high=estimate + half)
+    slopes = emtrends(fit, first, var=name, by=tuple(reversed(rest)) or None, at=at)
     return slopes, [first], rest
 
 

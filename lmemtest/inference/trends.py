@@ -1,0 +1,133 @@
+"""Marginal slopes: how fast the mean changes along a numeric column, for each level of a factor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lmemtest._threads import one_blas_thread
+from lmemtest.inference.grid import DDF_NAMES, EmmeansResult, evaluated_grid
+from lmemtest.inference.reference import check_along, check_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest._table import ResultTable
+    from lmemtest.inference.cluster_robust import ClusterRobust
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class TrendsResult(EmmeansResult):
+    """Marginal slopes with standard errors, degrees of freedom and intervals.
+
+    What takes the result of `emmeans` takes this: `pairs`, `contrast`, `compare_to` and `versus_best` then
+    compare slopes.
+
+    Attributes
+    ----------
+    var : str
+        The numeric column whose slopes these are.
+    response : str
+        For instance ``slope of loss along budget``.
+    emmean : (m,) float
+        The slopes: units of the response per unit of `var`. The other attributes are those of `EmmeansResult`.
+    """
+
+    var: str
+
+    @property
+    def subject(self) -> str:
+        """What sentences on differences are about."""
+        return f"Slope along {self.var}: "
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per slope: the columns of `specs` and `by`, then slope, se, df, ci_low, ci_high."""
+        return self.frame.assign(slope=self.emmean, se=self.se, df=self.df, ci_low=self.ci_low, ci_high=self.ci_high)
+
+    def result_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        facts = (
+            f"Response {self.response}, n = {self.n_obs} rows; {DDF_NAMES[self.ddf]} degrees of freedom; "
+            f"{100 * self.level:.4g} % confidence intervals, one by one.",
+        )
+        title = f"Marginal slopes of {', '.join(self.specs)}{by}"
+        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes)
+
+
+@one_blas_thread()
+def emtrends(
+    fit: Any,
+    specs: str | Sequence[str],
+    *,
+    var: str,
+    by: str | Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    weights: str = "equal",
+    ddf: str = "satterthwaite",
+    level: float = 0.95,
+    vcov: ClusterRobust | None = None,
+) -> TrendsResult:
+    """Marginal slopes of a numeric column, for each level of a factor.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model.
+    specs : str or sequence of str
+        Factors whose level combinations get a slope each; with values in `at` also `var` itself.
+    var : str
+        Numeric column of the fixed part, such as the budget.
+    by, at, weights, ddf, level, vcov
+        As in `emmeans`. Where the model is curved in `var` (poly, bs, log), the slope is that at its mean, or at the
+        values in `at`.
+
+    Returns
+    -------
+    TrendsResult
+        ``to_frame()`` has the columns of `specs` and `by`, slope, se, df, ci_low, ci_high; `pairs`, `contrast`,
+        `compare_to` and `versus_best` take it like the result of `emmeans`. It has no direction, since a better score
+        says nothing about its slope.
+
+    Raises
+    ------
+    UnknownColumnError
+        If a name is not in the fixed part.
+    ArgumentError
+        If `var` is a factor, or for the reasons of `emmeans`.
+    DataError
+        Where there is no slope, such as that of abs(x) at 0.
+
+    Notes
+    -----
+    The slope is the derivative of the mean with respect to the column, by the rules of differentiation through every
+    function of the formula; R's emtrends takes a forward difference, which is the same for straight lines and off by
+    the order of its step (a thousandth of the range) for curves. Random slopes count in the standard errors and not in
+    the slopes.
+
+    References
+    ----------
+    Searle, Speed & Milliken (1980), Am. Stat. 34, 216-221, doi:10.1080/00031305.1980.10483031
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("AABB") * 4, "budget": [1, 2] * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 4, 2, 2, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9]})
+    >>> fit = lt.fit_lmm("score ~ algorithm * budget + (1|task)", runs)
+    >>> slopes = emtrends(fit, "algorithm", var="budget")
+    >>> slopes.to_frame()[["algorithm", "slope", "df"]].round(3)
+      algorithm  slope    df
+    0         A   1.25   9.0
+    1         B   2.25   9.0
+    >>> lt.pairs(slopes).to_frame()[["left", "right", "estimate"]].round(3)
+      left right  estimate
+    0    A     B      -1.0
+    """
+    check_fit(fit, "fit")
+    check_along(fit, var)
+    found = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov, along=var)
+    return TrendsResult(**found, var=var)
