@@ -23,7 +23,7 @@ from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.information import directions, modes, multiply, scores, through
 from lmemtest.engine.problem import Problem
-from lmemtest.engine.theta import block_factors
+from lmemtest.engine.theta import block_factors, free_indices
 from lmemtest.engine.triangular import solve_spd
 
 
@@ -93,11 +93,10 @@ def theta_slopes(problem: Problem, x: Array, by_term: Sequence[Array], count: in
         ``q`` per term on the whitened scale, ``(levels, k, c)``, and ``c``.
     """
     out = []
-    for q, L in zip(by_term, problem.unpack(x), strict=True):
+    for q, L, shape in zip(by_term, problem.unpack(x), problem.shapes, strict=True):
         scaled = L.T @ q
-        out += [
-            2.0 * np.einsum("lc,lc->c", q[:, r], scaled[:, col]) for col in range(len(L)) for r in range(col, len(L))
-        ]
+        elements = zip(*free_indices(shape), strict=True)
+        out += [2.0 * np.einsum("lc,lc->c", q[:, row], scaled[:, column]) for column, row in elements]
     return np.array(out).reshape(problem.n_theta, count)
 
 
@@ -123,12 +122,11 @@ def covariance_slopes(problem: Problem, x: Array, at: Criterion, left: Missed) -
     """Derivatives of the covariance of the errors over the residual variance, ``(n_free, c, c)``."""
     count = left.phi.shape[1]
     out = []
-    for q, L in zip(by_term(problem, at, left.random), problem.unpack(x), strict=True):
+    for q, L, shape in zip(by_term(problem, at, left.random), problem.unpack(x), problem.shapes, strict=True):
         scaled = L.T @ q
-        for col in range(len(L)):
-            for r in range(col, len(L)):
-                half = q[:, r].T @ scaled[:, col]
-                out.append(half + half.T)
+        for column, row in zip(*free_indices(shape), strict=True):
+            half = q[:, row].T @ scaled[:, column]
+            out.append(half + half.T)
     out += [-gram for gram in _strata_grams(problem, x, left)]
     return np.array(out).reshape(problem.n_free, count, count)
 

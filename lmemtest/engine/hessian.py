@@ -57,8 +57,8 @@ def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
         dSigma[inside, inside] = dL @ L.T + L @ dL.T
         slope = here.along({block: dSigma}, None)
         column = _column(problem, x, at, factors, slope)
-        own = th.pack([2.0 * gradients[i] @ dL if i == term else np.zeros_like(f) for i, f in enumerate(factors)])
-        column[: problem.n_theta] += own
+        own = [2.0 * gradients[i] @ dL if i == term else np.zeros_like(f) for i, f in enumerate(factors)]
+        column[: problem.n_theta] += th.pack(own, problem.shapes)
         columns.append(column)
     if problem.strata is not None:
         for i, log_tau in enumerate(problem.split(x)[1]):
@@ -74,13 +74,13 @@ def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
 
 def _terms(problem: Problem) -> list[int]:
     """The term that each element of theta belongs to."""
-    return [i for i, k in enumerate(problem.sizes) for _ in range(k * (k + 1) // 2)]
+    return [i for i, shape in enumerate(problem.shapes) for _ in range(shape.n_theta)]
 
 
 def _column(problem: Problem, x: Array, at: Criterion, factors: Sequence[Array], slope: _Slope) -> Array:
     """Derivative of the gradient in ``x`` with the factors and precisions that multiply it held."""
-    by_term = th.term_blocks(slope.bar.sigma, at.system.blocks, problem.sizes)
-    column = th.pack([2.0 * dG @ L for dG, L in zip(by_term, factors, strict=True)])
+    by_term = problem.by_term(slope.bar.sigma)
+    column = th.pack([2.0 * dG @ L for dG, L in zip(by_term, factors, strict=True)], problem.shapes)
     if problem.strata is not None:
         m = at.system.n_rows - (at.system.p if problem.reml else 0)
         of_strata = problem.strata.gradient(problem.split(x)[1], slope.bar, -m / at.r2**2 * slope.d_r2)

@@ -19,7 +19,7 @@ from lmemtest.engine.blocks import System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.sweep import Sweep, conditional_modes, into_parents, tail_times, transposed
-from lmemtest.engine.theta import upper_indices
+from lmemtest.engine.theta import free_indices
 from lmemtest.engine.triangular import solve_lower, solve_spd
 
 if TYPE_CHECKING:
@@ -146,13 +146,13 @@ def directions(problem: Problem, theta: Array) -> list[tuple[int, int, Array, Ar
             start += problem.sizes[i]
     out = []
     start = 0
-    for i, k in enumerate(problem.sizes):
-        L = np.zeros((k, k))
-        rows, cols = upper_indices(k)
-        L.T[rows, cols] = theta[start : start + len(rows)]
+    for i, shape in enumerate(problem.shapes):
+        L = np.zeros((shape.k, shape.k))
+        columns, rows = free_indices(shape)
+        L[rows, columns] = theta[start : start + len(rows)]
         start += len(rows)
-        for c, r in zip(rows, cols, strict=True):  # column by column of the lower triangle
-            dL = np.zeros((k, k))
+        for c, r in zip(columns, rows, strict=True):
+            dL = np.zeros_like(L)
             dL[r, c] = 1.0
             out.append((*place[i], dL, L))
     return out
@@ -178,11 +178,11 @@ def average_information(problem: Problem, x: Array, at: Criterion, gradients: Se
     m = at.system.n_rows - (at.system.p if problem.reml else 0)
     H = W / at.sigma2 - np.outer(d_r2, d_r2) / (m * at.sigma2**2)
     start = 0
-    for k, G in zip(problem.sizes, gradients, strict=True):
-        rows, cols = upper_indices(k)  # (column, row) of the lower triangle
-        same_column = rows[:, None] == rows[None, :]
+    for shape, G in zip(problem.shapes, gradients, strict=True):
+        columns, rows = free_indices(shape)
+        same_column = columns[:, None] == columns[None, :]
         stop = start + len(rows)
-        H[start:stop, start:stop] += 2.0 * G[np.ix_(cols, cols)] * same_column
+        H[start:stop, start:stop] += 2.0 * G[np.ix_(rows, rows)] * same_column
         start = stop
     H.flat[start * (len(x) + 1) :: len(x) + 1] -= g[start:]  # d2V = -dV for a log precision
     return 0.5 * (H + H.T)

@@ -33,6 +33,7 @@ from lmemtest.engine.cross import Array, Cross, DenseCross, Index
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.sweep import Sweep, tail_times
+from lmemtest.engine.theta import free_indices
 from lmemtest.engine.triangular import solve_lower
 from lmemtest.errors import DesignError
 
@@ -171,7 +172,7 @@ def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
     """
     system, at = problem.system, optimum.criterion
     p = system.p
-    n_random = sum(k * (k + 1) // 2 for k in problem.sizes)
+    n_random = problem.n_theta
     information = np.zeros((n_random + 1, n_random + 1))
     information[-1, -1] = system.n_rows - p
     d_precision = np.zeros((n_random, p, p))  # N'E_r N
@@ -353,12 +354,11 @@ def _elements(problem: Problem) -> list[Array]:
         rows = []
         start = 0
         for i in block.members:
-            k = problem.sizes[i]
-            for c, r in combinations_with_replacement(range(start, start + k), 2):
+            for c, r in zip(*free_indices(problem.shapes[i]), strict=True):
                 E = np.zeros((block.K, block.K))
-                E[r, c] = E[c, r] = 1.0
+                E[start + r, start + c] = E[start + c, start + r] = 1.0
                 rows.append(E.ravel())
-            start += k
+            start += problem.sizes[i]
         out.append(np.array(rows))
     return out
 
@@ -371,7 +371,7 @@ def _slices(pick: list[Array]) -> list[slice]:
 def _term_order(problem: Problem) -> Index:
     """Positions of the elements, listed by block, in the order of the model's terms."""
     members = [i for block in problem.system.blocks for i in block.members]
-    counts = [k * (k + 1) // 2 for k in problem.sizes]
+    counts = [shape.n_theta for shape in problem.shapes]
     starts = dict(zip(members, [0, *accumulate(counts[i] for i in members)], strict=False))
     return np.array([starts[i] + j for i, n in enumerate(counts) for j in range(n)], dtype=np.intp)
 

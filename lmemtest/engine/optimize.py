@@ -201,7 +201,8 @@ def _escape(counter: _Counter, here: _Point) -> tuple[Array, Criterion] | None:
         best: tuple[float, Array, Criterion] | None = None
         for size in (1e-3, 1e-2, 1e-1, 1.0):  # standard deviations in units of the residual's
             moved = list(factors)
-            moved[i] = th.lower_root(np.column_stack([factors[i], size * direction]))
+            grown = np.column_stack([factors[i], size * direction])
+            moved[i] = th.root_of(grown, diagonal=counter.problem.shapes[i].diagonal)
             theta = counter.problem.moved(here.theta, moved)
             at = counter.value(theta)
             if at is not None and (best is None or at.value < best[0]):
@@ -227,13 +228,13 @@ def _snap(counter: _Counter, here: _Point) -> _Point:
     """Set standard deviations that are zero for all purposes to zero."""
     factors = counter.problem.unpack(here.theta)
     snapped, changed = [], False
-    for L in factors:
+    for L, shape in zip(factors, counter.problem.shapes, strict=True):
         values, vectors = np.linalg.eigh(L @ L.T)
         small = (values > 0) & (values < _SNAP**2)
         if small.any():
             changed = True
             root = np.sqrt(np.where(small, 0.0, np.clip(values, 0.0, None)))
-            L = th.lower_root(vectors * root)
+            L = th.root_of(vectors * root, diagonal=shape.diagonal)
         snapped.append(L)
     if not changed:
         return here
@@ -259,7 +260,7 @@ def _search(counter: _Counter, start: Array, max_steps: int, tolerance: float) -
 
 def default_start(problem: Problem, size: float = 1.0) -> Array:
     """Identity factors times ``size``."""
-    return problem.point(th.pack([size * np.eye(k) for k in problem.sizes]))
+    return problem.point(th.pack([size * np.eye(k) for k in problem.sizes], problem.shapes))
 
 
 def evaluation_cost(problem: Problem) -> float:

@@ -16,7 +16,7 @@ import scipy.linalg as sla
 from lmemtest._rounding import written
 from lmemtest._validate import check_magnitude
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import System, Term, build_system
+from lmemtest.engine.blocks import Shape, System, Term, build_system
 from lmemtest.engine.criterion import Criterion, adjoint, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.strata import Strata
@@ -33,7 +33,7 @@ class Problem:
 
     system: System
     reml: bool
-    sizes: tuple[int, ...]  # columns per term
+    shapes: tuple[Shape, ...]  # of the terms
     R: tuple[Array, ...]  # whitening factor per term
     kept: Index  # (rank,) columns of X that are not aliased
     RX: Array  # (rank, rank): X[:, kept] = Q RX
@@ -43,9 +43,14 @@ class Problem:
     strata: Strata | None = None  # residual variances by stratum
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Columns per term."""
+        return tuple(shape.k for shape in self.shapes)
+
+    @property
     def n_theta(self) -> int:
         """Covariance parameters of the random effects."""
-        return sum(k * (k + 1) // 2 for k in self.sizes)
+        return sum(shape.n_theta for shape in self.shapes)
 
     @property
     def n_free(self) -> int:
@@ -71,11 +76,16 @@ class Problem:
 
     def unpack(self, x: Array) -> list[Array]:
         """Factor of each term at a point of the search."""
-        return th.unpack(self.split(x)[0], self.sizes)
+        return th.unpack(self.split(x)[0], self.shapes)
 
     def moved(self, x: Array, factors: Sequence[Array]) -> Array:
         """The point with other factors and the same residual variances."""
-        return np.append(th.pack(factors), self.split(x)[1])
+        return np.append(th.pack(factors, self.shapes), self.split(x)[1])
+
+    def by_term(self, matrices: Sequence[Array]) -> list[Array]:
+        """Gradient in each term's ``Sigma``, of the elements that are free, from one matrix per block."""
+        parts = th.term_blocks(matrices, self.system.blocks, self.sizes)
+        return [np.diag(G.diagonal()) if s.diagonal else G for G, s in zip(parts, self.shapes, strict=True)]
 
     def evaluate(self, x: Array) -> Criterion:
         """Criterion at a point of the search, on the internal scale."""
@@ -85,8 +95,8 @@ class Problem:
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's whitened ``Sigma``, and in ``x``: ``2 G L`` for every term, then the strata's."""
         bar = adjoint(at, reml=self.reml, inputs=self.strata is not None)
-        gradients = th.term_blocks(bar.sigma, at.system.blocks, self.sizes)
-        g = th.pack([2.0 * G @ L for G, L in zip(gradients, self.unpack(x), strict=True)])
+        gradients = self.by_term(bar.sigma)
+        g = th.pack([2.0 * G @ L for G, L in zip(gradients, self.unpack(x), strict=True)], self.shapes)
         if self.strata is not None:
             m = at.system.n_rows - (at.system.p if self.reml else 0)
             g = np.append(g, self.strata.gradient(self.split(x)[1], bar, m / at.r2))
@@ -112,11 +122,11 @@ class Problem:
 
     def to_white(self, theta: Array) -> Array:
         """Whitened theta of a theta on the user's scale."""
-        return th.pack(th.to_white(th.unpack(theta, self.sizes), self.R))
+        return th.pack(th.to_white(th.unpack(theta, self.shapes), self.R), self.shapes)
 
     def to_user(self, theta: Array) -> Array:
         """Theta on the user's scale of a whitened theta."""
-        return th.pack(th.to_user(th.unpack(theta, self.sizes), self.R))
+        return th.pack(th.to_user(th.unpack(theta, self.shapes), self.R), self.shapes)
 
 
 def independent_columns(X: Array, omega: Array) -> Index:
@@ -231,7 +241,7 @@ def build_problem(
     return Problem(
         system=system_of(np.ones(len(y))),
         reml=reml,
-        sizes=tuple(t.k for t in terms),
+        shapes=tuple(t.shape for t in terms),
         R=tuple(R for _, R in white),
         kept=kept,
         RX=RX / np.sqrt(n_rows),

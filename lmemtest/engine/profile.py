@@ -28,7 +28,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import System
+from lmemtest.engine.blocks import Shape, System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.optimize import trust_region_step
@@ -88,6 +88,7 @@ class _Layout:
 
     B: Array  # (k, k)
     held: int  # rows with a place of their own: 0, 1 (a standard deviation) or 2 (a correlation)
+    diagonal: bool  # effects that are independent: B puts them in another order only, and T is diagonal
 
     @cached_property
     def root(self) -> Array:
@@ -96,21 +97,24 @@ class _Layout:
     @cached_property
     def free(self) -> tuple[Index, Index]:
         """Rows and columns of the free entries, column by column as in theta."""
-        columns, rows = th.upper_indices(len(self.B))
+        columns, rows = th.free_indices(Shape(len(self.B), self.diagonal))
         kept = rows >= self.held
         return rows[kept], columns[kept]
 
 
-def _layout(R: Array, effects: Sequence[int]) -> tuple[_Layout, Array]:
+def _layout(R: Array, effects: Sequence[int], *, diagonal: bool) -> tuple[_Layout, Array]:
     """The rotation that puts ``effects`` first, and the lengths that were divided out."""
     k = len(R)
     if not effects:
-        return _Layout(B=np.eye(k), held=0), np.empty(0)
+        return _Layout(B=np.eye(k), held=0, diagonal=diagonal), np.empty(0)
+    if diagonal:
+        order = [*effects, *(i for i in range(k) if i not in effects)]
+        return _Layout(B=np.eye(k)[order], held=len(effects), diagonal=True), 1.0 / R.diagonal()[list(effects)]
     rows = np.linalg.solve(R.T, np.eye(k)[:, list(effects)]).T  # user's effect = row @ whitened effects
     lengths = np.linalg.norm(rows, axis=1)
     rows = rows / lengths[:, None]
     rest = np.linalg.svd(rows)[2][len(effects) :]
-    return _Layout(B=np.vstack([rows, rest]), held=len(effects)), lengths
+    return _Layout(B=np.vstack([rows, rest]), held=len(effects), diagonal=False), lengths
 
 
 @dataclass(frozen=True)
@@ -160,8 +164,8 @@ class Constrained:
             raise ValueError("the restricted likelihood does not hold the fixed effects")
         self.problem, self.target, self.reml = problem, target, reml
         layouts = []
-        for i, R in enumerate(problem.R):
-            layout, lengths = _layout(R, _effects(target, i))
+        for i, (R, shape) in enumerate(zip(problem.R, problem.shapes, strict=True)):
+            layout, lengths = _layout(R, _effects(target, i), diagonal=shape.diagonal)
             layouts.append(layout)
             if isinstance(target, StandardDeviation) and i == target.term:
                 self._unit = problem.y_scale * float(lengths[0])
@@ -177,7 +181,9 @@ class Constrained:
         """``u`` and ``phi`` of a point of the search."""
         problem, target = self.problem, self.target
         log_s2 = float(np.log(at.sigma2))
-        T = [th.lower_root(lay.B @ L) for lay, L in zip(self.layouts, problem.unpack(x), strict=True)]
+        T = [
+            th.root_of(lay.B @ L, diagonal=lay.diagonal) for lay, L in zip(self.layouts, problem.unpack(x), strict=True)
+        ]
         parts = [t[lay.free] for t, lay in zip(T, self.layouts, strict=True)] + [problem.split(x)[1]]
         if isinstance(target, StandardDeviation):
             size = T[target.term][0, 0]
@@ -201,8 +207,8 @@ class Constrained:
 
     def search_point(self, ev: Evaluation) -> Array:
         """Whitened theta and log precision ratios of a point, for a new search of the whole model."""
-        factors = [th.lower_root(lay.root @ t) for lay, t in zip(self.layouts, ev.T, strict=True)]
-        return np.append(th.pack(factors), self._delta(ev.phi))
+        factors = [th.root_of(lay.root @ t, diagonal=lay.diagonal) for lay, t in zip(self.layouts, ev.T, strict=True)]
+        return np.append(th.pack(factors, self.problem.shapes), self._delta(ev.phi))
 
     # -- evaluation -------------------------------------------------------------------------------------------
 
@@ -310,7 +316,7 @@ class Constrained:
         problem, target = self.problem, self.target
         strata: Strata | None = problem.strata
         bar = gradient(ev.system, ev.done, ev.F_bar, inputs=strata is not None)
-        by_term = th.term_blocks(bar.sigma, ev.system.blocks, problem.sizes)
+        by_term = problem.by_term(bar.sigma)
         rotated = [lay.root.T @ G @ lay.root for lay, G in zip(self.layouts, by_term, strict=True)]
         g_T = [2.0 * G @ t for G, t in zip(rotated, ev.T, strict=True)]
         parts = [g[lay.free] for g, lay in zip(g_T, self.layouts, strict=True)]
@@ -338,7 +344,7 @@ class Constrained:
 
 def has_variance(problem: Problem, x: Array, term: int, effect: int) -> bool:
     """Whether an effect's standard deviation at a point of the search is more than rounding."""
-    layout, _ = _layout(problem.R[term], (effect,))
+    layout, _ = _layout(problem.R[term], (effect,), diagonal=problem.shapes[term].diagonal)
     return bool(np.linalg.norm(layout.B[0] @ problem.unpack(x)[term]) >= NO_VARIANCE)
 
 
@@ -519,7 +525,8 @@ class Minimiser:
         """``phi`` with ``column column'`` added to the free part of a term's covariance."""
         lay = self.problem.layouts[term]
         T = ev.T[term].copy()
-        T[lay.held :, lay.held :] = th.lower_root(np.column_stack([T[lay.held :, lay.held :], column]))
+        grown = np.column_stack([T[lay.held :, lay.held :], column])
+        T[lay.held :, lay.held :] = th.root_of(grown, diagonal=lay.diagonal)
         phi = ev.phi.copy()
         start = sum(self.problem._n_free[:term])
         phi[start : start + self.problem._n_free[term]] = T[lay.free]

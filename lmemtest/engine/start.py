@@ -67,7 +67,7 @@ def moment_start(problem: Problem) -> Array:
     solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
     residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
     roots = np.sqrt(np.clip(solution[:-1] / residual, _LOWEST, _HIGHEST))
-    return problem.point(th.pack(_diagonal_factors(problem, roots)))
+    return problem.point(th.pack(_diagonal_factors(problem, roots), problem.shapes))
 
 
 def _diagonal_factors(problem: Problem, roots: Array) -> Sequence[Array]:

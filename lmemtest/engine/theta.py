@@ -1,6 +1,7 @@
 """theta <-> relative Cholesky factors, on the user's scale and on the whitened scale of the search.
 
-theta stacks the lower triangles of the terms' factors ``L`` column by column, as lme4 does. The search runs on
+theta stacks the lower triangles of the terms' factors ``L`` column by column, as lme4 does; of a term whose effects
+are independent it holds the diagonal. The search runs on
 whitened columns: a term's basis ``Z`` is replaced by ``Z R^-1`` with ``R`` the triangular factor of its QR
 decomposition, so that ``Sigma_white = R Sigma R'``, a slope in millions or around a distant mean is as easy as any
 other, and one step length fits all parameters.
@@ -9,13 +10,14 @@ other, and one step length fits all parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest.engine.blocks import Block, Term
+from lmemtest.engine.blocks import Block, Shape, Term
 from lmemtest.engine.cross import Array, Index
 
 # Below this diagonal share of the QR factor a basis counts as collinear: then its columns are scaled only.
@@ -29,29 +31,42 @@ def upper_indices(k: int) -> tuple[Index, Index]:
     return rows, columns
 
 
-def unpack(theta: Array, sizes: Sequence[int]) -> list[Array]:
-    """Lower-triangular factors of terms with ``sizes`` columns from a flat theta."""
+@lru_cache(maxsize=64)
+def free_indices(shape: Shape) -> tuple[Index, Index]:
+    """Columns and rows of the elements of ``L`` that theta holds, in its order; do not change the arrays."""
+    if not shape.diagonal:
+        return upper_indices(shape.k)
+    both = np.arange(shape.k)
+    return both, both
+
+
+def unpack(theta: Array, shapes: Sequence[Shape]) -> list[Array]:
+    """Lower-triangular factors of the terms from a flat theta."""
     factors, start = [], 0
-    for k in sizes:
-        n = k * (k + 1) // 2
-        L = np.zeros((k, k))
-        L.T[upper_indices(k)] = theta[start : start + n]
+    for shape in shapes:
+        L = np.zeros((shape.k, shape.k))
+        L.T[free_indices(shape)] = theta[start : start + shape.n_theta]
         factors.append(L)
-        start += n
+        start += shape.n_theta
     return factors
 
 
-def pack(factors: Sequence[Array]) -> Array:
+def pack(factors: Sequence[Array], shapes: Sequence[Shape]) -> Array:
     """Flat theta of lower-triangular factors."""
     if not factors:
         return np.empty(0)
-    return np.concatenate([L.T[upper_indices(len(L))] for L in factors])
+    return np.concatenate([L.T[free_indices(shape)] for L, shape in zip(factors, shapes, strict=True)])
 
 
 def lower_root(M: NDArray[Any]) -> Array:
     """Lower-triangular ``L`` with non-negative diagonal and ``L L' = M M'``, singular ``M`` included."""
     L = np.asarray(np.linalg.qr(M.T, mode="r")).T
     return L * np.where(L.diagonal() < 0, -1.0, 1.0)
+
+
+def root_of(M: NDArray[Any], *, diagonal: bool) -> Array:
+    """``lower_root``, which keeps independent effects independent: of a singular ``M`` it may return another root."""
+    return np.diag(np.linalg.norm(M, axis=1)) if diagonal else lower_root(M)
 
 
 def positive_root(Sigma: Array) -> Array:
@@ -65,13 +80,13 @@ def whiten(term: Term, omega: Array) -> tuple[Term, Array]:
     scale = np.sqrt(omega @ term.basis**2 / omega.sum())
     scale[scale == 0] = 1.0
     R = np.diag(scale)
-    if term.k > 1:
+    if term.k > 1 and not term.diagonal:  # a rotation would leave nothing independent
         weighted = term.basis / scale * np.sqrt(omega / omega.sum())[:, None]
         triangle = np.asarray(np.linalg.qr(weighted, mode="r"))
         diagonal = np.abs(triangle.diagonal())
         if diagonal.min() > _COLLINEAR * diagonal.max():
             R = triangle * scale
-    return Term(basis=np.linalg.solve(R.T, term.basis.T).T, codes=term.codes, n_levels=term.n_levels), R
+    return replace(term, basis=np.linalg.solve(R.T, term.basis.T).T), R
 
 
 def to_white(factors: Sequence[Array], R: Sequence[Array]) -> list[Array]:

@@ -2,7 +2,8 @@
 
 `(x | g)` implies the intercept; `(x || g)` is `(1 | g) + (0 + x | g)`, one bar per term, so that a factor
 keeps its full covariance; `(1 | a/b)` is `(1 | a) + (1 | a:b)` (Bates et al. 2015, J. Stat. Softw. 67(1),
-table 2).
+table 2). `diag(f | g)` gives every level of the factor `f` independent effects with a variance of its own: the
+`diag(0 + f | g)` of glmmTMB (Brooks et al. 2017, R J. 9(2)), which `||` is not.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
 from lmemtest.formula.functions import ELEMENTWISE, check_call, check_response
 from lmemtest.formula.pointing import point, unknown_column
 from lmemtest.formula.syntax import (
+    DIAGONAL,
     Call,
     Chain,
     Constant,
@@ -46,6 +48,8 @@ class Bar:
         Columns whose combinations are the groups: ("a", "b") for a:b.
     correlated : bool
         False for the pieces of a `||` term.
+    diagonal : bool
+        Of `diag(left | group)`: the levels vary independently, each with a variance of its own.
     text : str
         The part of the formula it comes from, as the user wrote it.
     position : int
@@ -55,6 +59,7 @@ class Bar:
     left: str
     groups: tuple[str, ...]
     correlated: bool
+    diagonal: bool
     text: str
     position: int
     terms: TermList = field(repr=False, compare=False)
@@ -66,7 +71,7 @@ class Bar:
         return ":".join(map(quote_name, self.groups))
 
     def __str__(self) -> str:
-        return f"({self.left} | {self.group})"
+        return f"{DIAGONAL if self.diagonal else ''}({self.left} | {self.group})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +284,8 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
     if not terms.terms:
         message = "nothing varies in this term; write (1 | group) for a random intercept."
         raise FormulaError(point(message, text, variation.start, variation.end))
+    if variation.diagonal:
+        _check_diagonal(variation, terms, text)
     for groups in variation.groups:
         _check_own_group(terms, groups, text)
         for left, part in _parts(variation, terms):
@@ -286,6 +293,7 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
                 left=left,
                 groups=tuple(name.value for name in groups),
                 correlated=variation.correlated,
+                diagonal=variation.diagonal,
                 text=text[variation.start : variation.end],
                 position=variation.start,
                 terms=part,
@@ -294,13 +302,31 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
 
 
 def _parts(variation: Variation, terms: TermList) -> Iterator[tuple[str, TermList]]:
-    if not variation.correlated:
+    if variation.diagonal:
+        factor = next(term for term in terms.terms if term)
+        yield terms.label(factor), terms.only(factor)
+    elif not variation.correlated:
         for term in terms.terms:
             yield (f"0 + {terms.label(term)}" if term else "1"), terms.only(term)
     elif states_intercept(variation.left):
         yield str(variation.left), terms
     else:
         yield f"1 + {variation.left}", terms
+
+
+def _check_diagonal(variation: Variation, terms: TermList, text: str) -> None:
+    """One factor, or one interaction of factors, without an intercept."""
+    group = ":".join(quote_name(name.value) for name in variation.groups[0])
+    factors = [terms.label(term) for term in terms.terms if term]
+    if terms.has_intercept and (not factors or states_intercept(variation.left)):
+        apart = " + ".join([f"(1 | {group})", *(f"{DIAGONAL}({label} | {group})" for label in factors)])
+        message = f"{DIAGONAL}() has a variance for each level of a factor and no intercept; write {apart}."
+    elif len(factors) > 1:
+        apart = " + ".join(f"{DIAGONAL}({label} | {group})" for label in factors)
+        message = f"{DIAGONAL}() takes one factor, or the combinations a:b of several; write {apart}."
+    else:
+        return
+    raise FormulaError(point(message, text, variation.start, variation.end))
 
 
 def _check_own_group(terms: TermList, groups: tuple[Name, ...], text: str) -> None:
@@ -315,7 +341,7 @@ def _check_repeats(bars: Iterable[Bar], text: str) -> None:
     seen = set()
     for bar in bars:
         what = frozenset(frozenset(bar.terms.label((i,)) for i in term) for term in bar.terms.terms)
-        key = (what, frozenset(bar.groups))
+        key = (what, frozenset(bar.groups), bar.diagonal)
         if key in seen:
             message = f"the random-effect term {bar} is in the formula twice; remove one."
             raise FormulaError(point(message, text, bar.position, bar.position + len(bar.text)))

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.errors import ArgumentError, DataError, FormulaError
 from lmemtest.formula.bars import Bar, ParsedFormula
 from lmemtest.formula.coding import Atom, Coding, Measure, code_factor, measure
 from lmemtest.formula.columns import Codes, Columns, distinct
 from lmemtest.formula.functions import columns_of
 from lmemtest.formula.grouping import Grouping, group_rows
+from lmemtest.formula.pointing import point
 from lmemtest.formula.syntax import Call, Name
 from lmemtest.formula.terms import Scoped, TermList, scope
 
@@ -102,6 +103,8 @@ class RandomDesign:
         Group of each cell, 0 to len(levels) - 1.
     levels : tuple of str
         Labels of the groups that occur, "a:1" for an interaction, ordered by the first factor, then the next.
+    diagonal : bool
+        The columns vary independently, each with a variance of its own (`diag`).
     """
 
     label: str
@@ -110,6 +113,7 @@ class RandomDesign:
     basis: Array
     codes: Codes
     levels: tuple[str, ...]
+    diagonal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -292,11 +296,33 @@ def _fit_bar(
     state: dict[str, Any],
 ) -> tuple[RandomDesign, Block, Grouping]:
     block, basis = _fit_block(bar.terms, columns, weights, fitted, state)
+    if bar.diagonal:
+        _check_factors(bar, block, columns.text)
     grouping, codes = group_rows(bar.group_names, columns)
     design = RandomDesign(
-        label=str(bar), group=bar.group, names=block.names, basis=basis, codes=codes, levels=grouping.labels
+        label=str(bar),
+        group=bar.group,
+        names=block.names,
+        basis=basis,
+        codes=codes,
+        levels=grouping.labels,
+        diagonal=bar.diagonal,
     )
     return design, block, grouping
+
+
+def _check_factors(bar: Bar, block: Block, text: str) -> None:
+    """Refuse a number among what `diag` gives a variance for each level of."""
+    for i in {i for term in bar.terms.terms for i in term}:
+        if isinstance(block.atoms[i], Measure):
+            atom = str(bar.terms.atoms[i])
+            message = (
+                f"{atom} is a number and has no levels to give variances to; write (0 + {atom} | {bar.group}) for a "
+                f"slope that varies"
+            )
+            if isinstance(bar.terms.atoms[i], Name):
+                message += f", or diag(C({atom}) | {bar.group}) for a variance at each value"
+            raise FormulaError(point(f"{message}.", text, bar.position, bar.position + len(bar.text)))
 
 
 def _fit_block(

@@ -5,7 +5,7 @@ sum      := [+|-] product ((+|-) product)*
 product  := colon ((*|/) colon)*
 colon    := power (":" power)*
 power    := primary [(^|**) integer]
-primary  := column | 0 | 1 | call | "(" sum ")" | "(" sum ("|" or "||") groups ")"
+primary  := column | 0 | 1 | call | "(" sum ")" | "(" sum ("|" or "||") groups ")" | "diag" "(" sum "|" groups ")"
 groups   := joined ("/" joined)*;   joined := group (":" group)*;   group := column | "(" groups ")"
 call     := name "(" [argument ("," argument)*] ")";   argument := [name "="] expression
 expression: arithmetic with + - * / ** (or ^), numbers, texts, lists, columns and calls
@@ -14,12 +14,13 @@ expression: arithmetic with + - * / ** (or ^), numbers, texts, lists, columns an
 from __future__ import annotations
 
 import keyword
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmemtest.errors import FormulaError
 from lmemtest.formula.pointing import point
 from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 
+DIAGONAL = "diag"  # the random-effect term with a variance for each level, as glmmTMB calls it
 _DEEPEST = 50  # nested brackets; far above any model, far below Python's recursion limit
 _MOST_GROUPED = 20  # columns crossed in one group, and groups that one bar unfolds into
 _DIGITS = 18  # of a whole number: within 64 bits, and below what Python refuses to read
@@ -194,6 +195,7 @@ class Variation:
     correlated: bool
     start: int
     end: int
+    diagonal: bool = False
 
 
 Node = Name | Call | Constant | Sum | Chain | Power | Paren | Variation
@@ -375,7 +377,9 @@ class _Reader:
     def primary(self) -> Node:
         token = self.token
         if token.kind == "name":
-            return self.call() if self.calls() else self.column()
+            if not self.calls():
+                return self.column()
+            return self.independent() if token.value == DIAGONAL else self.call()
         if token.kind == "number":
             if token.value not in ("0", "1"):
                 raise self.fail(
@@ -412,6 +416,16 @@ class _Reader:
         groups = self.groups()
         closer = self.leave_groups()
         return Variation(inner, tuple(groups), bar.value == "|", opener.start, closer.end)
+
+    def independent(self) -> Node:
+        """``diag(factor | groups)``."""
+        name = self.take()
+        inner = self.brackets()
+        if not isinstance(inner, Variation):
+            raise self.fail(f"{DIAGONAL}() is a random-effect term; write {DIAGONAL}(algorithm | benchmark).", name)
+        if not inner.correlated:
+            raise self.fail(f"the effects of {DIAGONAL}() are independent as it is; write it with one '|'.", name)
+        return replace(inner, start=name.start, diagonal=True)
 
     # the group side ------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
+from lmemtest.engine import theta as th
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.inference.exact_null import exact_null
 from lmemtest.inference.nesting import Nesting, check_nesting
@@ -316,27 +317,13 @@ def start_from_null(null: Any, alternative: Any, nesting: Nesting) -> np.ndarray
     (n_theta,) float
         Lower triangles of the relative Cholesky factors, stacked by column.
     """
-    factors = _lower_triangles(np.asarray(null.theta, dtype=float), [len(t.names) for t in null.design.random])
+    factors = th.unpack(np.asarray(null.theta, dtype=float), null.problem.shapes)
     parts = []
-    for j, term in enumerate(alternative.design.random):
-        k = len(term.names)
+    for j, shape in enumerate(alternative.problem.shapes):
         inside = [A @ L for A, L, h in zip(nesting.maps, factors, nesting.home, strict=True) if h == j]
-        root = np.hstack([*inside, np.zeros((k, k))])
-        lower = np.asarray(np.linalg.qr(root.T, mode="r")).T[:, :k]
-        lower = lower * np.where(np.diag(lower) < 0, -1.0, 1.0)
-        parts.append(np.concatenate([lower[c:, c] for c in range(k)]))
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _lower_triangles(theta: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
-    out, start = [], 0
-    for k in sizes:
-        L = np.zeros((k, k))
-        for c in range(k):
-            L[c:, c] = theta[start : start + k - c]
-            start += k - c
-        out.append(L)
-    return out
+        root = np.hstack([*inside, np.zeros((shape.k, shape.k))])
+        parts.append(th.root_of(root, diagonal=shape.diagonal))
+    return th.pack(parts, alternative.problem.shapes)
 
 
 # ---------------------------------------------------------------------- the reference
@@ -360,7 +347,7 @@ def _choose(
             raise ArgumentError(f"reference='exact' does not apply: {why_not_exact}. Use 'auto'.")
         return "exact", (), []
     if not nesting.grown():
-        return "chi2", plain, []
+        return "chi2", plain, _one_variance_at_zero(null, nesting)
     if not why_not_exact:
         return "exact", (), ["The single variance is tested with its exact finite-sample null distribution."]
     if mixture is not None:
@@ -372,6 +359,19 @@ def _choose(
     if any(r == -1 for _, r in nesting.grown()):
         return "chi2", plain, [f"chi2({df}) is used because {why_not_mixture}."]
     return "chi2", plain, [f"No simple mixture applies ({why_not_mixture}). {_conservative(df)}"]
+
+
+def _one_variance_at_zero(null: Any, nesting: Nesting) -> list[str]:
+    """A variance for each level against one that is zero: then those of the levels are on a boundary after all."""
+    lonely = [len(A) > 1 == A.shape[1] and bool(np.all(A == 1.0)) for A in nesting.maps]
+    labels = [term.label for term, alone in zip(null.design.random, lonely, strict=True) if alone]
+    zero = [label for label in labels if label in null.singular_terms]
+    if not zero:
+        return []
+    return [
+        f"The variance of {zero[0]} is estimated as zero, where the chi-squared reference is conservative: the p-value "
+        "is too large. A parametric bootstrap gives the right reference: reference='bootstrap'."
+    ]
 
 
 def _conservative(df: int) -> str:

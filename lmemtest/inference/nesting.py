@@ -1,7 +1,8 @@
 """Is one fitted model contained in another, and what does the larger one add?
 
 Everything is compared on the combinations of columns that occur: column spaces of the fixed part, and for
-each random term of the smaller model a term of the larger one with the same groups whose basis spans it.
+each random term of the smaller model a term of the larger one with the same groups whose basis spans it. A variance
+for each level, `diag(f | g)`, also contains the one variance of all levels, `(1 | g:f)`.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import numpy as np
 
 from lmemtest._rounding import written
 from lmemtest.errors import NestingError
+from lmemtest.formula.diagonal import one_variance, same_partition
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
+
+    from lmemtest.formula.design import RandomDesign
 
     FloatArray = NDArray[np.float64]
 
@@ -38,10 +42,12 @@ class Nesting:
     home : tuple of int
         For each random term of the null, the term of the alternative that contains it.
     maps : tuple of (k, r) float
-        For each random term of the null, its basis in terms of the alternative's: B0 = B A.
+        For each random term of the null, its basis in terms of the alternative's: B0 = B A. Where a variance for each
+        level takes the place of one for all, A is a column of ones.
     added : tuple of (int, int)
         Columns that each random term of the alternative has, and how many of them the null has in one term
-        (0: a new term; -1: the null has them in several terms, without their covariance).
+        (0: a new term; -1: the null has them in several terms, without their covariance). One variance for all levels
+        counts as all of them: it is not on a boundary.
     dispersion : bool
         The alternative adds residual variances.
     """
@@ -157,7 +163,7 @@ def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
         same_fixed_columns=X.shape == X0.shape and bool(np.allclose(X, X0, rtol=1e-12, atol=0.0)),
         home=tuple(home),
         maps=tuple(maps),
-        added=tuple(_added(j, len(t.names), home, maps) for j, t in enumerate(alternative.design.random)),
+        added=tuple(_added(j, t, null, home, maps) for j, t in enumerate(alternative.design.random)),
         dispersion=null.dispersion != alternative.dispersion,
     )
 
@@ -187,27 +193,33 @@ def _fixed_rows(null: Any, alternative: Any, frame: pd.DataFrame) -> tuple[Float
 def _home_of(null: Any, index: int, alternative: Any, frame: pd.DataFrame) -> tuple[int, FloatArray] | None:
     """The first term of the alternative with the same groups whose basis spans that of a null term."""
     basis, codes = null.design.random_rows(index, frame)
-    for j in range(len(alternative.design.random)):
+    term = null.design.random[index]
+    for j, other in enumerate(alternative.design.random):
         larger, larger_codes = alternative.design.random_rows(j, frame)
-        if _same_groups(codes, larger_codes) and _spans(larger, basis):
-            return j, np.linalg.lstsq(larger, basis, rcond=None)[0]
+        if same_partition(codes, larger_codes) and _spans(larger, basis):
+            A = np.linalg.lstsq(larger, basis, rcond=None)[0]
+            if not other.diagonal or _one_to_one(A, term.diagonal):
+                return j, A
+        if one_variance(term.names, codes, other, larger, larger_codes):
+            return j, np.ones((larger.shape[1], 1))
     return None
 
 
-def _added(j: int, k: int, home: Sequence[int], maps: Sequence[FloatArray]) -> tuple[int, int]:
-    sizes = [maps[i].shape[1] for i in range(len(home)) if home[i] == j]
-    if len(sizes) > 1:
+def _one_to_one(A: FloatArray, diagonal: bool) -> bool:
+    """Whether independent effects of the alternative leave a null term as it is: one of them for each of its own."""
+    alone = (np.abs(A) > _SPAN_TOLERANCE * np.abs(A).max(axis=0)).sum(axis=0) == 1
+    return bool(alone.all()) and (diagonal or A.shape[1] == 1)
+
+
+def _added(j: int, term: RandomDesign, null: Any, home: Sequence[int], maps: Sequence[FloatArray]) -> tuple[int, int]:
+    k, inside = len(term.names), [i for i in range(len(home)) if home[i] == j]
+    if not inside:
+        return k, 0
+    if term.diagonal:  # nothing but variances: of single levels, or one for all of them
+        return k, min(k, sum(k if np.all(maps[i] == 1.0) else maps[i].shape[1] for i in inside))
+    if len(inside) > 1 or null.design.random[inside[0]].diagonal:
         return k, -1
-    return k, sizes[0] if sizes else 0
-
-
-def _same_groups(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
-    """Do two codings split the cells in the same way, whatever the groups are called?"""
-    if first.min() < 0 or second.min() < 0:
-        return False
-    joint = first.astype(np.int64) * (int(second.max()) + 1) + second
-    n_joint = len(np.unique(joint))
-    return n_joint == len(np.unique(first)) == len(np.unique(second))
+    return k, maps[inside[0]].shape[1]
 
 
 def _orthonormal(X: FloatArray) -> FloatArray:

@@ -286,7 +286,7 @@ def _of_term(fit: Any, i: int, term: Any) -> list[_Parameter]:
         _Parameter(kind="sd", group=term.group, name1=name, name2="", target=StandardDeviation(i, j))
         for j, name in enumerate(names)
     ]
-    for b in range(len(names)):
+    for b in range(0 if term.diagonal else len(names)):
         for a in range(b):
             zero = [names[j] for j in (a, b) if not alive[j]]
             reason = f"the standard deviation of {' and '.join(zero)} is estimated as zero" if zero else ""

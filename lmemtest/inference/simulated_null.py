@@ -78,10 +78,10 @@ class Simulator:
         """Prepare the draws of ``fit`` on ``cells``."""
         rows = [fit.design.random_rows(i, cells.frame) for i in range(len(fit.design.random))]
         terms = tuple(
-            Term(basis=basis, codes=codes, n_levels=len(term.levels))
+            Term(basis=basis, codes=codes, n_levels=len(term.levels), diagonal=term.diagonal)
             for (basis, codes), term in zip(rows, fit.design.random, strict=True)
         )
-        factors = tuple(th.unpack(fit.theta, [term.k for term in terms]))
+        factors = tuple(th.unpack(fit.theta, fit.problem.shapes))
         mean = fit.estimate(fit.design.rows(cells.frame))
         return cls(
             cells=cells,

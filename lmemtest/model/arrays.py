@@ -26,7 +26,7 @@ def strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
 
 def engine_terms(design: Design) -> list[Term]:
     """The random-effects terms as basis and codes."""
-    return [Term(basis=t.basis, codes=t.codes, n_levels=len(t.levels)) for t in design.random]
+    return [Term(basis=t.basis, codes=t.codes, n_levels=len(t.levels), diagonal=t.diagonal) for t in design.random]
 
 
 def to_pandas(data: Any) -> pd.DataFrame:

@@ -40,7 +40,7 @@ DdfMethod = Literal["satterthwaite", "kenward-roger", "residual", "asymptotic"]
 DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 
 # A standard deviation below this share of the residual's, or a correlation closer to one, is singular (as in lme4).
-_SINGULAR = 1e-4
+SINGULAR = 1e-4
 _RANK = 1e-7  # of rank decisions, relative to the length of a column
 
 
@@ -146,7 +146,10 @@ class LmmFit:
 
     @cached_property
     def theta(self) -> Array:
-        """``(n_theta,)`` lower triangles of the relative Cholesky factors, term by term, column by column."""
+        """``(n_theta,)`` lower triangles of the relative Cholesky factors, term by term, column by column.
+
+        Of a `diag` term the diagonal alone.
+        """
         return self.problem.to_user(self.problem.split(self.optim.theta)[0])
 
     @cached_property
@@ -159,7 +162,7 @@ class LmmFit:
         labels = []
         for term, L in zip(self.design.random, self.problem.unpack(self.optim.theta), strict=True):
             smallest = np.linalg.svd(L, compute_uv=False)[-1]
-            if smallest < _SINGULAR:
+            if smallest < SINGULAR:
                 labels.append(term.label)
         return tuple(labels)
 
@@ -386,7 +389,7 @@ class LmmFit:
     @cached_property
     def covariances(self) -> tuple[Array, ...]:
         """``(k, k)`` covariance of each random-effects term, in the order of the formula."""
-        factors = th.unpack(self.theta, self.problem.sizes)
+        factors = th.unpack(self.theta, self.problem.shapes)
         return tuple(self.scale * (L @ L.T) for L in factors)
 
     @cached_property
@@ -403,7 +406,7 @@ class LmmFit:
         for term, S in zip(self.design.random, self.covariances, strict=True):
             sd = np.sqrt(S.diagonal())
             rows += [(term.group, a, "", S[i, i], sd[i], np.nan) for i, a in enumerate(term.names)]
-            for i in range(len(S)):
+            for i in range(0 if term.diagonal else len(S)):
                 for j in range(i):
                     product = sd[i] * sd[j]
                     corr = S[i, j] / product if product > 0 else np.nan
@@ -530,7 +533,7 @@ class LmmFit:
             resolve_rng(rng),
             mean=self.design.X[:, self.problem.kept] @ self.kept_params,
             terms=engine_terms(self.design),
-            factors=th.unpack(self.theta, self.problem.sizes),
+            factors=th.unpack(self.theta, self.problem.shapes),
             sigma2=self.scale,
             n=self.cells.n,
             weight=self.row_precision(),

@@ -19,9 +19,10 @@ from lmemtest.engine.problem import Problem, build_problem
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
+from lmemtest.formula.diagonal import check_variances
 from lmemtest.formula.spanned import held_by_fixed
 from lmemtest.model.arrays import engine_terms, strata
-from lmemtest.model.fit import LmmFit
+from lmemtest.model.fit import SINGULAR, LmmFit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -204,6 +205,8 @@ def fit_cells(
 
 def _check_identified(design: Design, cells: Cells) -> None:
     n = int(cells.n.sum())
+    for term in filter(lambda term: term.diagonal, design.random):
+        check_variances(design, term, n)
     for term in design.random:
         levels, k = len(term.levels), len(term.names)
         if levels < 2:
@@ -211,7 +214,7 @@ def _check_identified(design: Design, cells: Cells) -> None:
                 f"the random effect {term.label} has one level, so its variance cannot be estimated. "
                 f"Leave it out, or bring data from several levels of '{term.group}'."
             )
-        if levels * k >= n:
+        if levels * k >= n and not term.diagonal:
             raise DesignError(
                 f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
                 f"{n:,} rows, so it cannot be told apart from the residual. Leave it out, simplify it, or bring "
@@ -300,6 +303,13 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
     for label in fit.singular_terms:
         if held[label]:
             continue
+        zero = _zero_variances(fit, label)
+        if zero:
+            notes.append(
+                f"{label}: the variance of {listed(zero)} is estimated as zero, so the data show no more variation of "
+                f"{'this level' if len(zero) == 1 else 'these levels'} between groups than the other terms hold."
+            )
+            continue
         notes.append(
             f"Singular fit: {label} has a variance of zero or a correlation of one, so the data hold less variation "
             "of this kind than the model allows for. The estimates stand; a simpler term gives the same fit."
@@ -309,3 +319,10 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
         notes.append(text)
     return tuple(notes)
+
+
+def _zero_variances(fit: LmmFit, label: str) -> list[str]:
+    """Levels of a `diag` term without variance."""
+    i = next(i for i, term in enumerate(fit.design.random) if term.label == label)
+    term, L = fit.design.random[i], fit.problem.unpack(fit.optim.theta)[i]
+    return [name for name, root in zip(term.names, L.diagonal(), strict=True) if root < SINGULAR and term.diagonal]

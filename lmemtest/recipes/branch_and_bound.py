@@ -24,6 +24,7 @@ import pandas as pd
 from lmemtest._rounding import at_most, written
 from lmemtest._validate import listed
 from lmemtest.data.runs import Runs
+from lmemtest.engine.blocks import Shape
 from lmemtest.errors import DesignError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.tokens import quote_name
@@ -148,7 +149,7 @@ class Bench:
         count = self._rank(terms) + variances
         for bar in parse_formula(" + ".join(["`\0` ~ 1", *bars])).bars:
             k = sum(1 if not term else self._width(bar.terms.label(term), bar.left) for term in bar.terms.terms)
-            count += k * (k + 1) // 2
+            count += Shape(k, bar.diagonal).n_theta
         return count
 
     def _rank(self, terms: tuple[str, ...]) -> int:

@@ -141,7 +141,7 @@ class ModelBuilder(Questions, Tabular):
                 )
         return self.fixed(" * ".join(_as_columns(label[0]) for label in labels))
 
-    def random(self, *groups: str) -> ModelBuilder:
+    def random(self, *groups: str, per: str | None = None) -> ModelBuilder:
         """Add random intercepts: levels of groups that are a sample.
 
         Parameters
@@ -150,6 +150,10 @@ class ModelBuilder(Questions, Tabular):
             ``"benchmark"``, ``"benchmark:seed"``, ``"benchmark/seed"`` (both), or a whole term such as
             ``"(0 + prior | benchmark)"``. Terms that the model has already change nothing: ``"seed:benchmark"`` is
             ``"benchmark:seed"``, and the intercepts of ``"benchmark"`` are a part of ``(1 + budget | benchmark)``.
+        per : str, optional
+            A column or role with levels, such as "algorithm": each of its levels has deviations of its own in these
+            groups, with a variance of its own, ``diag(algorithm | benchmark)``. It takes the place of the one variance
+            of all of them, ``(1 | benchmark:algorithm)``, where the model has that.
 
         Returns
         -------
@@ -161,7 +165,12 @@ class ModelBuilder(Questions, Tabular):
             If there is one group, groups are single rows, or another term says the same of the same groups.
         """
         _check_some(groups, "random", "'benchmark'")
-        return self._and([bar for text in groups for bar in term_text.random_bars(text, self.runs)])
+        if per is None:
+            return self._and([bar for text in groups for bar in term_text.random_bars(text, self.runs)])
+        bars = [bar for text in groups for bar in term_text.diagonal_bars(per, text, self.runs)]
+        replaced = set(map(_cells, bars))
+        one_for_all = [bar for bar in self._bars() if bar.left == "1" and frozenset(bar.groups) in replaced]
+        return self._without(tuple(map(str, one_for_all)))._and(bars)
 
     def slope(self, effect: str, group: str, *, correlated: bool = True) -> ModelBuilder:
         """Let an effect differ between groups.
@@ -415,6 +424,7 @@ class ModelBuilder(Questions, Tabular):
         from lmemtest.recipes.recommended import recommend
 
         mine = {frozenset(bar.groups) for bar in self._bars()}
+        mine |= {_cells(bar) for bar in self._bars() if bar.diagonal}
         wanted = parse_formula(recommend(self.runs).formula).bars
         return tuple(
             f"Left out of this model: {bar}, which would say that {random_words(bar, self.runs)}."
@@ -476,16 +486,22 @@ def _factors(label: str) -> set[str]:
     return {str(terms.atoms[i]) for term in terms.terms for i in term}
 
 
-def _effects(bar: Bar) -> tuple[frozenset[str], frozenset[frozenset[str]]]:
-    """Groups and what varies between them; the order in which they are written says nothing."""
+def _effects(bar: Bar) -> tuple[frozenset[str], frozenset[frozenset[str]], bool]:
+    """Groups, what varies between them, and whether independently; the order in which they are written says nothing."""
     inner = (frozenset(str(bar.terms.atoms[i]) for i in term) for term in bar.terms.terms)
-    return frozenset(bar.groups), frozenset(inner)
+    return frozenset(bar.groups), frozenset(inner), bar.diagonal
+
+
+def _cells(bar: Bar) -> frozenset[str]:
+    """Columns of the groups and of the levels that vary between them: whose one variance is ``(1 | groups:levels)``."""
+    return frozenset([*bar.groups, *(name.value for name in bar.terms.columns())])
 
 
 def _within(bar: Bar, other: Bar) -> bool:
     """Whether a random effect is the same as another, or the intercepts that the other one has as well."""
-    (groups, mine), (other_groups, theirs) = _effects(bar), _effects(other)
-    return groups == other_groups and (mine == theirs or (mine == {frozenset()} and mine < theirs))
+    (groups, mine, apart), (other_groups, theirs, other_apart) = _effects(bar), _effects(other)
+    same = mine == theirs and apart == other_apart
+    return groups == other_groups and (same or (mine == {frozenset()} and mine < theirs))
 
 
 def _joined(old: tuple[str, ...], new: list[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from lmemtest._validate import listed
 from lmemtest.errors import DesignError
 from lmemtest.formula import build_design
 from lmemtest.formula.bars import parse_formula
+from lmemtest.formula.diagonal import check_variances
 from lmemtest.formula.functions import columns_of
 from lmemtest.formula.spanned import held_by_fixed
 
@@ -94,7 +95,9 @@ def _check_random(index: int, bar: Bar, design: Design, cells: pd.DataFrame, n_r
             f"the random effect {bar} has one group only ({term.levels[0]}), so a variance between groups cannot be "
             f"estimated. Leave it out, or bring more levels of {bar.group}."
         )
-    if levels * width >= n_rows:
+    if term.diagonal:
+        check_variances(design, term, n_rows)
+    elif levels * width >= n_rows:
         if width == 1:
             what = f"its {levels:,} groups are single rows of the {n_rows:,}, as many as there are residuals"
         else:
@@ -132,11 +135,23 @@ def _check_against_others(index: int, bar: Bar, design: Design) -> None:
                 f"the random effects {both} have the same groups in these runs, so their variances cannot be told "
                 "apart. Keep one of them."
             )
-        if _rank(np.hstack([other.basis, term.basis])) < _rank(other.basis) + _rank(term.basis):
+        if _overlap(other, term):
             raise DesignError(
                 f"the random effects {both} have the same groups in these runs and overlap in what varies between "
                 "them, so their variances cannot be told apart. Keep one of them, or write both as one term."
             )
+
+
+def _overlap(first: RandomDesign, second: RandomDesign) -> bool:
+    """Whether two covariance matrices of the same groups have a direction in common.
+
+    That of a `diag` term has no directions but its columns: beside a variance of all levels together it is identified.
+    """
+    if first.diagonal or second.diagonal:
+        wide, apart = (first, second) if second.diagonal else (second, first)
+        columns = [wide.basis[:, [j]] for j in range(wide.basis.shape[1])] if wide.diagonal else [wide.basis]
+        return any(_rank(np.column_stack([own, c])) == _rank(own) for own in columns for c in apart.basis.T)
+    return _rank(np.hstack([first.basis, second.basis])) < _rank(first.basis) + _rank(second.basis)
 
 
 def _rank(columns: FloatArray) -> int:

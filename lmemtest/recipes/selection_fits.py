@@ -15,6 +15,7 @@ from scipy import special
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest.data.cells import compress
+from lmemtest.engine.blocks import Shape
 from lmemtest.engine.theta import lower_root, pack, unpack
 from lmemtest.errors import DesignError, EstimationError, NestingError
 from lmemtest.formula import build_design, parse_formula
@@ -153,12 +154,12 @@ def _start(random: Sequence[Any], near: Fitted) -> Array:
             S[np.ix_(mine, mine)] = (root @ root.T)[np.ix_(theirs, theirs)]
             L = lower_root(np.linalg.cholesky(S + 1e-8 * np.diag(np.diag(S) + 1e-8)))
         parts.append(L)
-    return pack(parts)
+    return pack(parts, [Shape(len(L), term.diagonal) for L, term in zip(parts, random, strict=True)])
 
 
 def summary_of(fit: LmmFit) -> Fitted:
     """What is kept of a fit."""
-    factors = unpack(fit.theta, [len(term.names) for term in fit.design.random])
+    factors = unpack(fit.theta, fit.problem.shapes)
     return Fitted(
         formula=fit.formula,
         dispersion=fit.dispersion,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lmemtest._validate import check_columns, listed, suggest
 from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
 from lmemtest.formula import parse_formula
-from lmemtest.formula.syntax import Name
+from lmemtest.formula.syntax import DIAGONAL, Name
 from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _follow(token: Token, tokens: list[Token], brackets: list[str]) -> None:
 def _is_call(tokens: list[Token], bracket: Token) -> bool:
     at = tokens.index(bracket)
     before = tokens[at - 1] if at else None
-    return before is not None and before.kind == "name" and not before.quoted
+    return before is not None and before.kind == "name" and not before.quoted and before.value != DIAGONAL
 
 
 def _is_column(token: Token, after: Token, inside: bool) -> bool:
@@ -173,6 +173,16 @@ def random_bars(text: str, runs: Runs) -> tuple[Bar, ...]:
     if labels_of(parsed):
         raise ArgumentError(f"{text!r} has fixed terms besides its random effects; add them with .fixed().")
     return parsed.bars
+
+
+def diagonal_bars(factor: str, group: str, runs: Runs) -> tuple[Bar, ...]:
+    """Independent effects of every level of a factor, with a variance each, in groups like ``"benchmark:seed"``."""
+    labels = fixed_labels(_text(factor, "per"), runs)
+    if len(labels) != 1:
+        raise ArgumentError(f"per must be one column or role, such as 'algorithm', got {factor!r}.")
+    if _has_bar(_text(group, "a random effect")):
+        raise ArgumentError(f"per is of groups like 'benchmark'; {group!r} is a whole term, which says what varies.")
+    return _parse(f"1 + {DIAGONAL}({labels[0]} | {with_columns(group, runs, factors=False)})", runs).bars
 
 
 def is_random(text: object) -> bool:

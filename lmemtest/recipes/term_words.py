@@ -76,11 +76,24 @@ def random_words(bar: Bar, runs: Runs) -> str:
     if not effects:
         return _intercept(bar, runs)
     what = " and ".join(effects)
+    if bar.diagonal:
+        return _variances(bar, what, runs)
     if () in bar.terms.terms:
         return f"{whose} has its own level and its own effect of {what}, normally distributed and correlated"
     if len(effects) == 1 and _is_factor(effects[0], runs):
         return f"{whose} has its own deviation at each level of {what}, normally distributed, correlated in any way"
     return f"{whose} has its own effect of {what}, normally distributed, independent of its level"
+
+
+def _variances(bar: Bar, what: str, runs: Runs) -> str:
+    levels = {name.value for name in bar.terms.columns()}
+    if levels == {runs.algorithm} and set(bar.groups) == {runs.benchmark}:
+        return (
+            "an algorithm does better on some benchmarks than on others, each algorithm to a degree of its own (a "
+            "variance each); so a comparison is as sure as the benchmarks show these two algorithms to be"
+        )
+    whose = f"each {_noun(bar, runs)} has its own deviation at each level of {what}"
+    return f"{whose}, independent of the others, with a variance for each level of {what}"
 
 
 def _intercept(bar: Bar, runs: Runs) -> str:

@@ -89,8 +89,10 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
     found = []
     for term, bar, S in zip(fit.design.random, fit.design.parsed.bars, fit.covariances, strict=True):
         per_cell = np.einsum("nk,kl,nl->n", term.basis, S, term.basis)
-        conditions = sorted({name.value for name in bar.terms.columns()} & set(runs.metafeatures))
-        found.append((term.label, bar.groups, conditions, float(per_cell @ rows / rows.sum())))
+        columns = {name.value for name in bar.terms.columns()}
+        conditions = sorted(columns & set(runs.metafeatures))
+        groups = (*bar.groups, runs.algorithm) if term.diagonal and runs.algorithm in columns else bar.groups
+        found.append((term.label, groups, conditions, float(per_cell @ rows / rows.sum())))
     total = fit.mean_residual_variance + sum(variance for *_, variance in found)
     kinds = {(_kind(set(groups), runs), _noun(groups, runs)) for _, groups, _, _ in found}
     # effects at the levels of a metafeature are what changes between the instances of a benchmark, too

@@ -28,6 +28,7 @@ def tables(n_cells: int = 400):
     terms = [
         Term(one, run, 60),
         Term(slope, seed, 20),
+        Term(np.eye(3)[rng.integers(0, 3, n_cells)], seed, 20, diagonal=True),
         Term(x[:, None] ** 2, benchmark, 5),
         Term(one, benchmark, 5),
         Term(slope, algorithm, 7),
@@ -88,7 +89,7 @@ def test_criterion_and_estimates_equal_the_dense_formula(monkeypatch, sparse, re
     data, made = problem(monkeypatch, sparse, reml)
     theta = theta_of(made)
     at = made.evaluate(theta)
-    deviance, b, cov = dense_answer(data, th.to_user(th.unpack(theta, made.sizes), made.R), reml)
+    deviance, b, cov = dense_answer(data, th.to_user(th.unpack(theta, made.shapes), made.R), reml)
     ours, U = made.fixed_effects(at)
     assert at.value + made.deviance_shift == approx(deviance, rel=1e-12)
     assert ours == approx(b, rel=1e-10)
@@ -146,11 +147,19 @@ def test_average_information_is_close_to_the_hessian_at_the_truth():
     assert np.abs(information - hessian).max() / scale.max() < 0.15  # its error is one of sampling
 
 
+def test_the_finest_block_leads_although_a_coarser_one_has_more_columns():
+    seed = np.repeat(np.arange(40), 6)
+    levels = Term(np.eye(6)[np.tile(np.arange(6), 40)], seed // 5, 8, diagonal=True)
+    chain, tail = split_chain(group_terms([levels, Term(np.ones((240, 1)), seed, 40)]))
+    assert [(block.q, block.K) for block in chain] == [(40, 1), (8, 6)]
+    assert tail == ()
+
+
 def test_nested_factors_form_a_chain_and_crossed_ones_the_tail():
     chain, tail = split_chain(group_terms(tables()["terms"]))
     assert [b.q for b in chain] == [60, 20, 5]
     assert [b.q for b in tail] == [7, 5]
-    assert [b.K for b in chain] == [1, 2, 2]  # two terms on benchmark share one block
+    assert [b.K for b in chain] == [1, 5, 2]  # terms of the same groups share one block
 
 
 def test_a_factor_with_100_000_levels_needs_no_square_matrix():

@@ -28,7 +28,9 @@ def terms(kind: str) -> list[Term]:
     crossed = [Term(slope, algorithm, 6), Term(one, other, 5)]
     # four levels of one nest: an outer level has two kinds of inner ones
     deep = [Term(slope, run, 40), Term(one, seed, 20), Term(slope, seed // 2, 10), Term(slope, seed // 4, 5)]
-    return {"nested": nested, "crossed": crossed, "both": nested + crossed, "deep": deep}[kind]
+    levels = np.eye(3)[rng.integers(0, 3, ROWS)]
+    variances = [Term(levels, seed, 20, diagonal=True), Term(one, seed, 20), Term(one, run, 40), *crossed]
+    return {"nested": nested, "crossed": crossed, "both": nested + crossed, "deep": deep, "variances": variances}[kind]
 
 
 def made(kind: str, *, reml: bool, strata: bool) -> Problem:
@@ -60,7 +62,7 @@ def differences(problem: Problem, x: Array, step: float = 2e-3) -> Array:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("strata", [False, True])
 @pytest.mark.parametrize("reml", [False, True])
-@pytest.mark.parametrize("kind", ["nested", "crossed", "both", "deep"])
+@pytest.mark.parametrize("kind", ["nested", "crossed", "both", "deep", "variances"])
 @pytest.mark.parametrize("boundary", [False, True])
 def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, boundary, kind, reml, strata, sparse):
     if sparse:

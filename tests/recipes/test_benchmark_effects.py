@@ -53,7 +53,7 @@ def henderson(fit: lt.LmmFit) -> np.ndarray:
         np.einsum("nk,nq->nqk", t.basis, np.eye(len(t.levels))[t.codes]).reshape(len(X), -1) for t in fit.design.random
     ]
     factors = [
-        np.kron(np.eye(q), L) for L, (q, _) in zip(unpack(fit.theta, fit.problem.sizes), shapes(fit), strict=True)
+        np.kron(np.eye(q), L) for L, (q, _) in zip(unpack(fit.theta, fit.problem.shapes), shapes(fit), strict=True)
     ]
     p = X.shape[1]
     to_user = block_diag(np.eye(p), *factors)

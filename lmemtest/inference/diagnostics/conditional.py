@@ -101,7 +101,7 @@ class HeldFit:
         Q, _ = np.linalg.qr(fit.design.X[:, fit.problem.kept] * root)
         return cls(
             terms=tuple(engine_terms(fit.design)),
-            factors=tuple(th.unpack(fit.theta, fit.problem.sizes)),
+            factors=tuple(th.unpack(fit.theta, fit.problem.shapes)),
             Q=Q / root,
             fixed=fit.predict(random=False),
             variance=variance,

@@ -292,10 +292,11 @@ class Reference:
 
     def _variances(self, part: Any, lost: tuple[int, ...]) -> FloatArray:
         """Components as in ``fit.varcorr`` of the whole; NaN for those that the remaining rows do not have."""
-        parts = [np.full(k * (k + 1) // 2, np.nan) for k in self.fit.problem.sizes]
+        parts = [np.full(shape.n_theta, np.nan) for shape in self.fit.problem.shapes]
         for i, S in enumerate(part.covariances):
             if i not in lost:
-                parts[i] = np.append(S.diagonal(), S[np.tril_indices(len(S), -1)])
+                between = [] if self.fit.design.random[i].diagonal else S[np.tril_indices(len(S), -1)]
+                parts[i] = np.append(S.diagonal(), between)
         residual = part.residual_variances.reindex(self.fit.residual_variances.index)
         return np.concatenate([*parts, residual.to_numpy(dtype=float)])
 
