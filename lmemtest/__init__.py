@@ -28,6 +28,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.random_effects": ["random_effects"],
         "inference.resampling": ["bootstrap"],
         "inference.separation": ["separation"],
+        "inference.sign_flips": ["sign_flip_test"],
         "inference.trends": ["emtrends"],
         "model": ["fit_lmm"],
         "recipes.anytime": ["anytime"],

@@ -217,6 +217,7 @@ def calls() -> dict[str, Call]:
         "seed_dependency": (lt.seed_dependency, {"runs": few(), "rng": 1}),
         "select_terms": (lt.select_terms, {"runs_or_builder": few(), "most": 1, "rng": 1}),
         "separation": (lt.separation, {"pairs": differences()}),
+        "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_flips": 9, "rng": 1}),
         "tuning_curve": (lt.tuning_curve, {"scores": a, "direction": "minimize"}),
         "tuning_curves": (
             lt.tuning_curves,

@@ -82,7 +82,7 @@ def test_sentences_are_for_readers_without_statistics(result):
     rate = result.rates[0]
     sentence = result.sentences()[0]
     assert sentence.startswith(
-        "When the algorithms' names are swapped at random on each benchmark, so that none is better, the naive model "
+        "When the algorithms' names are swapped at random on each benchmark, so that all are alike, the naive model "
         "still reports a significant difference in "
     )
     assert f"{rate.rate / 0.05:.1f} times the promised 5 %, so do not trust its p-values here." in sentence

@@ -329,7 +329,7 @@ def _of_two_values(response: Response) -> tuple[str, str]:
     return "look", (
         f"{text} with the rarer value in {written(response.rarer, '.0f')} rows tests of means are approximate: "
         f"confirm them with "
-        f"{in_words_of(python='permutation_test()', command_line='permutation_test() in Python')}."
+        f"{in_words_of(python='sign_flip_test()', command_line='sign_flip_test() in Python')}."
     )
 
 
@@ -363,7 +363,7 @@ def _verdict(
 
 
 def _remedy(rows: Rows | None, response: Response) -> str:
-    confirm = in_words_of(python="permutation_test()", command_line="permutation_test() in Python")
+    confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")
     if response.two_valued:
         return f"a few levels decide the result. See influence, and confirm with {confirm}."
     transform = f"transform the score ({response.transformations()})"

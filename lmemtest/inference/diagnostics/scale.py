@@ -397,7 +397,7 @@ def _advice_on_a_trend(fit: LmmFit, ratio: float, response: Response, *, severe:
     together = response.one_scale()
     if together:
         return f"{start}Put scores on one scale with {together}."
-    confirm = in_words_of(python="permutation_test()", command_line="permutation_test() in Python")
+    confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")
     return f"{start}Averages are estimated well, their errors less so: confirm the tests with {confirm}."
 
 

@@ -1,0 +1,374 @@
+r"""Sign flips: which algorithms are better on average, if all that is known of a benchmark is that it may favour any.
+
+Notation: d_b is the vector of the differences of all pairs of algorithms on benchmark b, one mean each, and s_b = +-1.
+Under the null hypothesis d_b and -d_b have the same distribution, and benchmarks are independent; so all tables
+(s_b d_b) are equally likely, however much one algorithm varies and whatever goes together with what. A pair has
+
+    t = sum_b s_b d_b / sqrt(n / (n - 1) * sum_b (s_b d_b - mean)^2),
+
+where the sum of squares of d does not change with the signs, so t is a function of the sum alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._replicates import check_replicates
+from lmemtest._rounding import below, written
+from lmemtest._table import Tabular, format_number, format_p
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
+from lmemtest.data.cells import compress
+from lmemtest.data.runs import require_runs
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.inference.reference import format_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+
+    FloatArray = NDArray[np.float64]
+
+__all__ = ["SignFlipTest", "max_t_p_values", "sign_flip_test", "sign_patterns"]
+
+_ROUNDING = 1e-12  # of the largest score of a benchmark: differences below it are rounding, and the scores equal
+_NO_SCATTER = 1e-12  # 1 - r^2 below it: all differences of a pair agree, and t is infinite
+_SAME = 1e-12  # of t (1 + t^2): the error of t from that of r^2
+_CHUNK = 4_000_000  # flips times pairs held at once: 32 MB an array
+_USUAL = 0.05  # the level that a note on few benchmarks speaks of
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class SignFlipTest(Tabular):
+    """Tests of all pairs of algorithms by the signs of whole benchmarks.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    statistic : float
+        The largest ``|t|`` of all pairs.
+    pvalue : float
+        That no algorithm is better than another: the smallest adjusted p-value of a pair.
+    n_benchmarks : int
+        Benchmarks on which two algorithms differ; on others no sign matters.
+    n_flips : int
+        Patterns of signs.
+    exact : bool
+        Whether these are all patterns there are (up to the sign of all together), or drawn at random.
+    smallest : float
+        The smallest p-value that these patterns allow.
+    score, direction : str
+        What was compared.
+    hypothesis : str
+        The null hypothesis that this tests.
+    notes : tuple of str
+        What else a reader must know.
+    """
+
+    table: pd.DataFrame
+    statistic: float
+    pvalue: float
+    n_benchmarks: int
+    n_flips: int
+    exact: bool
+    smallest: float
+    score: str
+    direction: str
+    hypothesis: str
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per pair of algorithms.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``left``, ``right``, ``n_benchmarks`` (on which both ran), ``estimate`` (left - right, mean over
+            benchmarks), ``t_ratio`` (with the pair's own standard deviation), ``p_value`` (adjusted for all pairs; NaN
+            with fewer than two common benchmarks).
+        """
+        return self.table.copy()
+
+    def sentences(self, alpha: float = 0.05) -> tuple[str, ...]:
+        """One plain sentence per pair that was tested.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1)
+            Chance of any false difference among all pairs.
+        """
+        alpha = check_fraction(alpha, "alpha")
+        found = []
+        for row in self.table.to_dict("records"):
+            left, right, p = row["left"], row["right"], row["p_value"]
+            if not np.isfinite(p):
+                continue
+            sign = "p" if format_p(p).startswith("<") else "p="
+            if below(p, alpha):
+                better = (row["estimate"] < 0) == (self.direction == "minimize")
+                first, second = (left, right) if better else (right, left)
+                gap = format_number(abs(row["estimate"]))
+                found.append(f"{first} is better than {second} by {gap} on average ({sign}{format_p(p)}).")
+            else:
+                found.append(f"No difference is found between {left} and {right} ({sign}{format_p(p)}).")
+        return tuple(found)
+
+    def result_table(self) -> ResultTable:
+        """The tests as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        flips = f"all {self.n_flips:,}" if self.exact else f"{self.n_flips:,} random"
+        facts = (
+            f"Response {self.score}; {flips} patterns of signs of {self.n_benchmarks:,} benchmarks; t of each pair "
+            "with its own standard deviation; p-values adjusted for all pairs by the step-down maximum of |t|.",
+            f"Null hypothesis: {self.hypothesis}.",
+        )
+        return ResultTable(
+            title="Sign-flip test of all pairs",
+            frame=self.to_frame(),
+            notes=facts + self.notes,
+            formats={"p_value": format_p},
+        )
+
+
+@one_blas_thread()
+def sign_flip_test(runs: Runs, *, n_flips: int = 9999, rng: int | np.random.Generator | None = None) -> SignFlipTest:
+    """Test all pairs of algorithms by flipping the signs of whole benchmarks.
+
+    Parameters
+    ----------
+    runs : Runs
+        With a benchmark. Of each benchmark the mean over its runs (at common instances and budgets) is used.
+    n_flips : int
+        Random patterns of signs. Where there are no more than so many all are taken: up to 14 benchmarks by default.
+    rng : int, numpy.random.Generator or None
+        Source of the signs; not used where all patterns are taken.
+
+    Returns
+    -------
+    SignFlipTest
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is a plain table, has no benchmark, or `n_flips` is not a positive whole number.
+    DataError
+        If no two algorithms have two benchmarks in common, or all their scores are equal.
+
+    Notes
+    -----
+    The null hypothesis of a pair: over benchmarks like these neither algorithm is better; on a single one it may be,
+    by whatever amount, as likely as the other. More exactly, differences on a benchmark are symmetric about zero.
+    Nothing is asked of how much each algorithm varies, of how the differences of several pairs go together, or of
+    normal distributions. The chance of any false difference among all pairs is at most the level, whichever pairs
+    differ, if the differences of the others are symmetric together (Romano & Wolf 2005); this is exact for any number
+    of benchmarks. Advantages that are zero on average but skewed are no part of the hypothesis.
+
+    For two algorithms an exchange of their names (`permutation_test`) is a flip of signs. For three or more it takes
+    them to be alike in every way, also in how much they vary: a narrower hypothesis.
+
+    B benchmarks have 2^(B - 1) patterns of signs, so no p-value is below one over that: 1/16 with five, 1/32 with six.
+
+    References
+    ----------
+    Westfall & Young (1993), Resampling-based multiple testing, algorithm 2.8; Romano & Wolf (2005), Exact and
+    approximate stepdown methods for multiple hypothesis testing, doi:10.1198/016214504000000539; Winkler et al. (2014),
+    Permutation inference for the general linear model, doi:10.1016/j.neuroimage.2014.01.060 (sign flips: "independent
+    and symmetric errors").
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 9], "tool": ["A", "B"] * 8,
+    ...          "task": list("aabbccddeeffgghh")}
+    >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> test = lt.sign_flip_test(runs)
+    >>> test.n_benchmarks, test.exact, test.pvalue
+    (6, True, 0.03125)
+    >>> test.sentences()
+    ('A is better than B by 1.250 on average (p=0.031).',)
+    """
+    require_runs(runs)
+    n_flips = check_positive_int(n_flips, "n_flips")
+    check_replicates(rng=rng, n_jobs=1, progress=None)
+    if runs.benchmark is None:
+        raise ArgumentError(
+            "runs must have a benchmark column, whose signs are flipped. Name it: Runs(table, ..., benchmark=...)."
+        )
+    names, D = _differences(runs)
+    count = np.isfinite(D).sum(axis=0)
+    tested = count > 1
+    if not tested.any():
+        raise DataError(
+            "no two algorithms have two benchmarks in common, so there is nothing to flip. Each pair needs runs on the "
+            f"same values of {runs.benchmark!r}."
+        )
+    moving = (np.nan_to_num(D[:, tested]) != 0.0).any(axis=1)
+    if not moving.any():
+        raise DataError("the algorithms have the same mean score on every benchmark: there is nothing to test.")
+    signs, exact = sign_patterns(int(moving.sum()), n_flips, rng)
+    t, p = np.full(D.shape[1], np.nan), np.full(D.shape[1], np.nan)
+    t[tested], p[tested] = max_t_p_values(D[:, tested], signs, moving=moving, exact=exact)
+    smallest = 1.0 / (len(signs) + (not exact))
+    return SignFlipTest(
+        table=_table(names, D, count, t, p),
+        statistic=float(np.nanmax(np.abs(t))),
+        pvalue=float(np.nanmin(p)),
+        n_benchmarks=int(moving.sum()),
+        n_flips=len(signs),
+        exact=exact,
+        smallest=smallest,
+        score=runs.score,
+        direction=runs.direction,
+        hypothesis="over benchmarks like these no algorithm is better than another; on a single benchmark one may be, "
+        "by whatever amount, as likely as the other (differences on a benchmark are symmetric about zero)",
+        notes=tuple(_notes(moving, exact, int((~tested).sum()))),
+    )
+
+
+def sign_patterns(n: int, most: int, rng: int | np.random.Generator | None) -> tuple[FloatArray, bool]:
+    """Patterns of n signs, up to the sign of all: all of them if there are at most `most`, else so many random ones.
+
+    Returns
+    -------
+    signs : (patterns, n) float
+        Of all patterns the first has plus signs only; random ones do not hold it.
+    exact : bool
+        Whether they are all patterns.
+
+    Examples
+    --------
+    >>> signs, exact = sign_patterns(3, 10, None)
+    >>> exact, signs.astype(int).tolist()
+    (True, [[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]])
+    """
+    if n - 1 < 60 and 2 ** (n - 1) <= most:
+        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n - 1)[::-1]) & 1
+        return np.hstack([np.ones((len(bits), 1)), 1.0 - 2.0 * bits]), True
+    return resolve_rng(rng).choice(np.array([-1.0, 1.0]), size=(most, n)), False
+
+
+def max_t_p_values(
+    D: FloatArray, signs: FloatArray, *, moving: NDArray[np.bool_] | None = None, exact: bool
+) -> tuple[FloatArray, FloatArray]:
+    """t ratios of all pairs and their step-down p-values by the largest |t|.
+
+    Parameters
+    ----------
+    D : (benchmarks, pairs) float
+        Differences; NaN where one of the two did not run. Two or more in every column.
+    signs : (patterns, benchmarks that move) float
+    moving : (benchmarks,) bool, optional
+        Benchmarks whose signs matter; by default all.
+    exact : bool
+        Whether the signs are all patterns, that of the table included.
+
+    Returns
+    -------
+    t, p : (pairs,) float
+
+    Examples
+    --------
+    >>> D = np.array([[1.0, 0.1], [2.0, -0.1], [3.0, 0.3], [2.5, 0.2]])
+    >>> t, p = max_t_p_values(D, sign_patterns(4, 8, None)[0], exact=True)
+    >>> t.round(3), p
+    (array([4.977, 1.464]), array([0.125, 0.375]))
+    """
+    count = np.isfinite(D).sum(axis=0)
+    X = np.nan_to_num(D if moving is None else D[moving])  # a benchmark that does not move adds zeros
+    squares = (X**2).sum(axis=0)
+    total = X.sum(axis=0)
+    t = np.copysign(_absolute_t(total, squares, count), total)
+    order = np.argsort(-np.abs(t), kind="stable")
+    observed = np.abs(t)[order]
+    with np.errstate(invalid="ignore"):
+        reached = np.where(np.isinf(observed), np.inf, observed - _SAME * observed * (1.0 + observed**2))
+    extreme = np.zeros(len(order))
+    step = max(_CHUNK // len(order), 1)
+    for start in range(0, len(signs), step):
+        drawn = _absolute_t(signs[start : start + step] @ X, squares, count)[:, order]
+        largest = np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1]  # of this pair and those after it
+        extreme += (largest >= reached).sum(axis=0)
+    p = extreme / len(signs) if exact else (1.0 + extreme) / (len(signs) + 1.0)
+    out = np.empty(len(order))
+    out[order] = np.maximum.accumulate(p)
+    return t, out
+
+
+def _absolute_t(total: FloatArray, squares: FloatArray, count: NDArray[np.intp]) -> FloatArray:
+    """|t| from sums of differences and of their squares; 0 where all are zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r2 = np.where(squares > 0.0, total**2 / (count * squares), 0.0)
+        rest = 1.0 - r2
+        rest = np.where(rest <= _NO_SCATTER, 0.0, rest)
+        return np.asarray(np.sqrt((count - 1.0) * r2 / rest))
+
+
+def _differences(runs: Runs) -> tuple[tuple[str, ...], FloatArray]:
+    """Names, and differences of all pairs: a mean per benchmark, over the instances and budgets that both have."""
+    where = [*runs.instance, *([runs.budget] if runs.budget else [])]
+    cells = compress(runs, [*where, runs.algorithm], score=runs.score)
+    frame = cells.frame.assign(**{"": cells.mean})
+    wide = frame.pivot(index=where, columns=runs.algorithm, values="").reindex(columns=list(runs.algorithms))
+    Y = wide.to_numpy(dtype=float)
+    codes = np.unique(wide.index.get_level_values(runs.benchmark).to_numpy(), return_inverse=True)[1]
+    scale = np.zeros(codes.max() + 1)
+    np.maximum.at(scale, codes, np.nan_to_num(np.abs(Y)).max(axis=1))
+    i, j = np.triu_indices(Y.shape[1], k=1)
+    D = np.full((len(scale), len(i)), np.nan)
+    for column, (left, right) in enumerate(zip(i, j, strict=True)):
+        gap = Y[:, left] - Y[:, right]
+        both = np.isfinite(gap)
+        n = np.bincount(codes[both], minlength=len(scale))
+        total = np.bincount(codes[both], weights=gap[both], minlength=len(scale))
+        mean = total / np.maximum(n, 1)
+        D[:, column] = np.where(n > 0, np.where(np.abs(mean) <= _ROUNDING * scale, 0.0, mean), np.nan)
+    return tuple(format_level(name) for name in runs.algorithms), D
+
+
+def _table(
+    names: tuple[str, ...], D: FloatArray, count: NDArray[np.intp], t: FloatArray, p: FloatArray
+) -> pd.DataFrame:
+    import pandas as pd
+
+    i, j = np.triu_indices(len(names), k=1)
+    total = np.nansum(D, axis=0)
+    return pd.DataFrame(
+        {
+            "left": [names[k] for k in i],
+            "right": [names[k] for k in j],
+            "n_benchmarks": count,
+            "estimate": np.where(count > 0, total / np.maximum(count, 1), np.nan),
+            "t_ratio": t,
+            "p_value": p,
+        }
+    )
+
+
+def _notes(moving: NDArray[np.bool_], exact: bool, untested: int) -> list[str]:
+    notes = []
+    n = int(moving.sum())
+    smallest = 2.0 ** (1 - n)
+    if smallest > 0.001:
+        text = (
+            f"{n} benchmarks have {2 ** (n - 1):,} patterns of signs, so no p-value is below {written(smallest, '.2g')}"
+        )
+        too_few = " and no difference can be significant at 5 %; six benchmarks are the fewest for that"
+        notes.append(f"{text}{too_few if not below(smallest, _USUAL) else ''}.")
+    still = int((~moving).sum())
+    if still:
+        verb = "benchmark has" if still == 1 else "benchmarks have"
+        notes.append(f"{still:,} {verb} no differences, so the sign does not matter there.")
+    if untested:
+        verb = "pair has" if untested == 1 else "pairs have"
+        notes.append(f"{untested:,} {verb} fewer than two common benchmarks and no test.")
+    if not exact:
+        notes.append("The patterns are drawn at random; another rng= gives slightly different p-values.")
+    return notes
