@@ -16,6 +16,7 @@ from lmemtest._validate import check_choice, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
 from lmemtest.inference.reference import ReferenceGrid, check_fit, check_specs, format_level, grid_values, name_tuple
+from lmemtest.inference.sequential import type_one, type_two
 from lmemtest.inference.type_three import identified_part, term_columns, type_three
 
 if TYPE_CHECKING:
@@ -28,8 +29,15 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     _Row = tuple[dict[Any, Any], str, FloatArray]  # levels of `by`, term, linear functions
 
+Hypotheses = Literal["type I", "type II", "type III", "marginal means"]
+
 # Relative variance below which a combination of rows is rounding (lmerTest: 1.5e-8).
 _RANK = 1e-10
+_TYPES: dict[int, Hypotheses] = {1: "type I", 2: "type II", 3: "type III"}
+_MEANING = {
+    1: "Each term is tested beyond those above it, so another order gives other tests unless the table is balanced.",
+    2: "Each term is tested beyond all others but those that contain it.",
+}
 _STATISTICS = ("df_num", "df_den", "f_ratio", "p_value", "f_scale")
 
 
@@ -70,8 +78,8 @@ class FTestsResult(Tabular):
     ----------
     table : pandas.DataFrame
         Behind `to_frame`; do not change it.
-    hypotheses : {"type III", "marginal means"}
-        What is tested: type III hypotheses of the fixed terms (`anova`), or that marginal means do not differ or
+    hypotheses : {"type I", "type II", "type III", "marginal means"}
+        What is tested: hypotheses of the fixed terms (`anova`), or that marginal means do not differ or
         interact (`joint_tests`).
     by : tuple of str
         Factors whose levels are tested apart.
@@ -86,7 +94,7 @@ class FTestsResult(Tabular):
     """
 
     table: pd.DataFrame
-    hypotheses: Literal["type III", "marginal means"]
+    hypotheses: Hypotheses
     by: tuple[str, ...]
     ddf: str
     response: str
@@ -199,8 +207,14 @@ def combined_df(df: FloatArray) -> float:
 
 
 @one_blas_thread()
-def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTestsResult:
-    """Test every fixed term of a model: type III F-tests.
+def anova(
+    fit: Any,
+    *,
+    ddf: str = "satterthwaite",
+    type: int = 3,
+    vcov: ClusterRobust | None = None,
+) -> FTestsResult:
+    """Test every fixed term of a model: type III F-tests, or those of type I or II.
 
     Parameters
     ----------
@@ -208,6 +222,9 @@ def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = 
         A fitted model.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Denominator degrees of freedom. Kenward-Roger refits a maximum-likelihood fit by REML, with a note.
+    type : {3, 2, 1}
+        3: each term where all others, interactions included, are in the model; 2: beyond all terms that do not contain
+        it; 1: beyond the terms before it.
     vcov : ClusterRobust, optional
         From `cluster_robust` of the same fit, for tests that are robust to clusters (HTZ).
 
@@ -216,12 +233,22 @@ def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = 
     FTestsResult
         ``to_frame()`` has term, df_num, df_den, f_ratio, p_value, f_scale.
 
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown.
+
     Notes
     -----
-    The hypothesis of a term is stated through estimable functions, so it does not depend on the coding of the factors.
-    A term inside an interaction with a factor is tested on average over that factor's levels, each level counting the
-    same; inside an interaction with a number it is tested where that number is 0, so centre it if 0 is no place of
-    interest, or use `joint_tests`.
+    Type III is the default since its hypotheses are about means that do not depend on how many runs there are. In
+    balanced tables of factors the types agree. Types I and II are those of SAS and lmerTest: "beyond" is in ordinary
+    least squares over the rows, and a term contains another if it has the same numbers, and all its factors and more.
+    R's car goes by the model's precision instead, and lets `a:x` contain `a` for a number x.
+
+    The type III hypothesis of a term is stated through estimable functions, so it does not depend on the coding of the
+    factors. A term inside an interaction with a factor is tested on average over that factor's levels, each level
+    counting the same; inside an interaction with a number it is tested where that number is 0, so centre it if 0 is no
+    place of interest, or use `joint_tests`.
 
     References
     ----------
@@ -238,11 +265,20 @@ def anova(fit: Any, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = 
             term  df_num  df_den  f_ratio  p_value
     0  algorithm       2     6.0     48.0   0.0002
     """
+    check_fit(fit, "fit")
     check_choice(ddf, "ddf", DDF_METHODS)
+    if isinstance(type, bool) or not isinstance(type, (int, np.integer)) or type not in _TYPES:
+        raise ArgumentError(f"type must be 1, 2 or 3 (the number itself), got {type!r}.")
     check_vcov(fit, vcov, ddf)
     fit, changes = fit_for_ddf(fit, ddf)
-    rows: list[_Row] = [({}, term, L) for term, L in type_three(fit.design, fit.cells.frame).items()]
-    return _tests(fit, rows, "type III", (), ddf, changes, vcov)
+    if type == 3:
+        hypotheses = type_three(fit.design, fit.cells.frame)
+    else:
+        counts = np.asarray(fit.cells.n, dtype=float)
+        hypotheses = type_one(fit.design, counts) if type == 1 else type_two(fit.design, fit.cells.frame, counts)
+        changes = (*changes, _MEANING[type])
+    rows: list[_Row] = [({}, term, L) for term, L in hypotheses.items()]
+    return _tests(fit, rows, _TYPES[type], (), ddf, changes, vcov)
 
 
 @one_blas_thread()
@@ -346,7 +382,7 @@ def _nothing_to_test(fit: Any, by: tuple[str, ...]) -> str:
 def _tests(
     fit: Any,
     rows: Sequence[_Row],
-    hypotheses: Literal["type III", "marginal means"],
+    hypotheses: Hypotheses,
     by: tuple[str, ...],
     ddf: str,
     notes: tuple[str, ...],

@@ -58,7 +58,7 @@ def type_three(design: Design, frame: pd.DataFrame) -> dict[str, FloatArray]:
     estimable = Vt[:rank]
     to_design = (U[:, :rank] / s[:rank]).T @ design.X[first]  # of an estimable function, through its coordinates
     terms = design.fixed_block.terms.terms
-    contains = _containment(design)
+    contains = containment(design)
     out = {}
     for i, (label, _) in enumerate(design.terms):
         if not terms[i]:
@@ -139,7 +139,7 @@ def _products(left: FloatArray, right: FloatArray) -> FloatArray:
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
-def _containment(design: Design) -> list[list[int]]:
+def containment(design: Design) -> list[list[int]]:
     """Terms that contain each term."""
     block = design.fixed_block
     factors = [frozenset(i for i in term if isinstance(block.atoms[i], Coding)) for term in block.terms.terms]

@@ -364,19 +364,27 @@ class LmmFit:
             values = self.curvature.satterthwaite(L[:, self.problem.kept])
         return np.where(self.estimable(L), values, np.nan)
 
-    def anova(self, ddf: DdfMethod = "satterthwaite", *, vcov: ClusterRobust | None = None) -> FTestsResult:
-        """Type III F-tests of the fixed terms; see `lmemtest.inference.joint.anova`.
+    def anova(
+        self,
+        ddf: DdfMethod = "satterthwaite",
+        *,
+        type: int = 3,
+        vcov: ClusterRobust | None = None,
+    ) -> FTestsResult:
+        """F-tests of the fixed terms; see `lmemtest.inference.joint.anova`.
 
         Parameters
         ----------
         ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
             Denominator degrees of freedom.
+        type : {3, 2, 1}
+            Type of the hypotheses.
         vcov : ClusterRobust, optional
             Covariance and degrees of freedom of `lmemtest.cluster_robust` instead.
         """
         from lmemtest.inference.joint import anova
 
-        return anova(self, ddf=ddf, vcov=vcov)
+        return anova(self, ddf=ddf, type=type, vcov=vcov)
 
     def diagnose(self, **options: Any) -> Diagnosis:
         """Check the assumptions of the fit, with a sentence on what to do; see `lmemtest.diagnose` for the options."""

@@ -243,6 +243,7 @@ def methods() -> dict[str, Call]:
     return {
         "Runs.levels": (runs().levels, {"column": "task"}),
         "Runs.normalize": (runs().normalize, {"method": "rank"}),
+        "LmmFit.anova": (fit().anova, {"ddf": "residual"}),
         "LmmFit.cov": (fit().cov, {"L": L}),
         "LmmFit.df": (fit().df, {"L": L}),
         "LmmFit.estimate": (fit().estimate, {"L": L}),
