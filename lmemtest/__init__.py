@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.planning.power": ["power"],
         "inference.profile": ["profile"],
         "inference.random_effects": ["random_effects"],
+        "inference.ranova": ["ranova"],
         "inference.resampling": ["bootstrap"],
         "inference.separation": ["separation"],
         "inference.sign_flips": ["sign_flip_test"],

@@ -206,6 +206,7 @@ def calls() -> dict[str, Call]:
         ),
         "profile": (lt.profile, {"fit": smaller_fit(), "parameters": "sd"}),
         "random_effects": (lt.random_effects, {"fit": fit(), "group": "task", "rng": 1}),
+        "ranova": (lt.ranova, {"fit": fit(), "reference": "mixture", "rng": 1}),
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
         "recommend": (lt.recommend, {"runs": few()}),
         "relative_ranks": (lt.relative_ranks, {"runs": runs()}),

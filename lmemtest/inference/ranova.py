@@ -1,0 +1,208 @@
+"""Every random term of a model on trial: likelihood-ratio tests of the model without it, or with a simpler one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lmemtest._rounding import written
+from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice
+from lmemtest.errors import ArgumentError
+from lmemtest.formula import build_design, parse_formula
+from lmemtest.formula.bars import Bar, ParsedFormula
+from lmemtest.inference.glrt import REFERENCES, GlrtResult, glrt
+from lmemtest.inference.reference import check_fit
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from lmemtest._table import ResultTable
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class RanovaResult(Tabular):
+    """Likelihood-ratio tests of the random terms of a model, one change at a time.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        The term that was changed, for each test.
+    simplified : tuple of (str or None)
+        What took its place; None where it was left out.
+    tests : tuple of GlrtResult
+        The changed model against the whole one.
+    formula : str
+        The whole model.
+    n_obs : int
+        Rows behind it.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    terms: tuple[str, ...]
+    simplified: tuple[str | None, ...]
+    tests: tuple[GlrtResult, ...]
+    formula: str
+    n_obs: int
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per test: term, simplified_to, llf (of the changed model), statistic, df, pvalue, reference."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "term": list(self.terms),
+                "simplified_to": pd.Series(list(self.simplified), dtype=object),
+                "llf": [test.llf_null for test in self.tests],
+                "statistic": [test.statistic for test in self.tests],
+                "df": [test.df for test in self.tests],
+                "pvalue": [test.pvalue for test in self.tests],
+                "reference": [test.reference for test in self.tests],
+            }
+        )
+
+    def result_table(self) -> ResultTable:
+        """The tests as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        whole = self.tests[0]
+        facts = (
+            f"{self.formula}: {whole.method} log-likelihood {written(whole.llf_alternative, '.4f')}, n = {self.n_obs} "
+            "rows. Each row leaves one term out or simplifies it; p-values are not adjusted for their number.",
+        )
+        title, formats = "Likelihood-ratio tests of the random terms", {"llf": ".4f"}
+        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes, formats=formats)
+
+
+@one_blas_thread()
+def ranova(
+    fit: Any,
+    reference: str = "auto",
+    *,
+    n_boot: int = 999,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    progress: bool | None = None,
+) -> RanovaResult:
+    """Test every random term of a model by leaving it out, and slopes and levels by simplifying their term.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model with random terms.
+    reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
+        Null distribution, as in `glrt`, which makes each test. "chi2" gives the p-values of R's `ranova`, about twice
+        too large for one variance.
+    n_boot, rng, n_jobs, progress
+        As in `glrt`, for "bootstrap" and "exact".
+
+    Returns
+    -------
+    RanovaResult
+        ``to_frame()`` has term, simplified_to, llf, statistic, df, pvalue, reference; ``tests`` has the whole results.
+
+    Raises
+    ------
+    ArgumentError
+        If the model has no random term, or the reference does not apply to every change.
+
+    Notes
+    -----
+    Each term is left out, and from a term of several effects each is taken that is in no interaction with another:
+    ``(x | g)`` becomes ``(1 | g)``. The fixed part stays, so REML fits are compared as they are.
+
+    A small p-value says that the variation is there. A large one is no reason to leave out what the design of the study
+    demands: with few groups the test has little power.
+
+    References
+    ----------
+    Kuznetsova, Brockhoff & Christensen (2017), doi:10.18637/jss.v082.i13; Self & Liang (1987),
+    doi:10.1080/01621459.1987.10478472
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
+    >>> found = ranova(lt.fit_lmm("score ~ algorithm + (1|task) + (1|task:algorithm)", runs))
+    >>> found.to_frame()[["term", "df", "reference"]]
+                       term  df reference
+    0            (1 | task)   1   mixture
+    1  (1 | task:algorithm)   1   mixture
+    >>> round(found.tests[0].statistic, 3), round(found.tests[0].pvalue, 4)
+    (9.035, 0.0013)
+    """
+    check_fit(fit, "fit")
+    check_choice(reference, "reference", REFERENCES)
+    changes = list(_changes(fit.design.parsed))
+    if not changes:
+        raise ArgumentError(
+            f"ranova tests random terms, and '{fit.formula}' has none. Add one, such as (1 | benchmark)."
+        )
+    tests = [
+        glrt(_fitted(fit, smaller), fit, reference, n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
+        for _, _, smaller in changes
+    ]
+    return RanovaResult(
+        terms=tuple(str(bar) for bar, _, _ in changes),
+        simplified=tuple(None if left is None else str(left) for _, left, _ in changes),
+        tests=tuple(tests),
+        formula=fit.label,
+        n_obs=int(fit.nobs),
+        notes=_notes([str(bar) + (f" to {left}" if left else "") for bar, left, _ in changes], tests),
+    )
+
+
+def _changes(parsed: ParsedFormula) -> Iterator[tuple[Bar, Bar | None, ParsedFormula]]:
+    """Each term, what is left of it, and the formula with this change."""
+    for i, bar in enumerate(parsed.bars):
+        for left in (None, *_simpler(bar)):
+            bars = (*parsed.bars[:i], *([] if left is None else [left]), *parsed.bars[i + 1 :])
+            yield bar, left, parse_formula(str(dataclasses.replace(parsed, bars=bars)))
+
+
+def _simpler(bar: Bar) -> Iterator[Bar]:
+    """The term without one of its effects, if that is in no other effect and leaves something."""
+    terms = bar.terms.terms
+    for term in terms:
+        rest = tuple(other for other in terms if other != term)
+        if bar.diagonal or not term or not rest or any(set(term) < set(other) for other in rest):
+            continue
+        labels = ["1" if () in rest else "0", *(bar.terms.label(other) for other in rest if other)]
+        yield dataclasses.replace(bar, left=" + ".join(labels))
+
+
+def _fitted(fit: Any, parsed: ParsedFormula) -> Any:
+    """The changed model on the cells of the fit, by its likelihood."""
+    from lmemtest.model.fitting import fit_cells
+
+    cells = fit.cells
+    return fit_cells(
+        str(parsed),
+        build_design(parsed, cells.frame, cells.n),
+        cells,
+        data=fit.data,
+        weights=fit.weights,
+        dispersion=fit.dispersion,
+        reml=fit.reml,
+        start=None,
+        restarts=None,
+    )
+
+
+def _notes(changes: list[str], tests: list[GlrtResult]) -> tuple[str, ...]:
+    """Notes of the tests: once if they are those of all, otherwise with the change that they belong to."""
+    shared = [note for note in tests[0].notes if all(note in test.notes for test in tests)]
+    own = [
+        f"{change}: {note[0].lower()}{note[1:]}"
+        for change, test in zip(changes, tests, strict=True)
+        for note in test.notes
+        if note not in shared
+    ]
+    return (*shared, *own)
