@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import Codes, Columns, Levels
-from lmemtest.formula.functions import columns_of, contrast_of, differentiate, evaluate, levels_of
+from lmemtest.formula.functions import SEVERAL_COLUMNS, columns_of, contrast_of, differentiate, evaluate, levels_of
 from lmemtest.formula.pointing import listing, point
 from lmemtest.formula.syntax import Call, Name
 
@@ -105,7 +105,7 @@ def measure(atom: Atom, columns: Columns, weights: Array, state: dict[str, Any])
     """
     values = _compute(atom, columns, state, weights, columns.text)
     name = atom.value if isinstance(atom, Name) else str(atom)
-    several = isinstance(atom, Call) and atom.function in ("poly", "bs")
+    several = isinstance(atom, Call) and atom.function in SEVERAL_COLUMNS
     names = tuple(f"{name}[{k + 1}]" for k in range(values.shape[1])) if several else (name,)
     return Measure(atom=atom, state=state, column_names=names, text=columns.text), values
 

@@ -45,8 +45,9 @@ STATEFUL: dict[str, tuple[str, ...]] = {
     "scale": ("center", "scale"),
     "poly": ("degree", "raw"),
     "bs": ("df", "knots", "degree", "lower_bound", "upper_bound"),
+    "ns": ("df", "knots", "lower_bound", "upper_bound"),
 }
-SEVERAL_COLUMNS = ("poly", "bs")
+SEVERAL_COLUMNS = ("poly", "bs", "ns")
 # contrast -> (name in formulaic's registry, options in order)
 CONTRASTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "contr.treatment": ("treatment", ("base",)),
@@ -67,8 +68,7 @@ _ELSEWHERE = {
     "factor": "write C(column) for a column that is to be taken as a factor.",
     "as.factor": "write C(column) for a column that is to be taken as a factor.",
     "standardize": "write scale(column).",
-    "ns": "write bs(column, df=...) for a spline.",
-    "cr": "write bs(column, df=...) for a spline.",
+    "cr": "write ns(column, df=...) for a natural spline.",
 }
 
 
@@ -404,7 +404,10 @@ def _fit(call: Call, x: Array, counts: Array, text: str) -> Callable[[Array], Ar
         return _fit_scale(call, x, counts, options, text)
     if call.function == "poly":
         return _fit_poly(call, x, counts, options, text)
-    return _fit_bs(call, x, counts, options, text)
+    if call.function == "ns":
+        # a natural spline with no knot inside is a line, a cubic one has three columns
+        return smooth.fit_natural(_fit_bs(call, x, counts, options, text, n_fixed=1))
+    return _fit_bs(call, x, counts, options, text, n_fixed=options.get("degree", 3))
 
 
 def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Affine:
@@ -436,28 +439,31 @@ def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text
     return smooth.fit_polynomial(x, counts, degree)
 
 
-def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Spline:
+def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str, *, n_fixed: int) -> smooth.Spline:
+    """Knots of bs() or ns(); `n_fixed` columns are there without knots inside."""
+    name = call.function
     degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
     if not _is_whole(degree) or degree < 1:
         raise _error(f"the degree of bs() is a whole number from 1, not {degree!r}.", text, call.start, call.end)
     if knots is not None and not isinstance(knots, tuple):
         knots = (knots,)
     if knots is not None and not all(_is_number(knot) for knot in knots):
-        raise _error("knots= of bs() takes numbers, for example knots=[1, 10].", text, call.start, call.end)
-    if df is not None and (not _is_whole(df) or df < degree):
-        message = f"df= of bs() is a whole number from the degree ({degree}), not {df!r}."
+        raise _error(f"knots= of {name}() takes numbers, for example knots=[1, 10].", text, call.start, call.end)
+    if df is not None and (not _is_whole(df) or df < n_fixed):
+        least = f"the degree ({degree})" if name == "bs" else "1"
+        message = f"df= of {name}() is a whole number from {least}, not {df!r}."
         raise _error(message, text, call.start, call.end)
     if df is not None and knots is not None:
-        raise _error("bs() takes df= or knots=, not both.", text, call.start, call.end)
+        raise _error(f"{name}() takes df= or knots=, not both.", text, call.start, call.end)
     lower, upper = options.get("lower_bound"), options.get("upper_bound")
     if not all(bound is None or _is_number(bound) for bound in (lower, upper)):
-        raise _error("lower_bound= and upper_bound= of bs() are numbers.", text, call.start, call.end)
+        raise _error(f"lower_bound= and upper_bound= of {name}() are numbers.", text, call.start, call.end)
     low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
     if not low < high or not all(low < knot < high for knot in knots or ()):
-        message = f"bs() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
+        message = f"{name}() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
         raise DataError(point(message, text, call.start, call.end))
     fitted = smooth.fit_spline(
-        x, counts, n_inner=(df or degree) - degree, inner=knots, degree=degree, lower=lower, upper=upper
+        x, counts, n_inner=(df or n_fixed) - n_fixed, inner=knots, degree=degree, lower=lower, upper=upper
     )
     if not all(low < knot < high for knot in fitted.knots[degree + 1 : -degree - 1]):
         message = f"so many rows share a value that a knot of {call} falls on its boundary; give knots=[...]."

@@ -1,4 +1,5 @@
-"""Stateful transforms with row weights: centre, scale, orthogonal polynomials and B-splines.
+"""Stateful transforms with row weights: centre, scale, orthogonal polynomials, B-splines and natural
+splines.
 
 Each fitted object is a function of new values, and `slope` is its derivative.
 
@@ -137,12 +138,17 @@ class Spline:
         return np.ascontiguousarray(self._pieces(x, self.degree)[1 : len(self.knots) - self.degree - 1].T)
 
     def slope(self, x: Array) -> Array:
-        """Derivative at `x`, at a knot that of the piece to the right: p (N_i / (t_i+p - t_i) - N_i+1 / (...))."""
-        knots, p = np.asarray(self.knots), self.degree
-        below = self._pieces(x, p - 1)[: len(knots) - p]
-        width = knots[p:] - knots[: len(knots) - p]
-        shares = p * below / np.where(width > 0, width, np.inf)[:, None]
-        return np.ascontiguousarray((shares[:-1] - shares[1:])[1:].T)
+        """Derivative at `x`, at a knot that of the piece to the right."""
+        return self.derivative(x, 1)
+
+    def derivative(self, x: Array, order: int) -> Array:
+        """Derivative of an order up to the degree: (B_i,q)' = q (B_i,q-1 / (t_i+q - t_i) - the same of i + 1)."""
+        knots, pieces = np.asarray(self.knots), self._pieces(x, self.degree - order)
+        for q in range(self.degree - order + 1, self.degree + 1):
+            width = knots[q:] - knots[: len(knots) - q]
+            shares = q * pieces[: len(knots) - q] / np.where(width > 0, width, np.inf)[:, None]
+            pieces = shares[:-1] - shares[1:]
+        return np.ascontiguousarray(pieces[1 : len(knots) - self.degree - 1].T)
 
     def _pieces(self, x: Array, degree: int) -> Array:
         """The B-splines of a degree on the knots, one per row; rows beyond their number are without meaning."""
@@ -158,6 +164,52 @@ class Spline:
                 right = (knots[i + order + 1] - x) / fall * basis[i + 1] if fall > 0 else 0.0
                 basis[i] = left + right
         return basis
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalSpline:
+    """Cubic splines whose second derivative is zero at the bounds, and which go on as straight lines beyond them.
+
+    Attributes
+    ----------
+    cubic : Spline
+        The B-splines that they are combined from.
+    combined : tuple of tuple of float
+        One row per B-spline, one column per natural spline.
+    """
+
+    cubic: Spline
+    combined: tuple[tuple[float, ...], ...]
+
+    def __call__(self, x: Array) -> Array:
+        inside = self._inside(x)
+        beyond = (x - inside)[:, None] * self.cubic.slope(inside)
+        return (self.cubic(inside) + beyond) @ np.asarray(self.combined)
+
+    def slope(self, x: Array) -> Array:
+        """Derivative at `x`."""
+        return self.cubic.slope(self._inside(x)) @ np.asarray(self.combined)
+
+    def _inside(self, x: Array) -> Array:
+        return np.clip(x, self.cubic.knots[0], self.cubic.knots[-1])
+
+
+def fit_natural(cubic: Spline) -> NaturalSpline:
+    """Combine cubic B-splines as R's `splines::ns`: by the Householder reflections that meet the two conditions.
+
+    Parameters
+    ----------
+    cubic : Spline
+        Of degree 3.
+
+    Returns
+    -------
+    NaturalSpline
+        Two columns less than `cubic`.
+    """
+    bounds = np.array([cubic.knots[0], cubic.knots[-1]])
+    Q = np.linalg.qr(cubic.derivative(bounds, 2).T, mode="complete")[0]
+    return NaturalSpline(cubic, tuple(map(tuple, Q[:, 2:].tolist())))
 
 
 def fit_spline(

@@ -11,7 +11,7 @@ from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.pointing import point
 
 CELLS = pd.DataFrame({"algorithm": list("abab"), "benchmark": list("uuvv"), "budget": [1, 2, 3, 4]})
-ALLOWED = "log, log2, log10, log1p, exp, sqrt, abs, square, pow, I, C, center, scale, poly, bs"
+ALLOWED = "log, log2, log10, log1p, exp, sqrt, abs, square, pow, I, C, center, scale, poly, bs, ns"
 ROWWISE = "log, log2, log10, log1p, exp, sqrt, abs, square"
 
 
@@ -189,6 +189,8 @@ REFUSED = [
     ("value ~ bs(budget, df=3, «df»=4)", "argument 'df' is given twice."),
     ("value ~ «poly(budget, 0)»", "the degree of poly() is a whole number from 1, not 0."),
     ("value ~ «bs(budget, df=2)»", "df= of bs() is a whole number from the degree (3), not 2."),
+    ("value ~ «ns(budget, df=0)»", "df= of ns() is a whole number from 1, not 0."),
+    ("value ~ «ns(budget, df=4, knots=[2])»", "ns() takes df= or knots=, not both."),
     ("value ~ «bs(budget, df=4, knots=[2])»", "bs() takes df= or knots=, not both."),
     (
         "value ~ C(algorithm, «contr.some»)",

@@ -178,3 +178,19 @@ def test_bool_counts_as_zero_and_one_in_arithmetic():
     table = pd.DataFrame({"b": [True, False], "x": [1.0, 2.0]})
     design = build_design(parse_formula("y ~ 0 + I(b * x)"), table, np.ones(2))
     assert design.X[:, 0].tolist() == [1.0, 0.0]
+
+
+def test_natural_splines_are_those_of_r_and_lines_beyond_the_bounds(reference):
+    for want in reference("formulas")["bases"]:
+        design = build_design(parse_formula(f"y ~ {want['term']}"), pd.DataFrame({"x": X}), COUNTS)
+        got = design.rows(pd.DataFrame({"x": want["x"]}))[:, 1:]
+        np.testing.assert_allclose(got, want["values"], rtol=1e-10, atol=1e-12)
+    beyond = design.rows(pd.DataFrame({"x": [12.0, 13.0, 14.0]}))
+    np.testing.assert_allclose(np.diff(beyond, n=2, axis=0), 0.0, atol=1e-12)
+
+
+def test_natural_splines_are_straight_at_their_bounds():
+    design = build_design(parse_formula("y ~ ns(x, knots=[3, 7])"), pd.DataFrame({"x": X}), COUNTS)
+    ends = np.array([1.0, 12.0])
+    bent = [np.diff(design.slopes(pd.DataFrame({"x": end + np.array([-1e-6, 1e-6])}), "x"), axis=0) for end in ends]
+    np.testing.assert_allclose(bent, 0.0, atol=1e-10)

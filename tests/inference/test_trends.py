@@ -34,6 +34,8 @@ TERMS = [
     "bs(x, df=5)",
     "bs(x, df=4, degree=2)",
     "bs(log(x), knots=[0.1])",
+    "ns(x, df=4)",
+    "ns(x, df=3, lower_bound=0.5, upper_bound=2)",
     "x:z",
     "f:x",
     "x:poly(x, 2)",
