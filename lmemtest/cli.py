@@ -104,6 +104,9 @@ Algorithm = Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", 
 Compared = Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared, if anything.")]
 Benchmark = Annotated[str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")]
 Seed = Annotated[str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")]
+SeedOwn = Annotated[
+    bool, typer.Option("--seed-own", help="Seeds only number the repetitions: seed 1 is another one on each benchmark.")
+]
 Budget = Annotated[str | None, typer.Option("--budget", metavar="COLUMN", help="Budget at which a score was taken.")]
 Metafeatures = Annotated[
     list[str] | None,
@@ -159,6 +162,7 @@ Formula = Annotated[str | None, typer.Option("--formula", help="A model of your 
 OPTIONS = {
     "path": "RUNS",
     "metafeatures": "--metafeature",
+    "seed_shared": "--seed-own",
     **{
         name: f"--{name}"
         for name in (
@@ -211,6 +215,7 @@ def report(
     budget: Budget = None,
     metafeature: Metafeatures = None,
     ignore: Ignore = None,
+    seed_own: SeedOwn = False,
     yes: Yes = False,
     wide: Wide = False,
     where: Conditions = None,
@@ -250,7 +255,7 @@ def report(
         reading = _Reading(
             table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
         )
-        roles = _roles(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore)
+        roles = _roles(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore, seed_own)
         runs = reading.runs(roles, yes, settle=True, own_model=formula is not None)
         with _progress() as step:
             from lmemtest.report.analysis import analyze
@@ -293,6 +298,7 @@ def check(
     budget: Budget = None,
     metafeature: Metafeatures = None,
     ignore: Ignore = None,
+    seed_own: SeedOwn = False,
     yes: Yes = False,
     wide: Wide = False,
     where: Conditions = None,
@@ -318,7 +324,7 @@ def check(
         reading = _Reading(
             table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
         )
-        roles = _roles(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore)
+        roles = _roles(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore, seed_own)
         found = reading.runs(roles, yes, settle=yes).check()
         typer.echo(found.to_frame().to_json(orient="records", indent=2) if json else found.summary())
         if any(finding.severity == "error" for finding in found.findings):
@@ -545,7 +551,8 @@ class _Reading:
             raise ArgumentError("--direction must be given: whether a low or a high score is good.")
         new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
         table = self.table(source, {**roles, "algorithm": None})
-        given = {name: roles[name] for name in ("direction", "benchmark", "seed", "budget", "metafeatures")}
+        names = ("direction", "benchmark", "seed", "budget", "metafeatures", "seed_shared")
+        given = {name: roles[name] for name in names}
         return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
 
     def prepared(self, runs: Runs) -> Runs:
@@ -673,6 +680,7 @@ def _roles(
     budget: str | None,
     metafeature: list[str] | None,
     ignore: list[str] | None,
+    seed_own: bool,
 ) -> dict[str, Any]:
     return {
         "score": score,
@@ -683,6 +691,7 @@ def _roles(
         "budget": budget,
         "metafeatures": tuple(metafeature or ()),
         "ignore": tuple(ignore or ()),
+        "seed_shared": not seed_own,
     }
 
 

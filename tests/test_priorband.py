@@ -46,6 +46,22 @@ def test_the_false_optimum_with_a_zero_diagonal_is_escaped(priorband):
     assert fit.llf > -244058.0859  # the stationary point with a zero diagonal is at -244061.007
 
 
+def test_luck_of_the_seed_is_counted_and_one_verdict_falls_as_the_docs_say(priorband):
+    roles = {"direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
+    found = {}
+    for score, budget in (("normalized_regret", 10), ("value", 5)):
+        table = priorband[priorband["used_fidelity"] == budget]
+        for shared in (False, True):
+            runs = lt.Runs(table, score=score, metafeatures=("prior",), seed_shared=shared, **roles)
+            fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
+            assert ("(1 | seed:algorithm)" in fit.formula) == shared
+            found[score, shared] = lt.pairs(lt.emmeans(fit, "algorithm")).to_frame()
+    assert [round(found["value", shared]["p_value"][2], 3) for shared in (False, True)] == [0.032, 0.05]
+    assert found["value", True]["p_value"][2] > 0.05
+    rise = found["normalized_regret", True]["se"][0] / found["normalized_regret", False]["se"][0]
+    assert rise == approx(1.128, abs=2e-3)
+
+
 def test_cells_not_rows_are_fitted(priorband):
     assert len(lt.fit_lmm("value ~ algorithm * benchmark", priorband).cells.n) == 36
 

@@ -44,6 +44,7 @@ def read_runs(
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    seed_shared: bool = True,
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -56,7 +57,7 @@ def read_runs(
         A file ending in ``.parquet``, ``.pq`` or ``.feather``; ``.csv``, ``.tsv`` or ``.txt``; ``.xlsx`` (needs
         openpyxl: ``pip install 'lmemtest[excel]'``); ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of
         records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
-    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore
+    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore, seed_shared
         The roles of the columns; see `Runs`.
     sep : str, optional
         What separates the fields of a text file: one character, or ``"tab"``. By default found from its header.
@@ -116,6 +117,7 @@ def read_runs(
         budget=budget,
         metafeatures=metafeatures,
         ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore or ()),
+        seed_shared=seed_shared,
     )
 
 

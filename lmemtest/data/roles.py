@@ -394,8 +394,17 @@ def options_of(columns: Iterable[Unnamed]) -> list[str]:
 
 def call_of(roles: dict[str, Any]) -> str:
     """The roles as a call of `Runs`."""
-    given = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in roles.items() if value]
+    given = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in stated(roles).items()]
     return f"Runs(table, {', '.join(given)})"
+
+
+def stated(roles: dict[str, Any]) -> dict[str, Any]:
+    """The roles that are not what `Runs` takes without a word."""
+    return {
+        name: value
+        for name, value in roles.items()
+        if (value is False if name == "seed_shared" else value not in (None, ()))
+    }
 
 
 def _ignored(runs: Runs) -> list[Finding]:
@@ -478,7 +487,8 @@ def guess_roles(table: pd.DataFrame, given: dict[str, Any]) -> dict[str, Any]:
         columns = unnamed_columns(runs)
     except LmemtestError:  # told when the runs are made in earnest
         return roles
-    return {**with_roles(runs, columns), "direction": roles["direction"]}
+    found = {**with_roles(runs, columns), "direction": roles["direction"]}
+    return {name: value for name, value in found.items() if name in given or name != "seed_shared"}
 
 
 def _guessed_score(table: pd.DataFrame, free: list[str]) -> str | None:

@@ -11,7 +11,16 @@ import narwhals as nw
 
 from lmemtest._caller import in_words_of, named
 from lmemtest._table import ResultTable
-from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_names, listed, suggest
+from lmemtest._validate import (
+    as_frame,
+    check_choice,
+    check_column,
+    check_columns,
+    check_flag,
+    check_names,
+    listed,
+    suggest,
+)
 from lmemtest.data.cells import (
     check_numeric,
     distinct_values,
@@ -72,6 +81,10 @@ class Runs:
         Columns that are left without a role on purpose.  A column that structures the rows and is neither named nor
         ignored is a warning of `check`, and `analyze` refuses to name a winner: rows would count as independent that
         are not.
+    seed_shared : bool, default True
+        Whether a seed with the same label on several benchmarks may be the same thing there: the random numbers of a
+        search, one trained model. What runs share through it is then looked for, and counted where it shows.  False
+        if seeds only number the repetitions on a benchmark.
 
     Attributes
     ----------
@@ -109,6 +122,7 @@ class Runs:
     budget: str | None = field(kw_only=True, default=None)
     metafeatures: tuple[str, ...] = field(kw_only=True, default=())
     ignore: tuple[str, ...] = field(kw_only=True, default=())
+    seed_shared: bool = field(kw_only=True, default=True)
     n_rows: int = field(init=False)
     algorithms: tuple[Any, ...] = field(init=False)
 
@@ -117,6 +131,7 @@ class Runs:
         for name in ("metafeatures", "ignore"):
             given = getattr(self, name)
             _set(self, name, () if given is None else check_names(given, name))
+        _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
         _check_roles(self)
         n_rows = _check_rows(self)
@@ -142,6 +157,7 @@ class Runs:
         budget: str | None = None,
         metafeatures: Sequence[str] = (),
         algorithms: Sequence[str] | None = None,
+        seed_shared: bool = True,
     ) -> Runs:
         """The runs of a wide table: a column per algorithm, a row per benchmark.
 
@@ -162,6 +178,8 @@ class Runs:
             Further columns that are not scores.
         algorithms : sequence of str, optional
             The columns of scores; by default all that have no other role.
+        seed_shared : bool, default True
+            As in `Runs`.
 
         Returns
         -------
@@ -206,6 +224,7 @@ class Runs:
             algorithm=algorithm,
             benchmark=rows,
             metafeatures=features,
+            seed_shared=seed_shared,
             **others,
         )
 
@@ -230,8 +249,8 @@ class Runs:
         Returns
         -------
         dict
-            ``score``, ``direction``, ``algorithm``, ``benchmark``, ``seed``, ``budget``, ``metafeatures``, ``ignore``;
-            ``Runs(table, **runs.roles())`` gives another table the same roles.
+            ``score``, ``direction``, ``algorithm``, ``benchmark``, ``seed``, ``budget``, ``metafeatures``, ``ignore``,
+            ``seed_shared``; ``Runs(table, **runs.roles())`` gives another table the same roles.
         """
         names = [f.name for f in fields(self) if f.init and f.name != "frame"]
         return {name: getattr(self, name) for name in names}
@@ -488,7 +507,8 @@ class Runs:
         for role in _SINGLE_ROLES[1:]:
             column = getattr(self, role)
             if column is not None:
-                rows.append((role, column, _levels_text(self.levels(column))))
+                own = ", its own on each benchmark" if role == "seed" and not self.seed_shared else ""
+                rows.append((role, column, _levels_text(self.levels(column)) + own))
         rows += [("metafeature", name, _levels_text(self.levels(name))) for name in self.metafeatures]
         size = f"{self.n_rows:,} rows{' of a lazy table' if self.is_lazy else ''}"
         title = f"Runs: {size}, {self.direction} {self.score}"

@@ -25,11 +25,12 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction, listed
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
-from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.inference.variance_ratio import VarianceRatio, variance_ratio
 from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
+from lmemtest.recipes.shared_seeds import seeds_cross
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -223,16 +224,13 @@ def seed_dependency(
     if standardize is not None and not isinstance(standardize, bool):
         raise ArgumentError(f"standardize must be True, False or None, got {standardize!r}.")
     _check_seeds(runs)
-    reduced = run_scores(runs)
-    crossed = runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1
+    crossed = runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1 and runs.seed_shared
     standardized = crossed if standardize is None else standardize
-    scores = _prepared(reduced.frame, standardized)
-    if crossed and reduced.several_levels:
-        scores = _per_benchmark(scores, reduced, runs, standardized)
+    reduced, scores = _scores(runs, crossed, standardized)
     table, notes = _per_algorithm(scores, runs, crossed, standardized, alpha, level)
     overall, more = _overall(scores, runs, crossed, reference, rng)
     pairing = _pairing(scores, level)
-    meaning = _meaning(reduced, crossed, standardized, pairing)
+    meaning = _meaning(reduced, crossed, runs.seed_shared, standardized, pairing)
     result = SeedDependency(
         table=table,
         overall=overall,
@@ -246,6 +244,28 @@ def seed_dependency(
     if verbose:
         print("\n".join(result.paper_lines()))
     return result
+
+
+def lucky_algorithms(runs: Runs, alpha: float) -> tuple[Any, ...]:
+    """The algorithms that `seed_dependency` names, without its test of all together, which can take seconds."""
+    if not seeds_cross(runs):
+        return ()
+    try:
+        _check_seeds(runs)
+        scores = _scores(runs, crossed=True, standardized=True)[1]
+        table = _per_algorithm(scores, runs, True, True, alpha, 1.0 - alpha)[0]
+    except (DesignError, DataError):
+        return ()
+    return tuple(table.loc[table["affected"], "algorithm"])
+
+
+def _scores(runs: Runs, crossed: bool, standardized: bool) -> tuple[RunScores, pd.DataFrame]:
+    """One score per run, and what is tested of it."""
+    reduced = run_scores(runs)
+    scores = _prepared(reduced.frame, standardized)
+    if crossed and reduced.several_levels:
+        scores = _per_benchmark(scores, reduced, runs, standardized)
+    return reduced, scores
 
 
 def _check_seeds(runs: Runs) -> None:
@@ -346,6 +366,11 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
 
 
 def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str]) -> str:
+    if not runs.seed_shared and not scores.duplicated([INSTANCE, ALGORITHM, SEED]).any():
+        return (
+            "each benchmark has seeds of its own (seed_shared=False) and one run per algorithm and seed, so what the "
+            "seed does cannot be told from chance."
+        )
     if not crossed and not scores.duplicated([INSTANCE, ALGORITHM, SEED]).any():
         budgets = " (the scores at several budgets are one run)" if runs.budget else ""
         return (
@@ -419,7 +444,9 @@ def _pairing(scores: pd.DataFrame, level: float) -> VarianceRatio | None:
     return None if np.isnan(test.statistic) else test
 
 
-def _meaning(reduced: RunScores, crossed: bool, standardized: bool, pairing: VarianceRatio | None) -> list[str]:
+def _meaning(
+    reduced: RunScores, crossed: bool, shared: bool, standardized: bool, pairing: VarianceRatio | None
+) -> list[str]:
     """What the label of a seed stood for in this test."""
     notes = list(reduced.notes)
     if crossed:
@@ -428,9 +455,10 @@ def _meaning(reduced: RunScores, crossed: bool, standardized: bool, pairing: Var
             "there; if seeds only number the repetitions on a benchmark, no effect is what to expect."
         )
     else:
+        where = "There is one benchmark" if shared else "Each benchmark has seeds of its own"
         notes.append(
-            "There is one benchmark, so the seed shows in repeated rows. They must be new runs: copies of a run make "
-            "any seed look decisive."
+            f"{where}, so the seed shows in repeated rows. They must be new runs: copies of a run make any seed look "
+            "decisive."
         )
     if standardized:
         notes.append("Scores are in standard deviations of their algorithm on their benchmark.")

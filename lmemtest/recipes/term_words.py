@@ -114,6 +114,11 @@ def _intercept(bar: Bar, runs: Runs) -> str:
         return "runs with the same seed on one benchmark share their luck, whatever the algorithm"
     if rest == run and (runs.benchmark is None or runs.benchmark in groups):
         return "rows of one run are alike: one curve, not independent observations"
+    if groups == run:
+        return (
+            "an algorithm is lucky with some seeds on all benchmarks; so a comparison is as sure as the number of "
+            "seeds allows, too"
+        )
     if groups == {runs.seed}:
         return "runs with the same seed are alike on all benchmarks and for all algorithms"
     if groups == {runs.budget}:

@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,8 @@ from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction, listed
 from lmemtest.data.checks import check_runs
-from lmemtest.data.roles import refuse_unnamed
+from lmemtest.data.findings import SEVERITIES, Finding
+from lmemtest.data.roles import refuse_unnamed, stated
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
@@ -33,7 +34,7 @@ from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.effects import ObservedAdvantages, observed_advantages, turns
 from lmemtest.report.files import check_report_path, write_atomically
 from lmemtest.report.interactions import Interaction, interactions, without_properties_of_algorithms
-from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of
+from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of, shared_seeds_finding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,6 +265,7 @@ def analyze(
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
+    seed_shared: bool | None = None,
     formula: str | None = None,
     dispersion: str | None = None,
     alpha: float = 0.05,
@@ -278,7 +280,7 @@ def analyze(
     ----------
     runs : Runs or dataframe
         The table and the roles of its columns; of a dataframe the roles are the following arguments.
-    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore
+    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore, seed_shared
         As in `Runs`; for a dataframe only.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
@@ -324,7 +326,7 @@ def analyze(
     True
     """
     roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "seed": seed,
-             "budget": budget, "metafeatures": metafeatures, "ignore": ignore}  # fmt: skip
+             "budget": budget, "metafeatures": metafeatures, "ignore": ignore, "seed_shared": seed_shared}  # fmt: skip
     runs = _runs_of(runs, roles)
     alpha = check_fraction(alpha, "alpha")
     check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
@@ -354,6 +356,7 @@ def analyze(
         components = variance_components(fit, runs)
         sample, budgets = sample_of(fit, runs), budget_use(fit, runs)
         missing = missing_terms(fit, runs, recommendation.formula)
+        check = _with(check, shared_seeds_finding(fit, runs, recommendation.formula, alpha))
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
         dependence = interactions(runs, _response(fit), ddf=ddf) if turning else {}
     with clock("checking the fit"):
@@ -386,6 +389,14 @@ def analyze(
         trials=curves,
         interactions=dependence,
     )
+
+
+def _with(check: RunsCheck, finding: Finding | None) -> RunsCheck:
+    """The check with one finding more, the worst first."""
+    if finding is None:
+        return check
+    findings = sorted((*check.findings, finding), key=lambda f: SEVERITIES.index(f.severity))
+    return replace(check, findings=tuple(findings))
 
 
 def _response(fit: LmmFit) -> str:
@@ -512,7 +523,7 @@ def _call(
     ddf: str,
     curves: TuningCurves | None,
 ) -> str:
-    roles = ", ".join(f"{name}={value!r}" for name, value in runs.roles().items() if value not in (None, ()))
+    roles = ", ".join(f"{name}={value!r}" for name, value in stated(runs.roles()).items())
     own = {"formula": formula, "dispersion": dispersion}
     given = [f"{name}={value!r}" for name, value in own.items() if value is not None]
     given += [f"alpha={alpha!r}", f"adjust={adjust!r}", f"ddf={ddf!r}"]

@@ -25,6 +25,7 @@ DISTINCT_NAMES = {
     "benchmark": "levels of the {noun}s{within} (the same for all algorithms)",
     "interaction": "advantages of algorithms that change from {noun} to {noun}{within}",
     "seed": "luck that all runs with one seed share",
+    "luck": "luck of an algorithm with a seed, the same on all benchmarks",
     "run": "one run against another of the same algorithm on the same {unit}",
     "budget": "the course over the budget",
     "other": "groups of {group}",
@@ -113,7 +114,8 @@ def _kind(groups: set[str], runs: Runs) -> str:
     if runs.budget in groups:
         return "budget"
     if runs.seed in groups:
-        return "run" if runs.algorithm in groups else "seed"
+        everywhere = runs.benchmark is not None and runs.benchmark not in groups
+        return "seed" if runs.algorithm not in groups else "luck" if everywhere else "run"
     others = groups - {runs.algorithm}
     if not others or not others <= set(runs.instance) or (runs.benchmark is not None and runs.benchmark not in others):
         return "other"

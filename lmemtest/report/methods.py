@@ -8,6 +8,7 @@ from lmemtest._rounding import written
 from lmemtest._table import ResultTable, format_number, format_p
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.reference import format_level
+from lmemtest.recipes.shared_seeds import seeds_cross
 from lmemtest.report import wording
 from lmemtest.report.document import (
     Block,
@@ -24,6 +25,7 @@ from lmemtest.report.document import (
     paragraph,
 )
 from lmemtest.report.figures import figure
+from lmemtest.report.scope import holds_shared_seeds
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -422,6 +424,36 @@ def _scale(analysis: Analysis) -> Text | None:
     )
 
 
+def _seeds(analysis: Analysis) -> list[Text]:
+    """What the seed means across benchmarks, where that decides how sure a comparison is."""
+    runs = analysis.runs
+    if not runs.seed_shared:
+        text = (
+            " Seeds were said to number the repetitions of each benchmark only. If the same seed fixes something on "
+            "several benchmarks (the configurations of a search, a trained model), the p-values are too small."
+        )
+        return [(Strong("Seeds count as new on each benchmark."), text)]
+    if holds_shared_seeds(analysis.fit, runs):
+        seeds = len(runs.levels(str(runs.seed)))
+        text = (
+            f" The model lets runs of an algorithm with the same seed be alike on all benchmarks, so the {seeds} seeds "
+            "are a sample beside the benchmarks: more benchmarks alone do not make the answer surer."
+        )
+        few = (
+            " With two seeds that is estimated from very little: in simulations a nominal 5 % was up to 12 %."
+            if seeds == 2
+            else ""
+        )
+        return [(Strong("Shared seeds."), text + few)]
+    if any((f.kind, f.severity) == ("shared_seeds", "warning") for f in analysis.check.findings):
+        text = (
+            " Runs with the same seed are alike on different benchmarks, and the model has no term for it, so its "
+            "p-values are too small."
+        )
+        return [(Strong("Shared seeds."), text)]
+    return []
+
+
 def _design(analysis: Analysis) -> list[Text]:
     runs, kinds = analysis.runs, {finding.kind for finding in analysis.check.findings}
     items: list[Text] = []
@@ -435,7 +467,9 @@ def _design(analysis: Analysis) -> list[Text]:
                 "be counted as separate evidence.",
             )
         )
-    elif "unpaired_seeds" in kinds:
+    elif seeds_cross(runs) or not runs.seed_shared:
+        items += _seeds(analysis)
+    if "unpaired_seeds" in kinds:
         items.append(
             (
                 Strong("Unpaired seeds."),

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import format_number
+from lmemtest._validate import listed
+from lmemtest.data.findings import Finding, Severity
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import Bar, ParsedFormula, parse_formula
+from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.reference import format_level
 from lmemtest.report.components import pair_variance
 
@@ -166,7 +170,7 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
     Examples
     --------
     >>> import lmemtest as lt
-    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs)
     >>> missing_terms(fit, runs, lt.recommend(runs).formula)
     Missing(terms=('(1 | benchmark:algorithm)',), coarsest=True)
@@ -174,6 +178,63 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
     wanted = [bar for bar in parse_formula(recommended).bars if runs.algorithm in bar.groups]
     lacking = [bar for bar in wanted if not _has_counterpart(fit, runs, bar)]
     return Missing(terms=tuple(bar.text for bar in lacking), coarsest=bool(lacking) and lacking[0] is wanted[0])
+
+
+def holds_shared_seeds(fit: LmmFit, runs: Runs) -> bool:
+    """Whether a fit lets runs of an algorithm with the same seed be alike on all benchmarks.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> holds_shared_seeds(lt.fit_lmm("loss ~ algorithm + (1 | seed:algorithm)", runs), runs)
+    True
+    """
+    pair = f"(1 | {quote_name(str(runs.seed))}:{quote_name(runs.algorithm)})"
+    return not missing_terms(fit, runs, f"{quote_name(runs.score)} ~ 1 + {pair}").terms
+
+
+def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: str, alpha: float) -> Finding | None:
+    """The finding that a seed decides part of the score on all benchmarks.
+
+    A warning where the fit lacks the term for it that the recommended model has.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> formula = lt.recommend(runs).formula
+    >>> shared_seeds_finding(lt.fit_lmm(formula, runs), runs, formula, 0.05) is None
+    True
+    """
+    from lmemtest.recipes.seeds import lucky_algorithms
+
+    lucky = lucky_algorithms(runs, alpha)
+    if not lucky:
+        return None
+    pair = f"(1 | {quote_name(str(runs.seed))}:{quote_name(runs.algorithm)})"
+    severity: Severity = "note"
+    if holds_shared_seeds(fit, runs):
+        advice = (
+            f"The model has {pair} for it, so seeds count as a sample, too. If seeds only number the repetitions, say "
+            f"so: {in_words_of(python='Runs(..., seed_shared=False)', command_line='--seed-own')}."
+        )
+    elif pair in recommended:
+        severity = "warning"
+        advice = f"Put {pair} into the model: without it p-values are too small."
+    else:
+        advice = (
+            f"In the unit of the score it does not show next to the other variation, so the model has no {pair}; where "
+            "every benchmark counts the same (normalised scores) it may."
+        )
+    return Finding(
+        severity=severity,
+        kind="shared_seeds",
+        count=len(lucky),
+        message=f"The seed decides part of the score of {listed(lucky)} across benchmarks (F-test of the seed's "
+        f"variance per algorithm, Holm, level {alpha:g}), so runs with the same seed are not independent.",
+        advice=advice,
+    )
 
 
 def _has_counterpart(fit: LmmFit, runs: Runs, wanted: Bar) -> bool:

@@ -38,7 +38,8 @@ def make_table(
 
 
 def runs_of(table, **roles) -> lt.Runs:
-    given = {"benchmark": "task", "seed": "seed", "budget": "budget", "direction": "minimize"} | roles
+    given = {"benchmark": "task", "seed": "seed", "budget": "budget", "direction": "minimize"}
+    given = {**given, "seed_shared": False, **roles}  # of these tables seeds only number the repetitions
     return lt.Runs(table, score="loss", algorithm="algorithm", **given)
 
 

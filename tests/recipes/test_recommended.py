@@ -23,7 +23,7 @@ def table(algorithms=3, benchmarks=4, seeds=5, budgets=3, priors=1):
 
 def runs_of(frame, **roles):
     given = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
-    return lt.Runs(frame, **{**given, **roles})
+    return lt.Runs(frame, **{**given, "seed_shared": False, **roles})
 
 
 def test_benchmarks_are_a_sample_and_seeds_pair_the_runs():

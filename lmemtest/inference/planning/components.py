@@ -214,7 +214,8 @@ def components_of(
     -------
     VarianceComponents
         ``(1 | benchmark)``, ``(1 | benchmark:algorithm)``, ``(1 | benchmark:seed)`` and the residual are carried over.
-        ``(1 | seed)`` is not, with a note: it cancels from comparisons.
+        ``(1 | seed)`` is not, with a note: it cancels from comparisons. ``(1 | seed:algorithm)`` is added to the
+        residual, with a note: the planned study has new seeds on each benchmark.
 
     Raises
     ------
@@ -246,7 +247,7 @@ def components_of(
     pilot = _pilot(fit, roles)
     if "seed_sd" not in sds and roles["seed"] is not None:
         notes.append(f"The model has no term (1 | {roles['benchmark']}:{roles['seed']}); its share is in the residual.")
-    return VarianceComponents(**sds, residual_sd=math.sqrt(fit.scale), pilot=pilot, notes=tuple(notes))
+    return VarianceComponents(**sds, pilot=pilot, notes=tuple(notes))
 
 
 def as_components(plan: Any) -> VarianceComponents:
@@ -319,10 +320,18 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], 
     }
     sds: dict[str, float] = {}
     notes = []
+    luck = 0.0
     for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
         groups = frozenset(bar.groups)
         if tuple(term.names) == ("Intercept",) and groups == {seed}:
             notes.append(f"{term.label} is left out: runs with the same seed share it, so it cancels from comparisons.")
+            continue
+        if tuple(term.names) == ("Intercept",) and groups == {seed, algorithm}:
+            luck = float(covariance[0, 0])
+            notes.append(
+                f"{term.label} is a part of residual_sd: each benchmark of the planned study has seeds of its own. "
+                "With the same seeds on all benchmarks its share would not fall with their number."
+            )
             continue
         target = targets.get(groups) if tuple(term.names) == ("Intercept",) else None
         if target is None or target in sds:
@@ -333,6 +342,7 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], 
                 f"{_instead(fit, groups, slopes, roles)}"
             )
         sds[target] = math.sqrt(float(covariance[0, 0]))
+    sds["residual_sd"] = math.sqrt(fit.scale + luck)
     return sds, notes
 
 

@@ -1,0 +1,229 @@
+"""Do runs of one algorithm with the same seed on different benchmarks have something in common?
+
+A seed that fixes the configurations of a random search on every benchmark, or one trained model that is evaluated
+everywhere, gives an algorithm the same luck on all benchmarks. That luck does not average out over benchmarks, so a
+model whose errors all belong to the benchmark is too sure: with 12 benchmarks, 6 algorithms and 5 seeds, and luck as
+large as the residual, some pair differs in 53 % of the tables at a nominal 5 % (85 % with 30 benchmarks).
+
+The test is exact in the model ``algorithm:benchmark + benchmark:seed + u[algorithm:seed] + e``: with the fixed blocks
+projected off, the sum of squares between the groups ``algorithm:seed`` over that of the rest (Wald 1940).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from lmemtest._rounding import below
+from lmemtest.data.cells import compress, group_means, group_numbers
+from lmemtest.errors import DataError, DesignError
+from lmemtest.recipes.instances import instance_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.data.runs import Runs
+
+    FloatArray = NDArray[np.float64]
+
+# Where the terms are held: at these levels the rate of false findings of both steps together stays at 7 % from six
+# benchmarks and three seeds on, if luck is weak enough to be missed and if it is not; see docs/validation.md.
+LEVEL, LEVEL_OF_FEW, FEW_SEEDS = 0.2, 0.3, 5
+_MOST_GROUPS = 1000  # whose eigenvalues are found in about half a second
+_ZERO = 1e-9  # relative to the largest eigenvalue
+_ROUNDING = 1e-12  # of the total sum of squares: no variation is left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedSeeds:
+    """The test of the luck that a seed gives an algorithm on all benchmarks.
+
+    Attributes
+    ----------
+    statistic : float
+        Mean square between the groups over that of the rest; NaN where there are too many groups to test.
+    df_num, df_den : int
+    pvalue : float
+        Of the F-test; NaN where there are too many groups.
+    n_seeds : int
+        Seeds that occur on several benchmarks.
+    level : float
+        Below which the terms are held.
+    """
+
+    statistic: float
+    df_num: int
+    df_den: int
+    pvalue: float
+    n_seeds: int
+    level: float
+
+    @property
+    def shows(self) -> bool:
+        """Whether a model should hold the terms: the luck shows, or could not be looked for."""
+        return bool(np.isnan(self.pvalue) or below(self.pvalue, self.level))
+
+
+def seeds_cross(runs: Runs) -> bool:
+    """Whether some seed occurs on several benchmarks, and may be the same thing there."""
+    if runs.seed is None or runs.benchmark is None or not runs.seed_shared:
+        return False
+    places = runs.frame.lazy().select(runs.benchmark, runs.seed).unique().collect()
+    return len(places) > len(runs.levels(runs.seed))
+
+
+def shared_seeds(runs: Runs) -> SharedSeeds:
+    """Test whether a seed gives an algorithm the same luck on all benchmarks.
+
+    Parameters
+    ----------
+    runs : Runs
+        With seeds that cross benchmarks, see `seeds_cross`.
+
+    Returns
+    -------
+    SharedSeeds
+
+    Raises
+    ------
+    DesignError
+        If the runs leave nothing to test it by, in words that complete a sentence.
+
+    Notes
+    -----
+    Rows of a run at several budgets, and runs with one seed at the levels of a metafeature, are averaged: one score
+    per benchmark, algorithm and seed. Where all algorithms of a benchmark have the same seeds, what the seed does to
+    all of them there (`benchmark:seed`) is taken out; elsewhere it counts as part of the luck that is looked for.
+
+    References
+    ----------
+    Wald (1940), Ann. Math. Stat. 11, 96-100
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> found = shared_seeds(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
+    >>> found.df_num, found.df_den, found.shows
+    (120, 2280, False)
+    """
+    table = _one_score_each(runs)
+    seeds = len(runs.levels(str(runs.seed)))
+    if seeds < 2:
+        raise DesignError("there is one seed only, so what it does to an algorithm everywhere is part of its mean")
+    where = group_numbers(table, [str(runs.benchmark)])
+    algorithm, seed = group_numbers(table, [runs.algorithm]), group_numbers(table, [str(runs.seed)])
+    y = table["\0y"].to_numpy(dtype=float)
+    paired = all(_complete(algorithm[where == b], seed[where == b]) for b in range(int(where.max()) + 1))
+    group = np.unique(algorithm.astype(np.int64) * (int(seed.max()) + 1) + seed, return_inverse=True)[1]
+    n = int(group.max()) + 1
+    sums, squares, df = np.zeros(n), 0.0, 0
+    patterns: dict[bytes, _Pattern] = {}
+    for b in range(int(where.max()) + 1):
+        rows = np.flatnonzero(where == b)
+        rows = rows[np.argsort(group[rows], kind="stable")]
+        blocks = [algorithm[rows], seed[rows]] if paired else [algorithm[rows]]
+        pattern = patterns.setdefault(group[rows].tobytes(), _Pattern(group[rows], blocks))
+        pattern.times += 1
+        rest = _off(blocks, y[rows])
+        sums[pattern.groups] += rest
+        squares += float(rest @ rest)
+        df += pattern.df
+    statistic, r = _between(sums, list(patterns.values()))
+    level = LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL
+    nan = float("nan")
+    if np.isnan(statistic):
+        return SharedSeeds(statistic=nan, df_num=0, df_den=0, pvalue=nan, n_seeds=seeds, level=level)
+    if r < 1 or df - r < 1:
+        raise DesignError("runs with the same seed are too few to tell what they share from chance")
+    scale = float(np.square(y - y.mean()).sum())
+    if squares <= _ROUNDING * scale:
+        raise DesignError("scores do not vary over the seeds")
+    rest_squares = squares - statistic
+    if rest_squares <= _ROUNDING * squares:
+        raise DesignError("it would leave no residual: runs with the same seed differ by constants")
+    f = statistic / r / (rest_squares / (df - r))
+    return SharedSeeds(
+        statistic=f,
+        df_num=r,
+        df_den=df - r,
+        pvalue=float(special.fdtrc(r, df - r, f)),
+        n_seeds=seeds,
+        level=level,
+    )
+
+
+def _one_score_each(runs: Runs) -> pd.DataFrame:
+    """One score per benchmark, algorithm and seed, free of what conditions do to the algorithms."""
+    from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, run_scores
+
+    keys = [str(runs.benchmark), runs.algorithm, str(runs.seed)]
+    instances = instance_columns(runs)
+    if runs.budget is None and len(instances) == 1:
+        cells = compress(runs.frame, by=keys, score=runs.score)
+        return cells.frame.assign(**{"\0y": cells.mean})
+    try:
+        reduced = run_scores(runs)
+    except DataError:  # no budget that the runs of an instance have in common: their means over what they have
+        cells = compress(runs.frame, by=keys, score=runs.score)
+        return cells.frame.assign(**{"\0y": cells.mean})
+    frame = reduced.frame
+    centre = frame.groupby([INSTANCE, ALGORITHM], observed=True)[SCORE].transform("mean")
+    table = frame.assign(
+        **{
+            keys[0]: frame[INSTANCE].map(reduced.instances[runs.benchmark]),
+            keys[1]: frame[ALGORITHM],
+            keys[2]: frame[SEED],
+            "\0y": frame[SCORE] - centre,
+        }
+    )
+    return group_means(table[[*keys, "\0y"]], keys, "\0y")[0]
+
+
+def _complete(algorithm: NDArray[np.intp], seed: NDArray[np.intp]) -> bool:
+    """Whether every algorithm of a benchmark has every seed of it."""
+    return len(algorithm) == len(np.unique(algorithm)) * len(np.unique(seed))
+
+
+@dataclass
+class _Pattern:
+    """Benchmarks with the same groups: one row each, and the fixed blocks that they fall into."""
+
+    groups: NDArray[np.intp]
+    blocks: list[NDArray[np.intp]]
+    times: int = 0
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom within the blocks, on one benchmark."""
+        sizes = [len(np.unique(codes)) for codes in self.blocks]
+        return (sizes[0] - 1) * (sizes[1] - 1) if len(sizes) == 2 else len(self.groups) - sizes[0]
+
+
+def _off(blocks: list[NDArray[np.intp]], values: FloatArray) -> FloatArray:
+    """Values without the means of some factors, of which two are fully crossed."""
+    for codes in blocks:
+        code = np.unique(codes, return_inverse=True)[1]
+        counts = np.bincount(code)
+        columns = values.reshape(len(values), -1).T
+        means = np.stack([np.bincount(code, weights=column) / counts for column in columns], axis=1)
+        values = values - means[code].reshape(values.shape)
+    return values
+
+
+def _between(sums: FloatArray, patterns: list[_Pattern]) -> tuple[float, int]:
+    """Sum of squares between groups and its degrees of freedom; NaN where the groups are too many."""
+    if len(patterns) == 1:
+        return float(sums @ sums) / patterns[0].times, patterns[0].df
+    if len(sums) > _MOST_GROUPS:
+        return float("nan"), 0
+    between = np.zeros((len(sums), len(sums)))
+    for pattern in patterns:
+        off = _off(pattern.blocks, np.eye(len(pattern.groups)))
+        between[np.ix_(pattern.groups, pattern.groups)] += pattern.times * off
+    values, vectors = np.linalg.eigh(between)
+    keep = values > _ZERO * max(float(values[-1]), 1.0)
+    return float(np.sum((vectors[:, keep].T @ sums) ** 2 / values[keep])), int(keep.sum())
