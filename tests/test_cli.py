@@ -554,7 +554,8 @@ def test_json_goes_to_standard_output(run, folder: Path) -> None:  # type: ignor
     assert [finding["kind"] for finding in json.loads(checked.out)] == ["unnamed_columns"]
 
 
-def test_seeds_can_be_said_to_be_their_own(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.usefixtures("folder")
+def test_seeds_can_be_said_to_be_their_own(run) -> None:  # type: ignore[no-untyped-def]
     given, own = (json.loads(run("report", "runs.csv", *ROLES, *more, "--json").out) for more in ((), ("--seed-own",)))
     assert (given["roles"]["seed_shared"], own["roles"]["seed_shared"]) == (True, False)
     assert own["call"].endswith("--seed-own --json")
