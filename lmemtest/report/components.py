@@ -174,6 +174,42 @@ def difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
     return float(np.sqrt(sum(known))) if known else float("nan")
 
 
+def own_difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
+    """The same standard deviation, estimated from the runs of the two alone.
+
+    A model of several algorithms has one variance for the advantages of all of them, which is that of no pair where
+    one of them is more erratic than the others.
+
+    Returns
+    -------
+    float
+        NaN as above, or if the model cannot be fitted to the two.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    >>> fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
+    >>> [round(sd(fit, runs, "HB", "RS"), 5) for sd in (difference_sd, own_difference_sd)]
+    [0.01386, 0.01779]
+    """
+    import warnings
+
+    from lmemtest.errors import ConvergenceWarning, LmemtestError
+    from lmemtest.model import fit_lmm
+
+    if len(runs.algorithms) == 2:
+        return difference_sd(fit, runs, left, right)
+    try:
+        two = runs.filter(**{runs.algorithm: [left, right]})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            again = fit_lmm(fit.formula, two, dispersion=fit.dispersion)
+    except LmemtestError:
+        return float("nan")
+    return difference_sd(again, two, left, right)
+
+
 def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, right: Any) -> float | None:
     """What one random term adds to the variance of the difference of two algorithms; None if it adds to none.
 

@@ -16,7 +16,7 @@ from lmemtest.data.crossing import crossing
 from lmemtest.inference.grid import DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.report.cautious import CautiousCheck, cautious_check
-from lmemtest.report.components import difference_sd, share_of_benchmarks
+from lmemtest.report.components import own_difference_sd, share_of_benchmarks
 from lmemtest.report.document import Strong, Text
 from lmemtest.report.effects import leaders, turns
 from lmemtest.report.scope import ZERO
@@ -310,10 +310,8 @@ def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float
 def _how_sure(analysis: Analysis) -> Text:
     sure, sample = error_text(analysis), analysis.sample
     if n_benchmarks(analysis) < 2:
-        scope = (
-            "this one benchmark only" if analysis.runs.benchmark else "these runs only (no benchmark column was given)"
-        )
-        return (f"This holds for {scope} and says nothing about others; {sure}.",)
+        scope = "" if analysis.runs.benchmark else " (no benchmark column was given)"
+        return (f"This is about new runs on this one benchmark{scope} and says nothing about others; {sure}.",)
     if not sample.varies:
         return (
             f"This is about exactly these {counted(sample.size, sample.noun)}: the model does not allow for algorithms "
@@ -565,7 +563,7 @@ def order_sentence(analysis: Analysis) -> str:
         return ""  # one normal distribution does not describe differences on such different scales
     names = [comparable(analysis)[0], runner_up(analysis)]
     best, second = (_raw_level(analysis, name) for name in names)
-    sd = difference_sd(analysis.fit, analysis.runs, best, second)
+    sd = own_difference_sd(analysis.fit, analysis.runs, best, second)
     if not math.isfinite(sd):
         return ""
     gap, *_, se = advantage(analysis, *names)
@@ -576,9 +574,10 @@ def order_sentence(analysis: Analysis) -> str:
             "zero, which is no proof that there is none."
         )
     share = share_of_benchmarks(-gap, sd)
+    alone = "" if len(analysis.separation.levels) == 2 else ", from the runs of these two,"
     return (
-        f"From {noun} to {noun} the true difference between {names[0]} and {names[1]} is estimated to vary with a "
-        f"standard deviation of {write(sd)} around its mean of {write(gap)}: with these estimates, and none of their "
+        f"From {noun} to {noun} the true difference between {names[0]} and {names[1]} is estimated{alone} to vary with "
+        f"a standard deviation of {write(sd)} around its mean of {write(gap)}: with these estimates, and none of their "
         f"uncertainty, {names[0]} would be the better of the two on about {percent(share)} of such {noun}s."
     )
 

@@ -85,7 +85,7 @@ def test_a_best_that_is_not_alone(table: Make, as_runs: Make) -> None:
 
 def test_one_benchmark_allows_no_generalisation(table: Make, as_runs: Make) -> None:
     analysis = analyze(as_runs(table(benchmarks=("only",), seeds=8)))
-    assert "This holds for this one benchmark only and says nothing about others" in analysis.headline()
+    assert "This is about new runs on this one benchmark and says nothing about others" in analysis.headline()
     assert "No generalisation over benchmarks." in analysis.to_text()
 
 
@@ -98,7 +98,7 @@ def test_few_benchmarks_are_said_to_be_few(table: Make, as_runs: Make) -> None:
 def test_runs_without_a_benchmark_say_so(table: Make, as_runs: Make) -> None:
     analysis = analyze(as_runs(table(benchmarks=("only",)), benchmark=None))
     assert analysis.effects is None
-    assert "these runs only (no benchmark column was given)" in analysis.headline()
+    assert "new runs on this one benchmark (no benchmark column was given)" in analysis.headline()
     assert "nothing to compare between benchmarks" in analysis.to_text()
 
 
