@@ -47,6 +47,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "recipes.relative_ranks": ["relative_ranks"],
         "recipes.reliability": ["ranking_reliability"],
         "recipes.sanity": ["check_all"],
+        "recipes.scale_agreement": ["scale_agreement"],
         "recipes.seeds": ["seed_dependency"],
         "recipes.selection": ["select_terms"],
         "recipes.shrinkage": ["benchmark_effects"],

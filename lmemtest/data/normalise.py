@@ -18,7 +18,7 @@ from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumn
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-__all__ = ["METHODS", "UNITLESS", "new_column", "normalised"]
+__all__ = ["METHODS", "UNITLESS", "Scale", "new_column", "normalised"]
 
 METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")
 UNITLESS = METHODS[:4]  # these take the unit of every group out; "log" does where units multiply, "regret" keeps it
@@ -31,6 +31,15 @@ _CONSTANT = {
     "zscore": "0",
     "regret": "a regret of 0",
 }
+
+
+class Scale(NamedTuple):
+    """How a score was made from another one: the method, that score with its direction, and the groups."""
+
+    method: str
+    score: str
+    direction: str
+    per: tuple[str, ...]
 
 
 def normalised(runs: Runs, method: str, per: str | Sequence[str] | None, name: str | None) -> Runs:
@@ -47,6 +56,8 @@ def normalised(runs: Runs, method: str, per: str | Sequence[str] | None, name: s
     -------
     Runs
     """
+    from lmemtest.data.runs import with_scale
+
     check_choice(method, "method", METHODS)
     column = new_column(runs, name, f"{runs.score}_{method}")
     groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if per is None else per)
@@ -70,7 +81,8 @@ def normalised(runs: Runs, method: str, per: str | Sequence[str] | None, name: s
     roles["score"] = column
     if method in _LOWER_IS_BETTER:
         roles["direction"] = "minimize"
-    return type(runs)(frame, **roles)
+    scale = Scale(method=method, score=runs.score, direction=runs.direction, per=groups)
+    return with_scale(type(runs)(frame, **roles), scale)
 
 
 def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...], score: str) -> nw.Expr:

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.checks import RunsCheck
+    from lmemtest.data.normalise import Scale
 
-__all__ = ["DIRECTIONS", "Runs"]
+__all__ = ["DIRECTIONS", "Runs", "with_scale"]
 
 
 class _Required:
@@ -90,6 +91,9 @@ class Runs:
     ----------
     frame : narwhals.DataFrame or narwhals.LazyFrame
         The table.
+    scale : Scale or None
+        How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
+        ``direction``), and the columns within which it was normalised (``per``). None for a score as measured.
     n_rows : int
         Its number of rows.
     algorithms : tuple
@@ -123,6 +127,7 @@ class Runs:
     metafeatures: tuple[str, ...] = field(kw_only=True, default=())
     ignore: tuple[str, ...] = field(kw_only=True, default=())
     seed_shared: bool = field(kw_only=True, default=True)
+    scale: Scale | None = field(init=False, default=None)
     n_rows: int = field(init=False)
     algorithms: tuple[Any, ...] = field(init=False)
 
@@ -515,7 +520,13 @@ class Runs:
         return ResultTable(title, pd.DataFrame(rows, columns=["role", "column", "levels"]))
 
     def _with(self, frame: Any) -> Runs:
-        return Runs(frame, **self.roles())
+        return with_scale(Runs(frame, **self.roles()), self.scale)
+
+
+def with_scale(runs: Runs, scale: Scale | None) -> Runs:
+    """New runs, which remember how their score was made."""
+    _set(runs, "scale", scale)
+    return runs
 
 
 def _set(runs: Runs, name: str, value: Any) -> None:

@@ -21,7 +21,7 @@ from lmemtest._validate import as_frame, check_callable, check_choice, check_col
 from lmemtest.data.checks import check_runs
 from lmemtest.data.findings import SEVERITIES, Finding
 from lmemtest.data.roles import refuse_unnamed, stated
-from lmemtest.data.runs import Runs, require_runs
+from lmemtest.data.runs import Runs, require_runs, with_scale
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.inference.contrasts import PairsResult, pairs
@@ -29,6 +29,7 @@ from lmemtest.inference.grid import EmmeansResult, emmeans
 from lmemtest.inference.joint import FTest, f_test
 from lmemtest.inference.separation import Separation, separation
 from lmemtest.recipes.recommended import Recommendation, recommend
+from lmemtest.recipes.scale_agreement import ScaleAgreement, decisions_compared, raw_runs
 from lmemtest.report.components import Component, variance_components
 from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.effects import ObservedAdvantages, observed_advantages, turns
@@ -102,6 +103,8 @@ class Analysis:
         Tuning curves that the report shows beside the runs.
     interactions : dict of str to Interaction
         By metafeature at whose levels another algorithm is first: the test that the comparison depends on it.
+    agreement : ScaleAgreement or None
+        Of normalised runs: which pairs the raw score decides otherwise. None for scores as measured.
     """
 
     runs: Runs
@@ -126,6 +129,7 @@ class Analysis:
     diagnosis: Diagnosis | None = None
     trials: TuningCurves | None = None
     interactions: dict[str, Interaction] = field(default_factory=dict)
+    agreement: ScaleAgreement | None = None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per algorithm, best first.
@@ -336,7 +340,7 @@ def analyze(
         check_columns(dispersion, runs.columns, argument="dispersion")
     clock = _Clock(progress or _quiet)
     given = _with_named_algorithms(runs)
-    runs = without_properties_of_algorithms(given)
+    runs = with_scale(without_properties_of_algorithms(given), given.scale)
     with clock("checking the table"):
         check = check_runs(runs, modelled=_modelled(formula))
         _refuse_unnamed(runs, check, formula, dispersion)
@@ -351,6 +355,11 @@ def analyze(
         differences = pairs(means, adjust=adjust)
         decisions = separation(differences, alpha=alpha, direction=runs.direction)
         joint = _all_means_equal(fit, means)
+        agreement = None
+        raw = _fitted_to_raw(runs, formula, dispersion)
+        if raw is not None:
+            of_raw = pairs(emmeans(raw, runs.algorithm, ddf=ddf, level=1.0 - alpha), adjust=adjust)
+            agreement = decisions_compared(runs, differences, of_raw, alpha)
     with clock("looking at each benchmark"):
         effects = observed_advantages(fit, runs, level=1.0 - alpha)
         components = variance_components(fit, runs)
@@ -388,6 +397,7 @@ def analyze(
         diagnosis=diagnosis,
         trials=curves,
         interactions=dependence,
+        agreement=agreement,
     )
 
 
@@ -456,7 +466,8 @@ def _with_named_algorithms(runs: Runs) -> Runs:
     column = nw.col(runs.algorithm)
     if not runs.frame.collect_schema()[runs.algorithm].is_numeric():
         return runs
-    return Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
+    named = Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
+    return with_scale(named, runs.scale)
 
 
 def _fitted(formula: str, runs: Runs, dispersion: str | None) -> LmmFit:
@@ -469,6 +480,22 @@ def _fitted(formula: str, runs: Runs, dispersion: str | None) -> LmmFit:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit_lmm(formula, runs, dispersion=dispersion)
+
+
+def _fitted_to_raw(runs: Runs, formula: str | None, dispersion: str | None) -> LmmFit | None:
+    """The same model of the score from which a normalised one was made; None where there is none to compare with."""
+    from lmemtest.errors import LmemtestError
+    from lmemtest.formula.bars import parse_formula
+    from lmemtest.formula.tokens import quote_name
+
+    raw = raw_runs(runs)
+    if raw is None or (formula is not None and parse_formula(formula).response_function is not None):
+        return None
+    try:
+        chosen = recommend(raw).formula if formula is None else f"{quote_name(raw.score)} ~{formula.split('~', 1)[1]}"
+        return _fitted(chosen, raw, dispersion)
+    except LmemtestError:  # a report on the normalised score is not lost because the raw one has no model
+        return None
 
 
 def _diagnosed(fit: LmmFit) -> Diagnosis | None:

@@ -269,6 +269,11 @@ def methods_paragraphs(analysis: Analysis) -> tuple[Block, ...]:
 
 
 def _tests(analysis: Analysis) -> str:
+    null, _ = wording.tested(analysis)
+    return f"{_procedure(analysis)} The null hypothesis of a pair is that {null}." if null else _procedure(analysis)
+
+
+def _procedure(analysis: Analysis) -> str:
     pairs = len(analysis.pairs.to_frame())
     if pairs == 1:
         return (
@@ -351,8 +356,8 @@ def _reference(key: str) -> Text:
 
 def limitations_section(analysis: Analysis) -> Section:
     """What these data cannot say."""
-    found = (_scope(analysis), _lacking(analysis), _few(analysis), _scale(analysis), *_design(analysis))
-    items = [item for item in found if item]
+    about = (_scope(analysis), _lacking(analysis), _few(analysis), _scale(analysis), _tested(analysis))
+    items = [item for item in (*about, *_design(analysis)) if item]
     return Section("limitations", "Limitations", (Bullets(tuple(items)),))
 
 
@@ -377,6 +382,16 @@ def _scope(analysis: Analysis) -> Text:
         "chosen like a random sample of them; collections that share data sets or models count for less than their "
         "number.",
     )
+
+
+def _tested(analysis: Analysis) -> Text | None:
+    """Which hypothesis is tested on ranks and other relative scores."""
+    null, differs = wording.tested(analysis)
+    if not differs:
+        return None
+    same = analysis.agreement
+    known = f" {same.overview()}" if same is not None else ""
+    return (Strong("What is tested."), f" The hypothesis is that {null}. {differs}{known}")
 
 
 def _lacking(analysis: Analysis) -> Text | None:

@@ -304,7 +304,7 @@ def _pairs(analysis: Analysis) -> Section:
         + best_only(analysis)
     )
     alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
-    cautious = _cautious(analysis)
+    cautious = (*_cautious(analysis), *_other_score(analysis))
     if len(pairs.to_frame()) <= MOST_PAIRS:
         simultaneous = "simultaneous " if k > 2 else ""
         caption = (f"Pairwise differences with {simultaneous}{100 * pairs.level:.4g} % intervals.",)
@@ -349,6 +349,19 @@ def _cautious(analysis: Analysis) -> list[Block]:
             "table below does not, and uses one number per benchmark: where the two disagree, claim no difference."
         )
     return [paragraph(text), TableBlock(check.result_table())]
+
+
+def _other_score(analysis: Analysis) -> list[Block]:
+    """Of normalised scores: which pairs the raw score decides otherwise."""
+    found = analysis.agreement
+    if found is None:
+        return []
+    count = len(found.disagreements())
+    first, *others = found.sentences()
+    said, closing = others[:count], others[count:]
+    more = f"... and {count - MOST_NAMES:,} more (see the table)." if count > MOST_NAMES else ""
+    text = " ".join(filter(None, (first, *said[:MOST_NAMES], more, *closing)))
+    return [paragraph(text), Fold("Both scores, pair by pair", (TableBlock(found.result_table()),))]
 
 
 def _pairs_table(analysis: Analysis) -> ResultTable:

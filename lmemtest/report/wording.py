@@ -15,6 +15,7 @@ from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.data.crossing import crossing
 from lmemtest.inference.grid import DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.recipes.scale_agreement import hypothesis_on, what_differs
 from lmemtest.report.cautious import CautiousCheck, cautious_check
 from lmemtest.report.components import own_difference_sd, share_of_benchmarks
 from lmemtest.report.document import Strong, Text
@@ -363,6 +364,7 @@ def _reservations(analysis: Analysis) -> list[Text]:
         *_uneven_budgets(analysis),
         *_on_rows(analysis),
         *_reversal(analysis),
+        *_other_scale(analysis),
     ]
     if n_benchmarks(analysis) > 1 and analysis.check.scales_differ:
         texts.append(_scales(analysis))
@@ -476,6 +478,27 @@ def _reversal(analysis: Analysis) -> list[Text]:
             known = f": the best observed mean belongs most often to {joined(parts, most=MOST_LEVELS)}"
         texts.append((Strong(f"The comparison depends on {column}"), f" ({test.result}){known}."))
     return texts
+
+
+def _other_scale(analysis: Analysis) -> list[Text]:
+    """Say so where the raw score decides otherwise than the normalised one."""
+    found = analysis.agreement
+    if found is None or incomparable_budgets(analysis) or found.disagreements().empty:
+        return []
+    return [(Strong("Mind the score"), f": this is about mean {found.score}. {found.overview()}")]
+
+
+def tested(analysis: Analysis) -> tuple[str, str]:
+    """The null hypothesis of a pair on a score that is relative to others, and when it is not equal mean scores.
+
+    Both are empty for a score that was measured.
+    """
+    scale = analysis.runs.scale
+    if scale is not None:
+        return hypothesis_on(scale), what_differs(scale.method)
+    if analysis.check.kind.kind == "ranks":
+        return "mean ranks are equal", what_differs("rank")
+    return "", ""
 
 
 def _scales(analysis: Analysis) -> Text:

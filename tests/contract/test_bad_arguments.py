@@ -210,6 +210,7 @@ def calls() -> dict[str, Call]:
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
         "recommend": (lt.recommend, {"runs": few()}),
         "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
+        "scale_agreement": (lt.scale_agreement, {"runs": few()}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),
         "search_models": (
             lt.search_models,
