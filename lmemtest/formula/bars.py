@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
-from lmemtest.formula.functions import ELEMENTWISE, check_call, check_response
+from lmemtest.formula.functions import ELEMENTWISE, check_call, check_offset, check_response, columns_of
 from lmemtest.formula.pointing import point, unknown_column
 from lmemtest.formula.syntax import (
     DIAGONAL,
@@ -90,6 +90,8 @@ class ParsedFormula:
         Fixed part in formulaic's syntax, names in backticks where they need them.
     bars : tuple of Bar
         The random-effect terms.
+    offsets : tuple of Call
+        The parts that are known, `offset(...)`.
     """
 
     text: str
@@ -99,6 +101,7 @@ class ParsedFormula:
     bars: tuple[Bar, ...]
     terms: TermList = field(repr=False, compare=False)
     response_name: Name = field(repr=False, compare=False)
+    offsets: tuple[Call, ...] = field(default=(), repr=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -113,6 +116,8 @@ class ParsedFormula:
     def mentions(self) -> Iterator[Name]:
         """Yield every use of a column on the right side with its place in the text."""
         yield from self.terms.columns()
+        for offset in self.offsets:
+            yield from columns_of(offset)
         for bar in self.bars:
             yield from bar.terms.columns()
             yield from bar.group_names
@@ -140,7 +145,7 @@ class ParsedFormula:
     def __str__(self) -> str:
         response = quote_name(self.response)
         left = f"{self.response_function}({response})" if self.response_function else response
-        return f"{left} ~ {' + '.join([self.fixed, *map(str, self.bars)])}"
+        return f"{left} ~ {' + '.join([self.fixed, *map(str, self.offsets), *map(str, self.bars)])}"
 
 
 def parse_formula(text: str) -> ParsedFormula:
@@ -200,6 +205,7 @@ def _parse(text: str) -> ParsedFormula:
     response, response_function = check_response(tree.left, text)
     response_name = tree.left if isinstance(tree.left, Name) else tree.left.arguments[0]  # type: ignore[union-attr]
     fixed_sum, variations = _split(tree)
+    fixed_sum, offsets = _without_offsets(fixed_sum, text)
     terms = _terms(fixed_sum, text)
     bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
     _check_repeats(bars, text)
@@ -211,6 +217,7 @@ def _parse(text: str) -> ParsedFormula:
         bars=bars,
         terms=terms,
         response_name=response_name,  # type: ignore[arg-type]
+        offsets=offsets,
     )
     for name in parsed.mentions():
         if name.value == response:
@@ -227,6 +234,24 @@ def _split(tree: Tree) -> tuple[Sum, list[Variation]]:
     variations: list[Variation] = []
     fixed = _without_bars(tree.right, variations, tree.text)
     return fixed or Sum((("+", Constant(1, 0, 0)),)), variations
+
+
+def _without_offsets(node: Sum, text: str) -> tuple[Sum, tuple[Call, ...]]:
+    """Take the known parts out of the fixed part."""
+    kept: list[tuple[str, Node]] = []
+    offsets: list[Call] = []
+    for sign, item in node.items:
+        if not isinstance(item, Call) or item.function != "offset":
+            kept.append((sign, item))
+            continue
+        if sign == "-":
+            message = (
+                f"offset(...) can only be added; write + offset(-1 * ({item.arguments[0] if item.arguments else ''}))."
+            )
+            raise FormulaError(point(message, text, item.start, item.end))
+        check_offset(item, text)
+        offsets.append(item)
+    return Sum(tuple(kept)) if kept else Sum((("+", Constant(1, 0, 0)),)), tuple(offsets)
 
 
 def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:

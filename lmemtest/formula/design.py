@@ -136,6 +136,8 @@ class Design:
         Numeric columns of the fixed part -> their mean over rows.
     terms : tuple of (str, slice)
         Label of each fixed term ("Intercept", "a", "a:b") and its columns in X.
+    offset : (n_cells,) float
+        The known part of the mean, `offset(...)`; 0 without one.
     """
 
     parsed: ParsedFormula
@@ -145,8 +147,10 @@ class Design:
     factors: dict[str, tuple[Any, ...]]
     numeric: dict[str, float]
     terms: tuple[tuple[str, slice], ...]
+    offset: Array
     fixed_block: Block = field(repr=False)
     random_blocks: tuple[tuple[Block, Grouping], ...] = field(repr=False)
+    offset_parts: tuple[Measure, ...] = field(repr=False)
 
     def rows(self, frame: pd.DataFrame) -> Array:
         """Fixed-effect rows for new data in the coding of the fit.
@@ -191,6 +195,17 @@ class Design:
             Where there is no slope, such as that of abs(x) at 0.
         """
         return self.fixed_block.slopes(Columns(frame, self.parsed.text), name)
+
+    def known(self, frame: pd.DataFrame) -> Array:
+        """The known part of the mean for new data, ``(m,)``; 0 without an offset.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            Has the columns of the offsets.
+        """
+        columns = Columns(frame, self.parsed.text)
+        return np.sum([part.values(columns)[:, 0] for part in self.offset_parts], axis=0) + np.zeros(len(frame))
 
     def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Codes]:
         """Basis and group codes of one random-effect term for new data.
@@ -263,6 +278,11 @@ def build_design(parsed: ParsedFormula, cells_frame: pd.DataFrame, counts: NDArr
         design, block, grouping = _fit_bar(bar, columns, weights, fitted, state)
         random.append(design)
         blocks.append((block, grouping))
+    offset_parts, offset = [], np.zeros(len(cells_frame))
+    for call in parsed.offsets:
+        part, values = measure(call, columns, weights, state)
+        offset_parts.append(part)
+        offset = offset + values[:, 0]
     factors, numeric = _roles(fixed, columns, weights)
     return Design(
         parsed=parsed,
@@ -272,8 +292,10 @@ def build_design(parsed: ParsedFormula, cells_frame: pd.DataFrame, counts: NDArr
         factors=factors,
         numeric=numeric,
         terms=fixed.slices,
+        offset=offset,
         fixed_block=fixed,
         random_blocks=tuple(blocks),
+        offset_parts=tuple(offset_parts),
     )
 
 

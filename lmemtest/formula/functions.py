@@ -64,7 +64,7 @@ CONTRASTS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 ALLOWED = (*ELEMENTWISE, "pow", "I", "C", *STATEFUL)
 _ELSEWHERE = {
-    "offset": "offsets are not supported; subtract the known part from the response.",
+    "offset": "offset(...) is added as a term of its own in the fixed part, as in y ~ a + offset(x).",
     "factor": "write C(column) for a column that is to be taken as a factor.",
     "as.factor": "write C(column) for a column that is to be taken as a factor.",
     "standardize": "write scale(column).",
@@ -120,6 +120,16 @@ def check_call(call: Call, text: str) -> None:
         _check_factor(call, text)
     else:
         _check_numeric(call, text, outermost=True)
+
+
+def check_offset(call: Call, text: str) -> None:
+    """Refuse an `offset(...)` that is not one number per row made from columns."""
+    if len(call.arguments) != 1 or call.keywords:
+        raise _error("offset() takes 1 argument without a name.", text, call.start, call.end)
+    _check_numeric(call.arguments[0], text)
+    if not any(columns_of(call)):
+        message = f"{call} uses no column, so it is the same in every row; leave it out."
+        raise _error(message, text, call.start, call.end)
 
 
 def check_response(node: Expression, text: str) -> tuple[str, str | None]:
@@ -311,7 +321,7 @@ def evaluate(node: Expression, columns: Numbers, state: dict[str, Any], counts: 
         if node.function == "pow":
             return _arithmetic("**", value(node.arguments[0]), value(node.arguments[1]))
         inner_value = value(node.arguments[0])
-        return inner_value if node.function == "I" else ELEMENTWISE[node.function](inner_value)
+        return inner_value if node.function in ("I", "offset") else ELEMENTWISE[node.function](inner_value)
     raise TypeError(f"{type(node).__name__} has no value")  # check_call lets none of these through
 
 

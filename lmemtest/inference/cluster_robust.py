@@ -331,7 +331,7 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     _check_clusters(fit, codes, keys.size, to_fit, names)
     problem, at = fit.problem, fit.optim.criterion
     X = np.linalg.solve(problem.RX.T, fit.design.X[:, problem.kept].T).T
-    y = (cells.mean - (fit.design.X[:, problem.kept] @ problem.offset)[to_fit]) / problem.y_scale
+    y = (cells.mean - (fit.design.X[:, problem.kept] @ problem.offset + fit.design.offset)[to_fit]) / problem.y_scale
     with one_blas_thread():
         K, z = cluster_products(
             at,

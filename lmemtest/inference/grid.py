@@ -82,6 +82,8 @@ class EstimateGrid:
         function that the data do not identify.
     variance_function : callable, optional
         Maps an (r, p) matrix to r booleans: does `V` hold the variance of this function? By default of all.
+    n_known : int
+        Last columns of `L` that have a known coefficient of 1: one for a model with an offset, else none.
     """
 
     L: FloatArray
@@ -92,6 +94,12 @@ class EstimateGrid:
     estimable_function: Callable[[FloatArray], NDArray[np.bool_]]
     largest_se: float = np.inf
     variance_function: Callable[[FloatArray], NDArray[np.bool_]] | None = None
+    n_known: int = 0
+
+    @property
+    def fixed(self) -> FloatArray:
+        """L over the columns of the design, without that of the offset."""
+        return self.L[:, : self.L.shape[1] - self.n_known]
 
     def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Estimate, standard error and degrees of freedom of the rows of L (default: of the grid).
@@ -289,7 +297,7 @@ def emmeans(
     Means are L b with L the average of the rows of the reference grid, all combinations of the
     factor levels. A mean that the data do not identify (empty cells) is NaN, with the reason in `notes`.
     R's emmeans puts both values of a numeric column that takes only two into the grid; here every numeric
-    column is held at its mean.
+    column is held at its mean. An offset is held at its mean over the rows, whatever `at` says, as in R's emmeans.
 
     References
     ----------
@@ -340,17 +348,22 @@ def evaluated_grid(
     L = grid.average(weights)
     frame = grid.target_frame()[[*spec_names, *by_names]]
     b, V = _coefficients(fit, ddf, vcov)
+    p, n_known, known_notes = len(b), 0, []
+    if fit.design.offset_parts and along is None:  # a column whose coefficient is 1, the same in all rows
+        level_of_offset = float(np.average(fit.design.offset, weights=fit.cells.n))
+        n_known, known_notes = 1, [f"The offset is held at its mean over the rows, {written(level_of_offset, '.6g')}."]
+        L = np.column_stack([L, np.full(len(L), level_of_offset)])
+        b, V = np.append(b, 1.0), np.pad(V, (0, 1))
     core = EstimateGrid(
         L=L,
         frame=frame,
         b=b,
         V=V,
-        df_function=vcov.df if vcov is not None else lambda rows: np.asarray(fit.df(rows, ddf), dtype=float),
-        estimable_function=fit.estimable
-        if vcov is not None
-        else lambda rows: fit.estimable(rows) & fit.has_error(rows),
+        df_function=lambda rows: np.asarray(fit.df(rows[:, :p], ddf) if vcov is None else vcov.df(rows[:, :p])),
+        estimable_function=lambda rows: fit.estimable(rows[:, :p]) & (vcov is not None or fit.has_error(rows[:, :p])),
         largest_se=_BEYOND * _spread(fit) / (1.0 if along is None else _range(fit, along)),
-        variance_function=None if vcov is None else vcov.has_variance,
+        variance_function=None if vcov is None else lambda rows: vcov.has_variance(rows[:, :p]),
+        n_known=n_known,
     )
     emmean, se, df = core.evaluate()
     half = t_quantile((1.0 - level) / 2.0, df) * se
@@ -369,6 +382,7 @@ def evaluated_grid(
         "estimable_function": core.estimable_function,
         "largest_se": core.largest_se,
         "variance_function": core.variance_function,
+        "n_known": n_known,
         "specs": spec_names,
         "by": by_names,
         "emmean": emmean,
@@ -388,6 +402,7 @@ def evaluated_grid(
             *changes,
             *_averaging_notes(grid, weights),
             *_covariate_notes(covariates, at),
+            *known_notes,
             *_interaction_notes(fit, grid, spec_names + by_names, along),
             *_missing_notes(fit, frame, L, emmean, df, core, "mean" if along is None else "slope"),
             *direction_notes,
@@ -554,7 +569,7 @@ def _missing_notes(
     notes = []
     empty = np.asarray(np.isnan(L).any(axis=1))
     estimable = np.zeros(len(L), dtype=bool)
-    estimable[~empty] = fit.estimable(L[~empty])
+    estimable[~empty] = fit.estimable(core.fixed[~empty])
     missing = np.asarray(np.isnan(emmean) & ~empty & ~estimable)
     unknown = np.asarray(np.isnan(emmean) & estimable)
     if empty.any():

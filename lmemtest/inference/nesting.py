@@ -146,6 +146,8 @@ def _moments(fit: Any) -> tuple[float, float]:
 def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
     """The reason why not, or what the alternative adds."""
     frame = _joint_frame(null, alternative)
+    if not np.allclose(null.design.known(frame), alternative.design.known(frame), rtol=_SAME, atol=0.0):
+        return "their offsets differ", None
     if null.dispersion is not None and null.dispersion != alternative.dispersion:
         return f"the alternative has no residual variances by {null.dispersion!r}", None
     X0, X = _fixed_rows(null, alternative, frame)

@@ -17,6 +17,7 @@ from lmemtest._validate import check_choice
 from lmemtest.data.cells import Cells, combine_codes, compress, group_codes
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.formula import parse_formula
 from lmemtest.inference.cell_map import CellMap, regroup
 from lmemtest.model import LmmFit, fit_lmm
 
@@ -302,6 +303,11 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
             f"{argument} is a fit with weights, which belong to rows and not to labels, so that exchanging labels "
             "does not answer the question. Fit without weights."
         )
+    if parse_formula(formula).offsets:
+        raise ArgumentError(
+            f"{argument} has an offset, which belongs to rows and not to labels, so that exchanging labels does not "
+            "answer the question. Leave the offset out."
+        )
     fit = fit_lmm(formula, runs, reml=getattr(model, "reml", True), dispersion=getattr(model, "dispersion", None))
     if runs.algorithm not in fit.design.factors:
         raise ArgumentError(
@@ -315,6 +321,6 @@ def differences(fit: Any, algorithm: str) -> NDArray[np.float64]:
     """Linear functions of the fixed effects: all pairwise differences of the algorithms' marginal means."""
     from lmemtest.inference.grid import emmeans
 
-    means = emmeans(fit, algorithm, ddf="asymptotic").L
+    means = emmeans(fit, algorithm, ddf="asymptotic").fixed
     i, j = np.triu_indices(len(means), k=1)
     return np.asarray(means[i] - means[j])

@@ -82,7 +82,7 @@ class Simulator:
             for (basis, codes), term in zip(rows, fit.design.random, strict=True)
         )
         factors = tuple(th.unpack(fit.theta, fit.problem.shapes))
-        mean = fit.estimate(fit.design.rows(cells.frame))
+        mean = fit.estimate(fit.design.rows(cells.frame)) + fit.design.known(cells.frame)
         return cls(
             cells=cells,
             mean=mean,

@@ -539,7 +539,7 @@ class LmmFit:
         """
         mean, ss = draw_cells(
             resolve_rng(rng),
-            mean=self.design.X[:, self.problem.kept] @ self.kept_params,
+            mean=self.design.X[:, self.problem.kept] @ self.kept_params + self.design.offset,
             terms=engine_terms(self.design),
             factors=th.unpack(self.theta, self.problem.shapes),
             sigma2=self.scale,

@@ -168,7 +168,7 @@ def fit_cells(
             problem = build_problem(
                 engine_terms(design),
                 design.X,
-                cells.mean,
+                cells.mean - design.offset,
                 n=cells.n,
                 weight=cells.weight,
                 ss=cells.ss,

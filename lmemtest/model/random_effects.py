@@ -71,10 +71,11 @@ def shapes(fit: LmmFit) -> list[tuple[int, int]]:
 def predict(fit: LmmFit, frame: Any = None, *, random: bool = True) -> Array:
     """Predicted scores; see `LmmFit.predict`."""
     rows, terms = _design_of(fit, frame, random=random)
-    values = rows[:, fit.problem.kept] @ fit.kept_params
+    known = fit.design.offset if frame is None else fit.design.known(to_pandas(frame))
+    values = rows[:, fit.problem.kept] @ fit.kept_params + known
     for (basis, codes), u in zip(terms, fit.modes if random else (), strict=True):
-        known = codes >= 0
-        values[known] += np.einsum("nk,nk->n", basis[known], u[codes[known]])
+        there = codes >= 0
+        values[there] += np.einsum("nk,nk->n", basis[there], u[codes[there]])
     return values
 
 

@@ -222,7 +222,10 @@ def is_plain(label: str) -> bool:
 
 
 def _parse(right: str, runs: Runs) -> ParsedFormula:
-    return parse_formula(f"{quote_name(runs.score)} ~ {right}")
+    parsed = parse_formula(f"{quote_name(runs.score)} ~ {right}")
+    if parsed.offsets:
+        raise ArgumentError(f"{parsed.offsets[0]} is no term that can be tested; subtract it from the score instead.")
+    return parsed
 
 
 def _text(text: object, what: str) -> str:

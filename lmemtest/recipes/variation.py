@@ -376,7 +376,7 @@ def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
         df = float(np.prod([sizes[role] - 1 for role in factors]))
         rows = float(np.prod([sizes[role] for role in roles if role not in factors])) * df
         vectors = np.linalg.eigh(P)[1][:, -round(df) :]
-        test = f_test(fit, vectors.T @ means.L)
+        test = f_test(fit, vectors.T @ means.fixed)
         noise = float(np.trace(P @ V)) / rows
         signal = float(means.emmean @ P @ means.emmean) / rows - noise
         yield FixedMeans(factors=factors, signal=signal, noise=noise, f_ratio=test.f_ratio, df=df, error_df=test.df_den)

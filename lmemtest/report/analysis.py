@@ -418,7 +418,7 @@ def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
     """One F-test of all differences between the means; None if fewer than two or not all pairs can be compared."""
     if means.comparable is not None:
         return None
-    rows = means.L[np.isfinite(means.emmean)]
+    rows = means.fixed[np.isfinite(means.emmean)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
 
 

@@ -150,9 +150,9 @@ REFUSED = [
         f"function 'np.log' is not allowed. Allowed: {ALLOWED}. Did you mean 'log'?",
     ),
     (
-        "value ~ «offset»(budget)",
-        f"function 'offset' is not allowed. Allowed: {ALLOWED}. Offsets are not supported; subtract the "
-        "known part from the response.",
+        "value ~ seed:«offset»(budget)",
+        f"function 'offset' is not allowed. Allowed: {ALLOWED}. Offset(...) is added as a term of its own in the fixed "
+        "part, as in y ~ a + offset(x).",
     ),
     (
         "value ~ «{»budget + 1}",

@@ -111,7 +111,7 @@ def _sliced(design: Any, left: NDArray[np.bool_]) -> Any:
         occurs = np.bincount(codes, minlength=len(term.levels)) > 0
         levels = tuple(level for level, there in zip(term.levels, occurs, strict=True) if there)
         random.append(replace(term, basis=term.basis[left], codes=(np.cumsum(occurs) - 1)[codes], levels=levels))
-    return replace(design, X=design.X[left], random=tuple(random))
+    return replace(design, X=design.X[left], offset=design.offset[left], random=tuple(random))
 
 
 # ---------------------------------------------------------------------- what is read off each fit
@@ -132,7 +132,7 @@ class Functions:
         i, j = np.triu_indices(len(labels), k=1)
         i, j = i[em.met(i, j)], j[em.met(i, j)]
         names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
-        return cls(names, em.L[i] - em.L[j], len(labels))
+        return cls(names, em.fixed[i] - em.fixed[j], len(labels))
 
     def places(self, wanted: Functions) -> Index:
         """Position here of each function of `wanted`, -1 where it is missing."""
