@@ -179,6 +179,14 @@ def glrt(
     Stram & Lee 1994). The p-value of the bootstrap is (1 + #{T* >= T}) / (n_boot + 1) (Davison & Hinkley 1997,
     section 4.2); draws at zero count, and draws that failed count as larger.
 
+    A variance for each of A algorithms, ``diag(algorithm | benchmark)``, against one for all,
+    ``(1 | benchmark:algorithm)``, is no boundary: chi2(A - 1) by REML rejects 4 to 5 % of tables with equal variances
+    from 6 benchmarks on (8 % with 15 algorithms on 12), and one algorithm of six with five times the standard
+    deviation in 92 % of tables of 6 benchmarks and all of 12. It needs normal effects: with t-distributed ones it
+    rejects equal variances in up to two thirds of the tables, where the exchanges of `diagnose` keep their level. The
+    model with unequal variances is for 12 benchmarks or more: comparisons in the model that this test chooses have
+    false positives in 16 % of tables of 6 benchmarks with one algorithm at three times the standard deviation.
+
     References
     ----------
     Self & Liang (1987), doi:10.1080/01621459.1987.10478472; Stram & Lee (1994), doi:10.2307/2533455;

@@ -303,7 +303,7 @@ def _pairs(analysis: Analysis) -> Section:
         "be zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
         + best_only(analysis)
     )
-    alt = f"{count} of {len(pairs.to_frame())} pairwise differences are significant; the table has the numbers."
+    alt = f"{wording.pairs_sentence(analysis, count)} The table has the numbers."
     cautious = (*_cautious(analysis), *_other_score(analysis))
     if len(pairs.to_frame()) <= MOST_PAIRS:
         simultaneous = "simultaneous " if k > 2 else ""

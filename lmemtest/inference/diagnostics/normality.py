@@ -8,7 +8,7 @@ matter for means and their tests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -240,6 +240,18 @@ def judge(
         simulated = [draw[position] for draw in draws]
         shapes.append(_shape(name, effects, simulated, None, response, zero=size <= tiny, matters=matters))
     return Normality(shapes=tuple(shapes), n_sim=len(draws), hidden=rows.hidden)
+
+
+def settle(found: Normality, uneven: bool) -> Normality:
+    """Heavy tails where algorithms vary to different degrees: the cause first, and no word that tests stand."""
+    if not uneven:
+        return found
+    cause = "Heavy-tailed, which may follow from advantages that vary to different degrees: settle those first."
+    shapes = tuple(
+        replace(s, verdict="look", sentence=cause) if s.verdict in ("look", "act") and s.excess_kurtosis > 0 else s
+        for s in found.shapes
+    )
+    return replace(found, shapes=shapes)
 
 
 def _shape(

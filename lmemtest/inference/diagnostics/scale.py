@@ -189,11 +189,16 @@ class ScaleByLevel(Tabular):
 
     def check(self) -> Check:
         """The line of the diagnosis."""
-        ratio = "infinite" if np.isinf(self.ratio) else format_number(self.ratio, 3)
+        if np.isnan(self.ratio):
+            found = "too few rows per level"
+        elif np.isinf(self.ratio):
+            found = "no residual variation in some"
+        else:
+            found = f"largest sd {format_number(self.ratio, 3)} times the smallest"
         return Check(
             check="scale",
             subject=f"by {self.column}",
-            found="too few rows per level" if np.isnan(self.ratio) else f"largest sd {ratio} times the smallest",
+            found=found,
             value=self.ratio,
             p_value=self.p_value,
             verdict=self.verdict,
@@ -352,6 +357,8 @@ def _verdict(
     if not np.isfinite(sd).any() or np.isnan(ratio):
         return "not judged", "Too few rows per level to judge."
     if p > LOOK_P:
+        if constant.any():
+            return "not judged", f"{_ends(column, sd, constant)} That alone shows no difference in scale beyond chance."
         return "fine", "No difference in scale beyond chance."
     if ratio < SD_LOOK:
         return "fine", "Scales differ detectably, but too little to matter."

@@ -18,6 +18,7 @@ def test_the_table_has_every_check_of_a_true_model(clean):
     assert table["check"].to_list() == [
         *["normality"] * 4,
         *["scale"] * 4,
+        "advantages",
         "bounds",
         *["groups"] * 3,
         "convergence",
@@ -32,13 +33,13 @@ def test_the_table_has_every_check_of_a_true_model(clean):
 
 
 def test_every_part_shows_itself(clean):
-    for part in (clean, clean.normality, *clean.normality.shapes, *clean.scale, clean.explained, clean.collinearity):
+    for part in (clean, clean.normality, *clean.normality.shapes, *clean.scale, clean.advantages, clean.explained):
         assert part.to_frame() is not None
         assert "<table" in part._repr_html_()
         assert part.summary()
-    for part in (clean.groups, clean.bounds):
+    for part in (clean.collinearity, clean.groups, clean.bounds):
         assert part.summary()
-    assert "15 fine. p-values are against 199 tables" in clean.summary()
+    assert "16 fine. p-values are against 199 tables" in clean.summary()
 
 
 def test_a_seed_makes_it_reproducible(clean_fit, clean):

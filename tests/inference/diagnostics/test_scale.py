@@ -151,7 +151,7 @@ def test_a_level_without_variation_is_named(make):
     assert found.verdict == "act"
     assert found.ratio == np.inf
     assert found.sentence.startswith("No residual variation in b04. Fit with")
-    assert found.check().found == "largest sd infinite times the smallest"
+    assert found.check().found == "no residual variation in some"
 
 
 def test_cells_alone_show_scales_too(make):
