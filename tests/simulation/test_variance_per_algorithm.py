@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -34,22 +35,25 @@ def means(kind: str, benchmarks: int, algorithms: int, rng: np.random.Generator)
     return rng.standard_normal((benchmarks, 1)) + advantage + 0.5 / np.sqrt(RUNS) * rng.standard_normal(shape)
 
 
-def likelihood_ratios(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> np.ndarray:
-    """p-values of `glrt` on tables of five runs per cell."""
+def both_fits(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> Iterator[tuple[lt.LmmFit, lt.LmmFit]]:
+    """The models with equal and with unequal variances of tables of five runs per cell."""
     rng = np.random.default_rng(seed)
     b, a, _ = (x.ravel() for x in np.meshgrid(*map(range, (benchmarks, algorithms, RUNS)), indexing="ij"))
     table = pd.DataFrame({"algorithm": a.astype(str), "benchmark": b.astype(str), "y": rng.normal(size=len(a))})
     fits = [lt.fit_lmm(formula, table) for formula in (EQUAL, SPREAD)]
     places = [fit.cells.frame[["benchmark", "algorithm"]].astype(int).to_numpy().T for fit in fits]
-    out = []
     for _ in range(n):
         y = means(kind, benchmarks, algorithms, rng)
         ss = 0.25 * rng.chisquare(RUNS - 1, y.shape)
         cells = [replace(f.cells, mean=y[tuple(p)], ss=ss[tuple(p)]) for f, p in zip(fits, places, strict=True)]
         start = np.ones(2), np.ones(1 + algorithms)
-        again = [f.refit(cells=c, theta_start=s) for f, c, s in zip(fits, cells, start, strict=True)]
-        out.append(lt.glrt(*again).pvalue)
-    return np.array(out)
+        equal, spread = (f.refit(cells=c, theta_start=s) for f, c, s in zip(fits, cells, start, strict=True))
+        yield equal, spread
+
+
+def likelihood_ratios(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> np.ndarray:
+    """p-values of `glrt`."""
+    return np.array([lt.glrt(*pair).pvalue for pair in both_fits(kind, benchmarks, algorithms, n, seed)])
 
 
 def exchanges(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,6 +104,16 @@ def test_size_of_the_likelihood_ratio(benchmarks, algorithms):
 )
 def test_power_of_the_likelihood_ratio(kind, benchmarks, power):
     assert (likelihood_ratios(kind, benchmarks, 6, 200, seed=6) < 0.05).mean() >= power
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("benchmarks", "rate"), [(6, 0.09), (12, 0.06)])
+def test_pairs_in_the_model_that_the_test_chooses_keep_their_size_from_12_benchmarks_on(benchmarks, rate):
+    smallest = []
+    for equal, spread in both_fits("erratic3", benchmarks, 6, 250, seed=21):
+        chosen = spread if lt.glrt(equal, spread).pvalue < 0.1 else equal
+        smallest.append(lt.pairs(lt.emmeans(chosen, "algorithm")).to_frame()["p_value"].min())
+    assert at_most(np.array(smallest), 0.05, rate)
 
 
 @pytest.mark.slow
