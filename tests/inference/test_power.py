@@ -469,7 +469,6 @@ def test_replicates_without_a_seed_column_count_as_runs():
         (f"{CORE} + (1 | task:prior)", "(1 | task:prior)", f"{PLANNED_AT} fit the runs there, one = runs.f"),
         ("loss ~ tool * prior + (0 + prior | task)", "(0 + prior | task)", PLANNED_AT),
         (f"{CORE} + (0 + prior | task:tool)", "(0 + prior | task:tool)", PLANNED_AT),
-        (f"{CORE} + (1 | tool:rep)", "(1 | tool:rep)", "Fit (1 | task:tool) in its place, or plan with VarianceComp"),
     ],
 )
 def test_terms_without_a_place_are_refused_by_name(formula, term, advice):
