@@ -260,8 +260,8 @@ def spreads(scores: Array) -> Array:
     --------
     >>> import numpy as np
     >>> table = np.random.default_rng(0).normal(size=(2000, 3)) * np.array([1, 1, 4]) + np.arange(2000)[:, None]
-    >>> spreads(table).round(1)
-    array([1. , 1. , 4. ])
+    >>> spreads(table).round()
+    array([1., 1., 4.])
     """
     k = scores.shape[1]
     rows, values = [], []
