@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "data.runs": ["Runs"],
         "inference.best": ["versus_best"],
         "inference.cluster_robust": ["cluster_robust"],
+        "inference.moderated": ["moderated"],
         "inference.contrasts": ["contrast", "pairs"],
         "inference.control": ["compare_to"],
         "inference.diagnostics.diagnosis": ["diagnose"],

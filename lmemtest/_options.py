@@ -5,4 +5,13 @@ from __future__ import annotations
 __all__ = ["DDF_METHODS", "REPORT_ADJUSTMENTS"]
 
 DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
-REPORT_ADJUSTMENTS = ("tukey", "holm", "sidak", "bonferroni", "fdr", "none")  # of all pairs, in a report
+REPORT_ADJUSTMENTS = (
+    "stepdown",
+    "tukey",
+    "shaffer",
+    "holm",
+    "sidak",
+    "bonferroni",
+    "fdr",
+    "none",
+)  # of all pairs, in a report

@@ -147,7 +147,10 @@ Alpha = Annotated[
     float, typer.Option("--alpha", metavar="NUMBER", parser=_number, help="Significance level for all pairs together.")
 ]
 Adjust = Annotated[
-    str, typer.Option("--adjust", metavar="METHOD", help="For the number of pairs: tukey, holm, sidak, fdr, none, ...")
+    str | None,
+    typer.Option(
+        "--adjust", metavar="METHOD", help="For the number of pairs: stepdown (default), tukey, holm, none, ..."
+    ),
 ]
 Ddf = Annotated[
     str, typer.Option("--ddf", metavar="METHOD", help="Degrees of freedom: satterthwaite, kenward-roger, ...")
@@ -226,7 +229,7 @@ def report(
     formula: Formula = None,
     dispersion: Dispersion = None,
     alpha: Alpha = 0.05,
-    adjust: Adjust = "tukey",
+    adjust: Adjust = None,
     ddf: Ddf = "satterthwaite",
     sep: Sep = None,
     decimal: Decimal = None,

@@ -40,6 +40,7 @@ from lmemtest.engine.triangular import solve_lower
 
 # 1 - eigenvalue of K_c below which cluster c alone determines a direction of the fixed effects.
 _ALONE = 1e-9
+_CHUNK = 2e7  # numbers held at once
 
 
 @dataclass(frozen=True)
@@ -71,14 +72,23 @@ class Sandwich:
     def df(self, H: Array) -> Array:
         """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h`` for every row of ``H``, ``(rows, p)``."""
         out = np.empty(len(H))
-        for i, h in enumerate(H):
-            v = self.B @ h
-            squares = np.einsum("cp,cp->c", v, v)
-            own = self.own @ h @ h - squares
-            S = v.T @ v
-            with np.errstate(invalid="ignore", divide="ignore"):
-                out[i] = own.sum() ** 2 / (own @ own + np.sum(S * S) - squares @ squares)
+        n, p = len(self.B), H.shape[1]
+        chunk = max(1, int(_CHUNK // (n * max(p, min(n, p)))))
+        for start in range(0, len(H), chunk):
+            out[start : start + chunk] = self._df(H[start : start + chunk])
         return out
+
+    def _df(self, H: Array) -> Array:
+        v = np.moveaxis(self.B @ H.T, 2, 0)  # (rows, clusters, p): B_c h
+        squares = np.einsum("rcp,rcp->rc", v, v)
+        own = np.einsum("cpr,rp->rc", self.own @ H.T, H) - squares
+        # the products of all pairs of clusters, by the smaller of two Gram matrices
+        gram = v @ v.transpose(0, 2, 1) if len(self.B) <= H.shape[1] else v.transpose(0, 2, 1) @ v
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(
+                own.sum(axis=1) ** 2
+                / (np.sum(own**2, axis=1) + np.sum(gram**2, axis=(1, 2)) - np.sum(squares**2, axis=1))
+            )
 
     def wishart_df(self, H: Array) -> float:
         """``eta`` of the Wishart distribution nearest to the working distribution of ``H meat H'``.

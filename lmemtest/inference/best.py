@@ -25,6 +25,7 @@ from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.families import check_em, is_testable, joint_of
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
+from lmemtest.inference.multiplicity import t_quantile, upper_tail
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ def versus_best(
 
     Notes
     -----
+    With standard errors that are not the model's, critical values are Bonferroni's instead of Dunnett's.
+
     Sharper than reading the best group off all pairs: only k comparisons with an unknown best are made. A level is
     ruled out if the upper end of its interval is 0, which is when its p-value is at most 1 - level. The intervals
     are constrained to contain 0: how much worse a level is, is bounded, not that it is worse.
@@ -231,6 +234,13 @@ def _compare(
     critical, p_value = np.full((k, k), np.nan), np.full(k, np.nan)
     for i in range(k):
         others = np.flatnonzero(testable[i])
+        if not len(others):
+            continue
+        if em.vcov != "model":  # variances of their own: Bonferroni's inequality needs no joint distribution
+            critical[i, others] = t_quantile(alpha / len(others), df[i, others])
+            one_sided = upper_tail(-difference[i, others] / se[i, others], df[i, others])
+            p_value[i] = min(1.0, len(others) * one_sided.min())
+            continue
         joint = joint_of(em, sign * (em.L[rows[i]] - em.L[rows[others]]), "greater", rng)
         if joint is None:
             continue

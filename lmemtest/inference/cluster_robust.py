@@ -131,6 +131,26 @@ class ClusterRobust(Tabular):
         L = np.atleast_2d(np.asarray(L, dtype=float))
         return np.where(self.has_variance(L), self.engine.df(self._inward(L)), np.nan)
 
+    def variances(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Robust variance of every row of ``L b``, and its degrees of freedom: the diagonal of `cov`, and `df`.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+            Over all columns of the design.
+
+        Returns
+        -------
+        variance, df : (rows,) float
+            NaN where `has_variance` is False.
+        """
+        L = np.atleast_2d(np.asarray(L, dtype=float))
+        H, shown = self._inward(L), self.has_variance(L)
+        variance, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
+        variance[shown] = np.sum(self._scores(H[shown]) ** 2, axis=0)
+        df[shown] = self.engine.df(H[shown])
+        return variance, df
+
     def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
 

@@ -14,7 +14,7 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.families import check_em, evaluate_contrasts
+from lmemtest.inference.families import check_em, evaluate_contrasts, for_adjustment
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS, critical_values
 from lmemtest.inference.named_contrasts import NAMED_CONTRASTS, NamedContrasts, is_evenly_spaced, named_contrasts
@@ -376,7 +376,7 @@ def _sentence(
 @one_blas_thread()
 def pairs(
     em: EmmeansResult,
-    adjust: str = "tukey",
+    adjust: str | None = None,
     level: float | None = None,
     *,
     rng: int | np.random.Generator | None = None,
@@ -387,9 +387,12 @@ def pairs(
     ----------
     em : EmmeansResult
         The means, from `emmeans`.
-    adjust : {"tukey", "mvt", "holm", "sidak", "bonferroni", "fdr", "none"}
-        Adjustment for the number of comparisons. The family is all pairs within one group of `by`. "mvt" uses the
-        correlations of the pairs: the same as "tukey" when all differences are equally precise, sharper otherwise.
+    adjust : {"tukey", "stepdown", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of comparisons. The family is all pairs within one group of `by`. "tukey" is
+        Tukey's HSD; it needs one variance, so moderated standard errors give way to the model's, which a note says.
+        "mvt" does, too, and uses the correlations of the pairs: the same as "tukey" when all differences are equally
+        precise, sharper otherwise. "stepdown" is Tukey's test on normal scores, then Shaffer's steps; it allows for
+        variances of their own. Default: "tukey" with the model's standard errors, else "stepdown".
     level : float in (0, 1), optional
         Simultaneous confidence level; default: that of `em`.
     rng : int, numpy.random.Generator or None
@@ -409,12 +412,14 @@ def pairs(
     Notes
     -----
     Every pair has its own standard error and degrees of freedom. Tukey: p = P(Q_{k,df} > sqrt(2) |t|), exact
-    when all differences have the same standard error, conservative otherwise (Hayter 1984, for known forms of
-    the covariance). A difference without a standard error is NaN, with a note.
+    when all differences have the same standard error, conservative for other known forms of the covariance (Hayter
+    1984), not where every pair estimates a variance of its own. A difference without a standard error is NaN, with a
+    note.
 
     References
     ----------
-    Tukey (1953); Kramer (1956), Biometrics 12, 307-310; Hayter (1984), doi:10.1214/aos/1176346392
+    Tukey (1953); Kramer (1956), Biometrics 12, 307-310; Hayter (1984), doi:10.1214/aos/1176346392;
+    Shaffer (1986), doi:10.1080/01621459.1986.10478341; Holm (1979), Scand. J. Stat. 6, 65-70
 
     Examples
     --------
@@ -429,8 +434,10 @@ def pairs(
     0    A     B      -1.0  11.0    0.016
     """
     check_em(em, level)
+    adjust = ("tukey" if em.vcov == "model" else "stepdown") if adjust is None else adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
+    em, of_model = for_adjustment(em, adjust)
     level = em.level if level is None else float(level)
     labels = em.labels()
     blocks, index_pairs = [], []
@@ -461,7 +468,7 @@ def pairs(
         family_size=family,
         level=level,
         direction=em.direction,
-        notes=(*em.notes, *tested.notes(table, apart=~em.met(left, right))),
+        notes=(*em.notes, *of_model, *tested.notes(table, apart=~em.met(left, right))),
         joint=tested.joint,
     )
 

@@ -12,7 +12,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import difference_sentences
-from lmemtest.inference.families import check_em, evaluate_contrasts
+from lmemtest.inference.families import check_em, evaluate_contrasts, for_adjustment
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.reference import format_level
@@ -102,7 +102,7 @@ def compare_to(
     em: EmmeansResult,
     control: Any,
     *,
-    adjust: str = "dunnett",
+    adjust: str | None = None,
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> ControlResult:
@@ -117,8 +117,10 @@ def compare_to(
         The means, from `emmeans`.
     control : object
         The level that the others are compared with; with several specs its label, as `em.labels()` has it.
-    adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}
-        Adjustment for the number of comparisons within one group of `by`.
+    adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of comparisons within one group of `by`. "dunnett" needs one variance: moderated
+        standard errors give way to the model's, which a note says. Default: "dunnett" with the model's standard
+        errors, else "holm".
     level : float in (0, 1), optional
         Simultaneous confidence level; default: that of `em`.
     rng : int, numpy.random.Generator or None
@@ -161,7 +163,9 @@ def compare_to(
     1    C     A  6.0   0.0003
     """
     check_em(em, level)
+    adjust = ("dunnett" if em.vcov == "model" else "holm") if adjust is None else adjust
     check_choice(adjust, "adjust", CONTROL_ADJUSTMENTS)
+    em, of_model = for_adjustment(em, adjust)
     level = em.level if level is None else float(level)
     generator = resolve_rng(rng)
     labels = em.labels()
@@ -200,7 +204,7 @@ def compare_to(
         interval_adjust=tested.interval_method,
         level=level,
         direction=em.direction,
-        notes=(*em.notes, *tested.notes(table, apart=~em.met(left, right))),
+        notes=(*em.notes, *of_model, *tested.notes(table, apart=~em.met(left, right))),
     )
 
 

@@ -8,7 +8,7 @@ multiply L from the left, and neither needs the fit again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
     from lmemtest._table import ResultTable
     from lmemtest.inference.cluster_robust import ClusterRobust
+    from lmemtest.inference.moderated import Moderated, ModeratedMeans
 
     FloatArray = NDArray[np.float64]
 
 WEIGHTS = ("equal", "proportional", "cells")
+VCOV = ("moderated", "model")
 DDF_NAMES = {
     "satterthwaite": "Satterthwaite",
     "kenward-roger": "Kenward-Roger",
@@ -84,6 +86,8 @@ class EstimateGrid:
         Maps an (r, p) matrix to r booleans: does `V` hold the variance of this function? By default of all.
     n_known : int
         Last columns of `L` that have a known coefficient of 1: one for a model with an offset, else none.
+    moderate : ModeratedMeans, optional
+        Takes the place of standard errors from `V` and of `df_function`, which it is given.
     """
 
     L: FloatArray
@@ -95,6 +99,7 @@ class EstimateGrid:
     largest_se: float = np.inf
     variance_function: Callable[[FloatArray], NDArray[np.bool_]] | None = None
     n_known: int = 0
+    moderate: ModeratedMeans | None = None
 
     @property
     def fixed(self) -> FloatArray:
@@ -127,6 +132,8 @@ class EstimateGrid:
                 se[known] = np.where(self.variance_function(used), se[known], np.nan)
             nothing = (se > self.largest_se) | np.isinf(se) | (df < _FEWEST_DF)
             estimate[nothing], se[nothing], df[nothing] = np.nan, np.nan, np.nan
+        if self.moderate is not None:
+            se, df = self.moderate(rows[:, : rows.shape[1] - self.n_known], se, df)
         return estimate, se, df
 
 
@@ -146,7 +153,9 @@ class EmmeansResult(Tabular, EstimateGrid):
     n_obs : int
         Rows behind the fit.
     weights, ddf : str
-        How the reference grid was averaged; the rule for the degrees of freedom ("cluster-robust" with `vcov`).
+        How the reference grid was averaged; the rule for the degrees of freedom ("cluster-robust" with such a `vcov`).
+    vcov : {"model", "moderated", "cluster-robust"}
+        Where standard errors come from.
     level : float
         Confidence level of each interval (not adjusted for several means).
     response : str
@@ -175,11 +184,31 @@ class EmmeansResult(Tabular, EstimateGrid):
     ddf: str
     level: float
     response: str
+    vcov: str = "model"
     direction: str | None = None
     averaged_over: tuple[str, ...] = ()
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     comparable: NDArray[np.bool_] | None = None
+
+    def by_model(self) -> EmmeansResult:
+        """The same means with the standard errors of the model instead of moderated ones."""
+        if self.moderate is None:
+            return self
+        plain = replace(
+            self, moderate=None, vcov="model", notes=tuple(n for n in self.notes if n not in self.moderation_notes)
+        )
+        _, se, df = plain.evaluate()
+        half = t_quantile((1.0 - self.level) / 2.0, df) * se
+        return replace(plain, se=se, df=df, ci_low=self.emmean - half, ci_high=self.emmean + half)
+
+    @property
+    def moderation_notes(self) -> tuple[str, ...]:
+        """What is said of the moderated standard errors."""
+        if self.moderate is None:
+            return ()
+        names = [", ".join(f"{name} = {format_level(v)}" for name, v in key.items()) for key, _ in self.groups()]
+        return self.moderate.notes(self.labels(), [f"At {name}: " if name else "" for name in names])
 
     def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
         """Linear functions of the means at `left` less those at `right`; NaN where the two may not be compared."""
@@ -251,7 +280,7 @@ def emmeans(
     weights: str = "equal",
     ddf: str = "satterthwaite",
     level: float = 0.95,
-    vcov: ClusterRobust | None = None,
+    vcov: ClusterRobust | Moderated | str | None = None,
 ) -> EmmeansResult:
     """Estimated marginal means of factors of the fixed part of a model.
 
@@ -275,9 +304,13 @@ def emmeans(
         standard errors, and refits a maximum-likelihood fit by REML, with a note.
     level : float in (0, 1), default 0.95
         Confidence level.
-    vcov : ClusterRobust, optional
-        From `cluster_robust` of the same fit: its covariance and degrees of freedom take the place of the model's, here
-        and in all that is made from the result. The means do not change.
+    vcov : {"moderated", "model"}, Moderated or ClusterRobust, optional
+        Where standard errors come from, here and in all that is made from the result; the means do not change.
+        "moderated": every difference has a variance of its own, from its scatter over the benchmarks, squeezed towards
+        the model's, see `moderated` (which takes other clusters than the benchmark of `Runs`). "model": the fitted
+        covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
+        covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three
+        benchmarks or more; "model" elsewhere.
 
     Returns
     -------
@@ -290,7 +323,9 @@ def emmeans(
         If `specs`, `by` or `at` name something that is not in the fixed part of the model.
     ArgumentError
         If names overlap, a numeric column is used without values, a level or an option is unknown, or `vcov` comes
-        from another fit or together with `ddf`.
+        from another fit or together with a `ddf` that it does not go with.
+    DesignError
+        If ``vcov="moderated"`` and benchmarks are no independent clusters.
 
     Notes
     -----
@@ -315,7 +350,8 @@ def emmeans(
     0         A   3.625  1.188
     1         B   4.625  1.188
     """
-    return EmmeansResult(**evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov))
+    found = EmmeansResult(**evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov))
+    return replace(found, notes=(*found.notes, *found.moderation_notes))
 
 
 def evaluated_grid(
@@ -327,7 +363,7 @@ def evaluated_grid(
     weights: str,
     ddf: str,
     level: float,
-    vcov: ClusterRobust | None,
+    vcov: ClusterRobust | Moderated | str | None,
     along: str | None = None,
 ) -> dict[str, Any]:
     """The fields of an `EmmeansResult`: marginal means, or marginal slopes along a numeric column."""
@@ -339,15 +375,16 @@ def evaluated_grid(
     values = grid_values(fit, at)
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
     check_specs(fit, spec_names, by_names, at)
-    ddf = check_vcov(fit, vcov, ddf)
+    moderation, robust = _sources(fit, vcov, spec_names, ddf)
+    ddf = check_vcov(fit, robust, ddf)
     fit, changes = fit_for_ddf(fit, ddf)
-    if vcov is not None:
-        changes = (f"Standard errors: {vcov.described()}.", *vcov.notes)
+    if robust is not None:
+        changes = (f"Standard errors: {robust.described()}.", *robust.notes)
 
     grid = ReferenceGrid.build(fit, values, by_names + spec_names, along)
     L = grid.average(weights)
     frame = grid.target_frame()[[*spec_names, *by_names]]
-    b, V = _coefficients(fit, ddf, vcov)
+    b, V = _coefficients(fit, ddf, robust)
     p, n_known, known_notes = len(b), 0, []
     if fit.design.offset_parts and along is None:  # a column whose coefficient is 1, the same in all rows
         level_of_offset = float(np.average(fit.design.offset, weights=fit.cells.n))
@@ -359,12 +396,15 @@ def evaluated_grid(
         frame=frame,
         b=b,
         V=V,
-        df_function=lambda rows: np.asarray(fit.df(rows[:, :p], ddf) if vcov is None else vcov.df(rows[:, :p])),
-        estimable_function=lambda rows: fit.estimable(rows[:, :p]) & (vcov is not None or fit.has_error(rows[:, :p])),
+        df_function=lambda rows: np.asarray(fit.df(rows[:, :p], ddf) if robust is None else robust.df(rows[:, :p])),
+        estimable_function=lambda rows: fit.estimable(rows[:, :p]) & (robust is not None or fit.has_error(rows[:, :p])),
         largest_se=_BEYOND * _spread(fit) / (1.0 if along is None else _range(fit, along)),
-        variance_function=None if vcov is None else lambda rows: vcov.has_variance(rows[:, :p]),
+        variance_function=None if robust is None else lambda rows: robust.has_variance(rows[:, :p]),
         n_known=n_known,
     )
+    comparable = _comparable(fit, frame)
+    if moderation is not None:
+        core = replace(core, moderate=_moderated_means(moderation, core, by_names, comparable))
     emmean, se, df = core.evaluate()
     half = t_quantile((1.0 - level) / 2.0, df) * se
     direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
@@ -383,6 +423,7 @@ def evaluated_grid(
         "largest_se": core.largest_se,
         "variance_function": core.variance_function,
         "n_known": n_known,
+        "moderate": core.moderate,
         "specs": spec_names,
         "by": by_names,
         "emmean": emmean,
@@ -393,6 +434,7 @@ def evaluated_grid(
         "n_obs": int(fit.nobs),
         "weights": weights,
         "ddf": ddf,
+        "vcov": "moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
         "level": level,
         "response": _response(fit) if along is None else f"slope of {_response(fit)} along {along}",
         "direction": direction,
@@ -407,8 +449,43 @@ def evaluated_grid(
             *_missing_notes(fit, frame, L, emmean, df, core, "mean" if along is None else "slope"),
             *direction_notes,
         ),
-        "comparable": _comparable(fit, frame),
+        "comparable": comparable,
     }
+
+
+def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
+    """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
+    from lmemtest.inference.moderated import Moderated, moderated, moderated_by_default
+
+    if vcov is None:
+        return moderated_by_default(fit, specs, ddf), None
+    if isinstance(vcov, str):
+        if check_choice(vcov, "vcov", VCOV) == "model":
+            return None, None
+        vcov = moderated(fit)
+    if not isinstance(vcov, Moderated):
+        return None, vcov
+    if vcov.fit is not fit:
+        raise ArgumentError(
+            f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
+            f"fit: moderated(fit, {vcov.label!r})."
+        )
+    if ddf not in ("satterthwaite", "kenward-roger"):
+        raise ArgumentError(
+            "moderated standard errors have degrees of freedom of their own, at most those of ddf='satterthwaite' or "
+            f"'kenward-roger', got ddf={ddf!r}. Leave ddf out, or use vcov='model'."
+        )
+    return vcov, None
+
+
+def _moderated_means(
+    vcov: Moderated, core: EstimateGrid, by: tuple[str, ...], comparable: NDArray[np.bool_] | None
+) -> ModeratedMeans:
+    from lmemtest.inference.moderated import ModeratedMeans
+
+    keys = list(zip(*(core.frame[name] for name in by), strict=True)) if by else [()] * len(core.frame)
+    groups = [np.array([i for i, other in enumerate(keys) if other == key]) for key in dict.fromkeys(keys)]
+    return ModeratedMeans.of(vcov, core.fixed, groups, comparable, core.evaluate)
 
 
 def _spread(fit: Any) -> float:
@@ -451,8 +528,8 @@ def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
 
     if not isinstance(vcov, ClusterRobust):
         raise ArgumentError(
-            f"vcov must be the result of cluster_robust(fit, cluster), got {type(vcov).__name__}. "
-            "Leave it out for the covariance of the model."
+            "vcov must be the result of cluster_robust(fit, cluster), for marginal means also of "
+            f"moderated(fit, cluster), 'moderated' or 'model', got {type(vcov).__name__}."
         )
     if vcov.fit is not fit:
         raise ArgumentError(

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from lmemtest._rounding import below
 from lmemtest._table import Tabular
@@ -23,7 +22,7 @@ from lmemtest.inference.contrasts import PairsResult
 from lmemtest.inference.control import ControlResult
 from lmemtest.inference.families import joint_of
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, t_quantile
+from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, t_quantile, upper_tail
 from lmemtest.inference.reference import format_level
 
 if TYPE_CHECKING:
@@ -264,7 +263,7 @@ def equivalence(
     t_low, t_high = (
         np.where(testable, (estimate - limit) / np.where(testable, se, 1.0), np.nan) for limit in (low, high)
     )
-    raw = np.maximum(_upper_p(t_low, df), _upper_p(-t_high, df))
+    raw = np.maximum(upper_tail(t_low, df), upper_tail(-t_high, df))
     groups = _row_groups(pairs)
     p_value = np.concatenate([adjust_raw(raw[rows], adjust, len(rows)) for rows in groups])
     interval_adjust = "none" if adjust == "none" else "bonferroni"
@@ -303,7 +302,7 @@ def noninferiority(
     *,
     alpha: float = 0.05,
     direction: str | None = None,
-    adjust: str = "dunnett",
+    adjust: str | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> NoninferiorityResult:
     """Test whether means are not worse than that of a control by a margin or more.
@@ -319,8 +318,9 @@ def noninferiority(
         One-sided level of the family of tests within one group of `by`.
     direction : {"minimize", "maximize"}, optional
         Which end of the response is better; default: that of the runs behind the fit.
-    adjust : {"dunnett", "holm", "bonferroni", "fdr", "none"}
-        Adjustment for the number of comparisons.
+    adjust : {"dunnett", "holm", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of comparisons; "dunnett" is for the model's standard errors. Default: "dunnett" for
+        these, else "holm".
     rng : int, numpy.random.Generator or None
         For "dunnett" where the integral is quasi-Monte-Carlo.
 
@@ -359,7 +359,14 @@ def noninferiority(
     _check_differences(comparisons, (ControlResult,), "comparisons", "compare_to()")
     size = _positive(margin, "margin")
     _check_alpha(alpha)
+    model = comparisons.emmeans.vcov == "model"
+    adjust = ("dunnett" if model else "holm") if adjust is None else adjust
     check_choice(adjust, "adjust", NONINFERIORITY_ADJUSTMENTS)
+    if adjust == "dunnett" and not model:
+        raise ArgumentError(
+            "adjust='dunnett' is for the model's standard errors, and these comparisons have others. Use "
+            "adjust='holm', or compare_to(means, control, adjust='dunnett')."
+        )
     used = _known_direction(comparisons.direction, direction)
     generator = resolve_rng(rng)
     given = comparisons.table
@@ -373,7 +380,7 @@ def noninferiority(
     groups = _row_groups(comparisons)
     for rows, joint in zip(groups, _joints(comparisons, groups, testable, sign, adjust, generator), strict=True):
         if joint is None:
-            p_value[rows] = adjust_raw(_upper_p(t_ratio[rows], df[rows]), adjust, len(rows))
+            p_value[rows] = adjust_raw(upper_tail(t_ratio[rows], df[rows]), adjust, len(rows))
             critical[rows] = t_quantile(alpha / (1 if adjust == "none" else len(rows)), df[rows])
         else:
             p_value[rows], critical[rows] = joint.sf(t_ratio[rows], df[rows]), joint.isf(alpha, df[rows])
@@ -397,12 +404,6 @@ def noninferiority(
 
 
 # ---------------------------------------------------------------------- parts
-
-
-def _upper_p(t: FloatArray, df: FloatArray) -> FloatArray:
-    """P(T > t), normal where df is infinite, NaN where t is."""
-    finite = np.isfinite(df)
-    return np.where(finite, special.stdtr(np.where(finite, df, 1.0), -t), special.ndtr(-t))
 
 
 def _decisions(same: NDArray[np.bool_], differ: NDArray[np.bool_], testable: NDArray[np.bool_]) -> list[str]:

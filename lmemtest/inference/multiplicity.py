@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-ADJUSTMENTS = ("tukey", "mvt", "holm", "sidak", "bonferroni", "fdr", "none")
+ADJUSTMENTS = ("tukey", "stepdown", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none")
 _NODES_OVER_DF = 33  # of an interpolant of quantiles over the degrees of freedom
 JOINT_ADJUSTMENTS = ("mvt", "dunnett")  # single-step tests from the joint t distribution of the family
 ADJUSTMENT_NAMES = {
     "tukey": "Tukey",
     "mvt": "multivariate t",
     "dunnett": "Dunnett",
+    "stepdown": "step-down (Tukey and Shaffer)",
+    "shaffer": "Shaffer",
     "holm": "Holm",
     "sidak": "Šidák",
     "bonferroni": "Bonferroni",
@@ -194,12 +196,12 @@ def adjust(
         Estimate over standard error; NaN rows have no p-value but count as tests, since they were asked for.
     df : array_like of float, > 0
         Degrees of freedom per row (or one for all), ``inf`` for normal tests.
-    method : {"tukey", "mvt", "holm", "sidak", "bonferroni", "fdr", "none", "dunnett"}
-        "tukey" refers sqrt(2) |t| to the studentized range of `n_means` means; "mvt" and "dunnett" refer |t| to
-        `joint`; "fdr" is Benjamini-Hochberg.
+    method : {"tukey", "stepdown", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none", "dunnett"}
+        "tukey" refers sqrt(2) |t| to the studentized range of `n_means` means; "stepdown" is for pairs with variances
+        of their own, see `step_down`; "mvt" and "dunnett" refer |t| to `joint`; "fdr" is Benjamini-Hochberg.
     n_means : int, optional
-        Number of means whose pairwise differences are the family. Without it "tukey" does not fit the family
-        and is replaced by "sidak", with a note.
+        Number of means whose pairwise differences are the family. Without it "tukey", "stepdown" and "shaffer" do not
+        fit the family and are replaced by "sidak" and "holm", with a note.
     level : float in (0, 1), default 0.95
         Simultaneous confidence level.
     joint : LargestT, optional
@@ -208,7 +210,8 @@ def adjust(
     Returns
     -------
     Adjusted
-        "holm" and "fdr" have no simultaneous intervals: theirs are Bonferroni intervals, with a note.
+        "holm", "shaffer" and "fdr" have no simultaneous intervals: theirs are Bonferroni intervals, with a note. Those
+        of "stepdown" are of its first step: they exclude zero only where p is below 1 - level, but not always then.
 
     Raises
     ------
@@ -237,8 +240,14 @@ def adjust(
             "The Tukey adjustment fits only all pairwise differences of a set of means; "
             "the Šidák adjustment was used instead."
         )
+    if method in ("stepdown", "shaffer") and n_means is None:
+        notes.append(
+            f"The {ADJUSTMENT_NAMES[method]} adjustment fits only all pairwise differences of a set of means; "
+            "the Holm adjustment was used instead."
+        )
+        method = "holm"
     interval_method = method
-    if method in ("holm", "fdr"):
+    if method in ("holm", "shaffer", "fdr"):
         interval_method = "bonferroni"
         notes.append(
             f"The {ADJUSTMENT_NAMES[method]} adjustment has no simultaneous confidence intervals; "
@@ -246,6 +255,8 @@ def adjust(
         )
     if method == "tukey":
         pvalue = ptukey(np.sqrt(2.0) * np.abs(t), n_means or 2, nu, upper=True)
+    elif method in ("stepdown", "shaffer"):
+        pvalue = step_down(two_sided_p(t, nu), n_means or 2, first_by_range=method == "stepdown")
     else:
         pvalue = adjust_raw(two_sided_p(t, nu), method, m)
     return Adjusted(
@@ -273,6 +284,84 @@ def _adjust_jointly(t: FloatArray, df: FloatArray, method: str, level: float, jo
     )
 
 
+def step_down(pvalue: FloatArray, n_means: int, *, first_by_range: bool) -> FloatArray:
+    """Step-down adjustment of the p-values of all pairwise differences.
+
+    Parameters
+    ----------
+    pvalue : (m,) float
+        Unadjusted, m = n_means (n_means - 1) / 2; NaN stays NaN.
+    n_means : int
+    first_by_range : bool
+        Whether a step may use the range of normal scores in place of the number of hypotheses.
+
+    Returns
+    -------
+    (m,) float
+
+    Notes
+    -----
+    Shaffer (1986): once r differences are found, not all sets of the others can be true at once; the r-th smallest
+    p-value counts t_r times, t_r the largest number of pairs within groups of means that leaves r - 1 pairs or more
+    between groups. Holm's count is m - r + 1. Valid for any dependence of the p-values.
+
+    With the range, the smaller of that and P(Q > sqrt(2) z) is taken, Q the range of `n_means` independent normal
+    variables and z the two-sided normal quantile of the p-value: Tukey's test on normal scores, which differs from
+    Tukey's where the pairs have different variances and degrees of freedom. It allows for the correlation of the
+    differences; that of their standard errors is ignored, and the size is simulated (docs/validation.md).
+
+    References
+    ----------
+    Shaffer (1986), J. Am. Stat. Assoc. 81, 826-831, doi:10.1080/01621459.1986.10478341
+
+    Examples
+    --------
+    Three means: after one difference is found, only one of the two others can be zero.
+
+    >>> step_down(np.array([0.01, 0.04, 0.02]), 3, first_by_range=False)
+    array([0.03, 0.04, 0.03])
+    """
+    out = np.full(pvalue.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(pvalue))
+    order = known[np.argsort(pvalue[known], kind="stable")]
+    p = pvalue[order]
+    steps = most_true_pairs(n_means)[: len(p)] * p
+    if first_by_range:
+        z = -special.ndtri(np.clip(p, np.finfo(float).tiny, 1.0) / 2.0)
+        steps = np.minimum(steps, ptukey(np.sqrt(2.0) * z, n_means, np.inf, upper=True))
+    out[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return out
+
+
+@lru_cache(maxsize=64)
+def most_true_pairs(n_means: int) -> FloatArray:
+    """Most pairs of means that can be equal after r = 0, 1, ... were found different (Shaffer 1986, table 1).
+
+    Parameters
+    ----------
+    n_means : int
+
+    Returns
+    -------
+    (m,) float
+
+    Examples
+    --------
+    >>> most_true_pairs(4)
+    array([6., 3., 3., 3., 2., 1.])
+    """
+    possible = [1]  # bit c of entry k: k means can be grouped so that c pairs are within groups
+    for k in range(1, n_means + 1):
+        bits = 0
+        for size in range(1, k + 1):
+            bits |= possible[k - size] << (size * (size - 1) // 2)
+        possible.append(bits)
+    m = n_means * (n_means - 1) // 2
+    counts = np.array([c for c in range(m + 1) if possible[n_means] >> c & 1], dtype=float)
+    counts = counts[counts > 0]
+    return counts[np.searchsorted(counts, m - np.arange(m), side="right") - 1]
+
+
 def two_sided_p(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
     """Two-sided p-value of a t ratio, normal where `df` is infinite.
 
@@ -294,6 +383,29 @@ def two_sided_p(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
     finite = np.isfinite(nu)
     tail = np.where(finite, special.stdtr(np.where(finite, nu, 1.0), -np.abs(t)), special.ndtr(-np.abs(t)))
     return np.where(np.isnan(nu), np.nan, 2.0 * tail)
+
+
+def upper_tail(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
+    """One-sided p-value of a t ratio, P(T > t), normal where `df` is infinite.
+
+    Parameters
+    ----------
+    t_ratio : array_like of float
+    df : array_like of float, > 0
+
+    Returns
+    -------
+    (broadcast shape) float array
+        NaN where `t_ratio` is.
+
+    Examples
+    --------
+    >>> upper_tail([2.0, -2.0], 10).round(4)
+    array([0.0367, 0.9633])
+    """
+    t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
+    finite = np.isfinite(nu)
+    return np.where(finite, special.stdtr(np.where(finite, nu, 1.0), -t), special.ndtr(-t))
 
 
 def t_quantile(tail: ArrayLike, df: ArrayLike) -> FloatArray:
@@ -327,12 +439,12 @@ def critical_values(
     Parameters
     ----------
     df : array_like of float, > 0
-    method : {"tukey", "sidak", "bonferroni", "none"}
+    method : {"tukey", "stepdown", "sidak", "bonferroni", "none"}
     n_tests : int
-        Size of the family; ignored by "tukey" and "none".
+        Size of the family; ignored by "tukey", "stepdown" and "none".
     level : float in (0, 1)
     n_means : int, optional
-        Number of means; needed by "tukey".
+        Number of means; needed by "tukey" and "stepdown".
 
     Returns
     -------
@@ -348,6 +460,9 @@ def critical_values(
     if method == "tukey":
         return _over_df(lambda df: qtukey(alpha, n_means or 2, df, upper=True) / np.sqrt(2.0), nu)
     count = max(n_tests, 1)
+    if method == "stepdown":
+        z = qtukey(alpha, n_means or 2, np.inf, upper=True) / np.sqrt(2.0)
+        return t_quantile(special.ndtr(-z), nu)
     per_test = {
         "none": alpha,
         "bonferroni": alpha / count,

@@ -146,7 +146,7 @@ def ranova(
             f"ranova tests random terms, and '{fit.formula}' has none. Add one, such as (1 | benchmark)."
         )
     tests = [
-        glrt(_fitted(fit, smaller), fit, reference, n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
+        glrt(with_terms(fit, smaller), fit, reference, n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
         for _, _, smaller in changes
     ]
     return RanovaResult(
@@ -178,8 +178,19 @@ def _simpler(bar: Bar) -> Iterator[Bar]:
         yield dataclasses.replace(bar, left=" + ".join(labels))
 
 
-def _fitted(fit: Any, parsed: ParsedFormula) -> Any:
-    """The changed model on the cells of the fit, by its likelihood."""
+def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
+    """The model with other random terms on the cells of the fit, by its likelihood.
+
+    Parameters
+    ----------
+    fit : LmmFit
+    parsed : ParsedFormula
+        Of the same response and fixed part, without columns that `fit` does not have.
+
+    Returns
+    -------
+    LmmFit
+    """
     from lmemtest.model.fitting import fit_cells
 
     cells = fit.cells

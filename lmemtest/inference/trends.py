@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._threads import one_blas_thread
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from lmemtest._table import ResultTable
     from lmemtest.inference.cluster_robust import ClusterRobust
+    from lmemtest.inference.moderated import Moderated
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,7 +70,7 @@ def emtrends(
     weights: str = "equal",
     ddf: str = "satterthwaite",
     level: float = 0.95,
-    vcov: ClusterRobust | None = None,
+    vcov: ClusterRobust | Moderated | str | None = None,
 ) -> TrendsResult:
     """Marginal slopes of a numeric column, for each level of a factor.
 
@@ -129,5 +130,7 @@ def emtrends(
     """
     check_fit(fit, "fit")
     check_along(fit, var)
-    found = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov, along=var)
-    return TrendsResult(**found, var=var)
+    vcov = "model" if vcov is None else vcov  # whether moderation keeps the size of slopes was not simulated
+    parts = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov, along=var)
+    found = TrendsResult(**parts, var=var)
+    return replace(found, notes=(*found.notes, *found.moderation_notes))

@@ -27,6 +27,9 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.binomial import binomial_interval
+from lmemtest.inference.contrasts import pairs
+from lmemtest.inference.grid import emmeans
+from lmemtest.inference.moderated import moderated
 from lmemtest.inference.multiplicity import ptukey
 from lmemtest.inference.permutation import exchanged_in_words
 from lmemtest.inference.relabelling import (
@@ -242,9 +245,13 @@ class _Rejects:
     n_algorithms: int
     algorithm: str
     alpha: float
+    cluster: str | None  # of moderated standard errors; None where the model's are the default
 
     def __call__(self, taken: Index) -> tuple[bool, bool]:
         fit = self.table.refit(taken)
+        if self.cluster is not None:
+            means = emmeans(fit, self.algorithm, vcov=moderated(fit, self.cluster))
+            return bool(np.any(below(pairs(means).table["p_value"], self.alpha))), bool(fit.converged)
         L = differences(fit, self.algorithm) if self.L is None else self.L
         variance = fit.cov(L).diagonal()
         known = np.isfinite(variance) & (variance > 0)
@@ -398,6 +405,7 @@ def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float) -> _R
         n_algorithms=len(runs.algorithms),
         algorithm=runs.algorithm,
         alpha=alpha,
+        cluster=runs.benchmark if emmeans(fit, runs.algorithm).vcov == "moderated" else None,
     )
 
 

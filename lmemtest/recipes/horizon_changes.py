@@ -70,7 +70,7 @@ def compare_changes(
     at: Sequence[HorizonScores],
     comparisons: Sequence[pd.DataFrame],
     *,
-    adjust: str,
+    adjust: str | None,
     across: str,
     alpha: float,
     ddf: str,

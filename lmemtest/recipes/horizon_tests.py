@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ACROSS = ("holm", "none")
 # Adjustments within a horizon that control the error of the whole family without random numbers.
-WITHIN = ("tukey", "holm", "sidak", "bonferroni", "none")
+WITHIN = ("stepdown", "tukey", "holm", "sidak", "bonferroni", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -70,7 +70,7 @@ class Family:
 
 
 def families_of(
-    fits: Sequence[LmmFit], algorithm: str, *, adjust: str, across: str, alpha: float, ddf: str
+    fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, across: str, alpha: float, ddf: str
 ) -> list[Family]:
     """Compare the algorithms in each fit, with the error over all of them under control.
 
@@ -79,7 +79,7 @@ def families_of(
     fits : sequence of LmmFit
     algorithm : str
         The factor whose means are compared.
-    adjust : {"tukey", "holm", "sidak", "bonferroni", "none"}
+    adjust : {"stepdown", "tukey", "holm", "sidak", "bonferroni", "none"} or None
         Within a family.
     across : {"holm", "none"}
         Over families.

@@ -266,7 +266,7 @@ def horizons(
     budgets: Any = None,
     *,
     budget_effect: str = "averaged",
-    adjust: str = "tukey",
+    adjust: str | None = None,
     across: str = "holm",
     alpha: float = 0.05,
     ddf: str = "satterthwaite",
@@ -284,8 +284,9 @@ def horizons(
     budget_effect : {"averaged", "fixed", "random"}
         Inside windows. "averaged": each run counts once, with its mean over the budgets. "fixed" and "random" keep the
         rows, with an effect ``C(budget)`` or ``(1 | budget)``, and the terms that make them one curve.
-    adjust : {"tukey", "holm", "sidak", "bonferroni", "none"}
-        Adjustment for the pairs of a horizon.
+    adjust : {"stepdown", "tukey", "holm", "sidak", "bonferroni", "none"}, optional
+        Adjustment for the pairs of a horizon; by default that of `pairs`, with moderated standard errors where there
+        are three benchmarks or more. "tukey" is Tukey's HSD on the model's standard errors.
     across : {"holm", "none"}
         Whether the error is controlled over all horizons together.
     alpha : float in (0, 1)
@@ -348,7 +349,8 @@ def horizons(
     require_runs(runs)
     alpha, paper = check_fraction(alpha, "alpha"), check_flag(paper, "paper")
     check_choice(budget_effect, "budget_effect", BUDGET_EFFECTS)
-    check_choice(adjust, "adjust", WITHIN)
+    if adjust is not None:
+        check_choice(adjust, "adjust", WITHIN)
     check_choice(across, "across", ACROSS)
     check_choice(ddf, "ddf", DDF_METHODS)
     curves = collect_curves(runs)
@@ -389,7 +391,7 @@ def horizons(
         response=runs.score,
         direction=runs.direction,
         budget_effect=budget_effect,
-        adjust=adjust,
+        adjust=found[0].pairs.adjust,
         across=across,
         ddf=ddf,
         alpha=alpha,
@@ -462,7 +464,7 @@ def _budget_terms(table: Runs, budget_effect: str) -> list[str]:
     return terms
 
 
-def _paper(curves: Curves, scores: HorizonScores, adjust: str) -> pd.DataFrame:
+def _paper(curves: Curves, scores: HorizonScores, adjust: str | None) -> pd.DataFrame:
     """Pairs by the model of the paper, in which every row is an observation of its own."""
     from lmemtest.inference.contrasts import pairs
     from lmemtest.inference.grid import emmeans
@@ -480,5 +482,5 @@ def _paper(curves: Curves, scores: HorizonScores, adjust: str) -> pd.DataFrame:
     if runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1:
         terms.append(f"(1 | {quote_name(runs.benchmark)})")
     fit = fit_lmm(f"{quote_name(runs.score)} ~ {' + '.join(terms)}", table)
-    found = pairs(emmeans(fit, runs.algorithm), adjust).to_frame()
+    found = pairs(emmeans(fit, runs.algorithm, vcov="model"), adjust).to_frame()
     return found[["left", "right", "estimate", "se", "df", "p_value"]]

@@ -74,7 +74,8 @@ class Analysis:
     means : EmmeansResult
         Marginal means of the algorithms, intervals at 1 - `alpha`.
     joint : FTest or None
-        Whether the algorithms differ at all; None with fewer than two estimable means.
+        Whether the algorithms differ at all, by the model; None with moderated standard errors (then the pairs say so)
+        and with fewer than two estimable means.
     pairs : PairsResult
         All pairwise differences, intervals at 1 - `alpha`.
     separation : Separation
@@ -273,7 +274,7 @@ def analyze(
     formula: str | None = None,
     dispersion: str | None = None,
     alpha: float = 0.05,
-    adjust: str = "tukey",
+    adjust: str | None = None,
     ddf: str = "satterthwaite",
     trials: Any = None,
     progress: Progress | None = None,
@@ -292,8 +293,10 @@ def analyze(
         Column whose levels have residual variances of their own, for instance the benchmark; see `fit_lmm`.
     alpha : float in (0, 1), default 0.05
         Significance level of the decisions, for the whole family of pairs.
-    adjust : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
-        Adjustment for the number of pairs.
+    adjust : {"stepdown", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of pairs; see `pairs`. By default every pair has a moderated standard error, with the
+        "stepdown" adjustment, where there are three benchmarks or more; "tukey" is Tukey's HSD on the standard errors
+        of the model, which hold if all algorithms vary alike between benchmarks.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
     trials : TuningCurves, Runs or dataframe, optional
@@ -333,7 +336,8 @@ def analyze(
              "budget": budget, "metafeatures": metafeatures, "ignore": ignore, "seed_shared": seed_shared}  # fmt: skip
     runs = _runs_of(runs, roles)
     alpha = check_fraction(alpha, "alpha")
-    check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
+    if adjust is not None:
+        check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     check_callable(progress, "progress", "the name of each step")
     if dispersion is not None:
@@ -353,6 +357,7 @@ def analyze(
     with clock("comparing the algorithms"):
         means = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha)
         differences = pairs(means, adjust=adjust)
+        means = differences.emmeans
         decisions = separation(differences, alpha=alpha, direction=runs.direction)
         joint = _all_means_equal(fit, means)
         agreement = None
@@ -415,8 +420,9 @@ def _response(fit: LmmFit) -> str:
 
 
 def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
-    """One F-test of all differences between the means; None if fewer than two or not all pairs can be compared."""
-    if means.comparable is not None:
+    """One F-test of all differences between the means; None without the model's standard errors, and if fewer than two
+    means are estimable or not all pairs can be compared."""
+    if means.comparable is not None or means.vcov != "model":
         return None
     rows = means.fixed[np.isfinite(means.emmean)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
@@ -546,14 +552,14 @@ def _call(
     formula: str | None,
     dispersion: str | None,
     alpha: float,
-    adjust: str,
+    adjust: str | None,
     ddf: str,
     curves: TuningCurves | None,
 ) -> str:
     roles = ", ".join(f"{name}={value!r}" for name, value in stated(runs.roles()).items())
     own = {"formula": formula, "dispersion": dispersion}
     given = [f"{name}={value!r}" for name, value in own.items() if value is not None]
-    given += [f"alpha={alpha!r}", f"adjust={adjust!r}", f"ddf={ddf!r}"]
+    given += [f"alpha={alpha!r}", *([] if adjust is None else [f"adjust={adjust!r}"]), f"ddf={ddf!r}"]
     options = ", ".join([*given, *([f"trials={call_of(curves)}"] if curves is not None else [])])
     return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {options})"
 

@@ -41,6 +41,26 @@ REFERENCES: dict[str, tuple[str, str]] = {
         "Biometrics 53(3).",
         "10.2307/2533558",
     ),
+    "smyth": (
+        "Smyth (2004). Linear models and empirical Bayes methods for assessing differential expression in microarray "
+        "experiments. Statistical Applications in Genetics and Molecular Biology 3(1).",
+        "10.2202/1544-6115.1027",
+    ),
+    "phipson": (
+        "Phipson, Lee, Majewski, Alexander & Smyth (2016). Robust hyperparameter estimation protects against "
+        "hypervariable genes and improves power to detect differential expression. Annals of Applied Statistics 10(2).",
+        "10.1214/16-AOAS920",
+    ),
+    "pustejovsky": (
+        "Pustejovsky & Tipton (2018). Small-sample methods for cluster-robust variance estimation and hypothesis "
+        "testing in fixed effects models. Journal of Business & Economic Statistics 36(4).",
+        "10.1080/07350015.2016.1247004",
+    ),
+    "shaffer": (
+        "Shaffer (1986). Modified sequentially rejective multiple test procedures. Journal of the American Statistical "
+        "Association 81(395).",
+        "10.1080/01621459.1986.10478341",
+    ),
     "lmertest": (
         "Kuznetsova, Brockhoff & Christensen (2017). lmerTest package: tests in linear mixed effects models. Journal "
         "of Statistical Software 82(13), 1-26.",
@@ -277,15 +297,39 @@ def _procedure(analysis: Analysis) -> str:
     pairs = len(analysis.pairs.to_frame())
     if pairs == 1:
         return (
-            f"Their difference was tested by a t-test, {_ddf(analysis)}, and is called significant if its p-value is "
-            f"below {analysis.alpha:g}."
+            f"Their difference was tested {_by_t_tests(analysis)}, {_ddf(analysis)}, and is called significant if its "
+            f"p-value is below {analysis.alpha:g}."
         )
     p = "a p-value" if analysis.pairs.adjust == "none" else "an adjusted p-value"
     return (
-        f"The hypothesis of equal means was tested by an F-test, and all {pairs:,} pairwise differences by t-tests, "
+        f"{_overall(analysis)} {pairs:,} pairwise differences were tested {_by_t_tests(analysis)}, "
         f"{_ddf(analysis)}{_adjusted(analysis)}. Differences with {p} below {analysis.alpha:g} are called significant; "
         "groups of algorithms without significant differences are the maximal cliques of the not-significant pairs "
         "(Piepho 2004)."
+    )
+
+
+def _overall(analysis: Analysis) -> str:
+    if analysis.joint is None:
+        return "All"
+    return "The hypothesis of equal means was tested by an F-test, and all"
+
+
+def _by_t_tests(analysis: Analysis) -> str:
+    """The t-tests and where their standard errors come from."""
+    if analysis.means.moderate is None:
+        return "by t-tests" if len(analysis.separation.levels) > 2 else "by a t-test"
+    robust = analysis.means.moderate.robust
+    if len(analysis.separation.levels) == 2:
+        return (
+            "by a t-test, with the larger of the model's standard error and the one from the scatter of the "
+            f"differences over the {robust.n_clusters} levels of {robust.label} (CR2; Pustejovsky & Tipton 2018)"
+        )
+    return (
+        "by t-tests with moderated standard errors: the variance of each difference over the "
+        f"{robust.n_clusters} levels of {robust.label} (CR2; Pustejovsky & Tipton 2018), squeezed by empirical Bayes "
+        "(Smyth 2004; with protection of outlying variances as in Phipson et al. 2016) towards what the variances of "
+        "the two algorithms' advantages predict"
     )
 
 
@@ -332,15 +376,24 @@ def _adjusted(analysis: Analysis) -> str:
     adjust = analysis.pairs.adjust
     if adjust == "none":
         return ", without adjustment for their number"
-    source = {"tukey": " (Tukey-Kramer, Kramer 1956)", "holm": " (Holm 1979)", "fdr": " (Benjamini & Hochberg 1995)"}
-    return f", p-values adjusted by the {ADJUSTMENT_NAMES[adjust]} method{source.get(adjust, '')}"
+    source = {
+        "stepdown": " (Tukey's test on normal scores, then Shaffer 1986)",
+        "shaffer": " (Shaffer 1986)",
+        "tukey": " (Tukey-Kramer, Kramer 1956)",
+        "holm": " (Holm 1979)",
+        "fdr": " (Benjamini & Hochberg 1995)",
+    }
+    name = "step-down" if adjust == "stepdown" else ADJUSTMENT_NAMES[adjust]
+    return f", p-values adjusted by the {name} method{source.get(adjust, '')}"
 
 
 def _cited(analysis: Analysis) -> list[str]:
     keys = ["bates", "searle"]
     keys += {"satterthwaite": ["lmertest"], "kenward-roger": ["kenward"]}.get(analysis.pairs.ddf, [])
     if len(analysis.separation.levels) > 2:
-        keys += [{"tukey": "kramer"}.get(analysis.pairs.adjust, analysis.pairs.adjust), "piepho"]
+        keys += [{"tukey": "kramer", "stepdown": "shaffer"}.get(analysis.pairs.adjust, analysis.pairs.adjust), "piepho"]
+        keys += ["smyth", "phipson"] if analysis.means.moderate is not None else []
+    keys += ["pustejovsky"] if analysis.means.moderate is not None else []
     keys += ["dispersion"] if analysis.fit.dispersion is not None else []
     keys += ["barr"] if analysis.fit.design.random and not analysis.own_formula else []
     return [key for key in keys if key in REFERENCES]

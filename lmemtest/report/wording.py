@@ -550,6 +550,8 @@ def joint_sentence(analysis: Analysis) -> str:
     test = analysis.joint
     if analysis.means.apart():
         return "There is no joint test of all algorithms, because some have no benchmark in common."
+    if analysis.means.vcov != "model":
+        return _whether_any_differ(analysis)
     if test is None or not math.isfinite(test.p_value):
         return "The joint test is not possible: fewer than two means are estimable."
     den = "∞" if math.isinf(test.df_den) else written(test.df_den, ".1f")
@@ -566,6 +568,21 @@ def joint_sentence(analysis: Analysis) -> str:
             "claims about pairs rest on the pairwise tests."
         )
     return text
+
+
+def _whether_any_differ(analysis: Analysis) -> str:
+    """The smallest adjusted p-value of the pairs, which is a test that all means are equal."""
+    p = analysis.pairs.to_frame()["p_value"]
+    if not p.notna().any() or len(p) < 2:
+        return ""
+    if analysis.pairs.adjust in ("none", "fdr"):
+        return ""
+    least = float(p.min())
+    verdict = "the means are not all equal" if below(least, analysis.alpha) else "the means may all be equal"
+    return (
+        f"Do the algorithms differ at all? By the pair that differs most ({p_text(least)} after adjustment for all "
+        f"pairs), {verdict}."
+    )
 
 
 def pairs_sentence(analysis: Analysis, significant: int) -> str:
@@ -682,4 +699,5 @@ def adjustment_text(analysis: Analysis) -> str:
     ddf = f"{DDF_NAMES[analysis.pairs.ddf]} degrees of freedom"
     if len(analysis.separation.levels) == 2:
         return ddf
-    return f"{ADJUSTMENT_NAMES[analysis.pairs.adjust]} adjustment, {ddf}"
+    errors = "moderated standard errors, " if analysis.means.vcov == "moderated" else ""
+    return f"{errors}{ADJUSTMENT_NAMES[analysis.pairs.adjust]} adjustment, {ddf}"

@@ -153,6 +153,7 @@ def calls() -> dict[str, Call]:
         "cdf_band": (lt.cdf_band, {"n": 5}),
         "check_all": (lt.check_all, {"runs": few(), "rng": 1}),
         "cluster_robust": (lt.cluster_robust, {"fit": fit(), "cluster": "task"}),
+        "moderated": (lt.moderated, {"fit": fit(), "cluster": "task"}),
         "compare_curves": (lt.compare_curves, {**sides, "n_sim": 0, "rng": 1}),
         "compare_to": (lt.compare_to, {"em": means(), "control": "A"}),
         "components_of": (lt.components_of, {"fit": fit(), "algorithm": "tool", "benchmark": "task"}),

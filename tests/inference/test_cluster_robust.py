@@ -551,10 +551,7 @@ def test_a_covariance_must_come_from_the_same_fit_and_alone(unbalanced):
     )
     with pytest.raises(ArgumentError) as error:
         lt.emmeans(fit, "algorithm", vcov="CR2")
-    assert message(error) == (
-        "vcov must be the result of cluster_robust(fit, cluster), got str. Leave it out for the covariance of the "
-        "model."
-    )
+    assert message(error) == ("vcov must be 'moderated' or 'model', got 'CR2'.")
     with pytest.raises(ArgumentError) as error:
         lt.emmeans(fit, "algorithm", vcov=robust, ddf="residual")
     assert message(error) == ("vcov= brings its own degrees of freedom, so ddf='residual' has no use. Leave ddf out.")

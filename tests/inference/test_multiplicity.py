@@ -148,7 +148,7 @@ def test_tukey_without_a_set_of_means_becomes_sidak_with_a_note():
 
 
 def test_unknown_adjustment_lists_the_options():
-    with pytest.raises(ArgumentError, match="adjust must be 'tukey' or 'mvt'"):
+    with pytest.raises(ArgumentError, match="adjust must be 'tukey' or 'stepdown' or 'mvt'"):
         adjust([1.0], 10.0, method="tuckey")
     assert "dunnett" not in ADJUSTMENTS  # for comparisons with a control only
 

@@ -32,7 +32,7 @@ CHAIN = table({"t1": "AB", "t2": "AB", "t3": "AB", "t4": "BC", "t5": "BC", "t6":
 
 @pytest.fixture(scope="module")
 def means():
-    return lt.emmeans(lt.fit_lmm(FORMULA, lt.Runs(CHAIN, **ROLES)), "tool")
+    return lt.emmeans(lt.fit_lmm(FORMULA, lt.Runs(CHAIN, **ROLES)), "tool", vcov="model")
 
 
 def test_a_pair_that_never_met_has_no_number_and_the_others_keep_theirs(means):

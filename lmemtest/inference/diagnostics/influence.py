@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-INFLUENCE_ADJUSTMENTS = tuple(name for name in ADJUSTMENTS if name not in JOINT_ADJUSTMENTS)
+# The refits have the standard errors of the model, and "stepdown" and "shaffer" count pairs of all means.
+INFLUENCE_ADJUSTMENTS = tuple(name for name in ADJUSTMENTS if name not in (*JOINT_ADJUSTMENTS, "stepdown", "shaffer"))
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,0 +1,433 @@
+"""Moderated standard errors of marginal means and of their comparisons.
+
+Each comparison's own scatter over the benchmarks is squeezed towards the variance that the model gives all of them.
+
+`moderation` has the statistics, on arrays; here they meet a fit, its cluster-robust covariance and a grid of means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from lmemtest._rounding import below, written
+from lmemtest._threads import one_blas_thread
+from lmemtest.data.cells import group_codes
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.formula.bars import parse_formula
+from lmemtest.inference.cluster_robust import ClusterRobust, cluster_robust
+from lmemtest.inference.moderation import Moderation, moderation
+from lmemtest.inference.ranova import with_terms
+from lmemtest.inference.reference import check_fit, name_tuple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    Evaluate = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
+
+_ZERO = 1e-9  # coefficients of means below it are rounding
+_CLAIM = 0.05  # level at which a mean is said to vary more than the others
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Moderated:
+    """What moderated standard errors of a fit are made from.
+
+    Attributes
+    ----------
+    fit : LmmFit
+        The fit whose variance the own variances are squeezed towards.
+    robust : ClusterRobust
+        Own variances of all comparisons: CR2, from the scatter of the clusters; of `fit`, or of the same model without
+        the random effects that reach over clusters.
+    """
+
+    fit: Any
+    robust: ClusterRobust
+
+    @property
+    def label(self) -> str:
+        """The clusters in words, for instance "benchmark"."""
+        return self.robust.label
+
+    def __repr__(self) -> str:
+        return f"Moderated(clusters: {self.robust.n_clusters} of {self.label}; {self.fit.label})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModeratedMeans:
+    """Moderated standard errors of linear functions of the means of a grid.
+
+    Attributes
+    ----------
+    robust : ClusterRobust
+        Of the fit, or of the same model without the random effects that reach over clusters.
+    L : (m, p) float
+        The means as functions of the fixed effects.
+    group : (m,) int
+        Family of each mean; pairs are within families.
+    h : (m,) float
+        Model's variance of each mean's advantages: half of that of its differences from the others.
+    families : tuple of Moderation
+        One per family.
+    within : callable or None
+        The standard errors and degrees of freedom of functions by the model of `robust`, if that is another one than
+        the fit: what random effects that reach over clusters add to them is left as it is.
+    """
+
+    robust: ClusterRobust
+    L: FloatArray
+    group: NDArray[np.intp]
+    h: FloatArray
+    families: tuple[Moderation, ...]
+    within: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None
+
+    @classmethod
+    def of(
+        cls,
+        source: Moderated,
+        L: FloatArray,
+        groups: Sequence[NDArray[np.intp]],
+        comparable: NDArray[np.bool_] | None,
+        evaluate: Evaluate,
+    ) -> ModeratedMeans:
+        """From the means of a grid: their families, what may be compared, and the model's estimate, SE and df."""
+        robust = source.robust
+        within = None if robust.fit is source.fit else _standard_errors(robust.fit)
+        group = np.zeros(len(L), dtype=np.intp)
+        h = np.ones(len(L))
+        families = []
+        for number, rows in enumerate(groups):
+            group[rows] = number
+            i, j = np.triu_indices(len(rows), k=1)
+            D = L[rows[i]] - L[rows[j]]
+            if comparable is not None:  # no differences of algorithms that never met
+                D = np.where(comparable[rows[i], rows[j]][:, None], D, np.nan)
+            _, se, _ = evaluate(D)
+            if within is not None:
+                se = np.where(np.isfinite(se), within(D)[0], np.nan)
+            own, df = _own_ratio(robust, D, se)
+            h[rows] = _of_means(se, i, j, len(rows))
+            families.append(moderation(own, df, i, j, h[rows]))
+        return cls(robust=robust, L=L, group=group, h=h, families=tuple(families), within=within)
+
+    def __call__(self, L: FloatArray, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Moderated standard errors and degrees of freedom of ``L b`` in place of the model's.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+        se, df : (rows,) float
+            By the model; NaN stays NaN, and functions that are not of these means keep theirs.
+
+        Returns
+        -------
+        se, df : (rows,) float
+        """
+        whole, df_whole = se, df
+        if self.within is not None:
+            se, df = self.within(L)
+            se, df = np.where(np.isfinite(whole), se, np.nan), np.where(np.isfinite(whole), df, np.nan)
+        found, df_found = self._within_clusters(L, se, df)
+        if self.within is None:
+            return found, df_found
+        return _with_the_rest((found, df_found), (se, df), (whole, df_whole))
+
+    def _within_clusters(self, L: FloatArray, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same where no random effect reaches over clusters."""
+        se, df = se.copy(), df.copy()
+        C, known = self._coefficients(L)
+        known &= np.isfinite(se) & np.isfinite(L).all(axis=1) & (se > 0)
+        involved = np.zeros((len(L), len(self.families)), dtype=bool)
+        balanced = np.ones(len(L), dtype=bool)
+        for number in range(len(self.families)):
+            part = C[:, self.group == number]
+            involved[:, number] = (part != 0.0).any(axis=1)
+            balanced &= np.abs(part.sum(axis=1)) <= _ZERO * np.maximum(np.abs(part).sum(axis=1), 1.0)
+        for key in np.unique(involved[known], axis=0):
+            rows = np.flatnonzero(known & (involved == key).all(axis=1))
+            if key.any():
+                at = rows[balanced[rows]]
+                if len(at):
+                    se[at], df[at] = self._contrasts(key, L[at], C[at], se[at], df[at])
+                at = rows[~balanced[rows]]
+                if len(at):
+                    se[at], df[at] = self._sums(key, C[at], se[at], df[at])
+        return se, df
+
+    def _coefficients(self, L: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Coefficients of the means in each function, and which functions are of these means alone."""
+        usable = np.isfinite(self.L).all(axis=1)
+        means = self.L[usable]
+        C = np.zeros((len(L), len(self.L)))
+        C[:, usable] = np.nan_to_num(L) @ np.linalg.pinv(means)
+        C[np.abs(C) <= _ZERO * np.abs(C).max(axis=1, initial=0.0, keepdims=True)] = 0.0
+        gap = np.abs(C[:, usable] @ means - np.nan_to_num(L)).max(axis=1, initial=0.0)
+        return C, gap <= 1e-7 * np.maximum(np.abs(np.nan_to_num(L)).max(axis=1, initial=0.0), np.finfo(float).tiny)
+
+    def _contrasts(
+        self, key: NDArray[np.bool_], L: FloatArray, C: FloatArray, se: FloatArray, df: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Differences within families: own variances squeezed towards those of the means' advantages."""
+        family, at = self._joined(key)
+        own, df_own = _own_ratio(self.robust, L, se)
+        fewest = np.where(np.isnan(df_own), np.nanmean(df_own) if np.isfinite(df_own).any() else np.inf, df_own)
+        most = np.minimum(df, (family.scale.shape[-1] - key.sum()) * fewest)  # what all contrasts have together
+        ratio, df = family.ratios(C[:, at] ** 2 * self.h[at], own, df_own, most)
+        return se * np.sqrt(ratio), df
+
+    def _sums(
+        self, key: NDArray[np.bool_], C: FloatArray, se: FloatArray, df: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Means and sums of them: the model's variance with the advantages' part exchanged for the means' own."""
+        family, at = self._joined(key)
+        squares = C[:, at] ** 2 * self.h[at]
+        shared = np.maximum(se**2 - squares.sum(axis=1), 0.0)
+        own = squares * family.scale
+        total = shared + own.sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = total / (shared + squares.sum(axis=1))
+            found = total**2 / (shared**2 / df + np.sum(own**2 / family.scale_df, axis=1))
+        return se * np.sqrt(ratio), np.minimum(df, found)
+
+    def _joined(self, key: NDArray[np.bool_]) -> tuple[Moderation, NDArray[np.intp]]:
+        """The families of a function as one, and where their means are."""
+        chosen = np.flatnonzero(key)
+        at = np.concatenate([np.flatnonzero(self.group == number) for number in chosen])
+        parts = [self.families[number] for number in chosen]
+        return (
+            Moderation(
+                scale=np.concatenate([part.scale for part in parts]),
+                scale_df=np.concatenate([part.scale_df for part in parts]),
+                observed=np.concatenate([part.observed for part in parts]),
+                observed_df=np.min([part.observed_df for part in parts], axis=0),
+                prior_df=np.min([part.prior_df for part in parts], axis=0),
+                n_pairs=max(part.n_pairs for part in parts),
+            ),
+            at,
+        )
+
+    def notes(self, labels: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
+        """What was done, how much the prior counted, and which means vary more than the others."""
+        robust = self.robust
+        found = [
+            "Standard errors of differences are moderated: the scatter of each difference over the "
+            f"{robust.n_clusters} levels of {robust.label}, squeezed towards the model's variance"
+            f"{_prior_text(self.families[0]) if len(self.families) == 1 else ''}."
+        ]
+        for number, family in enumerate(self.families):
+            names = np.asarray(labels, dtype=object)[self.group == number]
+            found += [f"{groups[int(number)]}{text}" for text in deviations(family, list(names), robust.label)]
+        return tuple(found)
+
+
+@one_blas_thread()
+def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated:
+    """Moderated standard errors for the comparisons of a fit.
+
+    The model gives all comparisons of algorithms one variance between benchmarks. Where one algorithm is erratic, or
+    two are variants of one method, that is wrong for the comparisons with them and costs power in all others. Here the
+    scatter of each comparison over the benchmarks is squeezed towards the model's variance, the less the more the
+    comparisons differ in their scatter (empirical Bayes).
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model. What random effects that reach over several clusters (shared seeds) add to the variance of a
+        comparison stays as the model has it; the rest is moderated.
+    cluster : str or sequence of str, optional
+        Column whose levels are independent of each other; default: the benchmark of the `Runs` behind the fit.
+
+    Returns
+    -------
+    Moderated
+        For ``emmeans(fit, ..., vcov=result)``; ``vcov="moderated"`` is short for it.
+
+    Raises
+    ------
+    ArgumentError
+        If `cluster` is missing and the fit is not of `Runs` with a benchmark.
+    UnknownColumnError
+        If `cluster` is not a column of the data.
+    DesignError
+        If there are fewer than two clusters.
+
+    Notes
+    -----
+    With v the ratio of own (CR2) to model variance of a comparison, d its degrees of freedom, t the ratio that the
+    variation of its two algorithms predicts and d0 the worth of that prediction, v is replaced by
+    w t + (1 - w) v with w = d0 / (d0 + d + c), and has d / (1 - w) degrees of freedom, at most those of the prior; c
+    and a factor below one of w protect comparisons that vary more than the prior explains (formulas: see
+    `lmemtest.inference.moderation`). With two algorithms nothing can be learned from other pairs: the larger of the two
+    variances counts, with d degrees of freedom, which in complete tables is the paired t-test over benchmark means.
+
+    Sizes and power: docs/validation.md. Shared seeds are not covered: benchmarks must be independent.
+
+    References
+    ----------
+    Smyth (2004), doi:10.2202/1544-6115.1027; Phipson et al. (2016), doi:10.1214/16-AOAS920;
+    Pustejovsky & Tipton (2018), doi:10.1080/07350015.2016.1247004
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    >>> fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
+    >>> means = lt.emmeans(fit, "algorithm", vcov=lt.moderated(fit))
+    >>> lt.pairs(means).adjust
+    'stepdown'
+    """
+    check_fit(fit, "fit")
+    if cluster is None:
+        cluster = benchmark_of(fit)
+        if cluster is None:
+            raise ArgumentError(
+                "moderated standard errors need to know the clusters, and the fit is not of Runs with a benchmark. "
+                "Name the column, for instance vcov=moderated(fit, cluster='benchmark')."
+            )
+    return Moderated(fit=fit, robust=cluster_robust(_within(fit, name_tuple(cluster, "cluster")), cluster))
+
+
+def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
+    """The fit, without the random effects whose groups reach over clusters."""
+    parsed = fit.design.parsed
+    frame = fit.cells.frame
+    if not set(cluster) <= set(frame.columns):
+        return fit
+    home, _ = group_codes([frame[name] for name in cluster], len(fit.cells.n))
+    kept = tuple(
+        bar
+        for bar, term in zip(parsed.bars, fit.design.random, strict=True)
+        if set(cluster) <= set(bar.groups) or not _reaches_over(term.codes, home)
+    )
+    if len(kept) == len(parsed.bars):
+        return fit
+    return with_terms(fit, parse_formula(str(replace(parsed, bars=kept))))
+
+
+def _reaches_over(codes: NDArray[np.intp], home: NDArray[np.intp]) -> bool:
+    """Whether some level of a term occurs in several clusters."""
+    first = np.zeros(int(codes.max()) + 1, dtype=np.intp)
+    first[codes] = home
+    return bool(np.any(first[codes] != home))
+
+
+def _standard_errors(fit: Any) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+    """Standard errors and Satterthwaite degrees of freedom by a model; NaN rows stay NaN."""
+
+    V, kept = fit.cov_params().to_numpy(), fit.problem.kept
+
+    def evaluate(L: FloatArray) -> tuple[FloatArray, FloatArray]:
+        se, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
+        rows = np.flatnonzero(np.isfinite(L).all(axis=1))
+        rows = rows[fit.estimable(L[rows])]
+        used = L[np.ix_(rows, kept)]
+        se[rows], df[rows] = np.sqrt(np.einsum("ri,ri->r", used @ V, used)), fit.df(L[rows])
+        return se, df
+
+    return evaluate
+
+
+def _with_the_rest(
+    moderated: tuple[FloatArray, FloatArray],
+    within: tuple[FloatArray, FloatArray],
+    whole: tuple[FloatArray, FloatArray],
+) -> tuple[FloatArray, FloatArray]:
+    """Moderated variances within clusters and what the whole model has beyond its part within them (Satterthwaite)."""
+    (own, df_own), (part, df_part), (all_, df_all) = moderated, within, whole
+    rest = np.maximum(0.0, all_**2 - part**2)
+    uncertain = np.maximum(0.0, all_**4 / df_all - part**4 / df_part)
+    total = own**2 + rest
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = total**2 / (own**4 / df_own + uncertain)
+    return np.sqrt(total), np.where(rest > 0.0, df, df_own)
+
+
+def benchmark_of(fit: Any) -> str | None:
+    """The benchmark column of the runs behind a fit; None without one."""
+    from lmemtest.data.runs import Runs
+
+    return fit.data.benchmark if isinstance(fit.data, Runs) else None
+
+
+def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
+    """Moderated standard errors where the data have benchmarks that can be clusters, None elsewhere.
+
+    Parameters
+    ----------
+    fit : LmmFit
+    specs : sequence of str
+        What has means: the algorithm must be among them.
+    ddf : str
+
+    Returns
+    -------
+    Moderated or None
+    """
+    from lmemtest.data.runs import Runs
+
+    runs = fit.data
+    if not isinstance(runs, Runs) or runs.benchmark is None or runs.algorithm not in specs:
+        return None
+    if ddf not in ("satterthwaite", "kenward-roger"):
+        return None
+    try:
+        found = moderated(fit)
+    except (DesignError, DataError):  # one benchmark
+        return None
+    return found if found.robust.n_clusters > 2 else None
+
+
+def deviations(family: Moderation, labels: Sequence[str], cluster: str) -> list[str]:
+    """Sentences on means whose comparisons vary more between clusters than those of the others.
+
+    Each is tested against the others by an F-ratio of variances at 5 %, Bonferroni-adjusted for their number.
+    """
+    a = family.observed
+    known = np.flatnonzero(~np.isnan(a))
+    if len(known) < 4:
+        return []  # three variances of three differences: each could be the odd one
+    found = []
+    df = float(family.observed_df)
+    for i in known:
+        others = np.median(a[known[known != i]])
+        p = len(known) * special.fdtrc(df, df * (len(known) - 1), a[i] / others)
+        if below(p, _CLAIM):
+            times = np.sqrt(a[i] / others)
+            found.append(
+                f"{labels[int(i)]} varies about {written(times, '.2g')} times as much between levels of {cluster} as "
+                "the others (standard deviation of its advantages), so what is said of it is less sure."
+            )
+    return found
+
+
+def _prior_text(family: Moderation) -> str:
+    d0 = float(family.prior_df)
+    if not np.isfinite(d0):
+        return ""
+    return f" (worth {written(d0, '.3g')} degrees of freedom)"
+
+
+def _own_ratio(robust: ClusterRobust, L: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """CR2 variance of functions relative to the model's, and its degrees of freedom; NaN where clusters show none."""
+    ratio, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
+    usable = np.isfinite(L).all(axis=1) & np.isfinite(se) & (se > 0)
+    if usable.any():
+        variance, nu = robust.variances(L[usable])
+        ratio[usable], df[usable] = variance / se[usable] ** 2, nu
+    shown = np.isfinite(ratio) & np.isfinite(df)
+    return np.where(shown, ratio, np.nan), np.where(shown, df, np.nan)
+
+
+def _of_means(se: FloatArray, i: NDArray[np.intp], j: NDArray[np.intp], k: int) -> FloatArray:
+    """Half of the mean variance of each mean's differences; 1 where it has none."""
+    square = np.where(np.isfinite(se), se**2, 0.0)
+    count = np.bincount(i, np.isfinite(se), k) + np.bincount(j, np.isfinite(se), k)
+    total = np.bincount(i, square, k) + np.bincount(j, square, k)
+    h = np.where((count > 0) & (total > 0), total / np.maximum(count, 1) / 2.0, np.nan)
+    return np.where(np.isnan(h), np.nanmean(h) if np.isfinite(h).any() else 1.0, h)
