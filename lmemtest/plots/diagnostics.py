@@ -64,7 +64,7 @@ def qq_plot(diagnosis: Diagnosis, *, ax: Axes | None = None) -> Axes:
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4)
     >>> ax = qq_plot(diagnose(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs), influence=False, rng=1))
     >>> [panel.get_title(loc="right") for panel in ax.figure.axes[1:]]
-    ['residuals: act', 'benchmark: look']
+    ['residuals: look', 'benchmark: look']
     """
     _check(diagnosis, ax)
     shapes = _judged(diagnosis)

@@ -75,7 +75,7 @@ def horizons_plot(result: Horizons, *, axes: Sequence[Axes] | None = None, layou
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE"], prior="good")
     >>> axes = horizons_plot(horizons(runs, [8, 32]))
     >>> [ax.texts[-1].get_text().startswith("Marginal means of loss") for ax in axes]
-    [False, True]
+    [True, True]
     """
     if not isinstance(result, Horizons):
         raise ArgumentError(f"result must be the result of horizons(), got {type(result).__name__}.")

@@ -388,7 +388,7 @@ def audit(
         exchange = find_relabelling(runs, one, columns, score=fits[0][1].design.parsed.response)
         exchanged[one] = exchanged_in_words(runs, exchange)
         notes += _few_relabellings(exchange)
-        models = tuple(_rejects(runs, fit, exchange, alpha) for _, fit in fits)
+        models = tuple(_rejects(runs, fit, exchange, alpha, name) for name, fit in fits)
         label = f"Exchanges by {one}"
         results = replicate(_Draw(exchange, models), n, rng=generator, n_jobs=n_jobs, progress=progress, label=label)
         for i, (name, fit) in enumerate(fits):
@@ -398,14 +398,16 @@ def audit(
     return CalibrationAudit(rates=tuple(rates), alpha=alpha, exchanged=exchanged, notes=(*notes, *left_out))
 
 
-def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float) -> _Rejects:
+def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name: str) -> _Rejects:
+    """The recommended model is judged by the comparisons that `pairs` makes by default, others by their own errors."""
+    default = name == RECOMMENDED and emmeans(fit, runs.algorithm).vcov == "moderated"
     return _Rejects(
         table=RelabelledFit.of(fit, exchange),
         L=None if exchange.start is None else differences(fit, runs.algorithm),
         n_algorithms=len(runs.algorithms),
         algorithm=runs.algorithm,
         alpha=alpha,
-        cluster=runs.benchmark if emmeans(fit, runs.algorithm).vcov == "moderated" else None,
+        cluster=runs.benchmark if default else None,
     )
 
 

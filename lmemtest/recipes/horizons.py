@@ -342,8 +342,8 @@ def horizons(
     At 2 HB has the best mean, significantly better than all others.
     >>> found.changes[["earlier", "later", "left", "right", "change", "pattern"]].head(3).round(4)
       earlier later left right  change    pattern
-    0       2     8   HB    RS  0.0374    shrinks
-    1       2     8   HB   TPE  0.0394    shrinks
+    0       2     8   HB    RS  0.0374  not shown
+    1       2     8   HB   TPE  0.0394  not shown
     2       2     8   RS   TPE  0.0019  not shown
     """
     require_runs(runs)

@@ -191,7 +191,7 @@ def own_difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
     >>> fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
     >>> [round(sd(fit, runs, "HB", "RS"), 5) for sd in (difference_sd, own_difference_sd)]
-    [0.01386, 0.01779]
+    [0.01407, 0.01811]
     """
     import warnings
 

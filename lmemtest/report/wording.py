@@ -550,7 +550,7 @@ def joint_sentence(analysis: Analysis) -> str:
     test = analysis.joint
     if analysis.means.apart():
         return "There is no joint test of all algorithms, because some have no benchmark in common."
-    if analysis.means.vcov != "model":
+    if analysis.means.vcov != "model" and analysis.pairs.to_frame()["p_value"].notna().any():
         return _whether_any_differ(analysis)
     if test is None or not math.isfinite(test.p_value):
         return "The joint test is not possible: fewer than two means are estimable."
@@ -573,7 +573,7 @@ def joint_sentence(analysis: Analysis) -> str:
 def _whether_any_differ(analysis: Analysis) -> str:
     """The smallest adjusted p-value of the pairs, which is a test that all means are equal."""
     p = analysis.pairs.to_frame()["p_value"]
-    if not p.notna().any() or len(p) < 2:
+    if len(p) < 2:
         return ""
     if analysis.pairs.adjust in ("none", "fdr"):
         return ""

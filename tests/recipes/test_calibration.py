@@ -46,15 +46,22 @@ def test_a_rejection_is_one_that_pairs_would_report(unit):
     runs = make_runs()
     fit = fit_for_comparison(runs, lt.recommend(runs).formula)
     exchange = find_relabelling(runs, unit, fit.design.parsed.columns, score="loss")
-    rejects = _rejects(runs, fit, exchange, alpha=0.3)
+    rejects = _rejects(runs, fit, exchange, 0.3, "recommended")
     rng = np.random.default_rng(1)
     verdicts = []
     for _ in range(20):
         taken = exchange.draw(rng)
-        p = lt.pairs(lt.emmeans(rejects.table.refit(taken), "tool")).to_frame()["p_value"]
+        refit = rejects.table.refit(taken)
+        means = lt.emmeans(refit, "tool", vcov=lt.moderated(refit, "task"))
+        p = lt.pairs(means).to_frame()["p_value"]
         verdicts.append(bool((p < 0.3).any()))
         assert rejects(taken) == (verdicts[-1], True)
     assert len(set(verdicts)) == 2
+    naive = _rejects(runs, fit, exchange, 0.3, "naive")  # by its own standard errors, as it would be reported
+    assert naive.cluster is None
+    taken = exchange.draw(rng)
+    p = lt.pairs(lt.emmeans(naive.table.refit(taken), "tool", vcov="model")).to_frame()["p_value"]
+    assert naive(taken)[0] == bool((p < 0.3).any())
 
 
 def test_the_naive_and_the_recommended_model_stand_side_by_side(result):

@@ -106,7 +106,7 @@ def lme4(reference):
 def test_pairs_agree_with_lme4_and_emmeans(lme4, case, budgets, effect):
     runs, cases = lme4
     want = pd.DataFrame(cases[case]["pairs"])
-    got = horizons(runs, budgets, budget_effect=effect).to_frame()
+    got = horizons(runs, budgets, budget_effect=effect, adjust="tukey").to_frame()
     assert not cases[case]["is_singular"]
     assert got[["left", "right"]].to_numpy().tolist() == want[["left", "right"]].to_numpy().tolist()
     np.testing.assert_allclose(got["estimate"], want["estimate"], rtol=1e-7, atol=1e-9)
@@ -119,7 +119,7 @@ def test_pairs_agree_with_lme4_and_emmeans(lme4, case, budgets, effect):
 def test_changes_agree_with_lme4_and_emmeans(lme4):
     runs, cases = lme4
     want = pd.DataFrame(cases["change"]["pairs"])
-    got = horizons(runs, [1, 4]).changes
+    got = horizons(runs, [1, 4], adjust="tukey").changes
     np.testing.assert_allclose(got["change"], want["estimate"], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(got["se"], want["se"], rtol=2e-5)
     np.testing.assert_allclose(got["df"], want["df"], rtol=5e-4)
@@ -333,7 +333,10 @@ def test_an_unknown_horizon_is_refused():
     ("options", "message"),
     [
         ({"budget_effect": "smooth"}, "budget_effect must be 'averaged' or 'fixed' or 'random', got 'smooth'."),
-        ({"adjust": "fdr"}, "adjust must be 'tukey' or 'holm' or 'sidak' or 'bonferroni' or 'none', got 'fdr'."),
+        (
+            {"adjust": "fdr"},
+            "adjust must be 'stepdown' or 'tukey' or 'holm' or 'sidak' or 'bonferroni' or 'none', got 'fdr'.",
+        ),
         ({"across": "tukey"}, "across must be 'holm' or 'none', got 'tukey'."),
         ({"alpha": 5}, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
     ],
@@ -708,7 +711,9 @@ def test_the_text_says_what_was_done():
     found = horizons(runs_of(make_table()), [1, (2, 8)])
     text = found.summary()
     assert text.startswith("Pairwise differences of loss at 2 horizons of budget")
-    assert "Tukey adjustment for the pairs of a horizon, Holm's sharing of the level over horizons" in text
+    assert (
+        "step-down (Tukey and Shaffer) adjustment for the pairs of a horizon, Holm's sharing of the level over" in text
+    )
     alone = horizons(runs_of(make_table()), [1, 8], across="none").summary()
     assert "none over horizons: the error holds for each horizon by itself" in alone
     assert found.horizon(1).summary().startswith("Pairwise differences at 1")

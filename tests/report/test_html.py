@@ -138,8 +138,14 @@ def test_shares_of_variation_are_those_of_the_fit(three: Analysis, page: Page) -
 
 
 def test_the_joint_test_is_written_out(three: Analysis, page: Page) -> None:
-    test = three.joint
-    assert f"F({test.df_num}, {test.df_den:.1f}) = {test.f_ratio:.2f}, p < 0.001" in page.text
+    assert "By the pair that differs most (p < 0.001 after adjustment for all pairs), the means are not all equal" in (
+        page.text
+    )
+    by_model = analyze(three.runs, adjust="tukey")
+    test = by_model.joint
+    text = " ".join(by_model.to_text().split())
+    assert f"F({test.df_num}, {test.df_den:.1f}) = {test.f_ratio:.2f}, p < 0.001" in text
+    assert "Tukey-Kramer" in text
 
 
 def test_methods_name_everything_that_was_done(three: Analysis, page: Page) -> None:
@@ -148,7 +154,9 @@ def test_methods_name_everything_that_was_done(three: Analysis, page: Page) -> N
         "restricted maximum likelihood (Bates et al. 2015)",
         "n = 96 scores",
         "Satterthwaite degrees of freedom",
-        "Tukey-Kramer",
+        "moderated standard errors",
+        "Smyth 2004",
+        "Shaffer 1986",
         "8 benchmarks x 4 seeds",
         f"lmemtest {three.versions['lmemtest']}",
         "doi:10.18637/jss.v067.i01",

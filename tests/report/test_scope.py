@@ -212,7 +212,7 @@ def test_the_cautious_check_has_the_last_word(
     frame["loss"] = 1e-3 * wave + np.where(frame["seed"] % 2, 1.2, -1.2)
     frame["loss"] *= np.where(frame["tool"] == "A", 1.0, -1.0)  # seeds go opposite ways: large residuals
     frame.loc[frame["tool"] == "B", "loss"] += gap + 0.6 * spread * wave
-    analysis = analyze(as_runs(frame))
+    analysis = analyze(as_runs(frame), adjust="tukey")  # by default the df are those of the benchmarks
     assert analysis.sample.zero
     assert f"a cautious check over benchmark means {verdict}" in analysis.headline()
 
@@ -393,8 +393,9 @@ def test_one_difference_is_not_a_family(two: Analysis) -> None:
     text = words(two)
     methods = text[text.index("Ready for a paper") : text.index("Limitations -")]
     assert (
-        "Their difference was tested by a t-test, with Satterthwaite degrees of freedom (Kuznetsova et al. 2017), and "
-        "is called significant if its p-value is below 0.05."
+        "Their difference was tested by a t-test, with the larger of the model's standard error and the one from the "
+        "scatter of the differences over the 8 levels of task (CR2; Pustejovsky & Tipton 2018), with Satterthwaite "
+        "degrees of freedom (Kuznetsova et al. 2017), and is called significant if its p-value is below 0.05."
     ) in methods
     for word in ("pairwise", "adjusted", "cliques", "Piepho", "Tukey"):
         assert word not in methods

@@ -236,7 +236,9 @@ def exchange_p(scores: Array, *, rng: int | np.random.Generator | None = None, e
     larger, batch = 0, max(1, _AT_ONCE // size.size)
     for start in range(0, exchanges, batch):
         keys = generator.random((min(batch, exchanges - start), *size.shape))
-        drawn = np.take_along_axis(size[None], np.argsort(np.where(missing, 2.0, keys), axis=-1), axis=-1)
+        drawn = np.take_along_axis(
+            size[None], np.argsort(np.where(missing, 2.0, keys), axis=-1, kind="stable"), axis=-1
+        )
         exchanged = np.empty_like(drawn)
         np.put_along_axis(exchanged, np.broadcast_to(places, drawn.shape), drawn, axis=-1)
         larger += int((unequal(exchanged) >= observed).sum())
