@@ -151,6 +151,20 @@ class ClusterRobust(Tabular):
         df[shown] = self.engine.df(H[shown])
         return variance, df
 
+    def contributions(self, L: FloatArray) -> FloatArray:
+        """What each cluster adds to every row of ``L b``; the products sum to their robust covariance.
+
+        Parameters
+        ----------
+        L : (rows, p) float
+            Over all columns of the design.
+
+        Returns
+        -------
+        (n_clusters, rows) float
+        """
+        return self._scores(self._inward(np.atleast_2d(np.asarray(L, dtype=float))))
+
     def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
@@ -20,7 +19,7 @@ from lmemtest.data.cells import group_codes
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.cluster_robust import ClusterRobust, cluster_robust
-from lmemtest.inference.moderation import Moderation, moderation
+from lmemtest.inference.moderation import Moderation, larger_scatter, moderation
 from lmemtest.inference.ranova import with_terms
 from lmemtest.inference.reference import check_fit, name_tuple
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 _ZERO = 1e-9  # coefficients of means below it are rounding
 _CLAIM = 0.05  # level at which a mean is said to vary more than the others
+_FEWEST_MEANS = 4  # with three variances of three differences each could be the odd one
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
@@ -221,8 +221,12 @@ class ModeratedMeans:
             f"{_prior_text(self.families[0]) if len(self.families) == 1 else ''}."
         ]
         for number, family in enumerate(self.families):
-            names = np.asarray(labels, dtype=object)[self.group == number]
-            found += [f"{groups[int(number)]}{text}" for text in deviations(family, list(names), robust.label)]
+            at = np.flatnonzero(self.group == number)
+            at = at[np.isfinite(self.L[at]).all(axis=1)]
+            names = np.asarray(labels, dtype=object)[at]
+            scores = robust.contributions(self.L[at] - self.L[at].mean(axis=0))
+            observed = family.observed[np.isfinite(self.L[self.group == number]).all(axis=1)]
+            found += [f"{groups[number]}{text}" for text in deviations(observed, scores, list(names), robust.label)]
         return tuple(found)
 
 
@@ -383,25 +387,32 @@ def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated 
     return found if found.robust.n_clusters > 2 else None
 
 
-def deviations(family: Moderation, labels: Sequence[str], cluster: str) -> list[str]:
+def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], cluster: str) -> list[str]:
     """Sentences on means whose comparisons vary more between clusters than those of the others.
 
-    Each is tested against the others by an F-ratio of variances at 5 %, Bonferroni-adjusted for their number.
+    Each is tested against the others by `larger_scatter` at 5 %, Bonferroni-adjusted for their number.
+
+    Parameters
+    ----------
+    observed : (k,) float
+        Variance of each mean's advantages, from `Moderation`.
+    scores : (n_clusters, k) float
+        What each cluster adds to each mean beyond what it adds to all of them.
+    labels : (k,) sequence of str
+    cluster : str
     """
-    a = family.observed
-    known = np.flatnonzero(~np.isnan(a))
-    if len(known) < 4:
-        return []  # three variances of three differences: each could be the odd one
+    known = np.flatnonzero(np.isfinite(observed))
+    if len(known) < _FEWEST_MEANS:
+        return []
+    a = observed[known]
     found = []
-    df = float(family.observed_df)
-    for i in known:
-        others = np.median(a[known[known != i]])
-        p = len(known) * special.fdtrc(df, df * (len(known) - 1), a[i] / others)
-        if below(p, _CLAIM):
-            times = np.sqrt(a[i] / others)
+    for i, p in enumerate(larger_scatter(scores[:, known])):
+        others = np.median(np.delete(a, i))
+        if below(p, _CLAIM) and a[i] > others:
             found.append(
-                f"{labels[int(i)]} varies about {written(times, '.2g')} times as much between levels of {cluster} as "
-                "the others (standard deviation of its advantages), so what is said of it is less sure."
+                f"{labels[int(known[i])]} varies about {written(np.sqrt(a[i] / others), '.2g')} times as much between "
+                f"levels of {cluster} as the others (standard deviation of its advantages), so what is said of it is "
+                "less sure."
             )
     return found
 

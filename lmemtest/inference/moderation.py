@@ -237,6 +237,47 @@ def squeeze(
     return weight * s0 + (1.0 - weight) * x, df / (1.0 - weight)
 
 
+def larger_scatter(scores: FloatArray) -> FloatArray:
+    """P-values of "these scores scatter more than the others'", by ranks within clusters, for each of k means.
+
+    Parameters
+    ----------
+    scores : (..., n, k) float
+        Of n clusters; constants of a mean or of a cluster do not count.
+
+    Returns
+    -------
+    (..., k) float
+        One-sided, Bonferroni-adjusted.
+
+    Notes
+    -----
+    Where means are alike they can be exchanged within each cluster, whatever its scale and tails. So the absolute
+    scores, less the medians of the mean and of the cluster, are ranked within clusters, and the mean rank is compared
+    with that of exchanges (normal approximation, as in Friedman's test). F-ratios of the variances are significant at
+    5 % in half of the tables or more where means are alike and scores have heavy tails or clusters their own units.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(12, 5)) * np.array([1, 1, 1, 1, 5])
+    >>> larger_scatter(x) < 0.05
+    array([False, False, False, False,  True])
+    """
+    from scipy.stats import rankdata
+
+    x = scores - np.median(scores, axis=-2, keepdims=True)
+    x = x - np.median(x, axis=-1, keepdims=True)
+    size = np.abs(x - np.median(x, axis=-2, keepdims=True))
+    rounding = 1e-9 * size.max(axis=(-2, -1), keepdims=True)
+    size = np.round(size / np.where(rounding > 0, rounding, 1.0))  # equal scores are ties
+    k = scores.shape[-1]
+    rank = rankdata(size, axis=-1) - (k + 1) / 2.0
+    sd = np.sqrt((rank**2).sum(axis=(-2, -1)) / k)[..., None]
+    total = rank.sum(axis=-2)
+    z = np.where(sd > 0, total / np.where(sd > 0, sd, 1.0), -np.inf)
+    return np.asarray(np.minimum(1.0, k * special.ndtr(-z)))
+
+
 def trigamma_inverse(y: FloatArray) -> FloatArray:
     """x > 0 with ``psi'(x) = y``, elementwise; `inf` where y is not positive.
 
