@@ -3,9 +3,9 @@
 Complete tables of benchmarks x algorithms x seeds. All that the methods see are the means of the cells and one mean
 square of the residual, so whole batches of tables are judged at once, without a fit: the model's variance is the mean
 square of the interaction (pooled with that of the residual where the interaction is estimated as zero; the variances
-of benchmarks and of seeds, which are large here, are taken as positive), CR2 by benchmark is the variance of the differences over the benchmarks, and moderated variances come from
-`lmemtest.inference.moderation` itself. `test_comparison_size.py` shows that this is what the package computes, and
-asserts what docs/validation.md says of it.
+of benchmarks and of seeds, which are large here, are taken as positive), CR2 by benchmark is the variance of the
+differences over the benchmarks, and moderated variances come from `lmemtest.inference.moderation` itself.
+`test_comparison_size.py` shows that this is what the package computes, and asserts what docs/validation.md says of it.
 
 Run as a program, it prints the tables of that page (about fifteen minutes of one core):
 
