@@ -86,7 +86,7 @@ def test_the_rank_test_is_friedmans():
     assert stats.friedmanchisquare(*means[0].T).pvalue < 0.05
     ranks = stats.rankdata(means[0], axis=1).mean(axis=0)
     i, j = np.triu_indices(5, 1)
-    critical = 2.728 * np.sqrt(5 * 6 / (6 * 12))  # Demsar (2006), table 5
+    critical = 2.728 * np.sqrt(5 * 6 / (6 * 12))  # Demšar (2006), table 5
     np.testing.assert_array_equal(found, np.abs(ranks[i] - ranks[j]) > critical)
 
 
