@@ -151,7 +151,6 @@ def test_the_joint_test_is_written_out(three: Analysis, page: Page) -> None:
 def test_methods_name_everything_that_was_done(three: Analysis, page: Page) -> None:
     text = page.text[page.text.index("Ready for a paper") :]
     for words in (
-        "restricted maximum likelihood (Bates et al. 2015)",
         "n = 96 scores",
         "Satterthwaite degrees of freedom",
         "moderated standard errors",
@@ -159,6 +158,7 @@ def test_methods_name_everything_that_was_done(three: Analysis, page: Page) -> N
         "Shaffer 1986",
         "8 benchmarks x 4 seeds",
         f"lmemtest {three.versions['lmemtest']}",
+        "restricted maximum likelihood (Bates et al. 2015)",
         "doi:10.18637/jss.v067.i01",
     ):
         assert words in text
