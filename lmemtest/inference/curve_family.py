@@ -5,6 +5,12 @@ the same few independent units (benchmarks, runs). Along a curve the estimated v
 not as one: they are l(x)' W l(x) with a Wishart matrix W of the covariance of the curves between units. A t-process
 with one common denominator, as for the means of a one-way layout, would be too narrow: it takes the variances at
 all points from one draw. With complete tables both laws below are exact given the covariance, which is estimated.
+
+That is so if all curves have one covariance between units. Where pairs of curves vary differently, each has a variance
+of its own: the common one times a ratio, which is moderated (see `moderation`), that of the whole curve or, where it
+is larger, that of the point. Its t ratios
+become normal scores by its own degrees of freedom, and these are judged by the largest of the normal variables of all
+curves and points, as `step_down` does with a range. The size of this rule is simulated (docs/validation.md).
 """
 
 from __future__ import annotations
@@ -13,8 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from lmemtest._validate import check_fraction
+from lmemtest.inference.moderation import Moderation, moderation
+from lmemtest.inference.multiplicity import t_quantile, two_sided_p
 
 FloatArray = NDArray[np.float64]
 
@@ -31,7 +40,7 @@ class LargestOverCurves:
     draws : (n,) float
         In ascending order.
     df : float
-        Degrees of freedom of each variance.
+        Degrees of freedom of each variance; `inf` for a law of normal scores.
     """
 
     draws: FloatArray
@@ -41,9 +50,18 @@ class LargestOverCurves:
         """The value that the largest |t| stays below with probability `level`."""
         return float(np.quantile(self.draws, check_fraction(level, "level")))
 
-    def p_values(self, t_ratio: FloatArray) -> FloatArray:
-        """Adjusted p-values, ``(1 + number of draws at least as large) / (n + 1)``; NaN where `t_ratio` is."""
+    def critical_at(self, level: float, df: FloatArray) -> FloatArray:
+        """The t ratios at `df` degrees of freedom whose normal score is critical; for a law of normal scores."""
+        return t_quantile(special.ndtr(-self.critical(level)), df)
+
+    def p_values(self, t_ratio: FloatArray, df: FloatArray | None = None) -> FloatArray:
+        """Adjusted p-values, ``(1 + number of draws at least as large) / (n + 1)``; NaN where `t_ratio` is.
+
+        With `df`, of the normal scores of the t ratios.
+        """
         t = np.abs(np.asarray(t_ratio, dtype=float))
+        if df is not None:
+            t = -special.ndtri(np.clip(two_sided_p(t, df), np.finfo(float).tiny, 1.0) / 2.0)
         above = len(self.draws) - np.searchsorted(self.draws, t, side="left")
         return np.where(np.isnan(t), np.nan, (1.0 + above) / (len(self.draws) + 1.0))
 
@@ -60,7 +78,7 @@ def largest_over_curves(
     cov : (p, p) float
         Covariance of the estimated coefficients.
     df : float > 0
-        Degrees of freedom of the covariance between units, the same for all curves.
+        Degrees of freedom of the covariance between units, the same for all curves; `inf` for normal scores.
     n_draws : int
     rng : numpy.random.Generator
     defined : (curves, points) bool
@@ -97,6 +115,56 @@ def largest_over_curves(
     return LargestOverCurves(np.sort(np.concatenate(draws)), float(df))
 
 
+def pair_ratios(residuals: FloatArray, df: float, most_df: float) -> tuple[Moderation, FloatArray, FloatArray]:
+    """Moderated variance of each pair's difference relative to that of all pairs.
+
+    Parameters
+    ----------
+    residuals : (units, k, points) float
+        Curves of k >= 3 algorithms on every unit, less their means.
+    df : float
+        Degrees of freedom of the residuals: units less means.
+    most_df : float
+        Of the common variance.
+
+    Returns
+    -------
+    Moderation
+    ratio, df : (pairs, points) float
+        In the order of ``np.triu_indices(k, 1)``.
+
+    Notes
+    -----
+    A pair's own mean square over the common one (the mean of all pairs') is averaged over the points. This average has
+    at least `df` degrees of freedom, and more where points are not perfectly correlated; `df` is used, so the reference
+    is conservative there. Two algorithms that start alike (the same initial design) vary less at first, and more later
+    than the average says; so the ratio of the point itself, moderated in the same way, counts where it is larger.
+
+    Examples
+    --------
+    >>> e = np.random.default_rng(0).normal(size=(20, 4, 5)) * np.array([1.0, 1.0, 1.0, 5.0])[:, None]
+    >>> _, ratio, _ = pair_ratios(e - e.mean(axis=0), 19.0, 57.0)
+    >>> ratio.mean(axis=1).round(1)
+    array([0.1, 0.2, 1.8, 0.2, 1.9, 1.9])
+    """
+    k = residuals.shape[1]
+    first, second = np.triu_indices(k, 1)
+    own = ((residuals[:, first] - residuals[:, second]) ** 2).sum(axis=0)
+    common = own.mean(axis=0)
+    varies = common > _NEGLIGIBLE * common.max()
+    v = (own[:, varies] / common[varies]).mean(axis=1) if varies.any() else np.ones(len(first))
+    family = moderation(v, np.full(len(v), float(df)), first, second, np.ones(k))
+    squares = np.eye(k)[first] + np.eye(k)[second]
+    whole, df_whole = family.ratios(squares, v, np.full(len(v), float(df)), np.full(len(v), float(most_df)))
+    at = np.where(varies[:, None], own.T / np.where(varies, common, 1.0)[:, None], v)  # (points, pairs)
+    free = np.full(at.shape, float(df))
+    here, df_here = moderation(at, free, first, second, np.ones(k)).ratios(
+        squares, at, free, np.full(at.shape, float(most_df))
+    )
+    larger = here > whole
+    return family, np.where(larger, here, whole).T, np.where(larger, df_here, df_whole).T
+
+
 def _mean_correlation(rows: FloatArray, cov: FloatArray, defined: NDArray[np.bool_]) -> FloatArray:
     """Correlation of a curve's errors between points, averaged over the curves that are defined at both."""
     total, count = np.zeros((rows.shape[1],) * 2), np.zeros((rows.shape[1],) * 2)
@@ -127,6 +195,8 @@ def _symmetric_root(cov: FloatArray) -> FloatArray:
 def _variance_ratios(along: FloatArray, df: float, n: int, rng: np.random.Generator) -> FloatArray:
     """Estimated over true variances at each point, ``(n, points)``."""
     points, rank = along.shape
+    if np.isinf(df):
+        return np.ones((n, points))
     if df >= rank:
         # Bartlett: W = T T', chi on the diagonal, normal below it.
         T = np.tril(rng.standard_normal((n, rank, rank)), -1)

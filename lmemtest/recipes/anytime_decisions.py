@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     Decisions = NDArray[np.int8]
 
 
-def decide(t_ratio: Array, critical: float, direction: str) -> Decisions:
+def decide(t_ratio: Array, critical: Array, direction: str) -> Decisions:
     """Who is better where, from the t ratios of all ordered pairs.
 
     Parameters
     ----------
     t_ratio : (k, k, points) float
         Of row minus column; NaN where a pair cannot be compared.
-    critical : float
+    critical : float, broadcast against t_ratio
     direction : {"minimize", "maximize"}
 
     Returns
@@ -41,8 +41,7 @@ def decide(t_ratio: Array, critical: float, direction: str) -> Decisions:
 def better_stretches(
     decisions: Decisions,
     differences: Array,
-    se: Array,
-    critical: float,
+    half_width: Array,
     axis: Array,
     names: list[str],
     *,
@@ -53,8 +52,8 @@ def better_stretches(
     Parameters
     ----------
     decisions : (k, k, points) int8
-    differences, se : (k, k, points) float
-    critical : float
+    differences, half_width : (k, k, points) float
+        Half widths of the bands.
     axis : (points,) float
         Places of the points, on the axis on which curves are smooth.
     names : list of str
@@ -73,7 +72,7 @@ def better_stretches(
         for j, worse in enumerate(names):
             known = np.flatnonzero(np.isfinite(differences[i, j]))
             # Above 0 where the band excludes 0.
-            inside = np.abs(differences[i, j]) - critical * se[i, j] if smooth else np.full(len(axis), np.nan)
+            inside = np.abs(differences[i, j]) - half_width[i, j] if smooth else np.full(len(axis), np.nan)
             for first, last in _stretches(decisions[i, j] == 1):
                 peak = first + int(np.argmax(np.abs(differences[i, j, first : last + 1])))
                 rows.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from lmemtest._levels import in_order
 from lmemtest._validate import listed
 from lmemtest.errors import DataError
-from lmemtest.inference.curve_family import LargestOverCurves, largest_over_curves
+from lmemtest.inference.curve_family import LargestOverCurves, largest_over_curves, pair_ratios
 from lmemtest.recipes.budget_curves import CurveModel, PairedCurves, from_axis, spline_over, to_axis
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
+    from lmemtest.inference.moderation import Moderation
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -69,6 +70,10 @@ class MeanCurves:
     coefficients : (p,) float
     cov : (p, p) float
     defined : (k, points) bool
+    residuals : (units, k, points) float or None
+        Curves of every unit less their means, where the table is complete.
+    free : int
+        Degrees of freedom of `residuals`.
     """
 
     algorithms: tuple[str, ...]
@@ -79,6 +84,8 @@ class MeanCurves:
     coefficients: Array
     cov: Array
     defined: NDArray[np.bool_]
+    residuals: Array | None = None
+    free: int = 0
 
     @property
     def n(self) -> int:
@@ -99,6 +106,33 @@ class MeanCurves:
         first, second = self.first_second
         both = self.defined[first] & self.defined[second]
         return CurveFamily.of(self.rows[first] - self.rows[second], self.coefficients, self.cov, both)
+
+    @property
+    def can_be_moderated(self) -> bool:
+        """Whether the units show how much each of several pairs varies."""
+        return self.residuals is not None and self.n > 2 and self.free > 1
+
+    def moderated(self, pairs: CurveFamily, most_df: float) -> tuple[Moderation, CurveFamily, Array]:
+        """The differences with moderated standard errors, and their degrees of freedom, ``(pairs, points)``."""
+        assert self.residuals is not None
+        family, ratio, df = pair_ratios(self.residuals, self.free, most_df)
+        return family, replace(pairs, se=pairs.se * np.sqrt(ratio)), df
+
+    def moderated_curves(self, curves: CurveFamily, pairs: CurveFamily, family: Moderation) -> CurveFamily:
+        """The curves, with the part of their errors that differences have exchanged for each algorithm's own.
+
+        `pairs` are the differences with the common standard errors.
+        """
+        advantage = np.nan_to_num(pairs.se[0]) ** 2 / 2.0
+        shared = np.maximum(curves.se**2 - advantage, 0.0)
+        return replace(curves, se=np.sqrt(shared + advantage * family.scale[:, None]))
+
+    def moderated_means(self, most_df: float) -> tuple[Array, Array]:
+        """Ratios of the variances of `mean_differences` to the common one, and degrees of freedom, ``(pairs,)``."""
+        assert self.residuals is not None
+        weights = _trapezoid(self.axis)
+        _, ratio, df = pair_ratios((self.residuals @ weights / weights.sum())[:, :, None], self.free, most_df)
+        return ratio[:, 0], df[:, 0]
 
     def mean_differences(self) -> tuple[Array, Array]:
         """Differences of the means over the axis, where both have curves (trapezoid rule), and standard errors."""
@@ -205,6 +239,8 @@ def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> Mean
         coefficients=(paired.mean @ least_squares).ravel(),
         cov=cov,
         defined=np.ones(rows.shape[:2], dtype=bool),
+        residuals=e @ at_grid.T,
+        free=paired.free,
     )
 
 

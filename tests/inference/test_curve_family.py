@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.inference.curve_family import largest_over_curves
-from lmemtest.inference.multiplicity import qtukey, t_quantile
+from lmemtest.inference.curve_family import LargestOverCurves, largest_over_curves, pair_ratios
+from lmemtest.inference.multiplicity import critical_values, qtukey, t_quantile
 
 DRAWS = 40_000
 
@@ -69,3 +69,31 @@ def test_p_values_count_the_draws_and_are_never_zero():
     assert p[1] == approx(0.05, abs=1e-4)
     assert p[2] == approx(1 / (DRAWS + 1))
     assert np.isnan(p[3])
+
+
+def test_normal_scores_at_one_point_are_the_first_step_of_the_step_down_adjustment():
+    first, second = np.triu_indices(4, 1)
+    found = law((np.eye(4)[first] - np.eye(4)[second])[:, None, :], np.eye(4), np.inf)
+    df = np.array([5.0, 11.0, 33.0])
+    critical = found.critical_at(0.95, df)
+    assert critical == approx(critical_values(df, method="stepdown", n_tests=6, n_means=4, level=0.95), rel=0.02)
+    assert found.p_values(critical, df) == approx(0.05, abs=1e-3)
+
+
+def test_an_erratic_algorithm_makes_no_differences():
+    """300 null tables, 12 benchmarks x 4 algorithms x 5 budgets, the last with five times the sd."""
+    rng = np.random.default_rng(3)
+    first, second = np.triu_indices(4, 1)
+    z = rng.normal(size=(4000, 4, 5)).cumsum(axis=2) / np.sqrt(np.arange(1, 6))
+    scores = LargestOverCurves(np.sort((np.ptp(z, axis=1) / np.sqrt(2.0)).max(axis=1)), np.inf)
+    false = {"moderated": 0, "common": 0}
+    for _ in range(300):
+        y = rng.normal(size=(12, 4, 5)).cumsum(axis=2) * np.array([1.0, 1.0, 1.0, 5.0])[:, None]
+        e = y - y.mean(axis=0)
+        _, ratio, df = pair_ratios(e, 11.0, 33.0)
+        common = ((e[:, first] - e[:, second]) ** 2).mean(axis=(0, 1)) / 11.0
+        t = np.abs((y[:, first] - y[:, second]).mean(axis=0)) / np.sqrt(common)
+        false["common"] += (t > scores.critical_at(0.95, np.array(33.0))).any()
+        false["moderated"] += (t / np.sqrt(ratio) > scores.critical_at(0.95, df)).any()
+    assert false["moderated"] <= 27  # 5 % of 300 and 3.2 standard deviations
+    assert false["common"] > 30  # twice the nominal 5 %

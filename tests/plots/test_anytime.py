@@ -51,8 +51,10 @@ def table(names, budgets=BUDGETS, *, direction="minimize", last=None, score="los
 
 MAKERS = {
     "two": lambda: anytime(table(("HB", "RS")), df=4),
-    "five": lambda: anytime(table(("HB", "RS", "TPE", "PB", "BOHB")), df=5),
-    "maximise": lambda: anytime(table(("HB", "RS", "TPE", "PB", "BOHB"), direction="maximize"), df="budgets"),
+    "five": lambda: anytime(table(("HB", "RS", "TPE", "PB", "BOHB")), df=5, vcov="model"),
+    "maximise": lambda: anytime(
+        table(("HB", "RS", "TPE", "PB", "BOHB"), direction="maximize"), df="budgets", vcov="model"
+    ),
     "twenty": lambda: anytime(table([f"optimizer_{i:02d}" for i in range(20)]), df="budgets"),
     "long": lambda: anytime(table(LONG, score="a long name of a score with $"), df=5),
     "shorter": lambda: anytime(table(("HB", "RS", "TPE"), last={"TPE": 21, "RS": 55}), df=4),
@@ -199,7 +201,7 @@ def test_differences_are_the_numbers_and_stretches_those_of_the_table():
     for box, (left, right) in zip(ax.child_axes, pairs, strict=True):
         assert list(labelled(box, "_difference")[0].get_ydata()) == approx(list(means[left] - means[right]))
         table_ = result.differences[result.differences[["left", "right"]].isin((left, right)).all(axis=1)]
-        half = result.critical_differences * table_["se"].to_numpy()
+        half = (table_["band_high"] - table_["estimate"]).to_numpy()
         corners = labelled(box, "_band")[0].get_paths()[0].get_extents()
         assert (corners.y0, corners.y1) == approx(
             ((means[left] - means[right] - half).min(), (means[left] - means[right] + half).max())
