@@ -55,10 +55,10 @@ MAKERS = {
     "maximise": lambda: anytime(
         table(("HB", "RS", "TPE", "PB", "BOHB"), direction="maximize"), df="budgets", vcov="model"
     ),
-    "twenty": lambda: anytime(table([f"optimizer_{i:02d}" for i in range(20)]), df="budgets"),
+    "twenty": lambda: anytime(table([f"optimizer_{i:02d}" for i in range(20)]), df="budgets", vcov="model"),
     "long": lambda: anytime(table(LONG, score="a long name of a score with $"), df=5),
     "shorter": lambda: anytime(table(("HB", "RS", "TPE"), last={"TPE": 21, "RS": 55}), df=4),
-    "linear": lambda: anytime(table(("HB", "RS", "TPE"), tuple(range(20, 50))), df="budgets"),
+    "linear": lambda: anytime(table(("HB", "RS", "TPE"), tuple(range(20, 50))), df="budgets", vcov="model"),
     "narrow log": lambda: anytime(table(("HB", "RS"), tuple(range(21, 50))), df=3, scale="log"),
 }
 
