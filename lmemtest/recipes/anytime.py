@@ -490,7 +490,9 @@ def _variance_notes(runs: Runs, model: CurveModel, mean: MeanCurves, spread: Mod
             "Standard errors of differences are moderated: each pair's own scatter over the "
             f"{model.n_sample} {model.sample}, squeezed towards the common one."
         )
-        return [said, *deviations(spread, list(mean.algorithms), str(unit))]
+        scatter = mean.mean_residuals()
+        scatter = scatter - scatter.mean(axis=1, keepdims=True)
+        return [said, *deviations(spread.observed, scatter, list(mean.algorithms), str(unit))]
     if vcov == "moderated" and mean.n > 2:
         why = "The table is not complete" if model.paired is None else f"There are only {model.n_sample} {model.sample}"
         return [f"{why}, so all pairs have the model's standard errors, which are right if all algorithms vary alike."]

@@ -129,10 +129,14 @@ class MeanCurves:
 
     def moderated_means(self, most_df: float) -> tuple[Array, Array]:
         """Ratios of the variances of `mean_differences` to the common one, and degrees of freedom, ``(pairs,)``."""
+        _, ratio, df = pair_ratios(self.mean_residuals()[:, :, None], self.free, most_df)
+        return ratio[:, 0], df[:, 0]
+
+    def mean_residuals(self) -> Array:
+        """Means of `residuals` over the axis, ``(units, k)``."""
         assert self.residuals is not None
         weights = _trapezoid(self.axis)
-        _, ratio, df = pair_ratios((self.residuals @ weights / weights.sum())[:, :, None], self.free, most_df)
-        return ratio[:, 0], df[:, 0]
+        return np.asarray(self.residuals @ weights / weights.sum())
 
     def mean_differences(self) -> tuple[Array, Array]:
         """Differences of the means over the axis, where both have curves (trapezoid rule), and standard errors."""
