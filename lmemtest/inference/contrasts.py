@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 _SENTENCES_SHOWN = 15
+DEFAULT_ADJUST = {"model": "tukey", "moderated": "stepdown", "cluster-robust": "holm"}  # by simulation
 LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0}
 
 
@@ -392,7 +393,8 @@ def pairs(
         Tukey's HSD; it needs one variance, so moderated standard errors give way to the model's, which a note says.
         "mvt" does, too, and uses the correlations of the pairs: the same as "tukey" when all differences are equally
         precise, sharper otherwise. "stepdown" is Tukey's test on normal scores, then Shaffer's steps; it allows for
-        variances of their own. Default: "tukey" with the model's standard errors, else "stepdown".
+        variances of their own. Default: "tukey" with the model's standard errors, "stepdown" with moderated ones,
+        "holm" with those of `cluster_robust`.
     level : float in (0, 1), optional
         Simultaneous confidence level; default: that of `em`.
     rng : int, numpy.random.Generator or None
@@ -434,7 +436,7 @@ def pairs(
     0    A     B      -1.0  11.0    0.016
     """
     check_em(em, level)
-    adjust = ("tukey" if em.vcov == "model" else "stepdown") if adjust is None else adjust
+    adjust = DEFAULT_ADJUST[em.vcov] if adjust is None else adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
     em, of_model = for_adjustment(em, adjust)

@@ -219,10 +219,9 @@ def for_adjustment(em: EmmeansResult, adjust: str) -> tuple[EmmeansResult, tuple
         return em.by_model(), (
             f"The {name} adjustment is for the model's standard errors, so these were used and not the moderated ones.",
         )
-    other = "holm" if adjust == "dunnett" else "stepdown"
     return em, (
         f"The {name} adjustment is for one shared variance. With variances of their own, from few clusters, it rejects "
-        f"too often (all pairs: 7 to 24 % instead of 5 % with 6 to 12 clusters); adjust='{other}' does not.",
+        "too often (all pairs: 7 to 24 % instead of 5 % with 6 to 12 clusters); adjust='holm' does not.",
     )
 
 
