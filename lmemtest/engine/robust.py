@@ -40,7 +40,7 @@ from lmemtest.engine.triangular import solve_lower
 
 # 1 - eigenvalue of K_c below which cluster c alone determines a direction of the fixed effects.
 _ALONE = 1e-9
-_CHUNK = 2e7  # numbers held at once
+_CHUNK = 1e6  # numbers held at once: few enough for a processor's cache
 
 
 @dataclass(frozen=True)
@@ -67,28 +67,17 @@ class Sandwich:
     def share_alone(self, H: Array) -> Array:
         """Share of the working variance of every row of ``H``, ``(rows, p)``, that one cluster alone determines."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.einsum("ri,ij,rj->r", H, self.alone, H) / np.einsum("ri,ri->r", H, H)
+            return np.einsum("ri,ri->r", H @ self.alone, H) / np.einsum("ri,ri->r", H, H)
 
     def df(self, H: Array) -> Array:
         """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h`` for every row of ``H``, ``(rows, p)``."""
         out = np.empty(len(H))
         n, p = len(self.B), H.shape[1]
+        B, own = (np.ascontiguousarray(part.transpose(1, 0, 2)).reshape(p, n * p) for part in (self.B, self.own))
         chunk = max(1, int(_CHUNK // (n * max(p, min(n, p)))))
         for start in range(0, len(H), chunk):
-            out[start : start + chunk] = self._df(H[start : start + chunk])
+            out[start : start + chunk] = _df(H[start : start + chunk], B, own)
         return out
-
-    def _df(self, H: Array) -> Array:
-        v = np.moveaxis(self.B @ H.T, 2, 0)  # (rows, clusters, p): B_c h
-        squares = np.einsum("rcp,rcp->rc", v, v)
-        own = np.einsum("cpr,rp->rc", self.own @ H.T, H) - squares
-        # the products of all pairs of clusters, by the smaller of two Gram matrices
-        gram = v @ v.transpose(0, 2, 1) if len(self.B) <= H.shape[1] else v.transpose(0, 2, 1) @ v
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(
-                own.sum(axis=1) ** 2
-                / (np.sum(own**2, axis=1) + np.sum(gram**2, axis=(1, 2)) - np.sum(squares**2, axis=1))
-            )
 
     def wishart_df(self, H: Array) -> float:
         """``eta`` of the Wishart distribution nearest to the working distribution of ``H meat H'``.
@@ -114,6 +103,21 @@ class Sandwich:
         gram = V @ V.transpose(0, 2, 1)
         total += float(_traces(own) - _traces(gram))
         return float(q * (q + 1) / total)
+
+
+def _df(H: Array, B: Array, own: Array) -> Array:
+    """Degrees of freedom for rows of H; `B` and `own` of all clusters side by side, ``(p, n_clusters * p)``."""
+    rows, p = H.shape
+    v = (H @ B).reshape(rows, -1, p)  # B_c h: B_c is symmetric
+    squares = np.einsum("rcp,rcp->rc", v, v)
+    varies = np.matmul((H @ own).reshape(rows, -1, p), H[:, :, None])[:, :, 0] - squares
+    # the products of all pairs of clusters, by the smaller of two Gram matrices
+    gram = v @ v.transpose(0, 2, 1) if v.shape[1] <= p else v.transpose(0, 2, 1) @ v
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(
+            varies.sum(axis=1) ** 2
+            / (np.sum(varies**2, axis=1) + np.einsum("rij,rij->r", gram, gram) - np.sum(squares**2, axis=1))
+        )
 
 
 def _traces(T: Array) -> float:

@@ -20,6 +20,8 @@ UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page
 ADJUSTMENTS = {
     "tukey": "Tukey",
+    "stepdown": "step-down",
+    "shaffer": "Shaffer",
     "holm": "Holm",
     "sidak": "Šidák",
     "bonferroni": "Bonferroni",

@@ -303,10 +303,19 @@ def _procedure(analysis: Analysis) -> str:
     p = "a p-value" if analysis.pairs.adjust == "none" else "an adjusted p-value"
     return (
         f"{_overall(analysis)} {pairs:,} pairwise differences were tested {_by_t_tests(analysis)}, "
-        f"{_ddf(analysis)}{_adjusted(analysis)}. Differences with {p} below {analysis.alpha:g} are called significant; "
+        f"{_ddf(analysis)}{_adjusted(analysis)}{_condition(analysis)}. "
+        f"Differences with {p} below {analysis.alpha:g} are called significant; "
         "groups of algorithms without significant differences are the maximal cliques of the not-significant pairs "
         "(Piepho 2004)."
     )
+
+
+def _condition(analysis: Analysis) -> str:
+    """On which condition the adjustment holds its level."""
+    if analysis.means.moderate is not None:
+        return f"; levels of {analysis.means.moderate.robust.label} were taken as independent"
+    alike = analysis.means.vcov == "model" and analysis.sample.varies
+    return "; all algorithms were taken to vary alike between benchmarks" if alike else ""
 
 
 def _overall(analysis: Analysis) -> str:
@@ -336,9 +345,11 @@ def _by_t_tests(analysis: Analysis) -> str:
 def _size(analysis: Analysis) -> str:
     runs = analysis.runs
     parts = [wording.counted(wording.n_benchmarks(analysis), "benchmark")] if runs.benchmark else []
-    parts += [f"{name} ({len(runs.levels(name))} levels)" for name in runs.metafeatures]
+    levels = {name: len(runs.levels(name)) for name in runs.metafeatures}
+    parts += [f"{name} ({n} levels)" for name, n in levels.items() if n > 1]
     parts += [wording.counted(len(runs.levels(runs.seed)), "seed")] if runs.seed else []
-    parts += [wording.counted(len(runs.levels(runs.budget)), "budget")] if runs.budget else []
+    budgets = len(runs.levels(runs.budget)) if runs.budget else 1
+    parts += [wording.counted(budgets, "budget")] if budgets > 1 else []
     return " x ".join(parts) or wording.counted(analysis.fit.nobs, "score")
 
 
@@ -364,6 +375,16 @@ def _averaged(analysis: Analysis) -> str:
 
 
 def _ddf(analysis: Analysis) -> str:
+    if analysis.means.moderate is not None and len(analysis.separation.levels) > 2:
+        kind, source = (
+            ("Kenward-Roger", "Kenward & Roger 1997")
+            if analysis.pairs.ddf == "kenward-roger"
+            else ("Satterthwaite", "Kuznetsova et al. 2017")
+        )
+        return (
+            "with the degrees of freedom of the scatter and of what was learned from the other differences, at most "
+            f"the {kind} degrees of freedom of the model ({source})"
+        )
     return {
         "satterthwaite": "with Satterthwaite degrees of freedom (Kuznetsova et al. 2017)",
         "kenward-roger": "with Kenward-Roger standard errors and degrees of freedom (Kenward & Roger 1997)",
@@ -377,7 +398,7 @@ def _adjusted(analysis: Analysis) -> str:
     if adjust == "none":
         return ", without adjustment for their number"
     source = {
-        "stepdown": " (Tukey's test on normal scores, then Shaffer 1986)",
+        "stepdown": " (Tukey's test on the normal quantiles of the p-values or, where smaller, Shaffer 1986)",
         "shaffer": " (Shaffer 1986)",
         "tukey": " (Tukey-Kramer, Kramer 1956)",
         "holm": " (Holm 1979)",
@@ -551,9 +572,7 @@ def _design(analysis: Analysis) -> list[Text]:
         items.append(
             (
                 Strong("What the level assumes."),
-                " Advantages are taken to vary between benchmarks to the same degree for all algorithms, and about "
-                "normally. Where one algorithm is far more erratic than the others, comparisons with it are tested too "
-                "liberally and those among the others too conservatively.",
+                f" {wording.level_text(analysis)}",
             )
         )
     items.append(
