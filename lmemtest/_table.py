@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -12,74 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import below, same_rounding, written
+from lmemtest._rounding import same_rounding, written
+from lmemtest.words import DIGITS, MISSING, exponent, format_p, is_missing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ResultTable", "format_number", "format_p"]
+__all__ = ["ResultTable", "Tabular"]
 
-MISSING = "–"
-DIGITS = 4  # significant digits of the largest value in a column: what a paper prints
 
 _NOTHING = 1e-14  # of the largest number of a column
 
 Format = str | Callable[[Any], str]
-
-
-def format_p(p: float) -> str:
-    """Write a p-value as papers do.
-
-    Parameters
-    ----------
-    p : float
-        In [0, 1], or NaN.
-
-    Returns
-    -------
-    str
-        Three decimals, ``"<0.001"``, or an en dash for NaN.
-
-    Examples
-    --------
-    >>> format_p(0.0312), format_p(2e-9)
-    ('0.031', '<0.001')
-    """
-    if _is_missing(p):
-        return MISSING
-    return "<0.001" if below(p, 0.001) else written(float(p), ".3f")
-
-
-def format_number(x: float, digits: int = DIGITS) -> str:
-    """Write one number with a fixed number of significant digits.
-
-    Parameters
-    ----------
-    x : float
-        Any number; NaN and None give an en dash.
-    digits : int
-        Significant digits; whole parts are never cut.
-
-    Returns
-    -------
-    str
-        Plain notation from 1e-4 to 1e7, scientific beyond; integers as they are, with thousands commas.
-
-    Examples
-    --------
-    >>> format_number(0.0123456), format_number(123456.7), format_number(86400), format_number(1.5e-9)
-    ('0.01235', '123457', '86,400', '1.5e-09')
-    """
-    if _is_missing(x):
-        return MISSING
-    if isinstance(x, (int, np.integer)):
-        return f"{int(x):,}"
-    x = float(x)
-    if not math.isfinite(x) or x == 0.0:
-        return f"{x:g}"
-    if not 1e-4 <= abs(x) < 1e7:
-        return _short_scientific(x, digits)
-    return written(x, f".{max(digits - 1 - _exponent(abs(x)), 0)}f")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -146,10 +89,14 @@ class ResultTable:
     def to_html(self) -> str:
         """A ``<table class="lt-table">`` with scoped headers; all text is escaped."""
         columns = self._rendered()
-        head = "".join(f'<th scope="col"{_NUMERIC if right else ""}>{_html(name)}</th>' for name, _, right in columns)
+        head = "".join(
+            f'<th scope="col"{_NUMERIC if right else ""}>{html_text(name)}</th>' for name, _, right in columns
+        )
         body = "".join(f"<tr>{self._html_row(row, columns)}</tr>\n" for row in self._rows(columns))
-        caption = f"<caption>{_html(self.title)}</caption>\n" if self.title else ""
-        notes = "".join(f'<tr><td colspan="{max(len(columns), 1)}">{_html(note)}</td></tr>\n' for note in self.notes)
+        caption = f"<caption>{html_text(self.title)}</caption>\n" if self.title else ""
+        notes = "".join(
+            f'<tr><td colspan="{max(len(columns), 1)}">{html_text(note)}</td></tr>\n' for note in self.notes
+        )
         foot = f"<tfoot>\n{notes}</tfoot>\n" if notes else ""
         return (
             f'<table class="lt-table">\n{caption}<thead>\n<tr>{head}</tr>\n</thead>\n'
@@ -195,9 +142,9 @@ class ResultTable:
         cells = []
         for position, (cell, (_, _, right)) in enumerate(zip(row, columns, strict=True)):
             if position == 0 and not right:
-                cells.append(f'<th scope="row">{_html(cell)}</th>')
+                cells.append(f'<th scope="row">{html_text(cell)}</th>')
             else:
-                cells.append(f"<td{_NUMERIC if right else ''}>{_html(cell)}</td>")
+                cells.append(f"<td{_NUMERIC if right else ''}>{html_text(cell)}</td>")
         return "".join(cells)
 
 
@@ -210,19 +157,19 @@ class Tabular:
 
     __slots__ = ()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         raise NotImplementedError
 
     def summary(self) -> str:
         """The result as text."""
-        return self.result_table().to_text()
+        return self.to_table().to_text()
 
     def __repr__(self) -> str:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        return self.result_table().to_html()
+        return self.to_table().to_html()
 
 
 def _format_column(column: pd.Series[Any], name: str, fmt: Format | None) -> tuple[list[str], bool]:
@@ -242,7 +189,7 @@ def _format_column(column: pd.Series[Any], name: str, fmt: Format | None) -> tup
         write = _number_writer(column)
     else:
         write = str
-    return [MISSING if _is_missing(value) else write(value) for value in values], numeric
+    return [MISSING if is_missing(value) else write(value) for value in values], numeric
 
 
 def _number_writer(column: pd.Series[Any]) -> Callable[[Any], str]:
@@ -268,32 +215,13 @@ def _by(spec: str) -> Callable[[Any], str]:
     return lambda value: written(value, spec)
 
 
-def _exponent(x: float) -> int:
-    """Of the first digit, of what is written: 1 - 1e-16 is written as 1."""
-    return math.floor(math.log10(x * (1.0 + 1e-11)))
-
-
 def _decimals(values: np.ndarray) -> int:
     """Decimals that show four digits of the largest value, two of the smallest, and none in vain."""
-    exponents = np.array([_exponent(value) for value in values])
+    exponents = np.array([exponent(value) for value in values])
     wanted = int(max(DIGITS - 1 - exponents.max(), 1 - exponents.min(), 0))
     while wanted > 0 and same_rounding(values, wanted - 1):
         wanted -= 1
     return wanted
-
-
-def _short_scientific(x: float, digits: int) -> str:
-    mantissa, exponent = written(x, f".{digits - 1}e").split("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{exponent}"
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # NaN and NaT are the values that differ from themselves
-    except (TypeError, ValueError):  # pandas.NA refuses to say; containers answer with an array
-        return type(value).__name__ == "NAType"
 
 
 def _one_line(text: str) -> str:
@@ -321,7 +249,7 @@ def markdown_text(text: str) -> str:
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)  # inside a word it is plain
 
 
-def _html(text: str) -> str:
+def html_text(text: str) -> str:
     return html.escape("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text))
 
 

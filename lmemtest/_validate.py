@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lmemtest._caller import named
 from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -27,46 +27,10 @@ __all__ = [
     "check_names",
     "check_positive_int",
     "resolve_rng",
-    "suggest",
 ]
 
-LISTED = 20  # names an error lists before it abbreviates: more than a screenful hides the message itself
 LARGEST_SCORE = 1e100  # its square times a billion rows is far from the largest double
 LARGEST_COUNT = 10_000_000  # replicates, draws or trials: beyond it a call ends in no memory or after days
-
-
-def suggest(name: str, options: Iterable[str]) -> str:
-    """A sentence with the option that `name` was probably meant to be, or an empty text.
-
-    Parameters
-    ----------
-    name : str
-        What was given.
-    options : iterable of str
-        What could have been meant.
-
-    Returns
-    -------
-    str
-        ``" Did you mean 'algorithm'?"`` with a leading space, or ``""``.
-
-    Examples
-    --------
-    >>> suggest("algoritm", ["seed", "algorithm"])
-    " Did you mean 'algorithm'?"
-    """
-    by_lower = {str(option).lower().strip(): str(option) for option in options}
-    given = str(name).lower().strip()
-    begins = [option for option in by_lower if len(given) > 1 and option.startswith(given)]
-    close = begins if len(begins) == 1 else difflib.get_close_matches(given, by_lower, n=1, cutoff=0.6)
-    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
-
-
-def listed(names: Iterable[Any], most: int = LISTED) -> str:
-    """Names with commas between them; a long list is cut, with its length."""
-    names = [str(name) for name in names]
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names):,} in all)"
 
 
 def check_choice(value: Any, name: str, options: Sequence[str]) -> str:

@@ -521,9 +521,9 @@ class _Reading:
     def guessed(self, table: pd.DataFrame, roles: dict[str, Any], yes: bool) -> dict[str, Any]:
         """The roles with those that names and structure suggest, if the user agrees."""
         from lmemtest._caller import command_with
-        from lmemtest._validate import listed
         from lmemtest.data.roles import guess_roles
         from lmemtest.errors import ArgumentError
+        from lmemtest.words import listed
 
         found = guess_roles(table, roles)
         options = _new_options(roles, found)
@@ -639,8 +639,8 @@ def _read_trials(
 
 
 def _ask_for(missing: list[str], name: str, columns: Any) -> NoReturn:
-    from lmemtest._validate import listed
     from lmemtest.errors import ArgumentError
+    from lmemtest.words import listed
 
     needed = " and ".join(", ".join(missing).rsplit(", ", 1))
     raise ArgumentError(f"{needed} must be given. Columns of {name}: {listed(columns)}.")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest._table import Tabular, format_number
+from lmemtest._table import Tabular
 from lmemtest.data.budget_mix import are_single_trials, trials_advice
 from lmemtest.data.findings import Finding
 from lmemtest.data.points import Points
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable
@@ -68,7 +69,7 @@ class Traces(Tabular):
             f"broken (such as {'; '.join(self.examples)})."
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The counts as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -22,9 +22,9 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._levels import level_order
-from lmemtest._table import format_number
-from lmemtest._validate import as_frame, check_columns, check_magnitude, listed
+from lmemtest._validate import as_frame, check_columns, check_magnitude
 from lmemtest.errors import DataError
+from lmemtest.words import format_number, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

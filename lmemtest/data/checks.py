@@ -11,8 +11,7 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest._table import ResultTable, format_number
-from lmemtest._validate import listed
+from lmemtest._table import ResultTable
 from lmemtest.data.broken_traces import traces_of
 from lmemtest.data.copies import copied_algorithms
 from lmemtest.data.coverage import missing_budgets, missing_cells, no_common_benchmark, unpaired_seeds
@@ -30,6 +29,7 @@ from lmemtest.data.points import (
 from lmemtest.data.roles import role_findings
 from lmemtest.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
 from lmemtest.data.score_kind import ScoreKind, score_kind
+from lmemtest.words import format_number, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._table import format_number
-from lmemtest._validate import listed
 from lmemtest.data.budget_mix import common_budgets_advice
 from lmemtest.data.crossing import crossing
 from lmemtest.data.findings import SHOWN, Finding, on, per_cell
 from lmemtest.data.points import Points, count_distinct, grid_shape, occurring, seed_groups, seeds_run
+from lmemtest.words import format_number, listed
 
 __all__ = ["missing_budgets", "missing_cells", "no_common_benchmark", "unpaired_seeds"]
 

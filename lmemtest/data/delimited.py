@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
-from lmemtest._validate import listed
 from lmemtest.errors import ArgumentError, DataError, DataWarning
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

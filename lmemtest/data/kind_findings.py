@@ -8,10 +8,9 @@ import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest._table import format_number
-from lmemtest._validate import listed
 from lmemtest.data.findings import Finding
 from lmemtest.data.score_kind import looks_like
+from lmemtest.words import format_number, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.points import Points

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 
 from lmemtest._caller import in_words_of
-from lmemtest._validate import check_choice, check_names, listed, suggest
+from lmemtest._validate import check_choice, check_names
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

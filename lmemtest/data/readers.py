@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmemtest._caller import in_words_of, named
-from lmemtest._validate import listed
 from lmemtest.data.delimited import (
     MISSING_NUMBERS,
     check_layout,
@@ -22,6 +21,7 @@ from lmemtest.data.delimited import (
     refuse_repeated,
 )
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

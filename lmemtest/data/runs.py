@@ -11,16 +11,7 @@ import narwhals as nw
 
 from lmemtest._caller import in_words_of, named
 from lmemtest._table import ResultTable
-from lmemtest._validate import (
-    as_frame,
-    check_choice,
-    check_column,
-    check_columns,
-    check_flag,
-    check_names,
-    listed,
-    suggest,
-)
+from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
 from lmemtest.data.cells import (
     check_numeric,
     distinct_values,
@@ -29,6 +20,7 @@ from lmemtest.data.cells import (
     refuse_half_characters,
 )
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,10 +12,10 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest._table import format_number
 from lmemtest.data.points import Points, collect_points, effect_scales, residual_scales
 from lmemtest.data.score_kind import looks_like
 from lmemtest.errors import DataWarning, LmemtestError
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from lmemtest.data.score_kind import ScoreKind

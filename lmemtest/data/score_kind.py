@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from lmemtest._rounding import written
-from lmemtest._table import format_number
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import named
-from lmemtest._validate import listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd

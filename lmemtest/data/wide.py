@@ -8,9 +8,10 @@ from typing import Any
 import narwhals as nw
 
 from lmemtest._caller import in_words_of
-from lmemtest._validate import as_frame, check_columns, listed
+from lmemtest._validate import as_frame, check_columns
 from lmemtest.data.roles import role_of
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.words import listed
 
 __all__ = ["lengthened"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest._validate import listed
 from lmemtest.errors import DesignError
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

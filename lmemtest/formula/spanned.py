@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest._validate import listed
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

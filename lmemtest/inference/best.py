@@ -26,7 +26,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.families import check_em, is_testable, joint_of
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
 from lmemtest.inference.multiplicity import t_quantile, upper_tail
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class BestResult(Tabular):
         """One plain sentence per group."""
         return tuple(self.emmeans.subject + self._sentence(key, names) for key, names in self.candidates.items())
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -99,7 +99,7 @@ class BestResult(Tabular):
 
     def summary(self) -> str:
         """The levels as a table, and a sentence on who can be the best."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _sentence(self, key: tuple[Any, ...], names: tuple[str, ...]) -> str:
         where = ", ".join(f"{name} = {format_level(value)}" for name, value in zip(self.by, key, strict=True))

@@ -16,12 +16,13 @@ import numpy as np
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_choice, check_columns, listed
+from lmemtest._validate import as_frame, check_choice, check_columns
 from lmemtest.data.cells import Cells, compress, group_codes
 from lmemtest.engine.robust import Sandwich, cluster_products, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.cell_map import CellMap
 from lmemtest.inference.reference import check_fit, name_tuple
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,7 +259,7 @@ class ClusterRobust(Tabular):
             }
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -18,7 +18,7 @@ from lmemtest.inference.families import check_em, evaluate_contrasts, for_adjust
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS, critical_values
 from lmemtest.inference.named_contrasts import NAMED_CONTRASTS, NamedContrasts, is_evenly_spaced, named_contrasts
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,7 +220,7 @@ class PairsResult(Tabular):
             for text, row in zip(found, self.ratios().to_dict("records"), strict=True)
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -238,7 +238,7 @@ class PairsResult(Tabular):
         sentences = self.sentences()
         more = len(sentences) - _SENTENCES_SHOWN
         tail = [f"... and {more} more pairs; see sentences()."] if more > 0 else []
-        return "\n".join([self.result_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
+        return "\n".join([self.to_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
 
     def _family(self) -> str:
         """What the adjustment counts: the means, or with "mvt" the tests if some pairs have none."""
@@ -291,7 +291,7 @@ class ContrastsResult(Tabular):
         """One row per contrast: `by`, contrast, estimate, se, df, t_ratio, p_value, ci_low, ci_high."""
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -306,7 +306,7 @@ class ContrastsResult(Tabular):
 
 def ratio_text(row: Mapping[Any, Any]) -> str:
     """A ratio with its interval."""
-    from lmemtest._table import format_number
+    from lmemtest.words import format_number
 
     ratio, low, high = (format_number(row[name], 3) for name in ("ratio", "ci_low", "ci_high"))
     return f"a ratio of {ratio} ({low} to {high})"
@@ -345,7 +345,7 @@ def difference_sentences(
 def _sentence(
     row: Mapping[Any, Any], by: tuple[str, ...], level: float, direction: str | None, apart: frozenset[tuple[str, str]]
 ) -> str:
-    from lmemtest._table import format_number, format_p
+    from lmemtest.words import format_number, format_p
 
     left, right = row["left"], row["right"]
     where = "".join(f"{name} = {format_level(row[name])}, " for name in by)

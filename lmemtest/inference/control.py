@@ -9,13 +9,13 @@ import numpy as np
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, resolve_rng, suggest
+from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import difference_sentences
 from lmemtest.inference.families import check_em, evaluate_contrasts, for_adjustment
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +78,7 @@ class ControlResult(Tabular):
             self.table, self.by, self.level, self.direction, self.emmeans.apart(), self.emmeans.subject
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -94,7 +94,7 @@ class ControlResult(Tabular):
 
     def summary(self) -> str:
         """The differences as a table, with a sentence for each."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
 
 @one_blas_thread()

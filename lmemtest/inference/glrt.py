@@ -84,7 +84,7 @@ class GlrtResult(Tabular):
         names = ("statistic", "df", "pvalue", "reference", "method", "llf_null", "llf_alternative", "n_obs")
         return pd.DataFrame([{name: getattr(self, name) for name in (*names, "null", "alternative")}])
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -26,12 +26,12 @@ from lmemtest.inference.reference import (
     check_fit,
     check_specs,
     design_rows,
-    format_level,
     grid_values,
     listed,
     name_tuple,
     product_frame,
 )
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,7 +257,7 @@ class EmmeansResult(Tabular, EstimateGrid):
             found.setdefault(key, []).append(i)
         return tuple((dict(zip(self.by, key, strict=True)), np.array(rows)) for key, rows in found.items())
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

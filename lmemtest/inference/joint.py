@@ -12,12 +12,13 @@ from scipy import special
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, listed
+from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
-from lmemtest.inference.reference import ReferenceGrid, check_fit, check_specs, format_level, grid_values, name_tuple
+from lmemtest.inference.reference import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
 from lmemtest.inference.sequential import type_one, type_two
 from lmemtest.inference.type_three import identified_part, term_columns, type_three
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +106,7 @@ class FTestsResult(Tabular):
         """One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale."""
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The tests as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -23,7 +23,7 @@ from lmemtest.inference.control import ControlResult
 from lmemtest.inference.families import joint_of
 from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, t_quantile, upper_tail
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,7 +84,7 @@ class EquivalenceResult(Tabular):
         """One plain sentence per difference."""
         return tuple(self._sentence(row) for row in self.table.to_dict("records"))
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -99,7 +99,7 @@ class EquivalenceResult(Tabular):
 
     def summary(self) -> str:
         """The decisions as a table, with a sentence for each."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _sentence(self, row: dict[Any, Any]) -> str:
         both = f"{_where(row, self.by)}{row['left']} and {row['right']}"
@@ -162,7 +162,7 @@ class NoninferiorityResult(Tabular):
         """One plain sentence per comparison."""
         return tuple(self._sentence(row) for row in self.table.to_dict("records"))
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -176,7 +176,7 @@ class NoninferiorityResult(Tabular):
 
     def summary(self) -> str:
         """The decisions as a table, with a sentence for each."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _sentence(self, row: dict[Any, Any]) -> str:
         left = f"{_where(row, self.by)}{row['left']}"
@@ -510,7 +510,7 @@ def _where(row: dict[Any, Any], by: tuple[str, ...]) -> str:
 
 
 def _p(value: float) -> str:
-    from lmemtest._table import format_p
+    from lmemtest.words import format_p
 
     text = format_p(value)
     return f"p{text}" if text.startswith("<") else f"p={text}"

@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest._validate import suggest
 from lmemtest.errors import ArgumentError
+from lmemtest.words import suggest
 
 FloatArray = NDArray[np.float64]
 Rows = dict[str, FloatArray]

@@ -18,8 +18,8 @@ from lmemtest._rounding import written
 from lmemtest._validate import check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.multiplicity import ptukey, qtukey
-from lmemtest.inference.reference import format_level
 from lmemtest.inference.separation import DIRECTIONS, Separation, separation_of
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd

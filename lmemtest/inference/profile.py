@@ -18,7 +18,7 @@ from lmemtest._replicates import _bar, check_replicates
 from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_flag, check_fraction, listed, suggest
+from lmemtest._validate import check_flag, check_fraction
 from lmemtest.engine.profile import (
     Correlation,
     LinearFunction,
@@ -30,6 +30,7 @@ from lmemtest.engine.profile import (
 from lmemtest.engine.profile_path import End, Path, follow
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.inference.reference import check_fit
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +128,7 @@ class ProfileResult(Tabular):
         """One row per parameter: ``kind``, ``group``, ``name1``, ``name2``, ``estimate``, ``ci_low``, ``ci_high``."""
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -94,7 +94,7 @@ class RandomEffects(Tabular):
         rows = self.table[self.table["effect"] == effect]
         return tuple(rows["level"][(rows["ci_low"] > 0) | (rows["ci_high"] < 0)])
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The effects as a table."""
         from lmemtest._table import ResultTable
 

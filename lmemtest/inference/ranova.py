@@ -67,7 +67,7 @@ class RanovaResult(Tabular):
             }
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The tests as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import written
-from lmemtest._validate import suggest
 from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.words import format_level, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,20 +141,6 @@ def _as_list(given: Any) -> list[Any]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         return [given]
     return list(given)
-
-
-def format_level(value: Any) -> str:
-    """Text of a factor level: integers without a decimal point, other values as Python writes them.
-
-    Examples
-    --------
-    >>> format_level(np.float64(10.0)), format_level("HB"), format_level(0.1)
-    ('10', 'HB', '0.1')
-    """
-    plain = value.item() if isinstance(value, np.generic) else value
-    if isinstance(plain, float) and plain.is_integer() and abs(plain) < 1e15:
-        return str(int(plain))
-    return str(plain)
 
 
 # ---------------------------------------------------------------------- argument checks

@@ -16,10 +16,11 @@ from scipy import special
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, check_positive_int, listed
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.reference import check_fit
 from lmemtest.inference.simulated_null import Simulator
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,7 +100,7 @@ class BootstrapResult(Tabular):
             }
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -21,7 +21,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import PairsResult
 from lmemtest.inference.grid import DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,9 +171,10 @@ class Separation(Tabular):
             for level, above, below in zip(self.levels, better, worse, strict=True)
         }
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable, format_number
+        from lmemtest._table import ResultTable
+        from lmemtest.words import format_number
 
         low, high = self.critical_difference
         width = format_number(low) if np.isclose(low, high) else f"{format_number(low)} to {format_number(high)}"

@@ -18,13 +18,13 @@ import numpy as np
 
 from lmemtest._replicates import check_replicates
 from lmemtest._rounding import below, written
-from lmemtest._table import Tabular, format_number, format_p
+from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.cells import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level, format_number, format_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,7 +120,7 @@ class SignFlipTest(Tabular):
                 found.append(f"No difference is found between {left} and {right} ({sign}{format_p(p)}).")
         return tuple(found)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The tests as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

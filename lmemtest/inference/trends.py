@@ -46,7 +46,7 @@ class TrendsResult(EmmeansResult):
         """One row per slope: the columns of `specs` and `by`, then slope, se, df, ci_low, ci_high."""
         return self.frame.assign(slope=self.emmean, se=self.se, df=self.df, ci_low=self.ci_low, ci_high=self.ci_high)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

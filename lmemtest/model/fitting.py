@@ -11,7 +11,7 @@ import numpy as np
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int, listed
+from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
 from lmemtest.data.cells import Cells, compress
 from lmemtest.data.runs import Runs
 from lmemtest.engine.optimize import Optimum, optimise
@@ -23,6 +23,7 @@ from lmemtest.formula.diagonal import check_variances
 from lmemtest.formula.spanned import held_by_fixed
 from lmemtest.model.arrays import engine_terms, strata
 from lmemtest.model.fit import SINGULAR, LmmFit
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest._validate import listed, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _panels, _style
 from lmemtest.plots._curves import (
@@ -27,6 +26,7 @@ from lmemtest.plots._curves import (
 )
 from lmemtest.plots._panels import LINE, SMALL, Cell
 from lmemtest.recipes.anytime import Anytime
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,10 +10,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.transforms import Bbox
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.reference import format_level
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.recipes.metafeature_effects import MetafeatureModel
 from lmemtest.recipes.metafeatures import MetafeatureAnalysis
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd

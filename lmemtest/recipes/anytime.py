@@ -11,14 +11,14 @@ from scipy.special import fdtrc
 from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, listed, resolve_rng
+from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.moderated import deviations
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes import anytime_decisions as decisions_
 from lmemtest.recipes import anytime_words as words
 from lmemtest.recipes.budget_curves import CurveModel, curve_model, to_axis
 from lmemtest.recipes.mean_curves import CurveFamily, MeanCurves, complete_curves, spline_curves
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,7 +165,7 @@ class Anytime(Tabular):
         """Who is best where, who is better than whom from which budget to which, and as a mean over the budgets."""
         return (*words.best_sentences(self), *words.stretch_sentences(self), *words.overall_sentences(self))
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """Stretches of budgets where one algorithm is better."""
         from lmemtest._table import ResultTable
 
@@ -187,7 +187,7 @@ class Anytime(Tabular):
 
     def summary(self) -> str:
         """The stretches, then all statements in words."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _point(self, budget: float) -> int:
         low, high = float(self.budgets[0]), float(self.budgets[-1])

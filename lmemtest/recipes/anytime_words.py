@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below, written
-from lmemtest._table import format_number, format_p
-from lmemtest._validate import listed
+from lmemtest.words import format_number, format_p, listed
 
 if TYPE_CHECKING:
     from lmemtest.recipes.anytime import Anytime

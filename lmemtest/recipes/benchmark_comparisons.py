@@ -17,8 +17,8 @@ from lmemtest.data.cells import compress
 from lmemtest.engine import prediction
 from lmemtest.engine.error_slopes import theta_slopes
 from lmemtest.errors import UnknownColumnError
-from lmemtest.inference.reference import format_level
 from lmemtest.model.random_effects import representatives, shapes
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,7 @@ from lmemtest._rounding import below
 from lmemtest.errors import DataError
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.inference.partial_pooling import FEWEST, PartialPooling, pool
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

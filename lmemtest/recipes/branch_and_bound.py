@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import at_most, written
-from lmemtest._validate import listed
 from lmemtest.data.runs import Runs
 from lmemtest.engine.blocks import Shape
 from lmemtest.errors import DesignError
@@ -32,6 +31,7 @@ from lmemtest.recipes.recommended import recommend
 from lmemtest.recipes.selection_fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
 from lmemtest.recipes.selection_start import TIE
 from lmemtest.recipes.selection_terms import Family
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from lmemtest.model import LmmFit

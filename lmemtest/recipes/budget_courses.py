@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_columns, listed
+from lmemtest._validate import check_columns
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.budget_curves import LOG_RANGE, spline_over, to_axis
 from lmemtest.recipes.instances import instance_columns
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

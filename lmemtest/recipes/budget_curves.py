@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import written
-from lmemtest._validate import check_choice, check_positive_int, listed
+from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.data.cells import column_codes
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.smooth import fit_spline
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.run_table import RunTable, benchmark_means, run_table
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest._table import format_number, format_p
+from lmemtest.words import format_number, format_p
 
 if TYPE_CHECKING:
     from lmemtest.recipes.budget_tests import BudgetTest

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below
-from lmemtest._table import Tabular, format_p
+from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.inference.mean_vectors import MeanVector, fewest_directions
 from lmemtest.recipes.budget_courses import FORMS, LINES, MOST_BUDGETS, Courses, Fitted, budget_courses
 from lmemtest.recipes.budget_tests import BudgetTest, budget_tests
+from lmemtest.words import format_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +155,7 @@ class FidelityResult(Tabular):
 
         return paper_lines(self)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The tests as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
         from lmemtest.recipes.budget_words import method_notes
@@ -166,7 +167,7 @@ class FidelityResult(Tabular):
 
     def summary(self) -> str:
         """The tests, the verdict and the effect on each algorithm."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
 
 @one_blas_thread()
@@ -288,7 +289,7 @@ def _drawn(courses: Courses, tests: tuple[BudgetTest, ...], form: str, alpha: fl
 
 
 def _ends(courses: Courses) -> tuple[str, str]:
-    from lmemtest.inference.reference import format_level
+    from lmemtest.words import format_level
 
     return format_level(courses.budgets[0]), format_level(courses.budgets[-1])
 
@@ -410,7 +411,7 @@ def _cautions(courses: Courses, tests: tuple[BudgetTest, ...], fitted: Fitted, a
 
 def _reversed(courses: Courses) -> list[str]:
     """Where curves put two algorithms in another order than the means at the lowest or highest budget."""
-    from lmemtest.inference.reference import format_level
+    from lmemtest.words import format_level
 
     assert courses.free is not None
     for budget in (courses.budgets[-1], courses.budgets[0]):

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._table import ResultTable, Tabular
-from lmemtest._validate import listed
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.formula import parse_formula
@@ -16,6 +15,7 @@ from lmemtest.recipes import term_text
 from lmemtest.recipes.builder_questions import Questions
 from lmemtest.recipes.identification import check_dispersion, check_identified
 from lmemtest.recipes.term_words import fixed_words, random_words
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -303,7 +303,7 @@ class ModelBuilder(Questions, Tabular):
         lines = [f"  {term}: {text}" for term, text in zip(rows["term"], rows["meaning"], strict=True)]
         return "\n".join([self.formula(), *lines, *(f"  {note}" for note in self._notes())])
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """Formula, terms and their meaning as a table for text, markdown, html and latex."""
         return ResultTable(self.formula(), self.to_frame().drop(columns="kind"), notes=self._notes())
 

@@ -165,7 +165,7 @@ class CalibrationAudit(Tabular):
         """One plain sentence per unit and model."""
         return tuple(self._sentence(r) for r in self.rates)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The rates as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -179,7 +179,7 @@ class CalibrationAudit(Tabular):
 
     def summary(self) -> str:
         """The rates as a table, with a sentence for each."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _sentence(self, r: Rate) -> str:
         who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[r.model]

@@ -106,7 +106,7 @@ class BenchmarkClusters(Tabular):
         """
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The clusters as a table."""
         from lmemtest._table import ResultTable
 

@@ -20,7 +20,7 @@ from lmemtest.data.findings import Finding
 from lmemtest.data.points import Points, collect_points
 from lmemtest.data.runs import require_runs
 from lmemtest.data.score_kind import score_kind
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable
@@ -70,7 +70,7 @@ class CopiedRuns(Tabular):
             return f"None of {self.n_runs:,} runs is a copy of another."
         return " ".join(finding.message for finding in self.findings)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The copies as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -16,13 +16,14 @@ import pandas as pd
 from lmemtest._rounding import at_most
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_columns, check_fraction, check_names, listed, suggest
+from lmemtest._validate import check_columns, check_fraction, check_names
 from lmemtest.data.cells import by_levels, compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.recipes.smooth_density import count_modes, density, drawn_bandwidth
 from lmemtest.recipes.unimodality import dip, dip_p_value
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -110,7 +111,7 @@ class ScoreDistributions(Tabular):
         """
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The groups as a table."""
         what = "lower is better" if self.direction == "minimize" else "higher is better"
         where = f" at {self.at}" if self.at else ""

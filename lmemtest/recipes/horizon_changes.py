@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._table import format_number, format_p
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.horizon_scores import Curves, HorizonScores
 from lmemtest.recipes.horizon_tests import Family, families_of, is_shown
 from lmemtest.recipes.recommended import recommend
+from lmemtest.words import format_number, format_p
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

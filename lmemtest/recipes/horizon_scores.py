@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import listed
 from lmemtest.data.cells import compress
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.traces import broken_traces
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

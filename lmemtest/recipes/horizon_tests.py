@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below, tolerance
-from lmemtest._validate import listed
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import emmeans
 from lmemtest.inference.multiplicity import two_sided_p
 from lmemtest.inference.separation import Separation, separation
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

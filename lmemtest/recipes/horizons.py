@@ -10,13 +10,12 @@ import pandas as pd
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, listed
+from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
-from lmemtest.inference.reference import format_level
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, overlapping, scored_runs
 from lmemtest.recipes.horizon_scores import (
@@ -30,6 +29,7 @@ from lmemtest.recipes.horizon_scores import (
 from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
 from lmemtest.recipes.instances import instance_columns
 from lmemtest.recipes.recommended import recommend
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable
@@ -102,9 +102,9 @@ class Horizon(Tabular):
         """One row per pair, as `PairsResult.to_frame`."""
         return self.pairs.to_frame()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The pairs as a table for text, markdown, html and latex."""
-        table = self.pairs.result_table()
+        table = self.pairs.to_table()
         notes = (self.sentence, f"Model: {self.formula}", *table.notes, *self.notes)
         return replace(table, title=f"Pairwise differences at {self.label}", notes=notes)
 
@@ -226,7 +226,7 @@ class Horizons(Tabular):
         frame = pd.concat(parts, ignore_index=True)
         return frame[["horizon", *(name for name in frame.columns if name != "horizon")]]
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The comparisons as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -241,7 +241,7 @@ class Horizons(Tabular):
         sentences = self.sentences()
         more = len(sentences) - _SENTENCES_SHOWN
         tail = [f"... and {more} more; see sentences()."] if more > 0 else []
-        return "\n".join([self.result_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
+        return "\n".join([self.to_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
 
     def _facts(self) -> tuple[str, ...]:
         within = f"{ADJUSTMENT_NAMES[self.adjust]} adjustment for the pairs of a horizon"

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import narwhals as nw
 import numpy as np
 
-from lmemtest._validate import listed
 from lmemtest.errors import DesignError
 from lmemtest.formula import build_design
 from lmemtest.formula.bars import parse_formula
 from lmemtest.formula.diagonal import check_variances
 from lmemtest.formula.functions import columns_of
 from lmemtest.formula.spanned import held_by_fixed
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from scipy import optimize, special
 from lmemtest._rounding import at_most, written
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, listed
+from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -31,6 +31,7 @@ from lmemtest.recipes.run_scores import (
     RunScores,
     run_scores,
 )
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -124,7 +125,7 @@ class BenchmarkInformation(Tabular):
             raise ArgumentError("there is no ranking: call benchmark_information(runs, rank_benchmarks=True).")
         return self.table.sort_values("rank", kind="stable", ignore_index=True)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The tests as a table for text, markdown, html and latex."""
         frame = self.ranking() if self.ranked else self.table
         return ResultTable("Which benchmarks tell the algorithms apart?", frame, notes=(self.sentence, *self.notes))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._levels import in_order
-from lmemtest._validate import listed
 from lmemtest.errors import DataError
 from lmemtest.inference.curve_family import LargestOverCurves, largest_over_curves, pair_ratios
 from lmemtest.recipes.budget_curves import CurveModel, PairedCurves, from_axis, spline_over, to_axis
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

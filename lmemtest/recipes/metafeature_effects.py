@@ -15,18 +15,18 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import below, written
-from lmemtest._table import ResultTable, Tabular, format_number, format_p
+from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
 from lmemtest.errors import DataError, DesignError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.multiplicity import adjust_raw, t_quantile, two_sided_p
 from lmemtest.inference.partial_pooling import FEWEST
-from lmemtest.inference.reference import format_level
 from lmemtest.inference.simultaneous import largest_t
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.benchmark_contrasts import benchmark_contrasts
 from lmemtest.recipes.outcomes import PairScores, pair_scores, singled_out_everywhere
+from lmemtest.words import format_level, format_number, format_p
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,7 +134,7 @@ class MetafeatureModel(Tabular):
         """The sentences as one text."""
         return " ".join(self.sentences())
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The contrasts as a table for text, markdown, html and latex."""
         first, second = map(format_level, self.algorithms)
         facts = (
@@ -148,7 +148,7 @@ class MetafeatureModel(Tabular):
 
     def summary(self) -> str:
         """The contrasts as a table, and the conclusion."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _of_pair(self, row: dict[Any, Any]) -> list[str]:
         level, reference = format_level(row["level"]), format_level(row["reference"])

@@ -14,11 +14,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import below, written
-from lmemtest._table import ResultTable, Tabular, format_number, format_p
+from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.outcome_contrasts import UNCLEAR, contrasts, decided, mean_outcomes, overall, signs_notes
 from lmemtest.recipes.outcomes import (
     TESTS,
@@ -28,6 +27,7 @@ from lmemtest.recipes.outcomes import (
     singled_out_everywhere,
     test_points,
 )
+from lmemtest.words import format_level, format_number, format_p
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -134,7 +134,7 @@ class MetafeatureAnalysis(Tabular):
         """The sentences as one text."""
         return " ".join(self.sentences())
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The contrasts as a table for text, markdown, html and latex."""
         first, second = map(format_level, self.algorithms)
         at = {
@@ -156,7 +156,7 @@ class MetafeatureAnalysis(Tabular):
 
     def summary(self) -> str:
         """The contrasts as a table, and the conclusion."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _sentences(self, row: dict[Any, Any]) -> list[str]:
         first, second = map(format_level, self.algorithms)

@@ -130,7 +130,7 @@ class SearchResult(Tabular):
         """The best model, and what the benchmarks held out say."""
         return (self.sentence, *(() if self.holdout is None else (self.holdout.sentence,)))
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The ten best models as a table."""
         shown = self.table.head(10)
         shown = shown.assign(model=self._against_best(shown))

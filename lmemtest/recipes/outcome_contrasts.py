@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import below, written
-from lmemtest._table import format_p
-from lmemtest._validate import listed
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, ptukey, t_quantile, two_sided_p
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.outcomes import Outcomes, PairScores
 from lmemtest.recipes.sign_flips import flip_p
+from lmemtest.words import format_level, format_p, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import below
-from lmemtest._validate import check_columns, listed, suggest
+from lmemtest._validate import check_columns
 from lmemtest.data.cells import column_codes, compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.multiplicity import t_quantile, two_sided_p
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level, listed, suggest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -14,10 +14,11 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_column, listed
+from lmemtest._validate import check_column
 from lmemtest.data.cells import compress, group_numbers
 from lmemtest.data.trace import checked_budgets, last_rows
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,7 +22,6 @@ from scipy.special import fdtr
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest._table import format_p
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.crossing import properties_of_algorithms, require_crossing
 from lmemtest.data.runs import require_runs
@@ -33,6 +32,7 @@ from lmemtest.recipes.identification import held_in
 from lmemtest.recipes.instances import count, instance_columns, kinds_of_benchmarks
 from lmemtest.recipes.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
 from lmemtest.recipes.term_text import as_factor
+from lmemtest.words import format_p
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import at_most, below
-from lmemtest._table import Tabular, format_number, format_p
+from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, run_scores
+from lmemtest.words import format_level, format_number, format_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ class SimilarAlgorithms(Tabular):
             f"{format_number(self.margin / self.run_sd, 2)} standard deviations of a run."
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The pairs as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -130,7 +130,7 @@ class SimilarBenchmarks(Tabular):
             )
         return f"No two of {m} benchmarks are shown to order the {k} algorithms alike beyond their common order."
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The pairs as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -16,11 +16,12 @@ import pandas as pd
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, listed
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import t_quantile
 from lmemtest.recipes.rank_blocks import RankedRuns, ranked_runs
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -149,7 +150,7 @@ class RelativeRanks(Tabular):
         """
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The mean ranks as a table; of many budgets, a few."""
         kept = np.unique(np.linspace(0, len(self.budgets) - 1, min(_SHOWN, len(self.budgets))).round().astype(int))
         shown = [self.budgets[i] for i in kept]

@@ -17,12 +17,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lmemtest._rounding import written
-from lmemtest._table import Tabular, format_number
+from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.recipes.run_layout import ALGORITHM, CONDITION, EVERYTHING, SEED, RunLayout, layout_of
 from lmemtest.recipes.variation import RunComponents, run_components
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ class NeededBenchmarks(Tabular):
         """
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table."""
         from lmemtest._table import ResultTable
 
@@ -197,7 +198,7 @@ class RankingReliability(Tabular):
         """
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table."""
         from lmemtest._table import ResultTable
 

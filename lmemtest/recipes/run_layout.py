@@ -11,8 +11,8 @@ import pandas as pd
 from lmemtest.data.cells import compress
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.mean_squares import Factors, Stratum, group_codes, strata_of
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

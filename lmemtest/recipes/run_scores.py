@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import listed
 from lmemtest.data.cells import compress, group_means, group_numbers, sorted_rows
 from lmemtest.errors import DataError
 from lmemtest.recipes.instances import instance_columns
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

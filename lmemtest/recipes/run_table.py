@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import listed
 from lmemtest.data.cells import compress, group_means, group_numbers
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError
 from lmemtest.recipes.instances import instance_columns
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
 from lmemtest._table import Tabular
-from lmemtest._validate import listed
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +159,7 @@ class SanityReport(Tabular):
         columns = ["priority", "stage", "check", "severity", "found", "advice", "level"]
         return pd.DataFrame(rows, columns=columns).astype({"priority": "Int64"})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The findings as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

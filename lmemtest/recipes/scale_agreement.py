@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below
-from lmemtest._table import Tabular, format_p
+from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.normalise import METHODS
@@ -22,6 +22,7 @@ from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.recommended import recommend
+from lmemtest.words import format_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +135,7 @@ class ScaleAgreement(Tabular):
         rows: list[Any] = self.disagreements().to_dict("records")
         return (self.overview(), *(self._sentence(row) for row in rows), *([_NO_PROOF] if self._one_sided() else []))
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The pairs as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -150,7 +151,7 @@ class ScaleAgreement(Tabular):
 
     def summary(self) -> str:
         """The table, with a sentence for each pair that is decided otherwise."""
-        return "\n".join([self.result_table().to_text(), "", *self.sentences()])
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
 
     def _one_sided(self) -> bool:
         return bool(self.table["verdict"].isin(["score only", "raw only"]).any())

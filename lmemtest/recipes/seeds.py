@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import at_most, below, written
-from lmemtest._table import ResultTable, Tabular, format_p
+from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_flag, check_fraction, listed
+from lmemtest._validate import check_flag, check_fraction
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -31,6 +31,7 @@ from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.inference.variance_ratio import VarianceRatio, variance_ratio
 from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
 from lmemtest.recipes.shared_seeds import seeds_cross
+from lmemtest.words import format_p, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -123,7 +124,7 @@ class SeedDependency(Tabular):
         spread = self.scores.groupby("algorithm", observed=True)["centred"].std()
         return means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The tests as a table for text, markdown, html and latex."""
         facts = [
             self.sentence,

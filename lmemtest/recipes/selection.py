@@ -17,9 +17,9 @@ import pandas as pd
 
 from lmemtest._replicates import check_replicates
 from lmemtest._rounding import at_most
-from lmemtest._table import ResultTable, Tabular, format_number, format_p
+from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, listed, resolve_rng
+from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.recipes.builder import ModelBuilder, assemble
@@ -38,6 +38,7 @@ from lmemtest.recipes.selection_start import (
     start_of,
 )
 from lmemtest.recipes.selection_terms import Family
+from lmemtest.words import format_number, format_p, listed
 
 if TYPE_CHECKING:
     from lmemtest.model import LmmFit
@@ -128,7 +129,7 @@ class SelectionResult(Tabular):
         """What was chosen, and what the benchmarks held out say."""
         return (self.sentence, *(() if self.holdout is None else (self.holdout.sentence,)))
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The steps, and what was left at the last of them, as a table."""
         last = self.path["step"].max()
         shown = self.path[self.path["chosen"] | (self.path["step"] == last)]

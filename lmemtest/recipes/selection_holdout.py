@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._table import ResultTable, Tabular, format_p
+from lmemtest._table import ResultTable, Tabular
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.formula import parse_formula
@@ -17,6 +17,7 @@ from lmemtest.inference.grid import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.identification import check_identified
 from lmemtest.recipes.selection_terms import intercept
+from lmemtest.words import format_p
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +69,7 @@ class Holdout(Tabular):
         )
         return head + (f" (the smallest is {format_p(float(known.min()))})." if len(known) else ".")
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table."""
         notes = (self.sentence, f"Model: {self.formula}.", *self.notes)
         return ResultTable("Algorithms on the benchmarks held out", self.to_frame(), notes=notes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest._validate import check_choice, listed
+from lmemtest._validate import check_choice
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.recipes.builder import ModelBuilder, assemble
@@ -15,6 +15,7 @@ from lmemtest.recipes.recommended import relative_to
 from lmemtest.recipes.selection_holdout import VALIDATIONS, halves
 from lmemtest.recipes.selection_terms import Family, candidates_of
 from lmemtest.recipes.term_text import as_factor
+from lmemtest.words import listed
 
 CRITERIA = ("glrt", "aic", "bic")
 SAMPLE_SIZES = ("rows", "benchmarks")

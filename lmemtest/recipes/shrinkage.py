@@ -19,7 +19,7 @@ import pandas as pd
 from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, listed, resolve_rng
+from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.data.cells import compress
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
@@ -28,6 +28,7 @@ from lmemtest.model import fit_lmm
 from lmemtest.recipes.benchmark_comparisons import Comparisons, Plan
 from lmemtest.recipes.recommended import recommend
 from lmemtest.recipes.run_layout import one_score_per_run
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +137,7 @@ class ShrunkenEffects(Tabular):
         """
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The effects as a table."""
         from lmemtest._table import ResultTable
 

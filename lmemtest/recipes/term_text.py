@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from lmemtest._validate import check_columns, listed, suggest
+from lmemtest._validate import check_columns
 from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
 from lmemtest.formula import parse_formula
 from lmemtest.formula.syntax import DIAGONAL, Name
 from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

@@ -148,7 +148,7 @@ class VarianceSources(Tabular):
         names = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]
         return pd.DataFrame(rows, columns=names)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The sources as a table."""
         from lmemtest._table import ResultTable
 

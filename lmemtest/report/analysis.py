@@ -17,7 +17,7 @@ import numpy as np
 
 from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction, listed
+from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction
 from lmemtest.data.checks import check_runs
 from lmemtest.data.findings import SEVERITIES, Finding
 from lmemtest.data.roles import refuse_unnamed, stated
@@ -36,6 +36,7 @@ from lmemtest.report.effects import ObservedAdvantages, observed_advantages, tur
 from lmemtest.report.files import check_report_path, write_atomically
 from lmemtest.report.interactions import Interaction, interactions, without_properties_of_algorithms
 from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of, shared_seeds_finding
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +175,7 @@ class Analysis:
         from lmemtest.report.leaders import leaders, left_out
 
         shown = leaders(self)
-        parts = [self.headline(), shown.separation.summary(), shown.pairs.result_table().to_text()]
+        parts = [self.headline(), shown.separation.summary(), shown.pairs.to_table().to_text()]
         parts += [left_out(self)] if shown is not self else []
         return "\n\n".join(parts)
 
@@ -255,7 +256,7 @@ class Analysis:
         from lmemtest.report.wording import headline
 
         shown = leaders(self)
-        return render_fragment(headline(self), (shown.separation.result_table(), shown.pairs.result_table()))
+        return render_fragment(headline(self), (shown.separation.to_table(), shown.pairs.to_table()))
 
 
 @one_blas_thread()

@@ -10,7 +10,7 @@ import numpy as np
 from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +51,10 @@ class CautiousCheck(Tabular):
         """Algorithms that differ from the leader at this level."""
         return self.table["algorithm"][below(self.table["p_value"], alpha)].tolist()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The tests as a table."""
-        from lmemtest._table import ResultTable, format_p
+        from lmemtest._table import ResultTable
+        from lmemtest.words import format_p
 
         frame = self.to_frame()
         frame.columns = ["compared with", "benchmarks", f"{self.leader} − other", "SE", "df", "t", "p"]

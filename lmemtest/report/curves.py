@@ -93,8 +93,8 @@ def curves_section(analysis: Analysis) -> Section | None:
     if counts is not None:
         found = counts.sentences()
         blocks += [Bullets(tuple((text,) for text in found))] if len(found) <= MOST_PAIRS else []
-        blocks.append(_folded("Table of the evidence", TableBlock(counts.result_table())))
-    blocks.append(_folded("Table of the curves", TableBlock(curves.result_table())))
+        blocks.append(_folded("Table of the evidence", TableBlock(counts.to_table())))
+    blocks.append(_folded("Table of the curves", TableBlock(curves.to_table())))
     blocks += [paragraph(_how_to_read(curves, counts)), paragraph(*_method(curves))]
     return Section("tuning", _title(curves), tuple(blocks))
 

@@ -13,7 +13,7 @@ from lmemtest._table import Tabular
 from lmemtest.data.cells import compress
 from lmemtest.errors import UnknownColumnError
 from lmemtest.inference.multiplicity import t_quantile
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,7 +94,7 @@ class ObservedAdvantages(Tabular):
         """Instances on which some algorithm did not run."""
         return int((self.table.groupby("benchmark", sort=False).size() < len(self.wins)).sum())
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The effects as a table."""
         from lmemtest._table import ResultTable
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from lmemtest._caller import in_words_of
-from lmemtest._validate import listed
 from lmemtest.errors import ArgumentError
+from lmemtest.words import listed
 
 __all__ = ["SUFFIXES", "check_folder", "check_report_path", "write_atomically"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below, written
-from lmemtest._table import format_p
 from lmemtest.data.crossing import properties_of_algorithms
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.multiplicity import adjust_raw
 from lmemtest.recipes.recommended import recommend
 from lmemtest.report.scope import columns_of
+from lmemtest.words import format_p
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

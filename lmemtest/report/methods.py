@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmemtest._rounding import written
-from lmemtest._table import ResultTable, format_number, format_p
+from lmemtest._table import ResultTable
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes.shared_seeds import seeds_cross
 from lmemtest.report import wording
 from lmemtest.report.document import (
@@ -26,6 +25,7 @@ from lmemtest.report.document import (
 )
 from lmemtest.report.figures import figure
 from lmemtest.report.scope import holds_shared_seeds
+from lmemtest.words import counted, format_level, format_number, format_p, joined, sentence
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -127,7 +127,7 @@ def model_section(analysis: Analysis) -> Section:
         blocks.append(paragraph("Left out, because this design cannot identify them:"))
         blocks.append(Bullets(tuple((text,) for text in recommended.left_out)))
     if analysis.missing.terms:
-        text = wording.sentence(wording.error_text(analysis))
+        text = sentence(wording.error_text(analysis))
         blocks.append(Callout("warning", "Terms that this model lacks", (paragraph(text),)))
     if recommended.notes:
         blocks.append(Callout("note", "Scope", (Bullets(tuple((text,) for text in recommended.notes)),)))
@@ -140,7 +140,7 @@ def _why(analysis: Analysis) -> str:
         parts.append(f"{analysis.sample.noun}s are a sample of those that one could have used")
     if any(component.kind == "run" for component in analysis.components):
         parts.append("the scores of one run belong together")
-    text = f"The model follows from the design: {wording.joined(parts)}."
+    text = f"The model follows from the design: {joined(parts)}."
     if len(parts) == 1:
         return text
     return (
@@ -173,7 +173,7 @@ def diagnostics_section(analysis: Analysis) -> Section:
     items: list[Text] = [
         (
             Strong(state),
-            f" {_starts(analysis)}; {wording.counted(optim.evaluations, 'evaluation')} of the likelihood; a further "
+            f" {_starts(analysis)}; {counted(optim.evaluations, 'evaluation')} of the likelihood; a further "
             f"Newton step would change the deviance by {written(optim.decrement, '.1g')}.",
         ),
         (
@@ -186,8 +186,8 @@ def diagnostics_section(analysis: Analysis) -> Section:
         *_on_rows(analysis),
         (
             f"REML log-likelihood {written(fit.llf, '.4f')}, {fit.n_params} parameters, "
-            f"{wording.counted(fit.nobs, 'row')} in "
-            f"{wording.counted(len(fit.cells.n), 'cell')}.",
+            f"{counted(fit.nobs, 'row')} in "
+            f"{counted(len(fit.cells.n), 'cell')}.",
         ),
     ]
     blocks: list[Block] = [Bullets(tuple(items)), *_assumptions(analysis)]
@@ -344,13 +344,13 @@ def _by_t_tests(analysis: Analysis) -> str:
 
 def _size(analysis: Analysis) -> str:
     runs = analysis.runs
-    parts = [wording.counted(wording.n_benchmarks(analysis), "benchmark")] if runs.benchmark else []
+    parts = [counted(wording.n_benchmarks(analysis), "benchmark")] if runs.benchmark else []
     levels = {name: len(runs.levels(name)) for name in runs.metafeatures}
     parts += [f"{name} ({n} levels)" for name, n in levels.items() if n > 1]
-    parts += [wording.counted(len(runs.levels(runs.seed)), "seed")] if runs.seed else []
+    parts += [counted(len(runs.levels(runs.seed)), "seed")] if runs.seed else []
     budgets = len(runs.levels(runs.budget)) if runs.budget else 1
-    parts += [wording.counted(budgets, "budget")] if budgets > 1 else []
-    return " x ".join(parts) or wording.counted(analysis.fit.nobs, "score")
+    parts += [counted(budgets, "budget")] if budgets > 1 else []
+    return " x ".join(parts) or counted(analysis.fit.nobs, "score")
 
 
 def _random_text(analysis: Analysis) -> str:
@@ -358,7 +358,7 @@ def _random_text(analysis: Analysis) -> str:
     if not groups:
         return ""
     source = "" if analysis.own_formula else "; these follow from the design (Barr et al. 2013)"
-    return f", with random effects of {wording.joined(groups, most=99)}{source}"
+    return f", with random effects of {joined(groups, most=99)}{source}"
 
 
 def _dispersion_text(analysis: Analysis) -> str:
@@ -371,7 +371,7 @@ def _dispersion_text(analysis: Analysis) -> str:
 
 def _averaged(analysis: Analysis) -> str:
     over = [*analysis.means.averaged_over, *analysis.means.covariates]
-    return f", averaged over {wording.joined(over, most=99)}" if over else ""
+    return f", averaged over {joined(over, most=99)}" if over else ""
 
 
 def _ddf(analysis: Analysis) -> str:
@@ -471,7 +471,7 @@ def _tested(analysis: Analysis) -> Text | None:
 def _lacking(analysis: Analysis) -> Text | None:
     if not analysis.missing.terms:
         return None
-    text = wording.sentence(wording.error_text(analysis))
+    text = sentence(wording.error_text(analysis))
     return (Strong("Terms that the model lacks."), f" {text} The recommended model has them.")
 
 
@@ -586,8 +586,8 @@ def _design(analysis: Analysis) -> list[Text]:
 
 def _instances(analysis: Analysis) -> Text:
     runs, sample = analysis.runs, analysis.sample
-    columns = wording.joined((*runs.instance,), most=9)
-    averaged = f" Advantages that depend on {wording.joined(runs.metafeatures)} are averaged here; they are a question "
+    columns = joined((*runs.instance,), most=9)
+    averaged = f" Advantages that depend on {joined(runs.metafeatures)} are averaged here; they are a question "
     if sample.noun == "instance":
         text = (
             f" Every combination of {columns} counts as an instance of its own, and as independent of the others. As "
@@ -597,7 +597,7 @@ def _instances(analysis: Analysis) -> Text:
     elif sample.varies:
         text = (
             f" The combinations of {columns} are parts of their benchmark and do not add to the size of the sample, "
-            f"which is {wording.counted(sample.size, 'benchmark')}."
+            f"which is {counted(sample.size, 'benchmark')}."
         )
     else:
         text = ""
@@ -609,18 +609,18 @@ def _budgets(analysis: Analysis) -> str:
     use = analysis.budgets
     if use.role == "covariate":
         return (
-            f" The model adjusts for {wording.counted(use.n, 'budget')} by a curve, and compares algorithms at the "
+            f" The model adjusts for {counted(use.n, 'budget')} by a curve, and compares algorithms at the "
             "mean budget. Where their curves cross, the answer is another one at another budget."
         )
     if use.role == "none" and not use.shared:
         return (
-            f" Scores at {wording.counted(use.n, 'budget')}, which are not the same for all runs, are averaged with "
+            f" Scores at {counted(use.n, 'budget')}, which are not the same for all runs, are averaged with "
             "equal weight for each row and without regard to the budget: what looks like a difference between "
             "algorithms may be one between budgets. Compare the runs at budgets that all of them reached."
         )
     weight = "row" if use.role == "none" else "budget, as each has its own mean in the model"
     return (
-        f" Scores at {wording.counted(use.n, 'budget')} are averaged with equal weight for each {weight}; so this "
+        f" Scores at {counted(use.n, 'budget')} are averaged with equal weight for each {weight}; so this "
         "compares whole curves, not final results. An algorithm that is slow at first and best at the end is not "
         "rewarded; filter the runs to one budget to compare there."
     )
@@ -650,4 +650,4 @@ def _random_numbers(analysis: Analysis) -> str:
         uses.append("the rates of false labels")
     if not uses:
         return "no random numbers are drawn"
-    return f"random numbers are drawn for {wording.joined(uses)} only, with a fixed seed"
+    return f"random numbers are drawn for {joined(uses)} only, with a fixed seed"

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest._table import format_number
-from lmemtest._validate import listed
 from lmemtest.data.findings import Finding, Severity
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import Bar, ParsedFormula, parse_formula
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.reference import format_level
 from lmemtest.report.components import pair_variance
+from lmemtest.words import format_level, format_number, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._table import ResultTable, format_number
-from lmemtest.inference.reference import format_level
+from lmemtest._table import ResultTable
 from lmemtest.report import methods, wording
 from lmemtest.report.components import components_frame
 from lmemtest.report.curves import curves_section
@@ -29,6 +28,7 @@ from lmemtest.report.document import (
 )
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
+from lmemtest.words import counted, format_level, format_number, joined, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -329,7 +329,7 @@ def _no_verdict(analysis: Analysis) -> list[Block]:
     if not wording.incomparable_budgets(analysis):
         return []
     why = wording.why_incomparable(analysis)
-    return [Callout("warning", "No verdict follows from this", (paragraph(wording.sentence(why.removesuffix("."))),))]
+    return [Callout("warning", "No verdict follows from this", (paragraph(sentence(why.removesuffix("."))),))]
 
 
 def _cautious(analysis: Analysis) -> list[Block]:
@@ -348,7 +348,7 @@ def _cautious(analysis: Analysis) -> list[Block]:
             "The tests above take the advantages of all algorithms to vary between benchmarks to the same degree. The "
             "table below does not, and uses one number per benchmark: where the two disagree, claim no difference."
         )
-    return [paragraph(text), TableBlock(check.result_table())]
+    return [paragraph(text), TableBlock(check.to_table())]
 
 
 def _other_score(analysis: Analysis) -> list[Block]:
@@ -361,7 +361,7 @@ def _other_score(analysis: Analysis) -> list[Block]:
     said, closing = others[:count], others[count:]
     more = f"... and {count - MOST_NAMES:,} more (see the table)." if count > MOST_NAMES else ""
     text = " ".join(filter(None, (first, *said[:MOST_NAMES], more, *closing)))
-    return [paragraph(text), Fold("Both scores, pair by pair", (TableBlock(found.result_table()),))]
+    return [paragraph(text), Fold("Both scores, pair by pair", (TableBlock(found.to_table()),))]
 
 
 def _pairs_table(analysis: Analysis) -> ResultTable:
@@ -442,7 +442,7 @@ def _groups_text(groups: list[tuple[str, ...]], shown: Analysis) -> str:
     if sum(map(len, groups)) > MOST_NAMES:
         where = "the letters of the means name them" if readable_letters(shown) else "the bars of the diagram show them"
         return f"There are {len(groups)} groups without significant differences; {where}."
-    named = "; ".join(wording.joined(group, most=MOST_NAMES) for group in groups)
+    named = "; ".join(joined(group, most=MOST_NAMES) for group in groups)
     return f"Groups without significant differences: {named}."
 
 
@@ -507,7 +507,7 @@ def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
     mirror = mirror if len(analysis.runs.algorithms) == 2 else ""
     return (
         f"{what}{how}, and each {noun} is looked at by itself, so that a noisy one does not blur the others. These "
-        f"intervals are not adjusted for their number: of {wording.counted(effects.intervals, 'interval')} at {level} "
+        f"intervals are not adjusted for their number: of {counted(effects.intervals, 'interval')} at {level} "
         f"{'about ' if expected >= 1 else 'less than '}{max(1, round(expected)):,} would exclude zero by chance alone; "
         f"{effects.clear:,} {'does' if effects.clear == 1 else 'do'}.{mirror}"
     )
@@ -543,7 +543,7 @@ def _wide_table(analysis: Analysis, effects: ObservedAdvantages, shown: tuple[st
     wide = wide.loc[rows, list(analysis.separation.levels)]
     best = wide.min(axis=1) if analysis.runs.direction == "minimize" else wide.max(axis=1)
     winners = [
-        wording.joined([name for name in wide.columns if row[name] == top], most=3)
+        joined([name for name in wide.columns if row[name] == top], most=3)
         for (_, row), top in zip(wide.iterrows(), best, strict=True)
     ]
     wide = wide[list(shown)]

@@ -6,11 +6,10 @@ Every statement about who differs from whom is read from one matrix, `analysis.s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lmemtest._rounding import below, in_tie_order, written
-from lmemtest._table import format_number, format_p
 from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.data.crossing import crossing
 from lmemtest.inference.grid import DDF_NAMES
@@ -21,79 +20,16 @@ from lmemtest.report.components import own_difference_sd, share_of_benchmarks
 from lmemtest.report.document import Strong, Text
 from lmemtest.report.effects import leaders, turns
 from lmemtest.report.scope import ZERO
+from lmemtest.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
     from lmemtest.report.effects import ObservedAdvantages
 
-LISTED = 5  # names in a sentence before it counts the rest
 FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer than five degrees of freedom
 MOST_LEVELS = 6  # of a metafeature, whose winners are listed one by one
 FEW_FOR_ZERO = 12  # benchmarks: below it, a variance between them is estimated as zero too often to be believed
 CONTRADICTED = 2.0  # times alpha: a p-value of the cautious check above it contradicts a claim of the model
-
-
-def joined(names: Iterable[str], most: int = LISTED) -> str:
-    """Names as in a sentence.
-
-    Examples
-    --------
-    >>> joined(["A"]), joined(["A", "B", "C"]), joined("ABCDEFG")
-    ('A', 'A, B and C', 'A, B, C, D and 3 others')
-    """
-    names = list(names)
-    if len(names) > most:
-        names = [*names[: most - 1], f"{len(names) - most + 1} others"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def sentence(text: str) -> str:
-    """A clause as a sentence of its own.
-
-    Examples
-    --------
-    >>> sentence("the model lacks (1 | Task)")
-    'The model lacks (1 | Task).'
-    """
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def p_text(p: float) -> str:
-    """A p-value with its sign: ``p = 0.031`` or ``p < 0.001``.
-
-    Examples
-    --------
-    >>> p_text(0.0312), p_text(1e-9)
-    ('p = 0.031', 'p < 0.001')
-    """
-    text = format_p(p)
-    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
-
-
-def percent(share: float) -> str:
-    """A share in per cent, honest at both ends.
-
-    Examples
-    --------
-    >>> percent(0.462), percent(0.0004), percent(0.0), percent(0.999)
-    ('46 %', '<1 %', '0 %', '>99 %')
-    """
-    if 0.0 < share < 0.005:
-        return "<1 %"
-    if 0.995 < share < 1.0:
-        return ">99 %"
-    return f"{written(100 * share, '.0f')} %"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "benchmark"), counted(12000, "row")
-    ('1 benchmark', '12,000 rows')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def writer(se: float) -> Callable[[float], str]:
@@ -206,7 +142,7 @@ def _who(analysis: Analysis) -> Text:
     if not level and len(worse) == 1:
         return (Strong(f"{best} is better than {worse[0]}"), f": its mean {response} is significantly {comparative}.")
     if not level:
-        named = f" ({joined(worse)})" if len(worse) <= LISTED else ""
+        named = f" ({joined(worse)})" if len(worse) <= IN_SENTENCE else ""
         return (
             Strong(f"{best} is the best of the {len(worse) + 1} algorithms"),
             f": its mean {response} is the {_extreme(analysis)} and differs significantly from each of the other "
@@ -219,7 +155,7 @@ def _who(analysis: Analysis) -> Text:
         )
     if not worse:
         some = analysis.separation.significant.to_numpy().any()
-        rest = f"from {joined(level)}" if len(level) <= LISTED else f"from any of the other {len(level)}"
+        rest = f"from {joined(level)}" if len(level) <= IN_SENTENCE else f"from any of the other {len(level)}"
         return (
             Strong("No algorithm can be called best"),
             f": {best} has the {_extreme(analysis)} mean {response}, but it does not differ significantly {rest}"
@@ -691,7 +627,7 @@ def winners_sentence(analysis: Analysis) -> str:
     counts = joined([f"{name} on {wins}" for name, wins in winners], most=8)
     never = [name for name, wins in ranked if not wins]
     text = f"Observed, not tested: of {counted(effects.n_instances, noun)}, the best mean belongs to {counts}"
-    if len(never) > LISTED:
+    if len(never) > IN_SENTENCE:
         text += f"; the other {len(never)} are never first."
     else:
         text += f"; {joined(never)} {'is' if len(never) == 1 else 'are'} never first." if never else "."

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._validate import as_frame, check_columns, listed
+from lmemtest._validate import as_frame, check_columns
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._arguments import check_direction
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -86,7 +86,7 @@ class CdfBand(Tabular):
         count = np.arange(self.n + 1)
         return pd.DataFrame({"count": count, "lower": self.lower, "estimate": count / self.n, "upper": self.upper})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The band as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

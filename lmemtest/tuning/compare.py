@@ -164,7 +164,7 @@ class CurveComparison(Tabular):
         """The label in words, with the price of such a label."""
         return (self._label_sentence(), *self._rate_sentence())
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """Portions of the budgets by level as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -252,7 +252,7 @@ class TuningCurves(Tabular):
         name = {"bonferroni": "Bonferroni", "sidak": "Šidák"}[self.adjust]
         return f" and for all {count} benchmarks of an algorithm ({name}: each curve at {100 * self.level:.4g} %)"
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The curves where they can be compared: at the last budget at which all of a benchmark say something."""
         import pandas as pd
 

@@ -177,7 +177,7 @@ class TuningCurve(Tabular):
         columns = {name: getattr(self, name) for name in ("k", "lower", "estimate", "upper", "trivial")}
         return pd.DataFrame(columns)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The curve as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -271,7 +271,7 @@ class EmpiricalDistribution(Tabular):
         weight = np.add.reduceat(np.asarray(self.weights), first)
         return pd.DataFrame({"score": score, "weight": weight, "cdf": self.cdf(score)})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The distribution as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -312,7 +312,7 @@ class DistributionBand(Tabular):
         lower, upper = self.cdf_bounds(score)
         return pd.DataFrame({"score": score, "lower": lower, "estimate": self.distribution.cdf(score), "upper": upper})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The band as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -82,7 +82,7 @@ class ExpectedBest(Tabular):
 
         return pd.DataFrame({"k": self.k, "estimate": self.estimate})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """A selection of budgets as a table for text, markdown, html and latex."""
         title = f"Expected best of k scores, {_NAMES[self.estimator]}, n = {self.n}, {self.direction}"
         return curve_table(title, self.to_frame(), self.notes)
@@ -125,7 +125,7 @@ class BootstrapBand(Tabular):
 
         return pd.DataFrame({"k": self.k, "lower": self.lower, "estimate": self.estimate, "upper": self.upper})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """A selection of budgets as a table for text, markdown, html and latex."""
         title = (
             f"Bootstrap intervals that do not cover: {_NAMES[self.estimator]}, nominal {100 * self.confidence:g} % at "

@@ -73,7 +73,7 @@ class FalseLabelRates(Tabular):
 
         return pd.DataFrame({"evidence": LEVELS[1:], "false_rate": self.rate, "error": self.error})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The rates as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -82,7 +82,7 @@ class GoodnessOfFit(Tabular):
             )
         return f"Nothing in these scores speaks against this law ({p}), which does not confirm it."
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The test as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_column, check_fraction, listed
+from lmemtest._validate import as_frame, check_column, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.compare import CurveComparison, compare_curves
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +110,7 @@ class TuningRisk(Tabular):
             for value, comparison in zip(self.values, self.comparisons, strict=True)
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The labels as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -69,7 +69,7 @@ class LabelCounts(Tabular):
         """
         return self.counts.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The counts as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

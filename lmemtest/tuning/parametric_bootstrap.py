@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest._rounding import written
-from lmemtest._table import Tabular, format_number
+from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.tuning._fit_setting import Setting, check_enough, count
 from lmemtest.tuning.parametric_fit import MISFIT, Law, ParametricFit, band_distance, climbed, law_of
 from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +93,7 @@ class ParametricBootstrap(Tabular):
             }
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The spread of the fitted parameters as a table for text, markdown, html and latex."""
         import pandas as pd
 

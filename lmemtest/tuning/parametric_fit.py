@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from lmemtest._rounding import written
-from lmemtest._table import Tabular, format_number
+from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
@@ -28,6 +28,7 @@ from lmemtest.tuning._spacings import Box, Spacings, distinct, rounding_of, spac
 from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.order_statistics import crossing_probability, equal_tailed_intervals
 from lmemtest.tuning.quadratic import Number, QuadraticDistribution, best_above, best_below
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,7 @@ class FittedCurve(Tabular):
 
         return pd.DataFrame({"k": self.k, "estimate": self.estimate, "ci_low": self.ci_low, "ci_high": self.ci_high})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The curve as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -247,7 +248,7 @@ class ParametricFit(Tabular):
             }
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -79,7 +79,7 @@ class TuningPlan(Tabular):
         way = "" if self.statistic in ("median", 0.5) else f" to {self.direction}"
         return f"{100 * self.confidence:g} % {METHOD_NAMES[self.method]}, {name_of(self.statistic)}{way}{start}"
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The plan as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

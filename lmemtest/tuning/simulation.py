@@ -116,7 +116,7 @@ class Coverage(Tabular):
         columns = {"nominal": self.nominal, "coverage": self.rate, "ci_low": low, "ci_high": high}
         return pd.DataFrame({"k": self.at, **columns} if self.by == "k" else columns)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The coverage as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -113,7 +113,7 @@ class BestOf(Tabular):
         columns = {name: getattr(self, name) for name in ("k_a", "k_b", "lower", "estimate", "upper")}
         return pd.DataFrame({self.unit: self.grid, **columns})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """A selection of budgets as a table for text, markdown, html and latex."""
         frame = self.to_frame()
         if self.unit == "trials" and np.array_equal(self.k_a, self.k_b):

@@ -18,7 +18,11 @@ PACKAGE = Path(lmemtest.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
 # Each part with the parts below it that it may import; `errors` and private modules of the top serve everybody.
-SHARED = {"errors", *(path.stem for path in MODULES if len(path.parts) == 1 and re.match(r"_[a-z]", path.stem))}
+SHARED = {
+    "errors",
+    "words",
+    *(path.stem for path in MODULES if len(path.parts) == 1 and re.match(r"_[a-z]", path.stem)),
+}
 BASE = {"formula", "data", "engine"}
 MIXED = {*BASE, "model"}
 ALLOWED: dict[str, set[str]] = {

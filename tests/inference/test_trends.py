@@ -102,7 +102,7 @@ def test_what_takes_means_takes_slopes(fitted):
     assert "Response slope of y along fidelity" in lt.contrast(slopes, "eff").summary()
     best = lt.versus_best(slopes, direction="maximize", rng=1)
     assert best.sentences()[0].startswith("Slope along fidelity: ")
-    assert "| slope" in slopes.result_table().to_markdown()
+    assert "| slope" in slopes.to_table().to_markdown()
 
 
 def test_slopes_of_a_logarithm_are_no_ratios_of_means(table):

@@ -11,10 +11,10 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest._table import format_number, format_p
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.recipes.budget_courses import FORMS
 from lmemtest.recipes.budgets import fidelity
+from lmemtest.words import format_number, format_p
 
 
 def make_table(

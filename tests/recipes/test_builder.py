@@ -538,5 +538,5 @@ def test_every_question_of_the_builder_is_among_them():
     own = {"fixed", "interaction", "random", "slope", "dispersion", "drop", "recommended"}
     own |= {"formula", "explain", "fit", "compare"}
     public = {name for cls in ModelBuilder.__mro__[:2] for name in vars(cls) if not name.startswith("_")}
-    table = {"to_frame", "result_table", "summary", "runs", "terms", "bars", "residual_by"}
+    table = {"to_frame", "to_table", "summary", "runs", "terms", "bars", "residual_by"}
     assert public - own - table == set(QUESTIONS)

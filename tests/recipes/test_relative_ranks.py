@@ -183,7 +183,7 @@ def test_without_a_budget_there_is_one_rank_per_algorithm():
     got = relative_ranks(runs_of(table, budget=None), by="prior")
     assert got.budgets == (None,)
     assert len(got.to_frame()) == 9
-    assert "budget" not in got.result_table().frame
+    assert "budget" not in got.to_table().frame
     assert re.match(r"All instances: a0 has the best observed rank \(mean rank 1\.\d\d\); its 95 % interval is (not )?"
                     r"apart from all others\.$", got.sentences()[0])  # fmt: skip
     with pytest.raises(ArgumentError, match=r"^budgets needs runs with a budget: Runs\(\.\.\., budget=\.\.\.\)\.$"):
@@ -349,7 +349,7 @@ def test_sentences_say_who_leads_from_where(runs, sentence):
 
 def test_the_table_shows_some_budgets_and_all_notes():
     result = relative_ranks(runs_of(make_table(budgets=range(1, 25))), by="prior")
-    shown = result.result_table()
+    shown = result.to_table()
     assert sorted(set(shown.frame["budget"])) == [1, 7, 13, 18, 24]
     assert shown.notes[0] == "5 of 24 budgets; all are in to_frame()."
     assert shown.notes[-2].startswith("Ranks are among these 3 algorithms:")

@@ -614,7 +614,7 @@ def check_result(result: Any, columns: tuple[str, ...]) -> None:
     sentences = sentences() if callable(sentences) else sentences
     for sentence in [sentences] if isinstance(sentences, str) else sentences:
         check_text(sentence)
-    html, latex = result._repr_html_(), result.result_table().to_latex()
+    html, latex = result._repr_html_(), result.to_table().to_latex()
     assert "<b>" not in html
     assert latex
 

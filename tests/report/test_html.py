@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lmemtest._table import format_p
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import Code, Document, FigureBlock, Fold, Link, Section, Strong, TableBlock, paragraph
 from lmemtest.report.html import render_fragment, render_html
 from lmemtest.report.text import render_text
+from lmemtest.words import format_p
 
 Make = Callable[..., Any]
 KNOWN_TAGS = set(

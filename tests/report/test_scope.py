@@ -17,6 +17,7 @@ from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.cautious import cautious_check
 from lmemtest.report.scope import budget_use, missing_terms, sample_of
+from lmemtest.words import percent
 
 Make = Callable[..., Any]
 
@@ -436,7 +437,7 @@ def test_the_share_of_the_largest_deviations_is_that_of_their_squares(table: Mak
     assert analysis.effects is not None
     table_ = analysis.effects.to_frame()
     squares = (table_["effect"] ** 2).groupby(table_["benchmark"]).sum()
-    share = wording.percent(squares.max() / squares.sum())
+    share = percent(squares.max() / squares.sum())
     text = f"the one with the largest deviations, of 8, holds {share} of the sum of squared deviations"
     assert f"so few benchmarks may dominate the average (see Limitations): {text}" in analysis.headline()
     assert "dominated" not in words(analysis)

@@ -148,7 +148,7 @@ def test_costs_are_budgets_and_their_uncertainty_is_in_the_band():
 
 
 def test_the_table_shows_where_curves_can_be_compared():
-    shown = tuning_curves(make(), **ROLES).result_table().frame
+    shown = tuning_curves(make(), **ROLES).to_table().frame
     assert shown["k"].tolist() == [8, 8, 1, 1]
     text = tuning_curves(make(), **ROLES).summary()
     assert "Tuning curves of loss, minimize" in text

@@ -136,7 +136,7 @@ def test_the_summary_says_label_range_portion_and_price():
         *("evidence", "better", "trivial"),
     ]
     assert found.evidence_frame()["evidence"].tolist() == ["weak", "fair", "strong"]
-    for text in (found.summary(), found._repr_html_(), found.result_table().to_markdown()):
+    for text in (found.summary(), found._repr_html_(), found.to_table().to_markdown()):
         assert "for new" in text
 
 

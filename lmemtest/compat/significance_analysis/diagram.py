@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_columns, check_fraction, listed
+from lmemtest._validate import check_columns, check_fraction
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import qtukey
-from lmemtest.inference.reference import format_level
 from lmemtest.inference.separation import Separation, separation_of
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_columns, listed
+from lmemtest._validate import check_columns
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.compat.significance_analysis.diagram import VARIANT, cd_diagram
 from lmemtest.compat.significance_analysis.messages import errors_of
@@ -16,10 +16,10 @@ from lmemtest.compat.significance_analysis.roles import find_roles, warn
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataWarning
-from lmemtest.inference.reference import format_level
 from lmemtest.recipes import metafeatures as recipe
 from lmemtest.recipes.instance_contrasts import InstanceContrasts, instance_contrasts
 from lmemtest.recipes.outcomes import pair_scores
+from lmemtest.words import format_level, listed
 
 NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_choice, listed
+from lmemtest._validate import check_choice
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.contrasts import pairs
 from lmemtest.inference.grid import EmmeansResult, emmeans
-from lmemtest.inference.reference import format_level
 from lmemtest.inference.trends import emtrends
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from lmemtest.model import LmmFit

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level
 
 _CODED = re.compile(r"^(?P<factor>.+?)\[(?P<treatment>T\.)?(?P<level>.*)\]$", re.DOTALL)
 _OPERATORS = re.compile(r"[-+/*]")  # emmeans puts brackets around a name with one of these

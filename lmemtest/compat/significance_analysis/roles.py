@@ -22,10 +22,11 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import infer_dtype, is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
-from lmemtest._validate import check_columns, listed
+from lmemtest._validate import check_columns
 from lmemtest.compat.significance_analysis.tables import BENCHMARK, BUDGET, SEED, groups, same_values, to_table
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataError, DataWarning
+from lmemtest.words import listed
 
 PRIOR = "prior"
 

@@ -20,12 +20,12 @@ import numpy as np
 
 from lmemtest._rounding import written
 from lmemtest._table import Tabular
-from lmemtest._validate import listed, resolve_rng
+from lmemtest._validate import resolve_rng
 from lmemtest.data.cells import column_codes
 from lmemtest.data.runs import Runs
 from lmemtest.inference.diagnostics.scale import SD_ACT, SD_LOOK
 from lmemtest.inference.diagnostics.verdict import LOOK_P, Check
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,7 @@ class Advantages(Tabular):
 
         return pd.DataFrame({"level": list(self.levels), "benchmarks": self.benchmarks, "sd": self.sd})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The standard deviations as a table."""
         from lmemtest._table import ResultTable
 

@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import written
-from lmemtest._table import Tabular, format_number
+from lmemtest._table import Tabular
 from lmemtest.data.cells import column_codes
 from lmemtest.inference.diagnostics.response import response_of
 from lmemtest.inference.diagnostics.rows import role_of
 from lmemtest.inference.diagnostics.scale import MOST_LEVELS
 from lmemtest.inference.diagnostics.verdict import Check
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +70,7 @@ class Bounds(Tabular):
         columns = ("where", "end", "score", "share")
         return pd.DataFrame({name: list(getattr(self, name)) for name in columns})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The shares as a table."""
         from lmemtest._table import ResultTable
 

@@ -116,7 +116,7 @@ class Diagnosis(Tabular):
         rows = [(c.check, c.subject, c.found, c.value, c.p_value, c.verdict, c.sentence) for c in self.checks]
         return pd.DataFrame(rows, columns=["check", "subject", "found", "value", "p_value", "verdict", "advice"])
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The checks as a table."""
         from lmemtest._table import ResultTable
 

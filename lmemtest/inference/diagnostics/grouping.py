@@ -53,7 +53,7 @@ class Groups(Tabular):
         columns = {"term": self.terms, "levels": self.levels, "singular": self.singular, "relative_se": errors}
         return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The terms as a table."""
         from lmemtest._table import ResultTable
 

@@ -73,7 +73,7 @@ class Collinearity(Tabular):
             {"term": list(self.terms), "df": list(self.df), "gvif": self.gvif, "se_inflation": self.per_df}
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The factors as a table."""
         from lmemtest._table import ResultTable
 

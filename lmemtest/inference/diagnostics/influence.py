@@ -12,13 +12,14 @@ from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, check_names, listed
+from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, check_names
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.influence_words import CLEAR, Severity, Story, comparison_label
 from lmemtest.inference.diagnostics.left_out import Deletion, Estimates, Levels, Reference, Refit, p_values
 from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, fit_for_ddf
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS
 from lmemtest.inference.reference import check_fit, check_specs
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +105,7 @@ class InfluenceResult(Tabular):
         """
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex; the most influential levels first."""
         from lmemtest._table import ResultTable
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest._table import format_number, format_p
-from lmemtest._validate import listed
+from lmemtest.words import format_number, format_p, listed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._validate import listed
 from lmemtest.data.cells import Cells, compress, group_codes
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import distinct
 from lmemtest.inference.cell_map import CellMap
 from lmemtest.inference.grid import emmeans
 from lmemtest.inference.multiplicity import adjust_raw, ptukey, two_sided_p
-from lmemtest.inference.reference import format_level
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

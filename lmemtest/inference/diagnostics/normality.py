@@ -17,8 +17,9 @@ from scipy import special
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest._table import Tabular, format_number
+from lmemtest._table import Tabular
 from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +96,7 @@ class Shape(Tabular):
         columns = ("theoretical", "sample", "low", "high")
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The quantiles as a table."""
         from lmemtest._table import ResultTable
 
@@ -203,7 +204,7 @@ class Normality(Tabular):
         columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "verdict"]
         return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.shapes], columns=columns)
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The shapes as a table."""
         from lmemtest._table import ResultTable
 

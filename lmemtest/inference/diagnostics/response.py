@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest._table import format_number
 from lmemtest.data.points import Points, collect_points
 from lmemtest.data.runs import Runs
 from lmemtest.data.scales import Remedy, remedies, scale_ratio, spreads
 from lmemtest.data.score_kind import ScoreKind, score_kind, two_valued
 from lmemtest.errors import LmemtestError
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from lmemtest.inference.diagnostics.rows import Rows

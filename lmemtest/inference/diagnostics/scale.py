@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of
-from lmemtest._table import Tabular, format_number
+from lmemtest._table import Tabular
 from lmemtest.data.cells import column_codes
 from lmemtest.data.points import Points, residual_scales
 from lmemtest.data.runs import Runs
@@ -24,6 +24,7 @@ from lmemtest.data.scales import Modelled
 from lmemtest.errors import LmemtestError
 from lmemtest.inference.diagnostics.rows import role_of, rows_of, sum_by
 from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check, simulated_p
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -180,7 +181,7 @@ class ScaleByLevel(Tabular):
             }
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The standard deviations as a table."""
         from lmemtest._table import ResultTable
 

@@ -100,7 +100,7 @@ class Explained(Tabular):
         ]
         return pd.DataFrame(rows, columns=["measure", "group", "value"])
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The measures as a table."""
         from lmemtest._table import ResultTable
 

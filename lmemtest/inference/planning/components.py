@@ -26,9 +26,10 @@ from scipy import special
 from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_columns, check_positive_int, listed, suggest
+from lmemtest._validate import as_frame, check_columns, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.reference import check_fit
+from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -180,7 +181,7 @@ class VarianceComponents(Tabular):
             }
         )
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 

@@ -17,16 +17,9 @@ from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.binomial import binomial_interval
 from lmemtest.inference.planning.closed_form import Operating, operating
 from lmemtest.inference.planning.components import VarianceComponents, as_components
-from lmemtest.inference.planning.result import (
-    LEVEL,
-    USUAL_POWER,
-    PowerResult,
-    count_in_words,
-    either,
-    percent,
-    seeds_in_words,
-)
+from lmemtest.inference.planning.result import LEVEL, USUAL_POWER, PowerResult, count_in_words, either, seeds_in_words
 from lmemtest.inference.planning.study import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
+from lmemtest.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd

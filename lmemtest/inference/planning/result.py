@@ -12,7 +12,7 @@ from scipy import special
 
 from lmemtest._rounding import written
 from lmemtest._table import Tabular
-from lmemtest._validate import check_fraction, listed
+from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
 from lmemtest.inference.planning.closed_form import (
@@ -24,6 +24,7 @@ from lmemtest.inference.planning.closed_form import (
 )
 from lmemtest.inference.planning.components import VarianceComponents
 from lmemtest.inference.planning.study import StudyDesign
+from lmemtest.words import listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ class PlanTable(Tabular):
         """The rows."""
         return self.table.copy()
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -220,7 +221,7 @@ class PowerResult(Tabular):
             )
         return text
 
-    def result_table(self) -> ResultTable:
+    def to_table(self) -> ResultTable:
         """The result as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
 
@@ -314,20 +315,6 @@ class PowerResult(Tabular):
 
 
 # ---------------------------------------------------------------------- words
-
-
-def percent(share: float) -> str:
-    """A share in words: one decimal below 10 % and above 90 %, where it matters.
-
-    >>> percent(0.8), percent(0.0123), percent(0.0002), percent(0.05)
-    ('80 %', '1.2 %', 'less than 0.1 %', '5 %')
-    """
-    value = 100.0 * share
-    if value and value < 0.1:
-        return "less than 0.1 %"
-    return (
-        f"{written(value, '.1f')} %".replace(".0 %", " %") if value < 10 or value > 90 else f"{written(value, '.0f')} %"
-    )
 
 
 def size_in_words(row: Any) -> str:

@@ -51,7 +51,7 @@ def test_diagnosis_acts_and_does_not_say_that_tests_stand():
     found = fit.diagnose(influence=False, rng=1)
     assert found.verdict == "act"
     assert found.advantages.verdict == "act"
-    assert "exchanges of algorithm within groups" in found.result_table().notes[0]
+    assert "exchanges of algorithm within groups" in found.to_table().notes[0]
     heavy = [shape for shape in found.normality.shapes if shape.subject == "effects of benchmark:algorithm"]
     assert heavy[0].sentence == (
         "Heavy-tailed, which may follow from advantages that vary to different degrees: settle those first."

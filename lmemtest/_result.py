@@ -1,0 +1,142 @@
+"""What every question answers: one record, shown in one way as sentences, table, data frame and figure."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from lmemtest._table import Format, ResultTable
+from lmemtest._validate import check_choice
+from lmemtest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Result", "result"]
+
+MOST_SENTENCES = 15  # in a summary; all are in `sentences()`
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
+    C = TypeVar("C", bound=type)
+
+    @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
+    def result(cls: C) -> C:
+        """Make a result of a class."""
+        return cls
+else:
+    # The flags of every result: frozen, slotted, built by keyword, compared by identity, shown by `Result`.
+    result = dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+
+
+class Result:
+    """The base of every result: subclasses give the content, this class shows it.
+
+    A subclass is decorated with `result` and gives
+
+    - `title` (property): one line above the table;
+    - its data frames, named in `parts` as ``{part: attribute or method}``; the first is the one of ``to_frame()``;
+    - `facts` (property), if any: how the table was obtained, below it;
+    - `sentences()`, if any: what was found; the first is the headline;
+    - `notes` (field), if any: reservations, each with a next step;
+    - `formats`, if columns are not to be written by their content;
+    - `figure`, the name of its function in `lmemtest.plots`, if it has one;
+    - `shown()`, if the printed table is not the whole of ``to_frame()``.
+    """
+
+    __slots__ = ()
+
+    parts: ClassVar[Mapping[str, str]] = {"table": "table"}
+    formats: ClassVar[Mapping[str, Format]] = {}
+    figure: ClassVar[str | None] = None
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        raise NotImplementedError
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in plain sentences; the first is the headline."""
+        return ()
+
+    def to_frame(self, part: str | None = None) -> pd.DataFrame:
+        """The values at full precision.
+
+        Parameters
+        ----------
+        part : str, optional
+            Which of the tables, by the names in `parts`; the first by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A copy.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such part.
+        """
+        name = next(iter(self.parts)) if part is None else check_choice(part, "part", tuple(self.parts))
+        found = getattr(self, self.parts[name])
+        return found() if callable(found) else found.copy()
+
+    def shown(self) -> pd.DataFrame:
+        """The rows and columns that are printed."""
+        return self.to_frame()
+
+    def to_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex, with what to know below it."""
+        notes = (*self.facts, *getattr(self, "notes", ()))
+        return ResultTable(self.title, self.shown(), notes=notes, formats=self.formats)
+
+    def summary(self) -> str:
+        """The result as text: the table, what to know about it, and the findings."""
+        found = self.sentences()
+        more = len(found) - MOST_SENTENCES
+        rest = (f"... and {more} more in sentences().",) if more > 0 else ()
+        tail = ("", *found[:MOST_SENTENCES], *rest) if found else ()
+        return "\n".join([self.to_table().to_text(), *tail])
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the result.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a figure of its own by default.
+        **options
+            Of the function in `lmemtest.plots` that `figure` names.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ArgumentError
+            If this result has no figure.
+        """
+        if self.figure is None:
+            raise ArgumentError(
+                f"{type(self).__name__} has no figure; its numbers are in to_frame() and its findings in sentences()."
+            )
+        draw: Callable[..., Axes] = getattr(importlib.import_module("lmemtest.plots"), self.figure)
+        return draw(self, ax=ax, **options)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        from lmemtest._table import html_text
+
+        found = "".join(f"<li>{html_text(sentence)}</li>\n" for sentence in self.sentences()[:MOST_SENTENCES])
+        return self.to_table().to_html() + (f"\n<ul>\n{found}</ul>" if found else "")

@@ -1,0 +1,95 @@
+"""The base of every result: what a subclass gives, and what it gets."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+from lmemtest._result import Result, result
+from lmemtest.errors import ArgumentError
+
+
+@result
+class Means(Result):
+    """Means, and how often each of them won."""
+
+    parts = {"means": "table", "wins": "wins"}
+    formats = {"mean": ".1f"}
+
+    table: pd.DataFrame
+    found: tuple[str, ...] = ("HB is better than RS.",)
+    notes: tuple[str, ...] = ("Few runs.",)
+
+    @property
+    def title(self) -> str:
+        return "Means"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return ("Lower is better.",)
+
+    def sentences(self) -> tuple[str, ...]:
+        return self.found
+
+    def wins(self) -> pd.DataFrame:
+        return pd.DataFrame({"wins": [3, 1]})
+
+
+def means(**fields):
+    return Means(table=pd.DataFrame({"algorithm": ["HB", "RS"], "mean": [0.25, 10.5]}), **fields)
+
+
+def test_the_summary_has_the_table_how_it_was_obtained_the_notes_and_the_findings():
+    assert means().summary().split("\n") == [
+        "Means",
+        "algorithm  mean",
+        "---------  ----",
+        "HB          0.3",
+        "RS         10.5",
+        "Lower is better.",
+        "Few runs.",
+        "",
+        "HB is better than RS.",
+    ]
+    assert repr(means()) == means().summary()
+
+
+def test_many_findings_are_cut_with_their_number():
+    assert means(found=("One.",) * 18).summary().endswith("One.\n... and 3 more in sentences().")
+
+
+def test_findings_are_escaped_in_a_notebook():
+    shown = means(found=("<b> is better.",))._repr_html_()
+    assert "<li>&lt;b&gt; is better.</li>" in shown
+    assert "<caption>Means</caption>" in shown
+    assert "<ul>" not in means(found=())._repr_html_()
+
+
+def test_each_part_is_a_data_frame_and_a_copy():
+    found = means()
+    assert list(found.to_frame("wins")["wins"]) == [3, 1]
+    copy = found.to_frame()
+    copy["mean"] = 0.0
+    assert list(found.to_frame("means")["mean"]) == [0.25, 10.5]
+    with pytest.raises(ArgumentError, match="part must be one of 'means', 'wins'"):
+        found.to_frame("losses")
+
+
+def test_a_result_is_frozen_and_built_by_keyword():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        means().notes = ()
+    with pytest.raises(TypeError):
+        Means(pd.DataFrame())
+
+
+def test_the_figure_is_the_one_that_is_named(monkeypatch):
+    import lmemtest.plots
+
+    with pytest.raises(ArgumentError, match="Means has no figure"):
+        means().plot()
+    monkeypatch.setattr(Means, "figure", "cd_diagram")
+    monkeypatch.setattr(lmemtest.plots, "cd_diagram", lambda *a, **k: (a, k), raising=False)
+    found = means()
+    assert found.plot(alpha=0.1) == ((found,), {"ax": None, "alpha": 0.1})
