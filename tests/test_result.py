@@ -73,7 +73,7 @@ def test_each_part_is_a_data_frame_and_a_copy():
     copy = found.to_frame()
     copy["mean"] = 0.0
     assert list(found.to_frame("means")["mean"]) == [0.25, 10.5]
-    with pytest.raises(ArgumentError, match="part must be one of 'means', 'wins'"):
+    with pytest.raises(ArgumentError, match="part must be 'means' or 'wins', got 'losses'"):
         found.to_frame("losses")
 
 
