@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all test-kernels lint types figures bench clean
+.PHONY: help demo test test-all test-kernels golden golden-save lint types figures bench clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
 	@echo "make test      the test suite (about 10 minutes on 2 cores)"
 	@echo "make test-all  the same with long simulations"
 	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
+	@echo "make golden    compare every number with the golden record (ARGS=\"--only thin:horizons\", --words, --all)"
+	@echo "make golden-save  write the golden record anew (ARGS as above)"
 	@echo "make lint      ruff check and format"
 	@echo "make types     mypy"
 	@echo "make figures   run the pages and save the figures that they show in docs/figures"
@@ -38,6 +40,13 @@ test-kernels: $(STAMP)
 		tests/inference/test_against_emmeans.py tests/inference/test_separation.py tests/inference/test_best.py \
 		tests/inference/test_joint.py tests/kernels tests/report tests/test_dispersion.py tests/test_model.py \
 		tests/test_priorband.py tests/test_rounding.py tests/test_table.py
+
+# Numbers, classes of errors and formulas of every public call, page and reference case as they were saved.
+golden: $(STAMP)
+	@$(BIN)/python tests/golden/record.py compare $(ARGS)
+
+golden-save: $(STAMP)
+	@$(BIN)/python tests/golden/record.py save $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

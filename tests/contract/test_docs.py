@@ -66,9 +66,10 @@ def blocks_of(text: str) -> list[Block]:
     ]
 
 
-def run_page(path: Path) -> Iterator[tuple[Block, str]]:
+def run_page(path: Path, namespace: dict[str, object] | None = None) -> Iterator[tuple[Block, str]]:
     """Run the blocks of a page in order, in one namespace and in the working directory; yield what each printed."""
-    namespace: dict[str, object] = {"__name__": "__page__"}
+    namespace = {} if namespace is None else namespace
+    namespace["__name__"] = "__page__"
     for block in blocks_of(path.read_text(encoding="utf-8")):
         printed = ""
         if block.info == "python":
