@@ -8,7 +8,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.engine.blocks import Term
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.problem import build_problem
 from lmemtest.errors import ArgumentError, DesignError, NestingError, UnknownColumnError
 
@@ -42,7 +42,7 @@ def small_problem(reml: bool):
     seed, algorithm, stratum = run // 3, rng.integers(0, 7, n_cells), rng.integers(0, 3, n_cells)
     one, x = np.ones((n_cells, 1)), rng.normal(size=n_cells)
     slope = np.column_stack([one, x])
-    terms = [Term(one, run, 60), Term(slope, seed, 20), Term(slope, algorithm, 7)]
+    terms = [RandomTerm(one, run, 60), RandomTerm(slope, seed, 20), RandomTerm(slope, algorithm, 7)]
     y = rng.normal(size=n_cells) * np.array([1, 0.3, 3])[stratum] + rng.normal(size=60)[run]
     n = rng.integers(1, 4, n_cells).astype(float)
     ss = rng.uniform(0, 1, n_cells) * (n > 1)

@@ -36,7 +36,7 @@ class Shape(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Term:
+class RandomTerm:
     """One random-effects term: ``k`` columns per level, their covariance full or (``diagonal``) a variance each."""
 
     basis: Array  # (n_cells, k)
@@ -113,7 +113,7 @@ class System:
         return out
 
 
-def group_terms(terms: Sequence[Term]) -> tuple[Block, ...]:
+def group_terms(terms: Sequence[RandomTerm]) -> tuple[Block, ...]:
     """Join terms with the same grouping factor; most columns first."""
     groups: list[list[int]] = []
     for i, term in enumerate(terms):
@@ -267,7 +267,7 @@ def _remainder(tail: Sequence[Block], D: Array, omega: Array) -> Array:
 
 
 def build_system(
-    terms: Sequence[Term],
+    terms: Sequence[RandomTerm],
     X: Array,
     y: Array,
     omega: Array,

@@ -16,7 +16,7 @@ import scipy.linalg as sla
 from lmemtest._rounding import written
 from lmemtest._validate import check_magnitude
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import Shape, System, Term, build_system
+from lmemtest.engine.blocks import RandomTerm, Shape, System, build_system
 from lmemtest.engine.criterion import Criterion, adjoint, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.strata import Strata
@@ -160,7 +160,7 @@ def _check_offset(y: Array, spread: float, total_weight: float) -> None:
 
 
 def build_problem(
-    terms: Sequence[Term],
+    terms: Sequence[RandomTerm],
     X: Array,
     y: Array,
     *,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmemtest.engine.blocks import Term
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.cross import Array
 
 
@@ -18,7 +18,7 @@ def draw_cells(
     rng: np.random.Generator,
     *,
     mean: Array,
-    terms: Sequence[Term],
+    terms: Sequence[RandomTerm],
     factors: Sequence[Array],
     sigma2: float,
     n: Array,

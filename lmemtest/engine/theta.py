@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest.engine.blocks import Block, Shape, Term
+from lmemtest.engine.blocks import Block, RandomTerm, Shape
 from lmemtest.engine.cross import Array, Index
 
 # Below this diagonal share of the QR factor a basis counts as collinear: then its columns are scaled only.
@@ -75,7 +75,7 @@ def positive_root(Sigma: Array) -> Array:
     return lower_root(vectors * np.sqrt(np.clip(values, 0.0, None)))
 
 
-def whiten(term: Term, omega: Array) -> tuple[Term, Array]:
+def whiten(term: RandomTerm, omega: Array) -> tuple[RandomTerm, Array]:
     """The term on whitened columns, and ``R`` with ``basis = whitened @ R``."""
     scale = np.sqrt(omega @ term.basis**2 / omega.sum())
     scale[scale == 0] = 1.0

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from lmemtest.formula.bars import Bar, ParsedFormula, parse_formula
+from lmemtest.formula.bars import Bar, ParsedFormula, parse_bar, parse_bars, parse_formula, parse_term, parse_terms
 from lmemtest.formula.design import Design, RandomDesign, build_design
+from lmemtest.formula.terms import INTERCEPT, Term
 
-__all__ = ["Bar", "Design", "ParsedFormula", "RandomDesign", "build_design", "parse_formula"]
+__all__ = [
+    "INTERCEPT",
+    "Bar",
+    "Design",
+    "ParsedFormula",
+    "RandomDesign",
+    "Term",
+    "build_design",
+    "parse_bar",
+    "parse_bars",
+    "parse_formula",
+    "parse_term",
+    "parse_terms",
+]

@@ -8,8 +8,8 @@ table 2). `diag(f | g)` gives every level of the factor `f` independent effects 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -28,17 +28,19 @@ from lmemtest.formula.syntax import (
     Paren,
     Power,
     Sum,
-    Tree,
     Variation,
+    parse_sum,
     parse_tree,
 )
-from lmemtest.formula.terms import TermList, expand, states_intercept
+from lmemtest.formula.terms import INTERCEPT, Term, TermList, expand, states_intercept
 from lmemtest.formula.tokens import quote_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Bar:
     """One random-effect term after all short forms are written out.
+
+    Bars are equal if the same effects vary between the same groups, in whatever order they are written.
 
     Attributes
     ----------
@@ -46,8 +48,6 @@ class Bar:
         What varies, with its intercept stated, e.g. "1 + x" or "0 + x".
     groups : tuple of str
         Columns whose combinations are the groups: ("a", "b") for a:b.
-    correlated : bool
-        False for the pieces of a `||` term.
     diagonal : bool
         Of `diag(left | group)`: the levels vary independently, each with a variance of its own.
     text : str
@@ -58,17 +58,70 @@ class Bar:
 
     left: str
     groups: tuple[str, ...]
-    correlated: bool
     diagonal: bool
     text: str
     position: int
-    terms: TermList = field(repr=False, compare=False)
-    group_names: tuple[Name, ...] = field(repr=False, compare=False)
+    terms: TermList = field(repr=False)
+    group_names: tuple[Name, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, groups: Sequence[str], effects: Sequence[Term] = (INTERCEPT,)) -> Bar:
+        """The bar of some effects that vary between the combinations of some columns, correlated in any way."""
+        names = tuple(Name(column, 0, 0) for column in groups)
+        left = " + ".join(["1" if INTERCEPT in effects else "0", *(e.label for e in effects if e != INTERCEPT)])
+        bar = cls(
+            left=left,
+            groups=tuple(groups),
+            diagonal=False,
+            text="",
+            position=0,
+            terms=TermList.of(effects),
+            group_names=names,
+        )
+        return replace(bar, text=str(bar))
 
     @property
     def group(self) -> str:
         """The group side in formula syntax, backticks where a name needs them."""
         return ":".join(map(quote_name, self.groups))
+
+    @property
+    def effects(self) -> tuple[Term, ...]:
+        """What varies: the intercept, if it does, then slopes."""
+        return self.terms.split()
+
+    @property
+    def slopes(self) -> tuple[Term, ...]:
+        """What varies besides the intercept."""
+        return tuple(effect for effect in self.effects if effect != INTERCEPT)
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether the groups have levels of their own."""
+        return self.terms.has_intercept
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of what varies, then those of the groups."""
+        return tuple(dict.fromkeys([*(name.value for name in self.terms.columns()), *self.groups]))
+
+    @property
+    def key(self) -> tuple[frozenset[str], frozenset[Term], bool]:
+        """Groups, what varies between them, and whether independently."""
+        return frozenset(self.groups), frozenset(self.effects), self.diagonal
+
+    def within(self, other: Bar) -> bool:
+        """Whether it is the same as another bar, or the intercept that the other one has as well."""
+        if self == other:
+            return True
+        lone = self.effects == (INTERCEPT,)
+        return lone and set(self.groups) == set(other.groups) and other.has_intercept
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bar) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
     def __str__(self) -> str:
         return f"{DIAGONAL if self.diagonal else ''}({self.left} | {self.group})"
@@ -102,6 +155,11 @@ class ParsedFormula:
     terms: TermList = field(repr=False, compare=False)
     response_name: Name = field(repr=False, compare=False)
     offsets: tuple[Call, ...] = field(default=(), repr=False)
+
+    @property
+    def fixed_terms(self) -> tuple[Term, ...]:
+        """The terms of the fixed part, without the intercept."""
+        return tuple(term for term in self.terms.split() if term != INTERCEPT)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -204,11 +262,7 @@ def _parse(text: str) -> ParsedFormula:
     tree = parse_tree(text)
     response, response_function = check_response(tree.left, text)
     response_name = tree.left if isinstance(tree.left, Name) else tree.left.arguments[0]  # type: ignore[union-attr]
-    fixed_sum, variations = _split(tree)
-    fixed_sum, offsets = _without_offsets(fixed_sum, text)
-    terms = _terms(fixed_sum, text)
-    bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
-    _check_repeats(bars, text)
+    fixed_sum, terms, offsets, bars = _right_side(tree.right, text)
     parsed = ParsedFormula(
         text=text,
         response=response,
@@ -226,14 +280,98 @@ def _parse(text: str) -> ParsedFormula:
     return parsed
 
 
+def parse_term(text: str) -> Term:
+    """Read one term of the fixed part, such as ``"algorithm:C(budget)"``.
+
+    Parameters
+    ----------
+    text : str
+        A column, a call or an interaction of them; ``"1"`` is the intercept.
+
+    Returns
+    -------
+    Term
+
+    Raises
+    ------
+    FormulaError
+        If it is not one term.
+
+    Examples
+    --------
+    >>> term = parse_term("algorithm:C(budget)")
+    >>> term.columns, term == parse_term("C(budget):algorithm")
+    (('algorithm', 'budget'), True)
+    """
+    terms, bars = parse_terms(text), parse_bars(text)
+    if len(terms) != 1 or bars:
+        raise FormulaError(f"'{text}' stands for {len(terms) + len(bars)} terms where one fixed term is expected.")
+    return terms[0]
+
+
+def parse_terms(text: str) -> tuple[Term, ...]:
+    """Read the terms that a text such as ``"algorithm * budget"`` stands for.
+
+    The intercept is left out, unless it is all there is.
+    """
+    terms = _parse_right(text)[0].split()
+    return tuple(term for term in terms if term != INTERCEPT) or terms
+
+
+def parse_bar(text: str) -> Bar:
+    """Read one random-effect term, such as ``"(1 + budget | benchmark:seed)"``.
+
+    Parameters
+    ----------
+    text : str
+        With its brackets.
+
+    Returns
+    -------
+    Bar
+
+    Raises
+    ------
+    FormulaError
+        If it is not one random-effect term.
+
+    Examples
+    --------
+    >>> bar = parse_bar("(1 + budget | benchmark:seed)")
+    >>> bar.groups, [effect.label for effect in bar.effects]
+    (('benchmark', 'seed'), ['1', 'budget'])
+    """
+    bars = parse_bars(text)
+    if len(bars) != 1:
+        raise FormulaError(f"'{text}' stands for {len(bars)} random effects where one is expected.")
+    return bars[0]
+
+
+def parse_bars(text: str) -> tuple[Bar, ...]:
+    """Read the random-effect terms that a text such as ``"(budget || benchmark/seed)"`` stands for."""
+    return _parse_right(text)[1]
+
+
+@lru_cache(maxsize=512)
+def _parse_right(text: str) -> tuple[TermList, tuple[Bar, ...]]:
+    _, terms, offsets, bars = _right_side(parse_sum(text), text)
+    if offsets:
+        message = "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."
+        raise FormulaError(point(message, text, offsets[0].start, offsets[0].end))
+    return terms, bars
+
+
 # fixed part and random-effect terms ------------------------------------------------------------------
 
 
-def _split(tree: Tree) -> tuple[Sum, list[Variation]]:
-    """Take the random-effect terms out of the sum; what remains is the fixed part."""
+def _right_side(node: Sum, text: str) -> tuple[Sum, TermList, tuple[Call, ...], tuple[Bar, ...]]:
+    """The fixed part as written and as terms, the offsets, and the random-effect terms."""
     variations: list[Variation] = []
-    fixed = _without_bars(tree.right, variations, tree.text)
-    return fixed or Sum((("+", Constant(1, 0, 0)),)), variations
+    fixed = _without_bars(node, variations, text) or Sum((("+", Constant(1, 0, 0)),))
+    fixed, offsets = _without_offsets(fixed, text)
+    bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
+    _check_repeats(bars, text)
+    return fixed, _terms(fixed, text), offsets, bars
 
 
 def _without_offsets(node: Sum, text: str) -> tuple[Sum, tuple[Call, ...]]:
@@ -317,7 +455,6 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
             yield Bar(
                 left=left,
                 groups=tuple(name.value for name in groups),
-                correlated=variation.correlated,
                 diagonal=variation.diagonal,
                 text=text[variation.start : variation.end],
                 position=variation.start,
@@ -365,9 +502,7 @@ def _check_own_group(terms: TermList, groups: tuple[Name, ...], text: str) -> No
 def _check_repeats(bars: Iterable[Bar], text: str) -> None:
     seen = set()
     for bar in bars:
-        what = frozenset(frozenset(bar.terms.label((i,)) for i in term) for term in bar.terms.terms)
-        key = (what, frozenset(bar.groups), bar.diagonal)
-        if key in seen:
+        if bar in seen:
             message = f"the random-effect term {bar} is in the formula twice; remove one."
             raise FormulaError(point(message, text, bar.position, bar.position + len(bar.text)))
-        seen.add(key)
+        seen.add(bar)

@@ -237,6 +237,21 @@ def parse_tree(text: str) -> Tree:
     return _Reader(text).formula()
 
 
+def parse_sum(text: str) -> Sum:
+    """Read one side of a formula: a sum of terms without ``~``.
+
+    Raises
+    ------
+    FormulaError
+        With a caret line under the place that cannot be read.
+    """
+    reader = _Reader(text)
+    terms = reader.sum()
+    if reader.token.kind != "end":
+        raise reader.misplaced()
+    return terms
+
+
 class _Reader:
     """Recursive descent over the tokens of one formula."""
 

@@ -21,6 +21,59 @@ _MOST_TERMS = 5000  # a*b*...*m of 13 columns has 8191; beyond this a formula is
 Atom = Name | Call
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """A product of columns and calls: the intercept (of none), a main effect (of one), an interaction (of several).
+
+    Terms are equal if they are products of the same factors, in whatever order.
+
+    Attributes
+    ----------
+    factors : tuple of Name or Call
+        As written, from the left.
+    """
+
+    factors: tuple[Atom, ...]
+
+    @property
+    def label(self) -> str:
+        """The term in formula syntax."""
+        return ":".join(map(str, self.factors)) or "1"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads, in order."""
+        return tuple(dict.fromkeys(name.value for factor in self.factors for name in columns_of(factor)))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one column as it is."""
+        return len(self.factors) == 1 and isinstance(self.factors[0], Name)
+
+    @property
+    def margins(self) -> tuple[Term, ...]:
+        """The lower terms of an interaction: its main effects, then its interactions of fewer factors."""
+        sizes = range(1, len(self.factors))
+        return tuple(Term(part) for size in sizes for part in itertools.combinations(self.factors, size))
+
+    @property
+    def key(self) -> frozenset[str]:
+        """What it is a product of."""
+        return frozenset(map(str, self.factors))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Term) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __str__(self) -> str:
+        return self.label
+
+
+INTERCEPT = Term(())
+
+
 @dataclass(frozen=True, slots=True)
 class TermList:
     """Terms of one sum, main effects first.
@@ -36,9 +89,21 @@ class TermList:
     atoms: tuple[Atom, ...]
     terms: tuple[tuple[int, ...], ...]
 
+    @classmethod
+    def of(cls, terms: Sequence[Term]) -> TermList:
+        """The list of some terms, by degree and then as given."""
+        atoms = {str(factor): factor for term in terms for factor in term.factors}
+        position = {text: i for i, text in enumerate(atoms)}
+        indices = [tuple(position[str(factor)] for factor in term.factors) for term in terms]
+        return cls(tuple(atoms.values()), tuple(dict.fromkeys(sorted(indices, key=len))))
+
     @property
     def has_intercept(self) -> bool:
         return () in self.terms
+
+    def split(self) -> tuple[Term, ...]:
+        """The terms as objects of their own, the intercept first if it is there."""
+        return tuple(Term(tuple(self.atoms[i] for i in term)) for term in self.terms)
 
     def columns(self) -> Iterator[Name]:
         """Yield every mention of a column."""

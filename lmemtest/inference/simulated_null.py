@@ -15,7 +15,7 @@ import numpy as np
 from lmemtest._replicates import Failure, replicate
 from lmemtest.data.cells import Cells, compress
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import Term
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.simulate import draw_cells
 from lmemtest.errors import EstimationError
 from lmemtest.inference.cell_map import CellMap
@@ -68,7 +68,7 @@ class Simulator:
 
     cells: Cells
     mean: FloatArray
-    terms: tuple[Term, ...]
+    terms: tuple[RandomTerm, ...]
     factors: tuple[FloatArray, ...]
     sigma2: float
     precision: FloatArray
@@ -78,7 +78,7 @@ class Simulator:
         """Prepare the draws of ``fit`` on ``cells``."""
         rows = [fit.design.random_rows(i, cells.frame) for i in range(len(fit.design.random))]
         terms = tuple(
-            Term(basis=basis, codes=codes, n_levels=len(term.levels), diagonal=term.diagonal)
+            RandomTerm(basis=basis, codes=codes, n_levels=len(term.levels), diagonal=term.diagonal)
             for (basis, codes), term in zip(rows, fit.design.random, strict=True)
         )
         factors = tuple(th.unpack(fit.theta, fit.problem.shapes))

@@ -1,6 +1,7 @@
 """`fit_lmm`: a formula and a table of runs -> a fitted linear mixed model, `LmmFit`.
 
 ==============  ====================================================================
+spec            a model that is not fitted yet, `ModelSpec`
 fitting         the way from a formula and a table to a fit
 fit             the fit: estimates, covariances, degrees of freedom, draws
 random_effects  conditional modes and the error of predictions
@@ -11,5 +12,6 @@ words           a fit as tables
 
 from lmemtest.model.fit import DDF_METHODS, DdfMethod, LmmFit
 from lmemtest.model.fitting import fit_lmm
+from lmemtest.model.spec import ModelSpec
 
-__all__ = ["DDF_METHODS", "DdfMethod", "LmmFit", "fit_lmm"]
+__all__ = ["DDF_METHODS", "DdfMethod", "LmmFit", "ModelSpec", "fit_lmm"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lmemtest._validate import as_frame
 from lmemtest.data.cells import Cells, column_codes
-from lmemtest.engine.blocks import Term
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.formula.design import Design
 
 
@@ -24,9 +24,11 @@ def strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
     return codes.astype(np.intp), pd.Index(levels)
 
 
-def engine_terms(design: Design) -> list[Term]:
+def engine_terms(design: Design) -> list[RandomTerm]:
     """The random-effects terms as basis and codes."""
-    return [Term(basis=t.basis, codes=t.codes, n_levels=len(t.levels), diagonal=t.diagonal) for t in design.random]
+    return [
+        RandomTerm(basis=t.basis, codes=t.codes, n_levels=len(t.levels), diagonal=t.diagonal) for t in design.random
+    ]
 
 
 def to_pandas(data: Any) -> pd.DataFrame:

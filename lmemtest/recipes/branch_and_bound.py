@@ -25,7 +25,7 @@ from lmemtest._rounding import at_most, written
 from lmemtest.data.runs import Runs
 from lmemtest.engine.blocks import Shape
 from lmemtest.errors import DesignError
-from lmemtest.formula import build_design, parse_formula
+from lmemtest.formula import build_design, parse_bar, parse_formula
 from lmemtest.formula.tokens import quote_name
 from lmemtest.recipes.recommended import recommend
 from lmemtest.recipes.selection_fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
@@ -147,7 +147,7 @@ class Bench:
         terms, bars, residual = self.family.parts(model)
         variances = 1 if residual is None else len(self.runs.levels(residual))
         count = self._rank(terms) + variances
-        for bar in parse_formula(" + ".join(["`\0` ~ 1", *bars])).bars:
+        for bar in map(parse_bar, bars):
             k = sum(1 if not term else self._width(bar.terms.label(term), bar.left) for term in bar.terms.terms)
             count += Shape(k, bar.diagonal).n_theta
         return count

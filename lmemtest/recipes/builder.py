@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lmemtest._table import ResultTable, Tabular
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, NestingError
-from lmemtest.formula import parse_formula
+from lmemtest.formula import parse_formula, parse_term
 from lmemtest.formula.tokens import quote_name
 from lmemtest.recipes import term_text
 from lmemtest.recipes.builder_questions import Questions
@@ -251,7 +251,7 @@ class ModelBuilder(Questions, Tabular):
         """
         if term_text.is_random(term):
             wanted = term_text.random_bars(term, self.runs)
-            hit = tuple(str(bar) for bar in self._bars() if any(_effects(bar) == _effects(other) for other in wanted))
+            hit = tuple(str(bar) for bar in self._bars() if bar in wanted)
             return self._without(hit) if hit else self._no_such(term)
         text = term_text.with_columns(str(term), self.runs, factors=True)
         hit = tuple(label for label in self.terms if term_text.same_term(label, text))
@@ -387,8 +387,8 @@ class ModelBuilder(Questions, Tabular):
         """The model with further random effects, without those that are a part of others of the same groups."""
         bars: list[Bar] = list(self._bars())
         for bar in new:
-            if not any(_within(bar, other) for other in bars):
-                bars = [bar if _within(other, bar) else other for other in bars]
+            if not any(bar.within(other) for other in bars):
+                bars = [bar if other.within(bar) else other for other in bars]
                 bars = bars if bar in bars else [*bars, bar]
         return self._with(bars=tuple(map(str, bars)))
 
@@ -482,26 +482,12 @@ def _and_words(given: Sequence[str]) -> str:
 
 def _factors(label: str) -> set[str]:
     """What a term is a product of: columns and calls."""
-    terms = parse_formula(f"`\0` ~ {label}").terms
-    return {str(terms.atoms[i]) for term in terms.terms for i in term}
-
-
-def _effects(bar: Bar) -> tuple[frozenset[str], frozenset[frozenset[str]], bool]:
-    """Groups, what varies between them, and whether independently; the order in which they are written says nothing."""
-    inner = (frozenset(str(bar.terms.atoms[i]) for i in term) for term in bar.terms.terms)
-    return frozenset(bar.groups), frozenset(inner), bar.diagonal
+    return set(parse_term(label).key)
 
 
 def _cells(bar: Bar) -> frozenset[str]:
     """Columns of the groups and of the levels that vary between them: whose one variance is ``(1 | groups:levels)``."""
     return frozenset([*bar.groups, *(name.value for name in bar.terms.columns())])
-
-
-def _within(bar: Bar, other: Bar) -> bool:
-    """Whether a random effect is the same as another, or the intercepts that the other one has as well."""
-    (groups, mine, apart), (other_groups, theirs, other_apart) = _effects(bar), _effects(other)
-    same = mine == theirs and apart == other_apart
-    return groups == other_groups and (same or (mine == {frozenset()} and mine < theirs))
 
 
 def _joined(old: tuple[str, ...], new: list[str]) -> tuple[str, ...]:

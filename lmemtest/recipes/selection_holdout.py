@@ -10,7 +10,7 @@ import numpy as np
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.formula import parse_formula
+from lmemtest.formula import parse_bar, parse_formula, parse_term
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.contrasts import PairsResult, pairs
 from lmemtest.inference.grid import emmeans
@@ -115,13 +115,13 @@ def refitted_on(runs: Runs, terms: tuple[str, ...], bars: tuple[str, ...], resid
         Formula, fit, pairs, notes.
     """
     notes: list[str] = []
-    if not any(runs.algorithm in parse_formula(f"`\0` ~ {label}").columns for label in terms):
+    if not any(runs.algorithm in parse_term(label).columns for label in terms):
         raise ArgumentError(
             "validate='half' tests the differences between algorithms, and the start has no term for them. Add it: "
             "builder.fixed('algorithm')."
         )
     response = quote_name(runs.score)
-    groups = [set(bar.groups) for bar in parse_formula(" + ".join([f"{response} ~ 1", *bars])).bars]
+    groups = [set(parse_bar(text).groups) for text in bars]
     of_pair = intercept(str(runs.benchmark), runs.algorithm)
     if set(of_pair.groups) not in groups and _fits(runs, terms, (*bars, of_pair.text)):
         bars = (*bars, of_pair.text)

@@ -8,7 +8,6 @@ distributive lattice: unions and intersections of models are models, and a large
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from lmemtest._validate import check_columns
 from lmemtest.errors import ArgumentError
-from lmemtest.formula import parse_formula
+from lmemtest.formula import parse_bar, parse_formula, parse_term
 from lmemtest.formula.tokens import quote_name
 from lmemtest.recipes import term_text
 
@@ -276,10 +275,8 @@ def _terms_of(text: str, runs: Runs, whole: Menu) -> list[Candidate]:
 
 def _fixed_with_margins(label: str, runs: Runs) -> list[Candidate]:
     """A fixed term, and the lower terms of an interaction, which come along where the model lacks them."""
-    terms = parse_formula(f"`\0` ~ {label}").terms
-    atoms = terms.terms[-1]
     tool = label_of(runs.algorithm, runs)
-    lower = [terms.label(part) for n in range(1, len(atoms)) for part in itertools.combinations(atoms, n)]
+    lower = [term.label for term in parse_term(label).margins]
     margins = [fixed(text, offered=False) for text in lower if not term_text.same_term(text, tool)]
     return [*margins, fixed(label, needs=tuple(c.text for c in margins))]
 
@@ -380,7 +377,7 @@ class Family:
             return False
         groups = {frozenset(bar.groups) for bar in self._bars if () in bar.terms.terms or _is_whole(bar, self.start)}
         groups |= self._fixed
-        bar = parse_formula(f"`\0` ~ 1 + {text}").bars[0]
+        bar = parse_bar(text)
         return bar.left == "1" and frozenset(bar.groups) in groups
 
     @cached_property

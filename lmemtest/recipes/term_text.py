@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from lmemtest._validate import check_columns
 from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
-from lmemtest.formula import parse_formula
-from lmemtest.formula.syntax import DIAGONAL, Name
+from lmemtest.formula import parse_bars, parse_formula, parse_terms
+from lmemtest.formula.syntax import DIAGONAL
 from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 from lmemtest.words import listed, suggest
 
@@ -163,7 +163,7 @@ def fixed_labels(text: str, runs: Runs) -> tuple[str, ...]:
 
 def labels_of(parsed: ParsedFormula) -> tuple[str, ...]:
     """The fixed terms of a formula without its intercept."""
-    return tuple(parsed.terms.label(term) for term in parsed.terms.terms if term)
+    return tuple(term.label for term in parsed.fixed_terms)
 
 
 def random_bars(text: str, runs: Runs) -> tuple[Bar, ...]:
@@ -207,19 +207,19 @@ def same_term(first: str, second: str) -> bool:
 
 
 def _atoms(label: str) -> frozenset[str]:
-    terms = parse_formula(f"`\0` ~ {label}").terms
-    return frozenset(str(terms.atoms[i]) for term in terms.terms for i in term)
+    return frozenset().union(*(term.key for term in parse_terms(label)))
 
 
 def plain_columns(label: str) -> tuple[str, ...]:
     """The columns of a term, in order."""
-    return tuple(dict.fromkeys(name.value for name in parse_formula(f"`\0` ~ {label}").mentions()))
+    columns = [term.columns for term in parse_terms(label)] + [bar.columns for bar in parse_bars(label)]
+    return tuple(dict.fromkeys(chain(*columns)))
 
 
 def is_plain(label: str) -> bool:
     """Whether a term is one column as it is."""
-    terms = parse_formula(f"`\0` ~ {label}").terms
-    return len(terms.atoms) == 1 and isinstance(terms.atoms[0], Name)
+    terms = parse_terms(label)
+    return len(terms) == 1 and terms[0].is_plain
 
 
 def _parse(right: str, runs: Runs) -> ParsedFormula:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmemtest.formula import parse_formula
+from lmemtest.formula import parse_term
 from lmemtest.recipes.term_text import plain_columns
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ def fixed_words(label: str, runs: Runs) -> str:
     str
     """
     columns = plain_columns(label)
-    terms = parse_formula(f"`\0` ~ {label}").terms
-    atoms = [str(terms.atoms[i]) for i in terms.terms[-1]]
+    atoms = list(map(str, parse_term(label).factors))
     if len(atoms) > 1:
         return _interaction(atoms, label, runs)
     if columns == (runs.algorithm,):

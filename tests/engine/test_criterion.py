@@ -8,7 +8,7 @@ from pytest import approx
 
 from lmemtest.engine import blocks
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import Term, group_terms, split_chain
+from lmemtest.engine.blocks import RandomTerm, group_terms, split_chain
 from lmemtest.engine.cross import DenseCross, SparseCross
 from lmemtest.engine.information import average_information
 from lmemtest.engine.problem import build_problem, independent_columns
@@ -26,13 +26,13 @@ def tables(n_cells: int = 400):
     one = np.ones((n_cells, 1))
     slope = np.column_stack([one, x])
     terms = [
-        Term(one, run, 60),
-        Term(slope, seed, 20),
-        Term(np.eye(3)[rng.integers(0, 3, n_cells)], seed, 20, diagonal=True),
-        Term(x[:, None] ** 2, benchmark, 5),
-        Term(one, benchmark, 5),
-        Term(slope, algorithm, 7),
-        Term(one, other, 5),
+        RandomTerm(one, run, 60),
+        RandomTerm(slope, seed, 20),
+        RandomTerm(np.eye(3)[rng.integers(0, 3, n_cells)], seed, 20, diagonal=True),
+        RandomTerm(x[:, None] ** 2, benchmark, 5),
+        RandomTerm(one, benchmark, 5),
+        RandomTerm(slope, algorithm, 7),
+        RandomTerm(one, other, 5),
     ]
     X = np.column_stack([one, x, rng.normal(size=n_cells)])
     n = rng.integers(1, 4, n_cells).astype(float)
@@ -130,7 +130,13 @@ def test_average_information_is_close_to_the_hessian_at_the_truth():
     y = (basis * rng.normal(size=(400, 2))[g]).sum(1) + rng.normal(size=300)[h] + rng.normal(size=n)
     one = np.ones(n)
     made = build_problem(
-        [Term(basis, g, 400), Term(one[:, None], h, 300)], basis, y, n=one, weight=one, ss=0 * one, reml=True
+        [RandomTerm(basis, g, 400), RandomTerm(one[:, None], h, 300)],
+        basis,
+        y,
+        n=one,
+        weight=one,
+        ss=0 * one,
+        reml=True,
     )
     theta = np.array([1.0, 0.0, 1.0, 1.0])
     at = made.evaluate(theta)
@@ -149,8 +155,8 @@ def test_average_information_is_close_to_the_hessian_at_the_truth():
 
 def test_the_finest_block_leads_although_a_coarser_one_has_more_columns():
     seed = np.repeat(np.arange(40), 6)
-    levels = Term(np.eye(6)[np.tile(np.arange(6), 40)], seed // 5, 8, diagonal=True)
-    chain, tail = split_chain(group_terms([levels, Term(np.ones((240, 1)), seed, 40)]))
+    levels = RandomTerm(np.eye(6)[np.tile(np.arange(6), 40)], seed // 5, 8, diagonal=True)
+    chain, tail = split_chain(group_terms([levels, RandomTerm(np.ones((240, 1)), seed, 40)]))
     assert [(block.q, block.K) for block in chain] == [(40, 1), (8, 6)]
     assert tail == ()
 
@@ -172,7 +178,7 @@ def test_a_factor_with_100_000_levels_needs_no_square_matrix():
     one = np.ones((2 * q, 1))
     tracemalloc.start()
     made = build_problem(
-        [Term(one, run, q), Term(one, seed, q // 2), Term(one, algorithm, 40)],
+        [RandomTerm(one, run, q), RandomTerm(one, seed, q // 2), RandomTerm(one, algorithm, 40)],
         one,
         rng.normal(size=2 * q),
         n=one[:, 0],
@@ -191,8 +197,8 @@ def test_two_huge_crossed_factors_are_refused_with_their_size():
     rng = np.random.default_rng(4)
     n, q = 60_000, 25_000
     one = np.ones((n, 1))
-    terms = [Term(one, np.append(np.arange(q), rng.integers(0, q, n - q)), q) for _ in range(2)]
-    terms[1] = Term(one, rng.permutation(terms[1].codes), q)
+    terms = [RandomTerm(one, np.append(np.arange(q), rng.integers(0, q, n - q)), q) for _ in range(2)]
+    terms[1] = RandomTerm(one, rng.permutation(terms[1].codes), q)
     with pytest.raises(DesignError, match="25000, 25000 levels need a dense matrix of 25,000 columns"):
         build_problem(terms, one, rng.normal(size=n), n=one[:, 0], weight=one[:, 0], ss=0 * one[:, 0], reml=True)
 

@@ -8,7 +8,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.engine import blocks
-from lmemtest.engine.blocks import Term
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.cross import Array, DenseCross, SparseCross
 from lmemtest.engine.hessian import hessian
 from lmemtest.engine.problem import Problem, build_problem
@@ -16,7 +16,7 @@ from lmemtest.engine.problem import Problem, build_problem
 ROWS = 300
 
 
-def terms(kind: str) -> list[Term]:
+def terms(kind: str) -> list[RandomTerm]:
     """Runs in seeds in benchmarks, crossed with algorithms; slopes on some of them."""
     rng = np.random.default_rng(0)
     run = rng.integers(0, 40, ROWS)
@@ -24,12 +24,27 @@ def terms(kind: str) -> list[Term]:
     seed, algorithm, other = run // 2, rng.integers(0, 6, ROWS), rng.integers(0, 5, ROWS)
     one, x = np.ones((ROWS, 1)), rng.normal(size=(ROWS, 1))
     slope = np.hstack([one, x])
-    nested = [Term(one, run, 40), Term(slope, seed, 20), Term(x**2, seed // 4, 5), Term(one, seed // 4, 5)]
-    crossed = [Term(slope, algorithm, 6), Term(one, other, 5)]
+    nested = [
+        RandomTerm(one, run, 40),
+        RandomTerm(slope, seed, 20),
+        RandomTerm(x**2, seed // 4, 5),
+        RandomTerm(one, seed // 4, 5),
+    ]
+    crossed = [RandomTerm(slope, algorithm, 6), RandomTerm(one, other, 5)]
     # four levels of one nest: an outer level has two kinds of inner ones
-    deep = [Term(slope, run, 40), Term(one, seed, 20), Term(slope, seed // 2, 10), Term(slope, seed // 4, 5)]
+    deep = [
+        RandomTerm(slope, run, 40),
+        RandomTerm(one, seed, 20),
+        RandomTerm(slope, seed // 2, 10),
+        RandomTerm(slope, seed // 4, 5),
+    ]
     levels = np.eye(3)[rng.integers(0, 3, ROWS)]
-    variances = [Term(levels, seed, 20, diagonal=True), Term(one, seed, 20), Term(one, run, 40), *crossed]
+    variances = [
+        RandomTerm(levels, seed, 20, diagonal=True),
+        RandomTerm(one, seed, 20),
+        RandomTerm(one, run, 40),
+        *crossed,
+    ]
     return {"nested": nested, "crossed": crossed, "both": nested + crossed, "deep": deep, "variances": variances}[kind]
 
 

@@ -9,7 +9,7 @@ import pytest
 from pytest import approx
 from scipy.optimize import brentq, minimize
 
-from lmemtest.engine.blocks import Term
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.optimize import optimise
 from lmemtest.engine.problem import build_problem
 from lmemtest.engine.profile import (
@@ -39,7 +39,9 @@ def make_case(*, k=3, strata=False, seed=0):
     sd = np.array([0.7, 1.0, 1.6])[stratum] if strata else 1.0
     y = 2 + (basis * (rng.normal(size=(q, k)) @ root.T)[g]).sum(1) + np.array([-1.5, -0.9, -0.2, 0.4, 0.9, 1.3])[h]
     y = y + sd * rng.normal(size=n) / np.sqrt(w)
-    return SimpleNamespace(terms=[Term(basis, g, q), Term(np.ones((n, 1)), h, q2)], X=X, y=y, w=w, stratum=stratum)
+    return SimpleNamespace(
+        terms=[RandomTerm(basis, g, q), RandomTerm(np.ones((n, 1)), h, q2)], X=X, y=y, w=w, stratum=stratum
+    )
 
 
 def make_problem(case, *, reml=False):

@@ -91,11 +91,11 @@ def test_labels_state_the_intercept_and_split_double_bars():
 
 def test_bars_remember_their_text_and_place():
     bars = parse_formula("y ~ x + (x || g/h)").bars
-    assert [(bar.left, bar.groups, bar.correlated) for bar in bars] == [
-        ("1", ("g",), False),
-        ("0 + x", ("g",), False),
-        ("1", ("g", "h"), False),
-        ("0 + x", ("g", "h"), False),
+    assert [(bar.left, bar.groups) for bar in bars] == [
+        ("1", ("g",)),
+        ("0 + x", ("g",)),
+        ("1", ("g", "h")),
+        ("0 + x", ("g", "h")),
     ]
     assert {(bar.text, bar.position) for bar in bars} == {("(x || g/h)", 8)}
 

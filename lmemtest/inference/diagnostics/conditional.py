@@ -22,7 +22,7 @@ from lmemtest._replicates import Failure, replicate
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.runs import Runs
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import Term, build_system
+from lmemtest.engine.blocks import RandomTerm, build_system
 from lmemtest.engine.sweep import conditional_modes, sweep
 from lmemtest.errors import EstimationError
 from lmemtest.inference.diagnostics.rows import Rows, sum_by
@@ -84,7 +84,7 @@ class HeldFit:
         What is looked at.
     """
 
-    terms: tuple[Term, ...]
+    terms: tuple[RandomTerm, ...]
     factors: tuple[Array, ...]
     Q: Array
     fixed: Array

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.engine.blocks import Term
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.simulate import draw_cells
 from lmemtest.inference.multiplicity import critical_values
 
@@ -108,7 +108,7 @@ class StudyDraw:
 
     design: StudyDesign
     mean: FloatArray
-    terms: tuple[Term, ...]
+    terms: tuple[RandomTerm, ...]
     factors: tuple[FloatArray, ...]
     sigma2: float
 
@@ -129,7 +129,7 @@ class StudyDraw:
         return cls(
             design=design,
             mean=advantage[a],
-            terms=tuple(Term(basis=basis, codes=codes, n_levels=int(codes[-1]) + 1) for codes, _ in present),
+            terms=tuple(RandomTerm(basis=basis, codes=codes, n_levels=int(codes[-1]) + 1) for codes, _ in present),
             factors=tuple(np.array([[sd / components.residual_sd]]) for _, sd in present),
             sigma2=components.residual_sd**2,
         )
