@@ -12,7 +12,7 @@ import pytest
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, FormulaError, NestingError
 from lmemtest.formula import parse_formula
-from lmemtest.inference.simulated_null import Simulator
+from lmemtest.inference.hypotheses.simulated_null import Simulator
 
 FITS = json.loads((Path(__file__).parent / "reference" / "formulas.json").read_text())["fits"]
 

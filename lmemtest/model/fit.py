@@ -30,9 +30,9 @@ from lmemtest.model.arrays import engine_terms, strata
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.inference.cluster_robust import ClusterRobust
     from lmemtest.inference.diagnostics.diagnosis import Diagnosis
-    from lmemtest.inference.joint import FTestsResult
+    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
+    from lmemtest.inference.means.joint import FTestsResult
 
     Array = NDArray[np.float64]
 
@@ -371,7 +371,7 @@ class LmmFit:
         type: int = 3,
         vcov: ClusterRobust | None = None,
     ) -> FTestsResult:
-        """F-tests of the fixed terms; see `lmemtest.inference.joint.anova`.
+        """F-tests of the fixed terms; see `lmemtest.inference.means.joint.anova`.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class LmmFit:
         vcov : ClusterRobust, optional
             Covariance and degrees of freedom of `lmemtest.cluster_robust` instead.
         """
-        from lmemtest.inference.joint import anova
+        from lmemtest.inference.means.joint import anova
 
         return anova(self, ddf=ddf, type=type, vcov=vcov)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lmemtest._rounding import tie_order
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.random_effects import RandomEffects
+from lmemtest.inference.intervals.random_effects import RandomEffects
 from lmemtest.plots import _canvas, _rows, _style
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ import numpy as np
 
 from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.grid import format_level
-from lmemtest.inference.separation import Separation
+from lmemtest.inference.means.emmeans import format_level
+from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._spacing import spread
 from lmemtest.plots.pairwise import ADJUSTMENTS

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.grid import format_level
+from lmemtest.inference.means.emmeans import format_level
 from lmemtest.plots import _canvas, _heat, _rows, _style
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import numpy as np
 
 from lmemtest._rounding import below, in_tie_order
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import PairsResult
-from lmemtest.inference.grid import format_level
+from lmemtest.inference.means.comparisons import PairsResult
+from lmemtest.inference.means.emmeans import format_level
 from lmemtest.plots import _canvas, _heat, _rows, _style
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.profile import ProfileResult
+from lmemtest.inference.intervals.profile import ProfileResult
 from lmemtest.plots import _canvas, _style
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
     Parameters
     ----------
     result : ProfileResult
-        From `lmemtest.inference.profile.profile`.
+        From `lmemtest.inference.intervals.profile.profile`.
     scale : {"zeta", "deviance"}
         The signed root of the deviance, which is a straight line where a symmetric interval is right; or the deviance
         above its minimum.
@@ -92,7 +92,7 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.profile import profile
+    >>> from lmemtest.inference.intervals.profile import profile
     >>> from lmemtest.plots.profile_plot import profile_plot
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 7], "tool": ["A", "B"] * 6, "task": list("aabbccddeeff")}
     >>> ax = profile_plot(profile(lt.fit_lmm("loss ~ tool + (1 | task)", table), "sd"))

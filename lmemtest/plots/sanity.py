@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.recipes.information import BenchmarkInformation
 from lmemtest.recipes.seeds import SeedDependency

@@ -13,7 +13,7 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.inference.moderated import deviations
+from lmemtest.inference.means.moderated import deviations
 from lmemtest.recipes import anytime_decisions as decisions_
 from lmemtest.recipes import anytime_words as words
 from lmemtest.recipes.budget_curves import CurveModel, curve_model, to_axis
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.curve_family import LargestOverCurves
-    from lmemtest.inference.moderation import Moderation
+    from lmemtest.inference.distributions.curves import LargestOverCurves
+    from lmemtest.inference.means.moderation import Moderation
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -370,7 +370,7 @@ def _check_varies(pairs: CurveFamily, model: CurveModel, runs: Runs) -> None:
 def _curve_table(mean: MeanCurves, curves: CurveFamily, df: float, level: float, critical: float) -> pd.DataFrame:
     import pandas as pd
 
-    from lmemtest.inference.multiplicity import t_quantile
+    from lmemtest.inference.distributions.student import t_quantile
 
     t = float(t_quantile(0.5 * (1.0 - level), df))
     estimate, se = curves.estimate.ravel(), curves.se.ravel()
@@ -435,7 +435,7 @@ def _overall(mean: MeanCurves, df: float, level: float, *, moderate: bool) -> pd
     """Differences of the means over the axis, with Tukey's adjustment, or step-down with moderated standard errors."""
     import pandas as pd
 
-    from lmemtest.inference.multiplicity import adjust
+    from lmemtest.inference.means.adjust import adjust
 
     names = np.array(mean.algorithms, dtype=object)
     first, second = mean.first_second

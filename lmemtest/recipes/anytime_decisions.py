@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import tie_order
-from lmemtest.inference.separation import maximal_cliques
+from lmemtest.inference.means.separation import maximal_cliques
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

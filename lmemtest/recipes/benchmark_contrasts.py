@@ -14,8 +14,8 @@ import pandas as pd
 
 from lmemtest._rounding import below
 from lmemtest.errors import DataError
-from lmemtest.inference.multiplicity import adjust_raw
-from lmemtest.inference.partial_pooling import FEWEST, PartialPooling, pool
+from lmemtest.inference.intervals.partial_pooling import FEWEST, PartialPooling, pool
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """The tests of the budget check: each question by the mean over benchmarks and by the direction on them.
 
-A question is tested twice, by the mean of the effects and by their direction (`lmemtest.inference.mean_vectors`): the
-mean is what a comparison over benchmarks is about, but benchmarks of a large unit decide it; the direction is free of
-units. Twice the smaller p-value holds the level whatever the dependence of the two (Bonferroni). Where there are too
-few benchmarks for a direction to reach its share of the level at all, the mean has the whole of it; that is decided by
-the number of benchmarks alone. The two questions share the level by Holm's rule.
-"""
+A question is tested twice, by the mean of the effects and by their direction
+(`lmemtest.inference.hypotheses.mean_vectors`): the mean is what a comparison over benchmarks is about, but benchmarks
+of a large unit decide it; the direction is free of units. Twice the smaller p-value holds the level whatever the
+dependence of the two (Bonferroni). Where there are too few benchmarks for a direction to reach its share of the level
+at all, the mean has the whole of it; that is decided by the number of benchmarks alone. The two questions share the
+level by Holm's rule."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.errors import DataError
-from lmemtest.inference.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
-from lmemtest.inference.multiplicity import adjust_raw
+from lmemtest.inference.hypotheses.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.recipes.budget_courses import LINES, Courses
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _patchy(courses: Courses, question: str, slopes: Array, level: float) -> Bud
 
 
 def _fitted_test(slopes: Array, known: Array, question: str) -> MeanTest:
-    from lmemtest.inference.joint import f_test
+    from lmemtest.inference.means.joint import f_test
     from lmemtest.model import fit_lmm
 
     unit, algorithm = np.nonzero(known)

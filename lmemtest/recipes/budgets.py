@@ -12,7 +12,7 @@ from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction
-from lmemtest.inference.mean_vectors import MeanVector, fewest_directions
+from lmemtest.inference.hypotheses.mean_vectors import MeanVector, fewest_directions
 from lmemtest.recipes.budget_courses import FORMS, LINES, MOST_BUDGETS, Courses, Fitted, budget_courses
 from lmemtest.recipes.budget_tests import BudgetTest, budget_tests
 from lmemtest.words import format_p
@@ -296,7 +296,7 @@ def _ends(courses: Courses) -> tuple[str, str]:
 
 def _intervals(values: Array, group: NDArray[np.intp], level: float) -> tuple[Array, Array, Array, Array]:
     """Means of columns over the units that have them: estimate, standard error, df, half width; ``(m,)`` each."""
-    from lmemtest.inference.multiplicity import t_quantile
+    from lmemtest.inference.distributions.student import t_quantile
 
     out = np.full((4, values.shape[1]), np.nan)
     for j, column in enumerate(values.T):
@@ -355,7 +355,7 @@ def _slopes(courses: Courses, fitted: Fitted, drawn: str) -> tuple[pd.DataFrame,
 
 
 def _curves(courses: Courses, fitted: Fitted, drawn: str) -> pd.DataFrame:
-    from lmemtest.inference.reference import product_frame
+    from lmemtest.inference.means.reference_grid import product_frame
 
     budgets: list[Any] = list(courses.budgets)
     if drawn != "categorical" and len(budgets) > 2:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
     from lmemtest.formula.bars import Bar
-    from lmemtest.inference.glrt import GlrtResult
+    from lmemtest.inference.hypotheses.glrt import GlrtResult
     from lmemtest.model import LmmFit
     from lmemtest.recipes.model_search import SearchResult
     from lmemtest.recipes.selection import SelectionResult
@@ -349,8 +349,8 @@ class ModelBuilder(Questions, Tabular):
         NestingError
             If neither model contains the other.
         """
-        from lmemtest.inference.glrt import glrt
-        from lmemtest.inference.nesting import check_nesting
+        from lmemtest.inference.hypotheses.glrt import glrt
+        from lmemtest.inference.hypotheses.nesting import check_nesting
 
         if not isinstance(other, ModelBuilder):
             raise ArgumentError(f"other must be a ModelBuilder of the same runs, got {type(other).__name__}.")

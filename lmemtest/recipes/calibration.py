@@ -26,13 +26,10 @@ from lmemtest.data.cells import group_numbers
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.binomial import binomial_interval
-from lmemtest.inference.contrasts import pairs
-from lmemtest.inference.grid import emmeans
-from lmemtest.inference.moderated import moderated
-from lmemtest.inference.multiplicity import ptukey
-from lmemtest.inference.permutation import exchanged_in_words
-from lmemtest.inference.relabelling import (
+from lmemtest.inference.distributions.binomial import binomial_interval
+from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.inference.hypotheses.permutation import exchanged_in_words
+from lmemtest.inference.hypotheses.relabelling import (
     UNITS,
     RelabelledFit,
     check_unit,
@@ -40,6 +37,9 @@ from lmemtest.inference.relabelling import (
     find_relabelling,
     fit_for_comparison,
 )
+from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.inference.means.moderated import moderated
 from lmemtest.recipes.recommended import recommend
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.relabelling import Index, Relabelling
+    from lmemtest.inference.hypotheses.relabelling import Index, Relabelling
     from lmemtest.model import LmmFit
 
     _NamedFits = list[tuple[str, LmmFit]]

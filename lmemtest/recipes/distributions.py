@@ -20,7 +20,7 @@ from lmemtest._validate import check_columns, check_fraction, check_names
 from lmemtest.data.cells import by_levels, compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.inference.multiplicity import adjust_raw
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.recipes.smooth_density import count_modes, density, drawn_bandwidth
 from lmemtest.recipes.unimodality import dip, dip_p_value
 from lmemtest.words import listed, suggest

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below, tolerance
-from lmemtest.inference.contrasts import PairsResult, pairs
-from lmemtest.inference.grid import emmeans
-from lmemtest.inference.multiplicity import two_sided_p
-from lmemtest.inference.separation import Separation, separation
+from lmemtest.inference.distributions.student import two_sided_p
+from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.inference.means.separation import Separation, separation
 from lmemtest.words import listed
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
+from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, overlapping, scored_runs
 from lmemtest.recipes.horizon_scores import (
@@ -34,9 +34,9 @@ from lmemtest.words import format_level, listed
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.contrasts import PairsResult
-    from lmemtest.inference.grid import EmmeansResult
-    from lmemtest.inference.separation import Separation
+    from lmemtest.inference.means.comparisons import PairsResult
+    from lmemtest.inference.means.emmeans import EmmeansResult
+    from lmemtest.inference.means.separation import Separation
     from lmemtest.model import LmmFit
 
 BUDGET_EFFECTS = ("averaged", "fixed", "random")
@@ -466,8 +466,8 @@ def _budget_terms(table: Runs, budget_effect: str) -> list[str]:
 
 def _paper(curves: Curves, scores: HorizonScores, adjust: str | None) -> pd.DataFrame:
     """Pairs by the model of the paper, in which every row is an observation of its own."""
-    from lmemtest.inference.contrasts import pairs
-    from lmemtest.inference.grid import emmeans
+    from lmemtest.inference.means.comparisons import pairs
+    from lmemtest.inference.means.emmeans import emmeans
 
     runs = curves.runs
     if scores.exact:

@@ -21,7 +21,7 @@ from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, adjust_raw
 from lmemtest.recipes.instances import instance_columns
 from lmemtest.recipes.run_scores import (
     ALGORITHM,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.inference.multiplicity import ptukey, qtukey, t_quantile
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
 from lmemtest.recipes.outcome_contrasts import mean_outcomes
 from lmemtest.recipes.outcomes import PairScores, test_points
 from lmemtest.recipes.sign_flips import drawn_outcomes

@@ -9,7 +9,7 @@ import numpy as np
 
 from lmemtest._levels import in_order
 from lmemtest.errors import DataError
-from lmemtest.inference.curve_family import LargestOverCurves, largest_over_curves, pair_ratios
+from lmemtest.inference.distributions.curves import LargestOverCurves, largest_over_curves, pair_ratios
 from lmemtest.recipes.budget_curves import CurveModel, PairedCurves, from_axis, spline_over, to_axis
 from lmemtest.words import listed
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.moderation import Moderation
+    from lmemtest.inference.means.moderation import Moderation
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]

@@ -20,9 +20,10 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
 from lmemtest.errors import DataError, DesignError
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.multiplicity import adjust_raw, t_quantile, two_sided_p
-from lmemtest.inference.partial_pooling import FEWEST
-from lmemtest.inference.simultaneous import largest_t
+from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.intervals.partial_pooling import FEWEST
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.benchmark_contrasts import benchmark_contrasts
 from lmemtest.recipes.outcomes import PairScores, pair_scores, singled_out_everywhere

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import below, written
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, ptukey, t_quantile, two_sided_p
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, adjust_raw
 from lmemtest.recipes.outcomes import Outcomes, PairScores
 from lmemtest.recipes.sign_flips import flip_p
 from lmemtest.words import format_level, format_p, listed

@@ -18,7 +18,7 @@ from lmemtest._validate import check_columns
 from lmemtest.data.cells import column_codes, compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.inference.multiplicity import t_quantile, two_sided_p
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
 from lmemtest.words import format_level, listed, suggest
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from lmemtest._validate import check_fraction
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
+from lmemtest.inference.distributions.student import two_sided_p
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, run_scores
 from lmemtest.words import format_level, format_number, format_p
 
@@ -191,9 +192,9 @@ def similar_algorithms(
     >>> found.table.loc[found.table["equivalent"], ["left", "right"]].values.tolist()
     [['A', 'B']]
     """
-    from lmemtest.inference.contrasts import pairs
-    from lmemtest.inference.grid import emmeans
-    from lmemtest.inference.margins import equivalence
+    from lmemtest.inference.means.comparisons import pairs
+    from lmemtest.inference.means.emmeans import emmeans
+    from lmemtest.inference.means.margins import equivalence
     from lmemtest.model import fit_lmm
     from lmemtest.recipes.recommended import recommend
 

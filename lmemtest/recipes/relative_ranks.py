@@ -19,7 +19,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.recipes.rank_blocks import RankedRuns, ranked_runs
 from lmemtest.words import listed
 

@@ -18,8 +18,8 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.normalise import METHODS
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import PairsResult, pairs
-from lmemtest.inference.grid import emmeans
+from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.recommended import recommend
 from lmemtest.words import format_p

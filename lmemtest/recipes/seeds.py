@@ -27,15 +27,15 @@ from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.multiplicity import adjust_raw
-from lmemtest.inference.variance_ratio import VarianceRatio, variance_ratio
+from lmemtest.inference.hypotheses.variance_ratio import VarianceRatio, variance_ratio
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
 from lmemtest.recipes.shared_seeds import seeds_cross
 from lmemtest.words import format_p, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.glrt import GlrtResult
+    from lmemtest.inference.hypotheses.glrt import GlrtResult
 
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
 _MOST_ALGORITHMS = 5
@@ -391,7 +391,7 @@ def _overall(
     scores: pd.DataFrame, runs: Runs, crossed: bool, reference: str, rng: int | np.random.Generator | None
 ) -> tuple[GlrtResult, list[str]]:
     """Equations 7 and 8, with what several instances need."""
-    from lmemtest.inference.glrt import glrt
+    from lmemtest.inference.hypotheses.glrt import glrt
     from lmemtest.model import fit_lmm
 
     names: dict[str, Any] = {SCORE: runs.score, ALGORITHM: runs.algorithm, SEED: str(runs.seed)}

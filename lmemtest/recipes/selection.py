@@ -21,7 +21,7 @@ from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
-from lmemtest.inference.multiplicity import adjust_raw
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.recipes.builder import ModelBuilder, assemble
 from lmemtest.recipes.selection_fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
 from lmemtest.recipes.selection_holdout import Holdout, held_out

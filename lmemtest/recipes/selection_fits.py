@@ -19,7 +19,7 @@ from lmemtest.engine.blocks import Shape
 from lmemtest.engine.theta import lower_root, pack, unpack
 from lmemtest.errors import DesignError, EstimationError, NestingError
 from lmemtest.formula import build_design, parse_formula
-from lmemtest.inference.glrt import glrt
+from lmemtest.inference.hypotheses.glrt import glrt
 from lmemtest.model.fitting import fit_cells
 from lmemtest.recipes.identification import check_dispersion, check_identified
 

@@ -12,8 +12,8 @@ from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.formula import parse_bar, parse_formula, parse_term
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.contrasts import PairsResult, pairs
-from lmemtest.inference.grid import emmeans
+from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.identification import check_identified
 from lmemtest.recipes.selection_terms import intercept

@@ -23,7 +23,7 @@ from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.data.cells import compress
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
-from lmemtest.inference.random_effects import INTERVALS, effect_intervals
+from lmemtest.inference.intervals.random_effects import INTERVALS, effect_intervals
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.benchmark_comparisons import Comparisons, Plan
 from lmemtest.recipes.recommended import recommend

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.recipes.outcomes import PairScores, outcomes_of, pooled_error, t_ratios
 
 if TYPE_CHECKING:

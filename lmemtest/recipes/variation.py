@@ -330,7 +330,7 @@ def _fixed_means(strata: dict[Factors, Stratum], expected: dict[Factors, float],
 
 
 def _from_fit(layout: RunLayout, level: float | None) -> RunComponents:
-    from lmemtest.inference.profile import profile
+    from lmemtest.inference.intervals.profile import profile
     from lmemtest.model import fit_lmm
 
     fit = fit_lmm(formula_of(layout), layout.frame)
@@ -352,8 +352,8 @@ def formula_of(layout: RunLayout) -> str:
 
 
 def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
-    from lmemtest.inference.grid import emmeans
-    from lmemtest.inference.joint import f_test
+    from lmemtest.inference.means.emmeans import emmeans
+    from lmemtest.inference.means.joint import f_test
 
     roles = [role for role in (ALGORITHM, CONDITION) if role in layout.names]
     means = emmeans(fit, roles)

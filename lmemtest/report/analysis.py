@@ -24,10 +24,10 @@ from lmemtest.data.roles import refuse_unnamed, stated
 from lmemtest.data.runs import Runs, require_runs, with_scale
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.inference.contrasts import PairsResult, pairs
-from lmemtest.inference.grid import EmmeansResult, emmeans
-from lmemtest.inference.joint import FTest, f_test
-from lmemtest.inference.separation import Separation, separation
+from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
+from lmemtest.inference.means.joint import FTest, f_test
+from lmemtest.inference.means.separation import Separation, separation
 from lmemtest.recipes.recommended import Recommendation, recommend
 from lmemtest.recipes.scale_agreement import ScaleAgreement, decisions_compared, raw_runs
 from lmemtest.report.components import Component, variance_components

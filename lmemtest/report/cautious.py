@@ -9,7 +9,8 @@ import numpy as np
 
 from lmemtest._rounding import below
 from lmemtest._table import Tabular
-from lmemtest.inference.multiplicity import adjust_raw, two_sided_p
+from lmemtest.inference.distributions.student import two_sided_p
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:

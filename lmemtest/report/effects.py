@@ -12,7 +12,7 @@ import pandas as pd
 from lmemtest._table import Tabular
 from lmemtest.data.cells import compress
 from lmemtest.errors import UnknownColumnError
-from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:

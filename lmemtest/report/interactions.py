@@ -11,7 +11,7 @@ from lmemtest._rounding import below, written
 from lmemtest.data.crossing import properties_of_algorithms
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import parse_formula
-from lmemtest.inference.multiplicity import adjust_raw
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.recipes.recommended import recommend
 from lmemtest.report.scope import columns_of
 from lmemtest.words import format_p
@@ -162,7 +162,7 @@ def _formula(runs: Runs, metafeature: str, response: str) -> str:
 
 def _f_test(runs: Runs, metafeature: str, formula: str, ddf: str) -> dict[str, Any] | None:
     """The F-test of the interaction; None if the data do not identify it."""
-    from lmemtest.inference.joint import anova
+    from lmemtest.inference.means.joint import anova
 
     fit = _fitted(formula, runs)
     table = anova(fit, ddf=ddf).to_frame()

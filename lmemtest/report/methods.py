@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.recipes.shared_seeds import seeds_cross
 from lmemtest.report import wording
 from lmemtest.report.document import (

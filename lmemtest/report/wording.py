@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.data.crossing import crossing
-from lmemtest.inference.grid import DDF_NAMES
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
+from lmemtest.inference.means.emmeans import DDF_NAMES
 from lmemtest.recipes.scale_agreement import hypothesis_on, what_differs
 from lmemtest.report.cautious import CautiousCheck, cautious_check
 from lmemtest.report.components import own_difference_sd, share_of_benchmarks

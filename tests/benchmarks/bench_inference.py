@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.inference.multiplicity import ptukey
+from lmemtest.inference.distributions.studentized_range import ptukey
 
 HERE = Path(__file__).parent
 RANDOM = "(1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"

@@ -20,7 +20,7 @@ import pandas as pd
 import lmemtest as lt
 from lmemtest.data.cells import compress
 from lmemtest.formula import build_design, parse_formula
-from lmemtest.inference.multiplicity import ptukey
+from lmemtest.inference.distributions.studentized_range import ptukey
 
 MODEL = "value ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
 

@@ -46,11 +46,11 @@ ALLOWED["__main__"] = {"cli"}
 VERB = "a verb of the object: its method hands over to the module that has the work"
 CLOSES_A_CIRCLE = {
     ("model.fit", "model.fitting"): "refit: a fit is made again as it was made",
-    ("model.fit", "inference.joint"): VERB,
+    ("model.fit", "inference.means.joint"): VERB,
     ("model.fit", "inference.diagnostics.diagnosis"): VERB,
     (
-        "inference.cluster_robust",
-        "inference.joint",
+        "inference.intervals.cluster_robust",
+        "inference.means.joint",
     ): "the F test of several rows, above the grid until it is part of it",
     ("recipes.builder", "recipes.model_search"): VERB,
     ("recipes.builder", "recipes.selection"): VERB,
@@ -60,7 +60,7 @@ CLOSES_A_CIRCLE = {
     ("data.runs", "data.wide"): VERB,
 }
 # Of these, the calls to a higher part: `fit.anova()`, as users know it.
-UPWARD = {("model.fit", "inference.joint"), ("model.fit", "inference.diagnostics.diagnosis")}
+UPWARD = {("model.fit", "inference.means.joint"), ("model.fit", "inference.diagnostics.diagnosis")}
 
 ENGINE_MAY = {"numpy", "scipy", "lmemtest"}
 HEAVY = {"pandas", "scipy.stats", "statsmodels", "matplotlib", "formulaic", "narwhals", "jinja2", "typer"}

@@ -129,7 +129,7 @@ def ptukey() -> Found:
 
 
 def simultaneous() -> Found:
-    from lmemtest.inference.simultaneous import largest_t
+    from lmemtest.inference.distributions.largest_t import largest_t
 
     for family, alternative in itertools.product(load("simultaneous")["families"], ("two-sided", "greater")):
         joint = largest_t(np.array(family["correlation"]), alternative=alternative, rng=5)
@@ -186,7 +186,7 @@ def cluster_robust() -> Found:
 
 
 def moderation() -> Found:
-    from lmemtest.inference.moderation import fit_scaled_f, squeeze
+    from lmemtest.inference.means.moderation import fit_scaled_f, squeeze
 
     for i, case in enumerate(load("moderation")["cases"]):
         x, df = np.array(case["x"]), np.array(case["df"])

@@ -52,7 +52,7 @@ def fitted():
 @pytest.fixture
 def means_of():
     """Marginal means from arrays: `means_of(mean, covariance, df)`, without a fit."""
-    from lmemtest.inference.grid import EmmeansResult
+    from lmemtest.inference.means.emmeans import EmmeansResult
 
     def build(mean, covariance, df=np.inf, direction="maximize", by=None):
         mean, covariance = np.asarray(mean, dtype=float), np.asarray(covariance, dtype=float)

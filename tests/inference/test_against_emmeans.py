@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmemtest.inference.contrasts import pairs
-from lmemtest.inference.grid import emmeans
+from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.emmeans import emmeans
 
 MODELS = json.loads((Path(__file__).parent.parent / "reference" / "emm.json").read_text())["models"]
 GRIDS = [

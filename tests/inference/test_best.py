@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.best import _intervals, versus_best
-from lmemtest.inference.contrasts import pairs
-from lmemtest.inference.separation import separation
-from lmemtest.inference.simultaneous import largest_t
+from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.means.best import _intervals, versus_best
+from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.separation import separation
 
 
 def test_intervals_match_the_formulas_of_hsu_computed_in_r(r_values, means_of):
@@ -84,7 +84,7 @@ def test_correlated_means_of_unbalanced_data_are_sampled_with_a_note(means_of):
 
 
 def test_it_is_not_known_whether_a_level_without_a_mean_is_the_best(fitted):
-    from lmemtest.inference.grid import emmeans
+    from lmemtest.inference.means.emmeans import emmeans
 
     em = emmeans(fitted("rank_deficient", "y ~ a * b + (1|g)"), "a", by="b")
     result = versus_best(em, direction="maximize", rng=1)

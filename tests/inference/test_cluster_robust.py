@@ -13,8 +13,8 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.engine.robust import cluster_products, sandwich
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
-from lmemtest.inference.cluster_robust import cluster_robust
-from lmemtest.inference.joint import anova, f_test, joint_tests
+from lmemtest.inference.intervals.cluster_robust import cluster_robust
+from lmemtest.inference.means.joint import anova, f_test, joint_tests
 
 KINDS = ("CR0", "CR1", "CR2")
 N_FITS, ABSORBED = 16, 4  # ABSORBED: least squares with an effect of each cluster

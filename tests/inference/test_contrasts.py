@@ -10,8 +10,8 @@ from pytest import approx
 
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.contrasts import contrast, pairs
-from lmemtest.inference.grid import emmeans
+from lmemtest.inference.means.comparisons import contrast, pairs
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 
 COLUMNS = ["left", "right", "estimate", "se", "df", "t_ratio", "p_value", "ci_low", "ci_high"]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import contrast, pairs
-from lmemtest.inference.control import compare_to
-from lmemtest.inference.grid import emmeans
-from lmemtest.inference.separation import separation
-from lmemtest.inference.simultaneous import largest_t
+from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.means.comparisons import contrast, pairs
+from lmemtest.inference.means.control import compare_to
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.inference.means.separation import separation
 
 CROSSED = "(1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.inference.curve_family import LargestOverCurves, largest_over_curves, pair_ratios
-from lmemtest.inference.multiplicity import critical_values, qtukey, t_quantile
+from lmemtest.inference.distributions.curves import LargestOverCurves, largest_over_curves, pair_ratios
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.distributions.studentized_range import qtukey
+from lmemtest.inference.means.adjust import critical_values
 
 DRAWS = 40_000
 

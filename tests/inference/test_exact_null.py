@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lmemtest.inference.exact_null import exact_null
+from lmemtest.inference.hypotheses.exact_null import exact_null
 from lmemtest.model import fit_lmm
 
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from lmemtest.errors import ArgumentError, EstimationError, NestingError
-from lmemtest.inference.glrt import glrt, start_from_null
-from lmemtest.inference.nesting import check_nesting
+from lmemtest.inference.hypotheses.glrt import glrt, start_from_null
+from lmemtest.inference.hypotheses.nesting import check_nesting
 from lmemtest.model import fit_lmm
 
 TESTS = json.loads((Path(__file__).parent.parent / "reference" / "lrt.json").read_text())["tests"]

@@ -6,8 +6,8 @@ import pytest
 
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.glrt import glrt
-from lmemtest.inference.grid import emmeans
+from lmemtest.inference.hypotheses.glrt import glrt
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 
 CROSSED = "y ~ algorithm * prior + fidelity + (1|benchmark) + (1|benchmark:seed)"

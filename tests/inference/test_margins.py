@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import pairs
-from lmemtest.inference.control import compare_to
-from lmemtest.inference.margins import equivalence, noninferiority
-from lmemtest.inference.simultaneous import largest_t
+from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.control import compare_to
+from lmemtest.inference.means.margins import equivalence, noninferiority
 
 V = np.diag([0.010, 0.020, 0.010, 0.030])
 
@@ -119,7 +119,7 @@ def test_adjusted_p_values_are_no_smaller_than_single_ones(em, adjust):
 
 
 def test_differences_without_a_test_are_undecided(fitted):
-    from lmemtest.inference.grid import emmeans
+    from lmemtest.inference.means.emmeans import emmeans
 
     pw = pairs(emmeans(fitted("rank_deficient", "y ~ a * b + (1|g)"), "a", by="b"))
     result = equivalence(pw, 5)

@@ -9,7 +9,7 @@ import pytest
 from pytest import approx
 from scipy import stats
 
-from lmemtest.inference.mean_vectors import MeanVector, direction_test, fewest_directions, mean_test
+from lmemtest.inference.hypotheses.mean_vectors import MeanVector, direction_test, fewest_directions, mean_test
 
 
 def one_group(n: int) -> np.ndarray:

@@ -6,15 +6,9 @@ from pytest import approx
 from scipy import special, stats
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import (
-    ADJUSTMENTS,
-    adjust,
-    critical_values,
-    ptukey,
-    qtukey,
-    t_quantile,
-    two_sided_p,
-)
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
+from lmemtest.inference.means.adjust import ADJUSTMENTS, adjust, critical_values
 
 DFS = [0.5, 1.0, 1.5, 2.0, 3.3, 7.0, 10.0, 20.0, 55.5, 300.0, 1e4, 1e7, np.inf]
 
@@ -164,7 +158,7 @@ def test_quantiles_at_many_degrees_of_freedom_are_those_of_each(k: int, low: flo
 
 
 def test_many_degrees_of_freedom_cost_few_quantiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lmemtest.inference import multiplicity
+    from lmemtest.inference.means import adjust as module
 
     asked = []
 
@@ -172,7 +166,7 @@ def test_many_degrees_of_freedom_cost_few_quantiles(monkeypatch: pytest.MonkeyPa
         asked.append(np.size(df))
         return qtukey(p, k, df, **how)
 
-    monkeypatch.setattr(multiplicity, "qtukey", counted)
+    monkeypatch.setattr(module, "qtukey", counted)
     df = np.linspace(30.0, 300.0, 19_900)
     df[::7] = np.nan
     got = critical_values(df, method="tukey", n_tests=19_900, n_means=200, level=0.95)

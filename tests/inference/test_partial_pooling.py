@@ -7,7 +7,7 @@ import pytest
 from pytest import approx
 from scipy import integrate, stats
 
-from lmemtest.inference.partial_pooling import pool
+from lmemtest.inference.intervals.partial_pooling import pool
 
 SCHOOLS = np.array([28.0, 8, -3, 7, -1, 1, 18, 12]), np.array([15.0, 10, 16, 11, 9, 11, 10, 18]) ** 2
 

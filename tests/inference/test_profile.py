@@ -15,8 +15,8 @@ import lmemtest as lt
 from lmemtest.engine.optimize import default_start
 from lmemtest.engine.profile_path import End, Path
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.inference import profile as module
-from lmemtest.inference.profile import ProfileResult, cut_of, profile
+from lmemtest.inference.intervals import profile as module
+from lmemtest.inference.intervals.profile import ProfileResult, cut_of, profile
 
 CUT = 1.959963984540054
 FEW = (

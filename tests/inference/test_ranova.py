@@ -9,7 +9,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.formula import parse_formula
-from lmemtest.inference.ranova import _changes, ranova
+from lmemtest.inference.hypotheses.ranova import _changes, ranova
 
 MODELS = json.loads((Path(__file__).parent.parent / "reference" / "anova.json").read_text())["random"]
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.inference.resampling import _bca_shares, bootstrap
+from lmemtest.inference.intervals.bootstrap import _bca_shares, bootstrap
 
 FORMULA = "loss ~ algorithm + (1|benchmark) + (1|benchmark:seed)"
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import pairs
-from lmemtest.inference.grid import EmmeansResult, emmeans
-from lmemtest.inference.separation import maximal_cliques, separation, separation_of
+from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
+from lmemtest.inference.means.separation import maximal_cliques, separation, separation_of
 
 
 def made_up(means, se=1.0, direction="minimize", df=np.inf):

@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.sign_flips import max_t_p_values, sign_patterns
+from lmemtest.inference.hypotheses.sign_flips import max_t_p_values, sign_patterns
 
 
 def runs_of(Y, **roles):

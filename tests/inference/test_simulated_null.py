@@ -11,11 +11,11 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
+from lmemtest.data.cell_map import CellMap, regroup
 from lmemtest.data.cells import compress
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.cell_map import CellMap, regroup
-from lmemtest.inference.glrt import BootstrapGlrtResult
-from lmemtest.inference.simulated_null import NullDraws, Simulator
+from lmemtest.inference.hypotheses.glrt import BootstrapGlrtResult
+from lmemtest.inference.hypotheses.simulated_null import NullDraws, Simulator
 
 
 def blocks(levels=6, seed=0, treatments=3, sd=1.0):

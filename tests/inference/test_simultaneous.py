@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import ptukey, t_quantile, two_sided_p
-from lmemtest.inference.one_factor import loadings
-from lmemtest.inference.simultaneous import largest_t
+from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.distributions.one_factor import loadings
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.distributions.studentized_range import ptukey
 
 C = np.array([0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])
 

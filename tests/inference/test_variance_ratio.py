@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
-from lmemtest.inference.variance_ratio import variance_ratio
+from lmemtest.inference.hypotheses.variance_ratio import variance_ratio
 
 
 def table(rng, n_groups=12, n_blocks=5, sd=0.5):

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from lmemtest.inference.contrasts import PairsResult, pairs
-from lmemtest.inference.grid import EmmeansResult
-from lmemtest.inference.multiplicity import t_quantile
-from lmemtest.inference.separation import Separation, separation
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.emmeans import EmmeansResult
+from lmemtest.inference.means.separation import Separation, separation
 from lmemtest.plots import detached_figures
 
 LONG_NAMES = (

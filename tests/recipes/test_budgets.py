@@ -251,7 +251,7 @@ def test_the_parts_of_the_level_are_bonferroni_and_holm():
 @pytest.mark.parametrize("algorithms", [2, 3])
 def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
     """Random levels and slopes of benchmarks, of algorithms on them and of runs; balanced, no variance at zero."""
-    from lmemtest.inference.joint import f_test
+    from lmemtest.inference.means.joint import f_test
 
     slopes = np.linspace(0.0, 0.4, algorithms)
     runs = runs_of(make_table(slopes=slopes, benchmarks=9, run_spread=0.2, seed=2, algorithms=algorithms))

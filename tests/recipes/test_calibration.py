@@ -12,8 +12,8 @@ from scipy.stats import binom, binomtest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.binomial import binomial_interval
-from lmemtest.inference.relabelling import find_relabelling, fit_for_comparison
+from lmemtest.inference.distributions.binomial import binomial_interval
+from lmemtest.inference.hypotheses.relabelling import find_relabelling, fit_for_comparison
 from lmemtest.recipes.calibration import Rate, _rejects, audit, tables_needed
 
 COLUMNS = [

@@ -13,7 +13,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.separation import separation_of
+from lmemtest.inference.means.separation import separation_of
 from lmemtest.recipes.horizon_tests import best_sentence, is_shown, share_level
 from lmemtest.recipes.horizons import horizons
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.inference.partial_pooling import pool
+from lmemtest.inference.intervals.partial_pooling import pool
 from lmemtest.recipes.metafeature_effects import metafeature_model
 
 

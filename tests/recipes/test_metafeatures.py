@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.inference.multiplicity import ptukey
+from lmemtest.inference.distributions.studentized_range import ptukey
 from lmemtest.recipes.metafeature_effects import metafeature_model
 from lmemtest.recipes.metafeatures import metafeature_analysis
 from lmemtest.recipes.outcomes import pair_scores

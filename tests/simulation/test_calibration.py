@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.inference.resampling import bootstrap
+from lmemtest.inference.intervals.bootstrap import bootstrap
 from lmemtest.recipes.calibration import audit
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.inference.multiplicity import ptukey
-from lmemtest.inference.sign_flips import max_t_p_values, sign_patterns
+from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.inference.hypotheses.sign_flips import max_t_p_values, sign_patterns
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,8 @@ import pandas as pd
 from lmemtest._validate import check_columns, check_fraction
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import qtukey
-from lmemtest.inference.separation import Separation, separation_of
+from lmemtest.inference.distributions.studentized_range import qtukey
+from lmemtest.inference.means.separation import Separation, separation_of
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:

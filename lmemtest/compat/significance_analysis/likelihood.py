@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest._rounding import below, written
 from lmemtest.errors import ArgumentError, NestingError
-from lmemtest.inference import glrt as likelihood_ratio
-from lmemtest.inference.nesting import check_nesting
+from lmemtest.inference.hypotheses import glrt as likelihood_ratio
+from lmemtest.inference.hypotheses.nesting import check_nesting
 
 if TYPE_CHECKING:
     from lmemtest.compat.significance_analysis.mixed_model import Model

@@ -18,7 +18,7 @@ from lmemtest.compat.significance_analysis.post_hoc import marginal_comparisons
 from lmemtest.compat.significance_analysis.tables import to_table
 from lmemtest.errors import DataWarning
 from lmemtest.formula import parse_formula
-from lmemtest.inference.multiplicity import t_quantile
+from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.model import LmmFit, fit_lmm
 
 _FACTOR_CALL = re.compile(r"\b(?:as\.)?factor\(")  # R's; the same thing is C() here

@@ -26,7 +26,7 @@ from lmemtest.inference.diagnostics.rows import Rows, rows_of
 from lmemtest.inference.diagnostics.scale import Column, ScaleByLevel
 from lmemtest.inference.diagnostics.shares import Explained, explained_variance
 from lmemtest.inference.diagnostics.verdict import VERDICTS, Check, worst
-from lmemtest.inference.reference import check_fit, check_specs
+from lmemtest.inference.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
     import pandas as pd

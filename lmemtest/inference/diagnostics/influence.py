@@ -16,9 +16,9 @@ from lmemtest._validate import as_frame, check_choice, check_columns, check_frac
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.influence_words import CLEAR, Severity, Story, comparison_label
 from lmemtest.inference.diagnostics.left_out import Deletion, Estimates, Levels, Reference, Refit, p_values
-from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, fit_for_ddf
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS
-from lmemtest.inference.reference import check_fit, check_specs
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS
+from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES, fit_for_ddf
+from lmemtest.inference.means.reference_grid import check_fit, check_specs
 from lmemtest.words import listed
 
 if TYPE_CHECKING:

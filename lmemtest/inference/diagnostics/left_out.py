@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, compress, group_codes
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import distinct
-from lmemtest.inference.cell_map import CellMap
-from lmemtest.inference.grid import emmeans
-from lmemtest.inference.multiplicity import adjust_raw, ptukey, two_sided_p
+from lmemtest.inference.distributions.student import two_sided_p
+from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:

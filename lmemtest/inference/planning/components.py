@@ -28,7 +28,7 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.reference import check_fit
+from lmemtest.inference.means.reference_grid import check_fit
 from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
-from lmemtest.inference.binomial import binomial_interval
+from lmemtest.inference.distributions.binomial import binomial_interval
 from lmemtest.inference.planning.closed_form import Operating, operating
 from lmemtest.inference.planning.components import VarianceComponents, as_components
 from lmemtest.inference.planning.result import LEVEL, USUAL_POWER, PowerResult, count_in_words, either, seeds_in_words
@@ -277,7 +277,7 @@ def _plan_notes(source: Any, plan: VarianceComponents, effect: float) -> list[st
 def _copied_difference(fit: Any, effect: float) -> str | None:
     """The two algorithms whose estimated difference is the effect."""
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.grid import emmeans
+    from lmemtest.inference.means.emmeans import emmeans
 
     name = fit.data.algorithm if isinstance(fit.data, Runs) else None
     if effect == 0 or name is None or name not in fit.design.factors:

@@ -14,7 +14,7 @@ from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.inference.planning.closed_form import (
     MOST_BENCHMARKS,
     Operating,

@@ -26,7 +26,7 @@ import numpy as np
 
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.simulate import draw_cells
-from lmemtest.inference.multiplicity import critical_values
+from lmemtest.inference.means.adjust import critical_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

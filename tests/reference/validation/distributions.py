@@ -6,13 +6,14 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.inference.exact_null import exact_null
-from lmemtest.inference.grid import EmmeansResult
-from lmemtest.inference.multiplicity import ptukey, qtukey, two_sided_p
+from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.distributions.student import two_sided_p
+from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
+from lmemtest.inference.hypotheses.exact_null import exact_null
+from lmemtest.inference.intervals.bootstrap import _bca_shares
+from lmemtest.inference.means.emmeans import EmmeansResult
 from lmemtest.inference.planning.closed_form import operating
 from lmemtest.inference.planning.study import StudyDesign
-from lmemtest.inference.resampling import _bca_shares
-from lmemtest.inference.simultaneous import largest_t
 
 from .common import Line, fitted, load, number, relative, suite_module
 

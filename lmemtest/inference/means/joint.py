@@ -14,10 +14,10 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.grid import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
-from lmemtest.inference.reference import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
-from lmemtest.inference.sequential import type_one, type_two
-from lmemtest.inference.type_three import identified_part, term_columns, type_three
+from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
+from lmemtest.inference.means.reference_grid import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
+from lmemtest.inference.means.sequential import type_one, type_two
+from lmemtest.inference.means.type_three import identified_part, term_columns, type_three
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
-    from lmemtest.inference.cluster_robust import ClusterRobust
+    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
 
     FloatArray = NDArray[np.float64]
     _Row = tuple[dict[Any, Any], str, FloatArray]  # levels of `by`, term, linear functions

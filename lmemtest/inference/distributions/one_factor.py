@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from lmemtest.inference.studentize import TailTable, log_upper_tail, tabulate
+from lmemtest.inference.distributions.studentize import TailTable, log_upper_tail, tabulate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -29,7 +29,7 @@ from lmemtest.engine.profile import (
 )
 from lmemtest.engine.profile_path import End, Path, follow
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.inference.reference import check_fit
+from lmemtest.inference.means.reference_grid import check_fit
 from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def profile(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.profile import profile
+    >>> from lmemtest.inference.intervals.profile import profile
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> fit = lt.fit_lmm("loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)", runs)
     >>> profile(fit, "sd").to_frame()[["group", "estimate", "ci_low", "ci_high"]].round(4)

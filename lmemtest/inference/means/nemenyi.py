@@ -17,8 +17,8 @@ import numpy as np
 from lmemtest._rounding import written
 from lmemtest._validate import check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.multiplicity import ptukey, qtukey
-from lmemtest.inference.separation import DIRECTIONS, Separation, separation_of
+from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
+from lmemtest.inference.means.separation import DIRECTIONS, Separation, separation_of
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 
 from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.grid import EmmeansResult
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, JOINT_ADJUSTMENTS, Adjusted, adjust
-from lmemtest.inference.simultaneous import LargestT, largest_t
+from lmemtest.inference.distributions.largest_t import LargestT, largest_t
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, JOINT_ADJUSTMENTS, Adjusted, adjust
+from lmemtest.inference.means.emmeans import EmmeansResult
 
 if TYPE_CHECKING:
     import pandas as pd

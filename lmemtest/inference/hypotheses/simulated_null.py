@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._replicates import Failure, replicate
+from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, compress
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.simulate import draw_cells
 from lmemtest.errors import EstimationError
-from lmemtest.inference.cell_map import CellMap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.inference.nesting import Nesting
+    from lmemtest.inference.hypotheses.nesting import Nesting
 
     FloatArray = NDArray[np.float64]
 

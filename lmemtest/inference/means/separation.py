@@ -18,9 +18,9 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import PairsResult
-from lmemtest.inference.grid import DDF_NAMES
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
+from lmemtest.inference.means.comparisons import PairsResult
+from lmemtest.inference.means.emmeans import DDF_NAMES
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
@@ -223,12 +223,12 @@ def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference import contrasts, grid
+    >>> from lmemtest.inference.means import comparisons, emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> em = grid.emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> separation(contrasts.pairs(em), direction="minimize").letters
+    >>> em = emmeans.emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
+    >>> separation(comparisons.pairs(em), direction="minimize").letters
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
     _check_arguments(pairs, alpha, direction)

@@ -18,10 +18,10 @@ from lmemtest._threads import one_blas_thread
 from lmemtest.data.cells import group_codes
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.bars import parse_formula
-from lmemtest.inference.cluster_robust import ClusterRobust, cluster_robust
-from lmemtest.inference.moderation import Moderation, larger_scatter, moderation
-from lmemtest.inference.ranova import with_terms
-from lmemtest.inference.reference import check_fit, name_tuple
+from lmemtest.inference.hypotheses.ranova import with_terms
+from lmemtest.inference.intervals.cluster_robust import ClusterRobust, cluster_robust
+from lmemtest.inference.means.moderation import Moderation, larger_scatter, moderation
+from lmemtest.inference.means.reference_grid import check_fit, name_tuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -267,8 +267,9 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     variation of its two algorithms predicts and d0 the worth of that prediction, v is replaced by
     w t + (1 - w) v with w = d0 / (d0 + d + c), and has d / (1 - w) degrees of freedom, at most those of the prior; c
     and a factor below one of w protect comparisons that vary more than the prior explains (formulas: see
-    `lmemtest.inference.moderation`). With two algorithms nothing can be learned from other pairs: the larger of the two
-    variances counts, with d degrees of freedom, which in complete tables is the paired t-test over benchmark means.
+    `lmemtest.inference.means.moderation`). With two algorithms nothing can be learned from other pairs: the larger of
+    the two variances counts, with d degrees of freedom, which in complete tables is the paired t-test over benchmark
+    means.
 
     Sizes and power: docs/validation.md. Shared seeds are not covered: benchmarks must be independent.
 

@@ -14,7 +14,7 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.inference.relabelling import (
+from lmemtest.inference.hypotheses.relabelling import (
     UNITS,
     RelabelledFit,
     Relabelling,
@@ -213,7 +213,7 @@ def permutation_test(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.permutation import permutation_test
+    >>> from lmemtest.inference.hypotheses.permutation import permutation_test
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 9], "tool": ["A", "B"] * 8,
     ...          "task": list("aabbccddeeffgghh")}
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")

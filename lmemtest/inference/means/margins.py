@@ -18,11 +18,12 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import PairsResult
-from lmemtest.inference.control import ControlResult
-from lmemtest.inference.families import joint_of
-from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, adjust_raw, t_quantile, upper_tail
+from lmemtest.inference.distributions.student import t_quantile, upper_tail
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, adjust_raw
+from lmemtest.inference.means.comparisons import PairsResult
+from lmemtest.inference.means.control import ControlResult
+from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult
+from lmemtest.inference.means.families import joint_of
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
-    from lmemtest.inference.simultaneous import LargestT
+    from lmemtest.inference.distributions.largest_t import LargestT
 
     FloatArray = NDArray[np.float64]
 
@@ -241,8 +242,8 @@ def equivalence(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.contrasts import pairs
-    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.inference.means.comparisons import pairs
+    >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
@@ -344,8 +345,8 @@ def noninferiority(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.control import compare_to
-    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.inference.means.control import compare_to
+    >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.engine.problem import independent_columns
-from lmemtest.inference.type_three import containment, type_three
+from lmemtest.inference.means.type_three import containment, type_three
 
 if TYPE_CHECKING:
     import pandas as pd

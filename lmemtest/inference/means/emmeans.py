@@ -19,8 +19,8 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import t_quantile
-from lmemtest.inference.reference import (
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.means.reference_grid import (
     ReferenceGrid,
     check_at,
     check_fit,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
-    from lmemtest.inference.cluster_robust import ClusterRobust
-    from lmemtest.inference.moderated import Moderated, ModeratedMeans
+    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
+    from lmemtest.inference.means.moderated import Moderated, ModeratedMeans
 
     FloatArray = NDArray[np.float64]
 
@@ -455,7 +455,7 @@ def evaluated_grid(
 
 def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
     """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
-    from lmemtest.inference.moderated import Moderated, moderated, moderated_by_default
+    from lmemtest.inference.means.moderated import Moderated, moderated, moderated_by_default
 
     if vcov is None:
         return moderated_by_default(fit, specs, ddf), None
@@ -481,7 +481,7 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
 def _moderated_means(
     vcov: Moderated, core: EstimateGrid, by: tuple[str, ...], comparable: NDArray[np.bool_] | None
 ) -> ModeratedMeans:
-    from lmemtest.inference.moderated import ModeratedMeans
+    from lmemtest.inference.means.moderated import ModeratedMeans
 
     keys = list(zip(*(core.frame[name] for name in by), strict=True)) if by else [()] * len(core.frame)
     groups = [np.array([i for i, other in enumerate(keys) if other == key]) for key in dict.fromkeys(keys)]
@@ -524,7 +524,7 @@ def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
     """The rule for the degrees of freedom, after a check that `vcov` belongs to the fit."""
     if vcov is None:
         return ddf
-    from lmemtest.inference.cluster_robust import ClusterRobust
+    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
 
     if not isinstance(vcov, ClusterRobust):
         raise ArgumentError(

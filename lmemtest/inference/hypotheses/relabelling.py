@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._validate import check_choice
+from lmemtest.data.cell_map import CellMap, regroup
 from lmemtest.data.cells import Cells, combine_codes, compress, group_codes
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula import parse_formula
-from lmemtest.inference.cell_map import CellMap, regroup
 from lmemtest.model import LmmFit, fit_lmm
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
 
 def differences(fit: Any, algorithm: str) -> NDArray[np.float64]:
     """Linear functions of the fixed effects: all pairwise differences of the algorithms' marginal means."""
-    from lmemtest.inference.grid import emmeans
+    from lmemtest.inference.means.emmeans import emmeans
 
     means = emmeans(fit, algorithm, ddf="asymptotic").fixed
     i, j = np.triu_indices(len(means), k=1)

@@ -14,8 +14,8 @@ from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.bars import Bar, ParsedFormula
-from lmemtest.inference.glrt import REFERENCES, GlrtResult, glrt
-from lmemtest.inference.reference import check_fit
+from lmemtest.inference.hypotheses.glrt import REFERENCES, GlrtResult, glrt
+from lmemtest.inference.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,10 +11,11 @@ from scipy import special
 from lmemtest._rounding import written
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import ptukey, t_quantile, two_sided_p
-from lmemtest.inference.one_factor import OneFactorTail, loadings, one_factor_tail
-from lmemtest.inference.sphere import RadialTail, circle_tail, line_tail, sphere_tail
-from lmemtest.inference.studentize import solve_tail
+from lmemtest.inference.distributions.one_factor import OneFactorTail, loadings, one_factor_tail
+from lmemtest.inference.distributions.sphere import RadialTail, circle_tail, line_tail, sphere_tail
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.distributions.studentize import solve_tail
+from lmemtest.inference.distributions.studentized_range import ptukey
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -23,9 +23,9 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.families import check_em, is_testable, joint_of
-from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
-from lmemtest.inference.multiplicity import t_quantile, upper_tail
+from lmemtest.inference.distributions.student import t_quantile, upper_tail
+from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult
+from lmemtest.inference.means.families import check_em, is_testable, joint_of
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def versus_best(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})

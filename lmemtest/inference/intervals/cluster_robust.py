@@ -17,11 +17,11 @@ import numpy as np
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns
+from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, compress, group_codes
 from lmemtest.engine.robust import Sandwich, cluster_products, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.inference.cell_map import CellMap
-from lmemtest.inference.reference import check_fit, name_tuple
+from lmemtest.inference.means.reference_grid import check_fit, name_tuple
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
-    from lmemtest.inference.joint import FTest
+    from lmemtest.inference.means.joint import FTest
 
     FloatArray = NDArray[np.float64]
 
@@ -212,7 +212,7 @@ class ClusterRobust(Tabular):
         """
         from scipy import special
 
-        from lmemtest.inference.joint import FTest
+        from lmemtest.inference.means.joint import FTest
 
         L = np.atleast_2d(np.asarray(L, dtype=float))
         moving = L[np.any(L != 0.0, axis=1)]
@@ -346,7 +346,7 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     Examples
     --------
     >>> import pandas as pd, lmemtest as lt
-    >>> from lmemtest.inference.cluster_robust import cluster_robust
+    >>> from lmemtest.inference.intervals.cluster_robust import cluster_robust
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 3, 7, 3, 4, 8, 6, 5, 9]})
     >>> fit = lt.fit_lmm("score ~ algorithm + (1|task)", runs)

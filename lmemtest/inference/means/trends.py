@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._threads import one_blas_thread
-from lmemtest.inference.grid import DDF_NAMES, EmmeansResult, evaluated_grid
-from lmemtest.inference.reference import check_along, check_fit
+from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult, evaluated_grid
+from lmemtest.inference.means.reference_grid import check_along, check_fit
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest._table import ResultTable
-    from lmemtest.inference.cluster_robust import ClusterRobust
-    from lmemtest.inference.moderated import Moderated
+    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
+    from lmemtest.inference.means.moderated import Moderated
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,10 +15,10 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.engine import theta as th
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.inference.exact_null import exact_null
-from lmemtest.inference.nesting import Nesting, check_nesting
-from lmemtest.inference.reference import check_fit
-from lmemtest.inference.simulated_null import SAME_OPTIMUM, NullDraws, draw_null
+from lmemtest.inference.hypotheses.exact_null import exact_null
+from lmemtest.inference.hypotheses.nesting import Nesting, check_nesting
+from lmemtest.inference.hypotheses.simulated_null import SAME_OPTIMUM, NullDraws, draw_null
+from lmemtest.inference.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
     import pandas as pd

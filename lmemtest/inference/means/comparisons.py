@@ -14,10 +14,10 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.families import check_em, evaluate_contrasts, for_adjustment
-from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS, critical_values
-from lmemtest.inference.named_contrasts import NAMED_CONTRASTS, NamedContrasts, is_evenly_spaced, named_contrasts
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS, critical_values
+from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult
+from lmemtest.inference.means.families import check_em, evaluate_contrasts, for_adjustment
+from lmemtest.inference.means.named_contrasts import NAMED_CONTRASTS, NamedContrasts, is_evenly_spaced, named_contrasts
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest._table import ResultTable
-    from lmemtest.inference.simultaneous import LargestT
+    from lmemtest.inference.distributions.largest_t import LargestT
 
     FloatArray = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ class PairsResult(Tabular):
         Examples
         --------
         >>> import pandas as pd
-        >>> from lmemtest.inference.grid import emmeans
+        >>> from lmemtest.inference.means.emmeans import emmeans
         >>> from lmemtest.model import fit_lmm
         >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "prior": list("ggbb") * 4,
         ...                      "task": list("wwwwxxxxyyyyzzzz"),
@@ -181,7 +181,7 @@ class PairsResult(Tabular):
         Examples
         --------
         >>> import pandas as pd
-        >>> from lmemtest.inference.grid import emmeans
+        >>> from lmemtest.inference.means.emmeans import emmeans
         >>> from lmemtest.model import fit_lmm
         >>> runs = pd.DataFrame({"algorithm": list("AB") * 4, "task": list("wwxxyyzz"),
         ...                      "seconds": [1., 2, 10, 19, 7, 16, 50, 99]})
@@ -426,7 +426,7 @@ def pairs(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
     ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
@@ -531,7 +531,7 @@ def contrast(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})

@@ -13,8 +13,8 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.engine import prediction
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.multiplicity import t_quantile
-from lmemtest.inference.simultaneous import largest_t
+from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.model.random_effects import representatives, shapes, terms_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from lmemtest._validate import check_fraction
-from lmemtest.inference.moderation import Moderation, moderation
-from lmemtest.inference.multiplicity import t_quantile, two_sided_p
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.means.moderation import Moderation, moderation
 
 FloatArray = NDArray[np.float64]
 

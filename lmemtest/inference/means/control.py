@@ -11,10 +11,10 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.contrasts import difference_sentences
-from lmemtest.inference.families import check_em, evaluate_contrasts, for_adjustment
-from lmemtest.inference.grid import DDF_NAMES, EmmeansResult
-from lmemtest.inference.multiplicity import ADJUSTMENT_NAMES
+from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
+from lmemtest.inference.means.comparisons import difference_sentences
+from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult
+from lmemtest.inference.means.families import check_em, evaluate_contrasts, for_adjustment
 from lmemtest.words import format_level, suggest
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def compare_to(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.grid import emmeans
+    >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})

@@ -18,8 +18,8 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
-from lmemtest.inference.reference import check_fit
-from lmemtest.inference.simulated_null import Simulator
+from lmemtest.inference.hypotheses.simulated_null import Simulator
+from lmemtest.inference.means.reference_grid import check_fit
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def bootstrap(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.resampling import bootstrap
+    >>> from lmemtest.inference.intervals.bootstrap import bootstrap
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7], "tool": ["A", "B"] * 8,
     ...          "task": list("wwwwxxxxyyyyzzzz")}
     >>> fit = lt.fit_lmm("loss ~ tool + (1 | task)", table)

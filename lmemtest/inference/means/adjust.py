@@ -1,14 +1,4 @@
-r"""Studentized range distribution and the adjustment of p-values and intervals for many comparisons.
-
-Notation: ``k`` means are compared, ``df`` are the degrees of freedom of the standard error, ``q`` is a
-studentized range. For k independent standard normals the range exceeds w with probability
-
-    S_k(w) = k int phi(z) {Phi(z)^(k-1) - [Phi(z) - Phi(z - w)]^(k-1)} dz,
-
-and the studentized range exceeds q with probability ``int f_df(s) S_k(q s) ds``, where s is distributed as
-``sqrt(chi2(df) / df)`` (Copenhaver & Holland 1988). Both integrands are positive, so the upper tail is
-computed directly and keeps its relative accuracy at p = 1e-12, where 1 minus the lower tail would be noise.
-"""
+"""Adjustment of p-values and intervals for many comparisons."""
 
 from __future__ import annotations
 
@@ -22,12 +12,13 @@ from scipy import special
 
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.studentize import TailTable, log_upper_tail, solve_tail, tabulate
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from lmemtest.inference.simultaneous import LargestT
+    from lmemtest.inference.distributions.largest_t import LargestT
 
     FloatArray = NDArray[np.float64]
 
@@ -46,109 +37,6 @@ ADJUSTMENT_NAMES = {
     "fdr": "Benjamini-Hochberg",
     "none": "no",
 }  # as they read before "adjustment"
-
-
-def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> FloatArray:
-    """Distribution function of the studentized range.
-
-    Parameters
-    ----------
-    q : array_like of float
-        Studentized range, any shape; negative values have probability 0, NaN gives NaN.
-    k : array_like of int, >= 2
-        Number of means compared; broadcast against `q`.
-    df : array_like of float, > 0
-        Degrees of freedom, need not be integers, ``inf`` for a known standard error; broadcast against `q`.
-    upper : bool, default False
-        Return the probability of a larger range (the p-value), computed directly.
-
-    Returns
-    -------
-    (broadcast shape) float array
-        Probabilities in [0, 1], NaN where an argument is NaN.
-
-    Raises
-    ------
-    ArgumentError
-        If a `k` is below 2 or a `df` is not positive.
-
-    Notes
-    -----
-    All elements are integrated at once, by Gauss-Legendre quadrature in log s on both sides of the mode of
-    each integrand. The relative error of the upper tail is below 1e-12 for k up to 60 and df from 0.5 to
-    infinity, and below 1e-10 for k up to 300. R's ptukey stops at about 1e-6 for many means and is off by
-    1e-4 to 1e-2 in the tails below 5 df.
-
-    References
-    ----------
-    Copenhaver & Holland (1988), J. Stat. Comput. Simul. 30, 1-15, doi:10.1080/00949658808811082
-
-    Examples
-    --------
-    >>> ptukey(3.5, 3, 20, upper=True).round(8).item()
-    0.05589185
-    """
-    q_all, k_all, df_all = np.broadcast_arrays(
-        np.asarray(q, dtype=float), np.asarray(k, dtype=float), np.asarray(df, dtype=float)
-    )
-    _check_k_and_df(k_all, df_all)
-    log_sf = _log_upper_tail(q_all.ravel(), k_all.ravel(), df_all.ravel())
-    tail = np.exp(log_sf) if upper else -np.expm1(log_sf)
-    return tail.reshape(q_all.shape)
-
-
-def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> FloatArray:
-    """Quantile function of the studentized range.
-
-    Parameters
-    ----------
-    p : array_like of float in [0, 1]
-        Probability of a smaller range, or of a larger one with ``upper=True``.
-    k, df : array_like
-        As in `ptukey`.
-    upper : bool, default False
-        Read `p` as the upper tail; keeps accuracy for very small tails.
-
-    Returns
-    -------
-    (broadcast shape) float array
-        Quantiles, 0 for an empty and ``inf`` for a full lower tail.
-
-    Raises
-    ------
-    ArgumentError
-        If a `p` is outside [0, 1], a `k` is below 2 or a `df` is not positive.
-
-    Notes
-    -----
-    One pair of means bounds the quantile from below, the Bonferroni inequality from above; all elements are
-    then solved together in log q and the logit of the tail, by secant steps kept inside their brackets.
-
-    Examples
-    --------
-    >>> qtukey(0.95, 3, 20).round(6).item()
-    3.577935
-    """
-    p_all, k_all, df_all = np.broadcast_arrays(
-        np.asarray(p, dtype=float), np.asarray(k, dtype=float), np.asarray(df, dtype=float)
-    )
-    _check_k_and_df(k_all, df_all)
-    if np.any((p_all < 0) | (p_all > 1)):
-        bad = p_all[(p_all < 0) | (p_all > 1)].flat[0]
-        raise ArgumentError(f"p must be a probability in [0, 1], got {bad:g}.")
-    shape = p_all.shape
-    p_flat, k_flat, df_flat = p_all.ravel(), k_all.ravel(), df_all.ravel()
-    out = np.full(p_flat.shape, np.nan)
-    lower_empty, lower_full = (p_flat == 1, p_flat == 0) if upper else (p_flat == 0, p_flat == 1)
-    known = ~(np.isnan(p_flat) | np.isnan(k_flat) | np.isnan(df_flat))
-    out[known & lower_empty] = 0.0
-    out[known & lower_full] = np.inf
-    solve = known & ~lower_empty & ~lower_full
-    if solve.any():
-        rows = np.stack([p_flat, k_flat, df_flat])[:, solve]
-        (p_row, k_row, df_row), where = np.unique(rows, axis=1, return_inverse=True)
-        out[solve] = _solve_quantile(p_row, k_row, df_row, upper)[where.ravel()]
-    return out.reshape(shape)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,75 +250,6 @@ def most_true_pairs(n_means: int) -> FloatArray:
     return counts[np.searchsorted(counts, m - np.arange(m), side="right") - 1]
 
 
-def two_sided_p(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
-    """Two-sided p-value of a t ratio, normal where `df` is infinite.
-
-    Parameters
-    ----------
-    t_ratio : array_like of float
-    df : array_like of float, > 0
-
-    Returns
-    -------
-    (broadcast shape) float array
-
-    Examples
-    --------
-    >>> two_sided_p([2.0, 2.0], [10, float("inf")]).round(4)
-    array([0.0734, 0.0455])
-    """
-    t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
-    finite = np.isfinite(nu)
-    tail = np.where(finite, special.stdtr(np.where(finite, nu, 1.0), -np.abs(t)), special.ndtr(-np.abs(t)))
-    return np.where(np.isnan(nu), np.nan, 2.0 * tail)
-
-
-def upper_tail(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
-    """One-sided p-value of a t ratio, P(T > t), normal where `df` is infinite.
-
-    Parameters
-    ----------
-    t_ratio : array_like of float
-    df : array_like of float, > 0
-
-    Returns
-    -------
-    (broadcast shape) float array
-        NaN where `t_ratio` is.
-
-    Examples
-    --------
-    >>> upper_tail([2.0, -2.0], 10).round(4)
-    array([0.0367, 0.9633])
-    """
-    t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
-    finite = np.isfinite(nu)
-    return np.where(finite, special.stdtr(np.where(finite, nu, 1.0), -t), special.ndtr(-t))
-
-
-def t_quantile(tail: ArrayLike, df: ArrayLike) -> FloatArray:
-    """Quantile of the t distribution that leaves `tail` above it, normal where `df` is infinite.
-
-    Parameters
-    ----------
-    tail : array_like of float in (0, 1)
-    df : array_like of float, > 0
-
-    Returns
-    -------
-    (broadcast shape) float array
-
-    Examples
-    --------
-    >>> t_quantile(0.025, [10, float("inf")]).round(4)
-    array([2.2281, 1.96  ])
-    """
-    a, nu = np.broadcast_arrays(np.asarray(tail, dtype=float), np.asarray(df, dtype=float))
-    finite = np.isfinite(nu)
-    value = np.where(finite, special.stdtrit(np.where(finite, nu, 1.0), a), special.ndtri(a))
-    return np.where(np.isnan(nu), np.nan, -value)
-
-
 def critical_values(
     df: ArrayLike, *, method: str, n_tests: int, level: float, n_means: int | None = None
 ) -> FloatArray:
@@ -532,58 +351,3 @@ def adjust_raw(pvalue: FloatArray, method: str, m: int) -> FloatArray:
     else:
         out[order] = np.minimum(1.0, np.minimum.accumulate((m / rank * pvalue[order])[::-1])[::-1])
     return out
-
-
-# ---------------------------------------------------------------------- the studentized range, in logs
-
-
-def _check_k_and_df(k: FloatArray, df: FloatArray) -> None:
-    if np.any(k < 2):
-        raise ArgumentError(f"k, the number of means compared, must be at least 2, got {k[k < 2].flat[0]:g}.")
-    if np.any(df <= 0):
-        raise ArgumentError(f"df must be positive, got {df[df <= 0].flat[0]:g}.")
-
-
-def _log_upper_tail(q: FloatArray, k: FloatArray, df: FloatArray) -> FloatArray:
-    """Log P(Q > q) elementwise for one-dimensional arguments of equal length."""
-    out = np.full(q.shape, np.nan)
-    for means in np.unique(k[~np.isnan(k)]):
-        part = k == means
-        out[part] = log_upper_tail(q[part], df[part], _range_table(float(means)))
-    return out
-
-
-@lru_cache(maxsize=64)
-def _range_table(k: float) -> TailTable:
-    return tabulate(lambda w: _log_range_survival(w, k))
-
-
-def _log_range_survival(w: FloatArray, k: float) -> FloatArray:
-    """Log S_k(w) by the trapezoidal rule, which converges geometrically on Gaussian-tailed integrands.
-
-    The integrand is at most k^2 phi(z) Phi(z - w), centred at w/2 with unit-scale tails, moved up by
-    at most sqrt(2 log k); 8 units below and 9.5 above leave less than 1e-17 of it.
-    """
-    step = 0.1
-    z = w[:, None] / 2.0 + np.arange(-8.0, 9.5, step)
-    log_phi = special.log_ndtr(z)
-    ratio = np.minimum(np.exp(special.log_ndtr(z - w[:, None]) - log_phi), 1.0 - 1e-16)
-    with np.errstate(divide="ignore"):  # underflowed ratios add nothing
-        log_excess = np.log(-np.expm1((k - 1.0) * np.log1p(-ratio)))
-    exponent = -0.5 * z**2 + (k - 1.0) * log_phi + log_excess
-    top = exponent.max(axis=1)
-    total = np.exp(exponent - top[:, None]).sum(axis=1)
-    return np.minimum(0.0, np.log(total) + top + np.log(k * step / np.sqrt(2.0 * np.pi)))
-
-
-def _solve_quantile(p: FloatArray, k: FloatArray, df: FloatArray, upper: bool) -> FloatArray:
-    """Quantiles inside the one-pair and Bonferroni bounds."""
-    tail = p if upper else 1.0 - p
-    target = special.logit(tail) if upper else -special.logit(p)
-
-    def range_of(one_sided: FloatArray) -> FloatArray:
-        t = t_quantile(np.maximum(one_sided, np.finfo(float).tiny), df)
-        return np.sqrt(2.0) * np.maximum(t, 1e-12)
-
-    low, high = range_of(tail / 2.0) * (1.0 - 1e-9), range_of(tail / (k * (k - 1.0))) * (1.0 + 1e-9)
-    return solve_tail(lambda q: _log_upper_tail(q, k, df), target, low, high)
