@@ -119,13 +119,13 @@ def lrt() -> Found:
 
 
 def ptukey() -> Found:
-    from lmemtest.inference import multiplicity
+    from lmemtest.inference.distributions import studentized_range
 
     rows = [pd.DataFrame(load("ptukey")[part]).astype(float) for part in ("probabilities", "quantiles")]
     p, q = rows
     for upper in (False, True):
-        yield f"probabilities, upper {upper}", multiplicity.ptukey(p["q"], p["k"], p["df"], upper=upper)
-    yield "quantiles", multiplicity.qtukey(q["p"], q["k"], q["df"])
+        yield f"probabilities, upper {upper}", studentized_range.ptukey(p["q"], p["k"], p["df"], upper=upper)
+    yield "quantiles", studentized_range.qtukey(q["p"], q["k"], q["df"])
 
 
 def simultaneous() -> Found:
