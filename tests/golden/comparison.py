@@ -12,6 +12,9 @@ from typing import Any
 # Numbers are equal when |old - new| <= relative * (|old| + FLOOR * largest of the column). The floor is for zeros that
 # are sums of numbers of the size of their column, so that their digits are rounding.
 RELATIVE, FLOOR = 1e-10, 1e-2
+# What stands for zero in a column of nothing else, as the statistic of a term without variance: scores of the cases are
+# of the size of one, so this is rounding.
+ROUNDING = 1e-14
 # A p-value below this is a difference of numbers close to one, or a tail whose digits magnify those of its statistic
 # (d log p = -t dt): they are compared to 1e-6.
 TINY_P, RELATIVE_TINY_P = 1e-12, 1e-6
@@ -187,7 +190,7 @@ def _error(a: Any, b: Any, largest: float, *, is_p: bool) -> float:
         return 0.0 if a == b else math.inf
     if is_p and 0.0 < a < TINY_P:
         return abs(a - b) / (RELATIVE_TINY_P * a)
-    slack = RELATIVE * (abs(a) + FLOOR * largest)
+    slack = RELATIVE * (abs(a) + FLOOR * largest) + ROUNDING
     return abs(a - b) / slack if a != b else 0.0
 
 
