@@ -11,7 +11,7 @@ Its parts, each of units of its own:
 - pages: README and docs, each variable after each block that binds it, and what is printed (`pages:docs/horizons.md`);
 - reference: the package's own numbers on the cases of tests/reference (`reference:emm`), see cases.py.
 
-Numbers have 12 digits and are equal to 1e-10 (comparison.py says how); tables, attributes, classes and units that are
+Numbers have 12 digits and are equal to 1e-10, on other kernels to 1e-7 (comparison.py says how); tables, attributes, classes and units that are
 renamed on purpose are in renames.json. A number, a class of error, a formula or a column that is gone is a failure;
 words are not, and --words shows them. Calls that draw without a seed get seed 0 here.
 """
@@ -44,6 +44,7 @@ from values import described, is_recorded
 
 HERE = Path(__file__).parent
 RECORD, RENAMES = HERE / "record.json.xz", HERE / "renames.json"
+MACHINE = "(machine)"  # a key of the record: the kernels of the linear algebra that it was made with
 PARTS = ("reference", "pages", "kernels", "calls", "thin")
 Columns = dict[str, list[Any]]
 Entries = list[tuple[str, Columns]]
@@ -201,7 +202,8 @@ def run_all(only: list[str], workers: int, *, times: bool) -> dict[str, Entries]
                 print(f"\r{len(out)} of {len(todo)}", end="", file=sys.stderr, flush=True)
     for key, seconds in spent.most_common(25) if times else ():
         print(f"{seconds:7.1f} s  {key}")
-    return {f"{part}:{unit}": out[f"{part}:{unit}"] for part, unit in todo}
+    kernels = sorted(set(suite.module("tests/kernels/record.py").machine()["kernels"]))
+    return {MACHINE: [(", ".join(kernels), {})]} | {f"{part}:{unit}": out[f"{part}:{unit}"] for part, unit in todo}
 
 
 def read(path: Path) -> dict[str, Entries]:
@@ -265,6 +267,7 @@ def main() -> None:
     parser.add_argument("--words", action="store_true", help="list changed words, too")
     parser.add_argument("--all", action="store_true", help="list every difference")
     parser.add_argument("--times", action="store_true", help="print the units that took longest")
+    parser.add_argument("--relative", type=float, help="1e-10 on the kernel of the record, 1e-7 on others")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--record", type=Path, default=RECORD, help="another file than record.json.xz")
     options = parser.parse_args()
@@ -272,12 +275,17 @@ def main() -> None:
     if options.action == "save":
         kept = read(options.record) if options.only and options.record.exists() else {}
         write(options.record, {**kept, **new})
-        print(f"{options.record}: {len(new)} units, {options.record.stat().st_size / 1e6:.2f} MB")
+        print(f"{options.record}: {len(new) - 1} units, {options.record.stat().st_size / 1e6:.2f} MB")
         return
     # through JSON, so that both sides are of one kind
     new = json.loads(json.dumps(new))
     names = comparison.Names(json.loads(RENAMES.read_text(encoding="utf-8")))
     old = read(options.record)
+    made, here = old.pop(MACHINE)[0][0], new.pop(MACHINE)[0][0]
+    comparison.RELATIVE = options.relative or (
+        comparison.RELATIVE if made == here else comparison.RELATIVE_OTHER_KERNEL
+    )
+    print(f"record made on {made}, compared on {here}: numbers equal to {comparison.RELATIVE:g}")
     if options.only:
         old = {key: entries for key, entries in old.items() if names.unit(key) in new}
     sys.exit(1 if report(old, new, words=options.words, everything=options.all) else 0)
