@@ -16,8 +16,8 @@ DEPTH = 4
 # Of a fit: properties, and methods without arguments.
 FIT = ("llf", "aic", "bic", "scale", "theta", "residual_variances", "cov_params", "varcorr")
 
-# Fields that hold no answer: a bound on standard errors that are rounding, and a count of columns behind it.
-LEFT_OUT = ("largest_se", "n_known")
+# Fields that hold no answer: a bound on standard errors that are rounding, a count of columns behind it, seconds.
+LEFT_OUT = ("largest_se", "n_known", "timings")
 
 
 def described(value: Any) -> dict[str, list[Any]]:
@@ -134,7 +134,7 @@ def _object(value: Any, path: str, out: dict[str, list[Any]], seen: list[Any], d
     for name in _fields(value):
         item = getattr(value, name)
         if is_scalar(item):
-            if item is not None and name not in LEFT_OUT:
+            if item is not None:
                 out[_below(path, f".{name}")] = [plain(item)]
         elif not has_frame or _is_part(item):
             part: dict[str, list[Any]] = {}
@@ -147,7 +147,7 @@ def _object(value: Any, path: str, out: dict[str, list[Any]], seen: list[Any], d
 def _fields(value: Any) -> list[str]:
     """Names of public fields."""
     names = [f.name for f in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else list(vars(value))
-    return [name for name in names if not name.startswith("_") and hasattr(value, name)]
+    return [name for name in names if name[0] != "_" and name not in LEFT_OUT and hasattr(value, name)]
 
 
 def _is_part(item: Any) -> bool:
