@@ -12,8 +12,8 @@ Its parts, each of units of its own:
 - reference: the package's own numbers on the cases of tests/reference (`reference:emm`), see cases.py.
 
 Numbers have 12 digits and are equal to 1e-10, on other kernels to 1e-7 (comparison.py says how); columns, attributes,
-classes and units that are renamed on purpose are in renames.json. A number, a class of error, a formula or a column that is gone is a failure;
-words are not, and --words shows them. Calls that draw without a seed get seed 0 here.
+classes and units that are renamed on purpose are in renames.json. A number, a class of error, a formula or a column
+that is gone is a failure; words are not, and --words shows them. Calls that draw without a seed get seed 0 here.
 """
 
 from __future__ import annotations
