@@ -4,12 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test test-all test-kernels golden golden-save lint types figures bench clean
+.PHONY: help demo test test-0 test-figures test-simulations test-all test-kernels golden golden-save lint types figures bench clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
-	@echo "make test      the test suite (about 10 minutes on 2 cores)"
-	@echo "make test-all  the same with long simulations"
+	@echo "make test      units, references and one case of everything else (3 minutes on 2 cores)"
+	@echo "make test-0    units and messages only (45 seconds)"
+	@echo "make test-figures      figures, pages, examples, thin designs in full"
+	@echo "make test-simulations  long simulations"
+	@echo "make test-all  all of these"
 	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
 	@echo "make golden    compare every number with the golden record (ARGS=\"--only thin:horizons\", --words, --all)"
 	@echo "make golden-save  write the golden record anew (ARGS as above)"
@@ -27,16 +30,32 @@ demo: $(STAMP)
 	@mkdir -p out
 	@$(BIN)/lmemtest demo --output out/demo.html
 
+# Tests by level: conftest.py says which there are. Two workers for two cores; WORKERS=1 for one.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+# Threads of the workers' BLAS would only get into each other's way.
+test test-0 test-figures test-simulations test-all test-kernels: export OMP_NUM_THREADS ?= 1
+test test-0 test-figures test-simulations test-all test-kernels: export OPENBLAS_NUM_THREADS ?= 1
+
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST) -m "level0 or level1"
+
+test-0: $(STAMP)
+	$(PYTEST) -m level0
+
+test-figures: $(STAMP)
+	$(PYTEST) -m level2
+
+test-simulations: $(STAMP)
+	$(PYTEST) -m level3
 
 test-all: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m "slow or not slow"
+	$(PYTEST) -m "level0 or level1 or level2 or level3"
 
 # Whatever is computed, ordered or printed must not depend on the processor: doctests, pages, engine and reports run
 # once more on the oldest kernel of OpenBLAS, which every x86 processor has (others ignore the name).
 test-kernels: $(STAMP)
-	OPENBLAS_CORETYPE=Nehalem $(BIN)/python -m pytest -n 2 lmemtest tests/contract/test_docs.py tests/engine \
+	OPENBLAS_CORETYPE=Nehalem $(PYTEST) lmemtest tests/contract/test_docs.py tests/engine \
 		tests/inference/test_against_emmeans.py tests/inference/test_separation.py tests/inference/test_best.py \
 		tests/inference/test_joint.py tests/kernels tests/report tests/test_dispersion.py tests/test_model.py \
 		tests/test_priorband.py tests/test_rounding.py tests/test_table.py

@@ -346,7 +346,8 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "No benchmark has a budget (used_fidelity) at which all runs of A00 and": ("budgets apart",),
         "1 of ": ("missing score",),
         "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
-        "the difference between A00 and A01 does not vary between runs, so there": ("copies",),
+        "No two levels of prior were run on 3 common benchmarks, so nothing can": ("metafeature missing on some",),
+        "the model explains the score exactly: no residual variance is left, so": ("copies",),
     },
     "variance_sources": {
         "runs has scores at 3 budgets but no seed column, so scores of one run": (
@@ -535,54 +536,14 @@ def expected_error(design: str, recipe: str) -> str | None:
 
 # ---------------------------------------------------------------------- tests
 
-# Fits of many variances: on designs that are no thinner than the complete one they are left to `make test-all`.
-HEAVY = (
-    "benchmark_effects",
-    "metafeature_model",
-    "variance_sources",
-    "fidelity linear",
-    "fidelity spline",
-    "fidelity categorical",
-    "check_all",
-    "horizons",
-    "select_terms",
-    "search_models",
-    "compat fidelity",
-)
-AS_LARGE = (
-    "20 algorithms",
-    "categories",
-    "constant on one",
-    "duplicated rows",
-    "maximize",
-    "metafeature constant",
-    "names with numbers",
-    "numeric names",
-    "polars",
-    "ranks",
-)
-# Only what is thin in a way of its own is left for every day.
-THIN_AS_OTHERS = (
-    "algorithm missing on one",
-    "copies",
-    "failed runs missing",
-    "lazy polars",
-    "metafeature missing on some",
-    "no benchmark column",
-    "no seed column",
-    "no seed column, one row",
-    "odd names",
-    "one row each",
-    "two benchmarks",
-    "two budgets",
-)
+
+def level(design: str, recipe: str) -> int:
+    """Every refusal, every recipe on the complete design and every design with a fit are for every day."""
+    every_day = expected_error(design, recipe) or design == "complete" or recipe == "recommended"
+    return 1 if every_day else 2
 
 
-def marks(design: str, recipe: str) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.slow] if recipe in HEAVY and design in (*AS_LARGE, *THIN_AS_OTHERS) else []
-
-
-COMBINATIONS = [pytest.param(d, r, marks=marks(d, r)) for r in RECIPES for d in DESIGNS]
+COMBINATIONS = [pytest.param(d, r, marks=pytest.mark.level(level(d, r))) for r in RECIPES for d in DESIGNS]
 
 
 def check_text(text: str) -> None:
@@ -652,14 +613,9 @@ def numbers_of(result: Any) -> pd.DataFrame:
 SAME_NUMBERS = [name for name in RECIPES if not name.startswith("compat") and name != "recommended"]
 
 
-@pytest.mark.parametrize(
-    ("design", "recipe"),
-    [
-        pytest.param(design, recipe, marks=[pytest.mark.slow] if recipe in HEAVY else [])
-        for recipe in SAME_NUMBERS
-        for design in SAME
-    ],
-)
+@pytest.mark.level(2)
+@pytest.mark.parametrize("recipe", SAME_NUMBERS)
+@pytest.mark.parametrize("design", SAME)
 def test_names_and_kinds_of_table_change_no_number(design, recipe):
     call, sizes, _ = RECIPES[recipe]
     with warnings.catch_warnings():
