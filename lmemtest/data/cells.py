@@ -22,14 +22,14 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._levels import level_order
-from lmemtest._validate import as_frame, check_columns, check_magnitude
+from lmemtest._validate import check_magnitude
 from lmemtest.errors import DataError
 from lmemtest.words import format_number, listed
 
 if TYPE_CHECKING:
-    from lmemtest.data.runs import Runs
+    pass
 
-__all__ = ["Cells", "compress"]
+__all__ = ["Cells", "aggregate", "cells_of"]
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -86,73 +86,14 @@ class Cells:
         return pd.concat([self.frame, pd.DataFrame(numbers, index=self.frame.index)], axis=1)
 
 
-def compress(
-    frame: Runs | Any,
-    by: Sequence[str],
-    *,
-    score: str,
-    transform: Transform | None = None,
-    weights: str | None = None,
-) -> Cells:
-    """Compress a table to its cells.
-
-    Parameters
-    ----------
-    frame : Runs, dataframe or mapping
-        Any table that Narwhals accepts, eager or lazy.  Of a lazy table only the cells are collected
-        (with `transform`: the columns that are used).
-    by : sequence of str
-        The columns that define the cells; may be empty.  No missing values.
-    score : str
-        The numeric column that is summarised.  Finite.
-    transform : callable, optional
-        Applied to the scores, ``(n_rows,)`` float64, row by row, before they are summarised.
-    weights : str, optional
-        A column of positive prior weights.  Rows with different weights go to different cells.
-
-    Returns
-    -------
-    Cells
-        Counts, means and sums of squares, exact to rounding, whatever the backend and the order of rows.
-
-    Raises
-    ------
-    UnknownColumnError
-        If a column is not in the table.
-    DataError
-        If a score is missing or not finite, a value of a `by` column is missing, a weight is not positive,
-        or the table is empty.
-
-    Examples
-    --------
-    >>> table = {"algorithm": ["HB", "RS", "RS"], "loss": [0.5, 1.0, 2.0]}
-    >>> compress(table, ["algorithm"], score="loss").to_frame()
-      algorithm    n  weight  mean   ss
-    0        HB  1.0     1.0   0.5  0.0
-    1        RS  2.0     1.0   1.5  0.5
-    """
-    table = as_frame(frame, argument="frame")
-    columns = table.collect_schema().names()
-    by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
-    check_columns(score, columns, argument="score")
-    keys = by if weights is None or weights in by else (*by, weights)
-    check_columns(keys, columns, argument="weights")
-    check_numeric(table, score, argument="score")
-    if weights is not None:
-        check_numeric(table, weights, argument="weights")
-
-    groups = aggregate(table, keys, score, transform=transform)
+def cells_of(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> Cells:
+    """Groups as cells of unit weight; scores that are missing or infinite are refused."""
     if groups.n_bad.any():
         _refuse_scores(table, groups, score)
-    cells = groups.keys.frame()
-    weight = np.ones(len(cells))
-    if weights is not None:
-        weight = _as_float(cells[weights])
-        _refuse_weights(weight, groups.n, weights)
     return Cells(
-        frame=cells[list(by)],
+        frame=groups.keys.frame(),
         n=groups.n,
-        weight=weight,
+        weight=np.ones(groups.keys.size),
         mean=groups.mean,
         ss=groups.ss,
         n_rows=int(groups.n.sum()),
@@ -190,11 +131,11 @@ def aggregate(
         table = nw.from_native(_collected(table.select(*dict.fromkeys([*keys, score]))))
     if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
         native: pd.DataFrame = table.to_native()
-        scores = _as_float(native[score])
+        scores = as_float(native[score])
         if not len(scores):
             raise DataError("The table has no rows.")
         if transform is not None:
-            scores = _transformed(scores, transform)
+            scores = transformed(scores, transform)
         check_magnitude(scores)
         return _aggregate_pandas(native, keys, scores)
     return _aggregate_narwhals(table, keys, score)
@@ -404,9 +345,9 @@ def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequ
     out = _collected(_grouped(finite, names))
     if not len(out) or (not keys and not out["n"].sum()):
         raise DataError("The table has no rows.")
-    n, valid, low, high = (_as_float(out[name]) for name in ("n", "valid", "low", "high"))
+    n, valid, low, high = (as_float(out[name]) for name in ("n", "valid", "low", "high"))
     check_magnitude(np.concatenate([low, high]))
-    mean, ss = _as_float(out["mean"]), _as_float(out["variance"]) * valid
+    mean, ss = as_float(out["mean"]), as_float(out["variance"]) * valid
     with np.errstate(invalid="ignore", divide="ignore"):
         digits_lost = np.abs(mean) * np.sqrt(valid) > ILL_CONDITIONED * np.sqrt(ss)
     if np.any(digits_lost & (low < high)):  # once more, about a score of the cell; the window costs a join
@@ -414,9 +355,9 @@ def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequ
         centred = finite.with_columns(shift=shift).with_columns(y=nw.col("y") - nw.col("shift"))
         extra = [nw.col("shift").min().alias("shift")]
         out = _collected(_grouped(centred, names, extra))
-        n, valid, low = (_as_float(out[name]) for name in ("n", "valid", "shift"))
-        high = low + _as_float(out["high"])
-        mean, ss = low + _as_float(out["mean"]), _as_float(out["variance"]) * valid
+        n, valid, low = (as_float(out[name]) for name in ("n", "valid", "shift"))
+        high = low + as_float(out["high"])
+        mean, ss = low + as_float(out["mean"]), as_float(out["variance"]) * valid
 
     constant = low == high
     mean, ss = np.where(constant, low, mean), np.where(constant | (valid == 0), 0.0, ss)
@@ -581,13 +522,13 @@ def _reads_as_number(value: Any) -> bool:
     return True
 
 
-def _as_float(column: pd.Series[Any]) -> np.ndarray:
+def as_float(column: pd.Series[Any]) -> np.ndarray:
     if column.dtype == object:  # a database's exact sums come as Decimal, missing values as None
         column = pd.to_numeric(column)
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
-def _transformed(scores: np.ndarray, transform: Transform) -> np.ndarray:
+def transformed(scores: np.ndarray, transform: Transform) -> np.ndarray:
     """Apply `transform`; where it fails on a finite score, say on which."""
     with np.errstate(all="ignore"):
         out = np.asarray(transform(scores.copy()), dtype=np.float64)
@@ -634,7 +575,7 @@ def _refuse_scores(table: nw.DataFrame[Any] | nw.LazyFrame[Any], groups: Groups,
 
 def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> str:
     if table.implementation.is_pandas():
-        scores = _as_float(nw.to_native(table)[score])
+        scores = as_float(nw.to_native(table)[score])
         rows = np.flatnonzero(~np.isfinite(scores))[:EXAMPLES]
         return "first at row " + ", ".join(f"{row} ({scores[row]})" for row in rows) + ", counted from 0"
     y = nw.col(score)
@@ -644,7 +585,7 @@ def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) ->
     return "for example " + "; ".join(f"{{{row}}}" for row in shown)
 
 
-def _refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:
+def refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:
     bad = ~(np.isfinite(weight) & (weight > 0))
     if bad.any():
         values = ", ".join(f"{value:g}" for value in weight[bad][:EXAMPLES])

@@ -20,7 +20,6 @@ from lmemtest.data.kind_findings import kind_findings, unlike_units
 from lmemtest.data.points import (
     Points,
     cells_frame,
-    collect_points,
     effect_scales,
     extra_rows,
     overview,
@@ -152,7 +151,7 @@ def check_runs(runs: Runs, *, modelled: Modelled | None = None) -> RunsCheck:
     >>> [(finding.severity, finding.kind) for finding in check.findings]
     [('warning', 'duplicates')]
     """
-    points = collect_points(runs)
+    points = runs.study.points
     judged = points if modelled is None else modelled.of(points)
     scales = residual_scales(judged)
     kind = score_kind(points)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.budget_mix import common_budgets_advice
-from lmemtest.data.crossing import crossing
 from lmemtest.data.findings import SHOWN, Finding, on, per_cell
 from lmemtest.data.points import Points, count_distinct, grid_shape, occurring, seed_groups, seeds_run
 from lmemtest.words import format_number, listed
@@ -21,7 +20,7 @@ COMMON_BUDGETS = 0.8  # of the whole range of budgets; below it algorithms are n
 
 def no_common_benchmark(points: Points) -> list[Finding]:
     """Algorithms that never met on a benchmark: an error if none did, a warning if some did not."""
-    met = crossing(points.runs)
+    met = points.runs.study.crossing
     if met is None or not met.apart:
         return []
     if met.none_meet:
@@ -47,7 +46,7 @@ def no_common_benchmark(points: Points) -> list[Finding]:
 
 def missing_cells(points: Points) -> list[Finding]:
     """Algorithms without any run on an instance where others ran, if any two met."""
-    met = crossing(points.runs)
+    met = points.runs.study.crossing
     if met is not None and met.none_meet:
         return []
     absent = points.by_instance((seeds_run(points) == 0).astype(int))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
-__all__ = ["Crossing", "crossing", "properties_of_algorithms", "require_crossing"]
+__all__ = ["Crossing", "crossing", "require_crossing"]
 
 EXAMPLES = 3  # pairs that a sentence names
 
@@ -129,7 +129,7 @@ def crossing(runs: Runs) -> Crossing | None:
     import pandas as pd
     from scipy.sparse import csr_array
 
-    cells = runs.frame.lazy().select(runs.benchmark, runs.algorithm).unique().collect().to_pandas()
+    cells = runs.study.distinct([runs.benchmark, runs.algorithm])
     at = {level: i for i, level in enumerate(runs.algorithms)}
     algorithm = np.array([at[level] for level in cells[runs.algorithm].tolist()], dtype=np.intp)
     benchmark, levels = pd.factorize(cells[runs.benchmark])
@@ -144,27 +144,6 @@ def crossing(runs: Runs) -> Crossing | None:
     )
 
 
-def properties_of_algorithms(runs: Runs) -> tuple[str, ...]:
-    """Metafeatures that have one value on every algorithm, such as its family, but not one on all.
-
-    No two algorithms can be compared at one of their values and no algorithm between two, so they make no instances
-    of a benchmark and no conditions of a comparison.
-
-    Examples
-    --------
-    >>> from lmemtest.data.runs import Runs
-    >>> table = {"tool": ["A", "B"] * 2, "kind": ["old", "new"] * 2, "task": list("xxyy"), "loss": [1.0, 2.0, 3.0, 4.0]}
-    >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
-    >>> properties_of_algorithms(Runs(table, **roles, metafeatures=["kind"]))
-    ('kind',)
-    """
-    if not runs.metafeatures:
-        return ()
-    cells = runs.frame.lazy().select(runs.algorithm, *runs.metafeatures).unique().collect().to_pandas()
-    groups = cells.groupby(runs.algorithm, observed=True)
-    return tuple(name for name in runs.metafeatures if cells[name].nunique() > 1 and groups[name].nunique().max() == 1)
-
-
 def require_crossing(runs: Runs) -> None:
     """Refuse runs in which no two algorithms have a benchmark in common.
 
@@ -173,6 +152,6 @@ def require_crossing(runs: Runs) -> None:
     DesignError
         With the reason and the next step.
     """
-    found = crossing(runs)
+    found = runs.study.crossing
     if found is not None and found.none_meet:
         raise DesignError(f"The algorithms cannot be compared: {found.reason()}. {found.advice()}")

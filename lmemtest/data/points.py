@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.cells import aggregate, combine_codes, first_rows
+from lmemtest.data.cells import combine_codes, first_rows
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -77,7 +77,7 @@ class Points:
 def collect_points(runs: Runs) -> Points:
     names = [*runs.instance, *([runs.seed] if runs.seed else []), runs.algorithm]
     names += [runs.budget] if runs.budget else []
-    groups = aggregate(runs.frame, names, runs.score)
+    groups = runs.study.groups(names)
     size = len(groups.n)
     by_name = dict(zip(names, zip(groups.keys.codes, groups.keys.levels, strict=True), strict=True))
 

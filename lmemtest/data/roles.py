@@ -290,11 +290,8 @@ def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
             distinct = frame.select(*(nw.col(name).n_unique().alias(f"d{i}") for i, name in enumerate(names)))
             counts = distinct.collect().rows()[0]
             names = [name for name, count in zip(names, counts, strict=True) if 1 < count <= runs.n_rows / 2]
-        keys = [nw.col(name).alias(f"c{i}") for i, name in enumerate((*named, *names))]
-        grouped = frame.select(*keys).group_by(*(f"c{i}" for i in range(len(keys)))).agg(nw.len().alias("n"))
-        table = grouped.collect().to_pandas()
-        n = table["n"].to_numpy(dtype=float)
-        table = table.rename(columns={f"c{i}": name for i, name in enumerate((*named, *names))})
+        groups = runs.study.groups((*named, *names))
+        table, n = groups.keys.frame(), groups.n
     else:
         table = frame.select(*dict.fromkeys((*named, *names))).to_pandas()
         n = np.ones(len(table))

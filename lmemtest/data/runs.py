@@ -19,12 +19,14 @@ from lmemtest.data.cells import (
     missing_values_error,
     refuse_half_characters,
 )
+from lmemtest.data.study import Study, subset
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.data.cells import Groups
     from lmemtest.data.checks import RunsCheck
     from lmemtest.data.normalise import Scale
 
@@ -40,6 +42,7 @@ class _Required:
 
 DIRECTIONS = ("minimize", "maximize")  # Optuna's words
 _REQUIRED: Any = _Required()
+_NO_ROWS = "The table has no rows; a comparison needs runs of at least two algorithms."
 _SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
 
 
@@ -122,6 +125,7 @@ class Runs:
     scale: Scale | None = field(init=False, default=None)
     n_rows: int = field(init=False)
     algorithms: tuple[Any, ...] = field(init=False)
+    study: Study = field(init=False)
 
     def __post_init__(self) -> None:
         _check_direction(self.direction)
@@ -134,12 +138,9 @@ class Runs:
         n_rows = _check_rows(self)
         _check_types(self)
         _set(self, "n_rows", n_rows)
-        _set(self, "algorithms", self.levels(self.algorithm))
-        if len(self.algorithms) < 2:
-            raise DataError(
-                f"The column {self.algorithm!r} holds one algorithm only, {self.algorithms[0]!r}; comparing "
-                f"needs two or more. Is another column the algorithm? Columns: {listed(self.columns)}."
-            )
+        _set(self, "study", Study(self))
+        _set(self, "algorithms", distinct_values(self.frame, self.algorithm))
+        _check_algorithms(self)
 
     @classmethod
     def from_wide(
@@ -271,7 +272,7 @@ class Runs:
             Sorted, or in the order of the categories if the column is a categorical.
         """
         check_column(column, self.columns, argument="column")
-        return distinct_values(self.frame, column)
+        return self.study.levels(column)
 
     def filter(self, /, **conditions: Any) -> Runs:
         """The runs with the given values.
@@ -298,13 +299,24 @@ class Runs:
         roles = {role: getattr(self, role) for role in _SINGLE_ROLES if role not in columns and getattr(self, role)}
         conditions = {roles.get(name, name): wanted for name, wanted in conditions.items()}
         check_columns(tuple(conditions), columns, argument="filter")
-        frame = self.frame
-        for column, wanted in conditions.items():
-            values = [wanted] if isinstance(wanted, str) or not _is_listlike(wanted) else list(wanted)
+        frame, wanted = self.frame, {}
+        for column, given in conditions.items():
+            values = [given] if isinstance(given, str) or not _is_listlike(given) else list(given)
             values = [value.item() if hasattr(value, "item") else value for value in values]  # numpy's scalars
             _check_values(column, values, self.levels(column))
             frame = frame.filter(nw.col(column).is_in(values))
-        return self._with(frame)
+            wanted[column] = values
+        finest = self.study.finest() if self.is_lazy and set(wanted) <= set(self.study.columns) else None
+        if finest is None:
+            return self._with(frame)
+        return self._known(frame, subset(finest, wanted))
+
+    def with_metafeatures(self, *names: str) -> Runs:
+        """The runs with these metafeatures only; nothing is queried again."""
+        changed = {**self.roles(), "metafeatures": names}
+        if not set(names) <= set(self.metafeatures):
+            return with_scale(Runs(self.frame, **changed), self.scale)
+        return self._known(self.frame, self.study.finest(), **changed)
 
     def drop_missing(self) -> Runs:
         """The runs whose score is finite.
@@ -514,6 +526,21 @@ class Runs:
     def _with(self, frame: Any) -> Runs:
         return with_scale(Runs(frame, **self.roles()), self.scale)
 
+    def _known(self, frame: Any, groups: Groups | None, **roles: Any) -> Runs:
+        """Runs whose checks are those of these runs; `groups` are their cells, where they were seen."""
+        runs: Runs = object.__new__(Runs)
+        for name, value in {**self.roles(), **roles}.items():
+            _set(runs, name, value)
+        _set(runs, "frame", frame)
+        _set(runs, "scale", self.scale)
+        _set(runs, "study", Study(runs, groups))
+        _set(runs, "n_rows", self.n_rows if groups is None else int(groups.n.sum()))
+        if not runs.n_rows:
+            raise DataError(_NO_ROWS)
+        _set(runs, "algorithms", self.algorithms if groups is None else runs.study.levels(runs.algorithm))
+        _check_algorithms(runs)
+        return runs
+
 
 def with_scale(runs: Runs, scale: Scale | None) -> Runs:
     """New runs, which remember how their score was made."""
@@ -540,6 +567,14 @@ def _protected(frame: Any) -> Any:
     if frame.implementation.is_pandas() and isinstance(frame, nw.DataFrame):
         return nw.from_native(frame.to_native().copy(deep=False))
     return frame
+
+
+def _check_algorithms(runs: Runs) -> None:
+    if len(runs.algorithms) < 2:
+        raise DataError(
+            f"The column {runs.algorithm!r} holds one algorithm only, {runs.algorithms[0]!r}; comparing "
+            f"needs two or more. Is another column the algorithm? Columns: {listed(runs.columns)}."
+        )
 
 
 def _check_roles(runs: Runs) -> None:
@@ -588,7 +623,7 @@ def _check_rows(runs: Runs) -> int:
         raise _unquotable(keys) from None
     n_rows, counts = int(row[0]), [int(count or 0) for count in row[1:]]
     if not n_rows:
-        raise DataError("The table has no rows; a comparison needs runs of at least two algorithms.")
+        raise DataError(_NO_ROWS)
     for key, count in zip(keys, counts, strict=True):
         if count:
             raise missing_values_error(key, count)

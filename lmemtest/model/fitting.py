@@ -12,7 +12,8 @@ from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
-from lmemtest.data.cells import Cells, compress
+from lmemtest.data.cells import Cells
+from lmemtest.data.compress import compress
 from lmemtest.data.runs import Runs
 from lmemtest.engine.optimize import Optimum, optimise
 from lmemtest.engine.problem import Problem, build_problem

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.engine import prediction
 from lmemtest.engine.error_slopes import theta_slopes
 from lmemtest.errors import UnknownColumnError

@@ -168,7 +168,7 @@ class Bench:
     def _columns(self, right: str) -> np.ndarray:
         parsed = parse_formula(f"{quote_name(self.runs.score)} ~ {right}")
         names = list(parsed.columns)
-        frame = self.runs.frame.lazy().select(*names).unique().sort(*names).collect().to_pandas() if names else None
+        frame = self.runs.study.distinct(names) if names else None
         frame = pd.DataFrame(index=pd.RangeIndex(1)) if frame is None else frame
         return np.asarray(build_design(parsed, frame, np.ones(len(frame))).X)
 

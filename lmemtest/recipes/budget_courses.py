@@ -21,7 +21,6 @@ from lmemtest._validate import check_columns
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.recipes.budget_curves import LOG_RANGE, spline_over, to_axis
-from lmemtest.recipes.instances import instance_columns
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -218,9 +217,9 @@ def _with_budget(runs: Runs, name: str | None) -> Runs:
 
 
 def _design(runs: Runs) -> _Design:
-    from lmemtest.data.cells import compress
+    from lmemtest.data.compress import compress
 
-    instance = instance_columns(runs)
+    instance = runs.study.instance
     keys = [*instance, runs.algorithm, *((runs.seed,) if runs.seed else ()), runs.budget]
     cells = compress(runs, by=[key for key in keys if key is not None], score=runs.score)
     return _Design(runs, instance, cells.frame, np.asarray(cells.n), np.asarray(cells.mean))

@@ -372,12 +372,12 @@ def _observed(courses: Courses) -> pd.DataFrame:
     """Means over instances, each with its mean over runs; nothing where runs have budgets of their own."""
     import pandas as pd
 
-    from lmemtest.data.cells import compress, group_means, group_numbers
-    from lmemtest.recipes.instances import instance_columns
+    from lmemtest.data.cells import group_means, group_numbers
+    from lmemtest.data.compress import compress
 
     runs = courses.runs
     budget = str(runs.budget)
-    cells = compress(runs, by=[*instance_columns(runs), runs.algorithm, budget], score=runs.score)
+    cells = compress(runs, by=[*runs.study.instance, runs.algorithm, budget], score=runs.score)
     frame = pd.DataFrame({"algorithm": cells.frame[runs.algorithm], "budget": cells.frame[budget]})
     frame = frame.assign(mean=cells.mean, n=np.asarray(cells.n, dtype=int))
     if len(courses.budgets) > _MOST_DRAWN:

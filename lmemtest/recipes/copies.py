@@ -17,7 +17,7 @@ from lmemtest._table import Tabular
 from lmemtest.data.cells import sorted_rows
 from lmemtest.data.copies import FEWEST, LONG, SHARE, SHARE_LONG, curves_of, said_of_algorithms, same_runs
 from lmemtest.data.findings import Finding
-from lmemtest.data.points import Points, collect_points
+from lmemtest.data.points import Points
 from lmemtest.data.runs import require_runs
 from lmemtest.data.score_kind import score_kind
 from lmemtest.words import format_level
@@ -117,7 +117,7 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     "'RS' has the same scores as 'HB' in 1 of 1 runs."
     """
     require_runs(runs)
-    points = collect_points(runs)
+    points = runs.study.points
     curves, kind = curves_of(points), score_kind(points)
     curves["metafeature"] = pd.Series(_levels_of_instances(points), dtype=object).to_numpy()[curves["instance"]]
     algorithms, benchmarks = same_runs(curves, "algorithm", kind), same_runs(curves, "benchmark", kind)
@@ -136,7 +136,7 @@ def _levels_of_instances(points: Points) -> list[Any]:
     runs = points.runs
     if not runs.metafeatures:
         return [None] * len(points.benchmark_of)
-    frame = runs.frame.lazy().select(list(runs.instance)).unique().collect().to_pandas()
+    frame = runs.study.distinct(runs.instance)
     frame = sorted_rows(frame, list(runs.instance))
     return [" / ".join(map(format_level, row)) for row in frame[list(runs.metafeatures)].itertuples(index=False)]
 

@@ -17,7 +17,8 @@ from lmemtest._rounding import at_most
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_fraction, check_names
-from lmemtest.data.cells import by_levels, compress
+from lmemtest.data.cells import by_levels
+from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.means.adjust import adjust_raw
@@ -245,7 +246,7 @@ def _scores(runs: Runs, columns: tuple[str, ...], budget: Any) -> tuple[pd.DataF
     if budget is not None and not extra:
         why = "the budget is one of the columns of the groups" if runs.budget else "the runs have no budget"
         raise ArgumentError(f"budget={budget!r} has no meaning here, because {why}. Leave it out.")
-    compress(runs.frame, by=[*columns, *extra], score=runs.score)  # refuses missing scores in words
+    compress(runs, by=[*columns, *extra], score=runs.score)  # refuses missing scores in words
     names = dict.fromkeys([*columns, *extra, *([runs.benchmark] if runs.benchmark else []), runs.score])
     table = runs.frame.lazy().select(*names).collect().to_pandas()
     table = table.rename(columns={runs.score: "score"}).astype({"score": float})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.recipes.traces import broken_traces
 from lmemtest.words import format_level, listed

@@ -27,7 +27,6 @@ from lmemtest.recipes.horizon_scores import (
     scores_at,
 )
 from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
-from lmemtest.recipes.instances import instance_columns
 from lmemtest.recipes.recommended import recommend
 from lmemtest.words import format_level, listed
 
@@ -456,10 +455,10 @@ def _budget_terms(table: Runs, budget_effect: str) -> list[str]:
     terms = [f"C({budget})" if budget_effect == "fixed" else f"(1 | {budget})"]
     if table.benchmark is None or len(table.levels(table.benchmark)) < 2:
         return terms
-    instance = ":".join(map(quote_name, instance_columns(table)))
+    instance = ":".join(map(quote_name, table.study.instance))
     terms.append(f"(1 | {instance}:{budget})")
-    columns = [*instance_columns(table), table.algorithm, str(table.budget)]
-    if len(table.frame.lazy().select(columns).unique().collect()) < table.n_rows:
+    columns = [*table.study.instance, table.algorithm, str(table.budget)]
+    if table.study.count(*columns) < table.n_rows:
         terms.append(f"(1 | {instance}:{algorithm}:{budget})")
     return terms
 

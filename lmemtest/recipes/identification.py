@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import narwhals as nw
 import numpy as np
 
 from lmemtest.errors import DesignError
@@ -67,9 +66,8 @@ def held_in(formula: str, runs: Runs) -> str | None:
 
 def _combinations(runs: Runs, columns: list[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
     """Distinct combinations of columns and their rows."""
-    table = runs.frame.lazy().select(*columns).with_columns(nw.lit(1).alias("rows of the cell"))
-    frame = table.group_by(*columns).agg(nw.col("rows of the cell").sum()).sort(*columns).collect().to_pandas()
-    return frame, frame.pop("rows of the cell").to_numpy(dtype=np.int64)
+    groups = runs.study.groups(columns)
+    return groups.keys.frame(), groups.n.astype(np.int64)
 
 
 def _check_fixed(design: Design) -> None:

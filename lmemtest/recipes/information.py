@@ -22,7 +22,6 @@ from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, adjust_raw
-from lmemtest.recipes.instances import instance_columns
 from lmemtest.recipes.run_scores import (
     ALGORITHM,
     INSTANCE,
@@ -223,7 +222,7 @@ def benchmark_information(
     rank_benchmarks, verbose = check_flag(rank_benchmarks, "rank_benchmarks"), check_flag(verbose, "verbose")
     check_fraction(level, "level")
     reduced = run_scores(runs)
-    frame = _per_benchmark(reduced, runs) if per == "benchmark" and len(instance_columns(runs)) > 1 else reduced.frame
+    frame = _per_benchmark(reduced, runs) if per == "benchmark" and len(runs.study.instance) > 1 else reduced.frame
     notes = list(reduced.notes)
     rows = []
     for name, part in frame.groupby(INSTANCE, observed=True, sort=False):

@@ -15,7 +15,8 @@ import pandas as pd
 
 from lmemtest._rounding import below
 from lmemtest._validate import check_columns
-from lmemtest.data.cells import column_codes, compress
+from lmemtest.data.cells import column_codes
+from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
@@ -359,7 +360,7 @@ def _check_others(runs: Runs, metafeature: str) -> None:
         return
     benchmark = str(runs.benchmark)
     columns = [benchmark, metafeature, *others]
-    table = runs.frame.lazy().select(*columns).unique().collect().to_pandas()
+    table = runs.study.distinct(columns)
     if table.groupby(benchmark, observed=True)[metafeature].nunique().max() < 2:
         return  # nothing to compare within a benchmark, which is refused later for that reason
     within = table.groupby(benchmark, observed=True)[others].nunique()

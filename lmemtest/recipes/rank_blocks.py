@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import check_column
-from lmemtest.data.cells import compress, group_numbers
+from lmemtest.data.cells import group_numbers
+from lmemtest.data.compress import compress
 from lmemtest.data.trace import checked_budgets, last_rows
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed
@@ -162,7 +163,7 @@ def _check_by(runs: Runs, by: str | None) -> None:
 def _coded(runs: Runs, by: str | None) -> tuple[_Coded, tuple[str, ...]]:
     extra = [by] if by is not None and by not in runs.instance else []
     keys = [*runs.instance, *extra, *(name for name in (runs.seed, runs.algorithm, runs.budget) if name)]
-    cells = compress(runs.frame, by=keys, score=runs.score)
+    cells = compress(runs, by=keys, score=runs.score)
     frame = cells.frame
     instance, _ = _codes(frame, list(runs.instance))
     if extra:

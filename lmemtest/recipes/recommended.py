@@ -23,13 +23,12 @@ from scipy.special import fdtr
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
-from lmemtest.data.crossing import properties_of_algorithms, require_crossing
+from lmemtest.data.crossing import require_crossing
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import DesignError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.formula.tokens import quote_name
 from lmemtest.recipes.identification import held_in
-from lmemtest.recipes.instances import count, instance_columns, kinds_of_benchmarks
 from lmemtest.recipes.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
 from lmemtest.recipes.term_text import as_factor
 from lmemtest.words import format_p
@@ -197,10 +196,10 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
     tuple of str
         Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark.
     """
-    instance = instance_columns(runs)
+    instance = runs.study.instance
     if not _generalises(runs):
         return ()
-    from lmemtest.data.cells import compress
+    from lmemtest.data.compress import compress
 
     cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
     means = cells.frame.assign(score=cells.mean)
@@ -236,7 +235,7 @@ def _block_term(runs: Runs, blocks: tuple[str, ...]) -> ModelTerm:
 
 def _candidates(runs: Runs) -> list[_Candidate]:
     """Random intercepts from coarse to fine; each is nested in none that follows."""
-    instance = instance_columns(runs)
+    instance = runs.study.instance
     out = []
     condition = _condition(runs)
     if condition is not None:
@@ -304,13 +303,13 @@ def _of_seeds(runs: Runs, kept: list[_Candidate]) -> list[str]:
 
 def _condition(runs: Runs) -> str | None:
     """The one metafeature whose levels are conditions that benchmarks go through, if its effects can be told apart."""
-    instance = instance_columns(runs)
+    instance = runs.study.instance
     if not _generalises(runs) or len(instance) != 2:
         return None
     benchmark, metafeature = instance
     levels, benchmarks = len(runs.levels(metafeature)), len(runs.levels(benchmark))
-    cells = count(runs, (benchmark, metafeature, runs.algorithm))
-    crossed = 2 * count(runs, instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
+    cells = runs.study.count(*(benchmark, metafeature, runs.algorithm))
+    crossed = 2 * runs.study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
     identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
     return metafeature if crossed and identified else None
 
@@ -363,11 +362,11 @@ def _identified(
     kept: list[_Candidate] = []
     left_out = []
     counts: dict[frozenset[str], int] = {}
-    n_blocks = count(runs, blocks) if blocks else 0
+    n_blocks = runs.study.count(*blocks) if blocks else 0
     for candidate in candidates:
         if set(candidate.columns) <= set(blocks):
             continue
-        levels = count(runs, candidate.columns)
+        levels = runs.study.count(*candidate.columns)
         same = next(
             (k for k in kept if set(k.columns) < set(candidate.columns) and counts[frozenset(k.columns)] == levels),
             None,
@@ -396,8 +395,8 @@ def _one_curve_each(runs: Runs) -> bool:
     """Whether rows at several budgets are all there is: without seeds, on one benchmark."""
     if runs.budget is None or runs.seed is not None or _generalises(runs):
         return False
-    run = (*instance_columns(runs), runs.algorithm)
-    return count(runs, run) < runs.n_rows == count(runs, (*run, runs.budget))
+    run = (*runs.study.instance, runs.algorithm)
+    return runs.study.count(*run) < runs.n_rows == runs.study.count(*(*run, runs.budget))
 
 
 def _beside_the_fixed(runs: Runs, fixed: list[ModelTerm], kept: list[_Candidate]) -> tuple[list[_Candidate], list[str]]:
@@ -407,7 +406,7 @@ def _beside_the_fixed(runs: Runs, fixed: list[ModelTerm], kept: list[_Candidate]
     free: list[_Candidate] = []
     left_out = []
     for candidate in kept:
-        few = count(runs, candidate.columns) <= columns
+        few = runs.study.count(*candidate.columns) <= columns
         if not few or held_in(f"{text} + {candidate.text}", runs) is None:
             free.append(candidate)
         elif runs.algorithm in candidate.columns:
@@ -419,7 +418,7 @@ def _beside_the_fixed(runs: Runs, fixed: list[ModelTerm], kept: list[_Candidate]
 
 def _nothing_repeated(runs: Runs) -> DesignError:
     """The error of runs of which each algorithm has one under each condition."""
-    where = " under each condition" if len(instance_columns(runs)) > bool(runs.benchmark) else ""
+    where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
     return DesignError(
         f"Each algorithm has one run{where}, so a difference between algorithms cannot be told from one between runs, "
         f"however many values of {runs.budget!r} a run was scored at. Bring more seeds, or more benchmarks."
@@ -435,7 +434,7 @@ def _n_columns(runs: Runs, formula: str) -> int:
 def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
     algorithm = as_factor(runs, runs.algorithm)
     terms = [ModelTerm(text=algorithm, meaning="the mean of each algorithm, which is what is compared")]
-    own = properties_of_algorithms(runs)
+    own = runs.study.properties
     alone = tuple(name for name in runs.metafeatures if name not in own)
     conditions = alone if not _generalises(runs) else (_condition(runs),)
     if any(conditions):
@@ -456,8 +455,8 @@ def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
     if runs.budget is None:
         return [], []
     budgets = len(runs.levels(runs.budget))
-    run = tuple(c for c in (*instance_columns(runs), runs.algorithm, runs.seed) if c is not None)
-    if count(runs, (*run, runs.budget)) == budgets * count(runs, run):
+    run = tuple(c for c in (*runs.study.instance, runs.algorithm, runs.seed) if c is not None)
+    if runs.study.count(*(*run, runs.budget)) == budgets * runs.study.count(*run):
         note = (
             f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
             "budgets. Filter the runs to one budget to compare them there."
@@ -475,7 +474,7 @@ def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
 
 
 def _of_algorithms(runs: Runs) -> list[str]:
-    own = properties_of_algorithms(runs)
+    own = runs.study.properties
     if not own:
         return []
     return [
@@ -498,7 +497,7 @@ def _scope(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
             f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "
             "large and consistent advantages can be told from chance."
         )
-    kinds = [name for name in kinds_of_benchmarks(runs) if 2 * count(runs, (name,)) <= benchmarks]
+    kinds = [name for name in runs.study.kinds if 2 * runs.study.count(*(name,)) <= benchmarks]
     if kinds and not blocks:
         question = f"{quote_name(runs.algorithm)!r}, {quote_name(kinds[0])!r}"
         notes.append(
@@ -506,7 +505,7 @@ def _scope(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
             "in the model. To ask whether kinds differ in who is better: "
             f"lmemtest.ModelBuilder(runs).recommended().interaction({question})."
         )
-    instance = instance_columns(runs)
+    instance = runs.study.instance
     if len(instance) > 1:
         notes.append(
             f"Benchmarks count as the sample. The instances of one benchmark ({' x '.join(instance)}) share it, "

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.cells import compress
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.recipes.mean_squares import Factors, Stratum, group_codes, strata_of
@@ -179,7 +178,7 @@ def _conditions(runs: Runs) -> tuple[list[str], list[str]]:
     """Metafeatures whose levels change within benchmarks, and a note on the others."""
     if not runs.metafeatures:
         return [], []
-    table = compress(runs, list(runs.instance), score=runs.score).frame
+    table = runs.study.distinct(runs.instance)
     grouped = table.groupby(runs.benchmark, observed=True)
     within = [name for name in runs.metafeatures if grouped[name].nunique().max() > 1]
     constant = [name for name in runs.metafeatures if name not in within and table[name].nunique() > 1]
@@ -195,15 +194,14 @@ def _scores(runs: Runs, keys: list[str]) -> tuple[Array, pd.DataFrame, int]:
     """Scores of every run at every budget, ``(n_runs, n_budgets)``, the runs' keys, and the number of budgets."""
     budgets = runs.levels(runs.budget) if runs.budget else ()
     if len(budgets) < 2:
-        compress(runs, keys, score=runs.score)  # refuses missing scores
-        table = runs.to_frame()
+        table = runs.study.rows(keys)
         return table[[runs.score]].to_numpy(dtype=float), table[keys], 1
     if runs.seed is None:
         raise DataError(
             f"runs has scores at {len(budgets)} budgets but no seed column, so scores of one run cannot be linked. "
             f"Name the column: seed=..., or take one budget: runs.filter({runs.budget}={format_level(budgets[-1])})."
         )
-    cells = compress(runs, [*keys, str(runs.budget)], score=runs.score)
+    cells = runs.study.cells([*keys, str(runs.budget)])
     code = group_codes(cells.frame, keys)
     if len(cells.mean) != (int(code.max()) + 1) * len(budgets):
         raise DataError(

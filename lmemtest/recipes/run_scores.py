@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.cells import compress, group_means, group_numbers, sorted_rows
+from lmemtest.data.cells import group_means, group_numbers
 from lmemtest.errors import DataError
-from lmemtest.recipes.instances import instance_columns
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def run_scores(runs: Runs) -> RunScores:
         table = _rows(runs, keys)
     else:
         table, notes = _averaged(runs, keys, runs.budget)
-    columns = instance_columns(runs)
+    columns = runs.study.instance
     labels = _labels(table, columns)
     frame = pd.DataFrame(
         {
@@ -88,16 +87,13 @@ def run_scores(runs: Runs) -> RunScores:
 
 
 def _rows(runs: Runs, keys: list[str]) -> pd.DataFrame:
-    compress(runs.frame, by=keys, score=runs.score)  # refuses missing scores in words
-    table = runs.frame.lazy().select(*keys, runs.score).collect().to_pandas()
-    score = table[runs.score].to_numpy(dtype=float)
-    return table[keys].assign(**{"\0y": score}).sort_values("\0y", kind="stable").pipe(sorted_rows, keys)
+    return runs.study.rows(keys).rename(columns={runs.score: "\0y"})
 
 
 def _averaged(runs: Runs, keys: list[str], column: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Means of the runs over the budgets that all runs of an instance have."""
     assert runs.budget is not None
-    cells = compress(runs.frame, by=[*keys, column], score=runs.score)
+    cells = runs.study.cells([*keys, column])
     table = cells.frame.assign(**{"\0y": cells.mean})
     instance = _codes(table, runs.instance)
     run = _codes(table, keys)
@@ -107,7 +103,7 @@ def _averaged(runs: Runs, keys: list[str], column: str) -> tuple[pd.DataFrame, t
     common = np.bincount(place)[place] == runs_of_instance[instance]
     empty = np.setdiff1d(instance, instance[common])
     if len(empty):
-        names = _labels(table, instance_columns(runs))
+        names = _labels(table, runs.study.instance)
         where = list(dict.fromkeys(names[np.isin(instance, empty)]))
         raise DataError(
             f"the runs of {listed(where)} have no budget in common, so one score per run would compare different "

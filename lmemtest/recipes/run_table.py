@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.cells import compress, group_means, group_numbers
+from lmemtest.data.cells import group_means, group_numbers
+from lmemtest.data.compress import compress
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError
-from lmemtest.recipes.instances import instance_columns
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def run_table(runs: Runs) -> RunTable:
             "runs has no budget column, so there are no curves. Name it: Runs(table, ..., budget=...). "
             f"Columns: {listed(runs.columns)}."
         )
-    instance = instance_columns(runs)
+    instance = runs.study.instance
     conditions = instance[runs.benchmark is not None :]
     keys = [*instance, runs.algorithm]
     keys += [*((runs.seed,) if runs.seed else ()), runs.budget]

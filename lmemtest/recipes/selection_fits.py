@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import Failure, replicate
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.engine.blocks import Shape
 from lmemtest.engine.theta import lower_root, pack, unpack
 from lmemtest.errors import DesignError, EstimationError, NestingError

@@ -18,9 +18,9 @@ import numpy as np
 from scipy import special
 
 from lmemtest._rounding import below
-from lmemtest.data.cells import compress, group_means, group_numbers
+from lmemtest.data.cells import group_means, group_numbers
+from lmemtest.data.compress import compress
 from lmemtest.errors import DataError, DesignError
-from lmemtest.recipes.instances import instance_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +72,7 @@ def seeds_cross(runs: Runs) -> bool:
     """Whether some seed occurs on several benchmarks, and may be the same thing there."""
     if runs.seed is None or runs.benchmark is None or not runs.seed_shared:
         return False
-    places = runs.frame.lazy().select(runs.benchmark, runs.seed).unique().collect()
-    return len(places) > len(runs.levels(runs.seed))
+    return runs.study.count(runs.benchmark, runs.seed) > len(runs.levels(runs.seed))
 
 
 def shared_seeds(runs: Runs) -> SharedSeeds:
@@ -161,14 +160,14 @@ def _one_score_each(runs: Runs) -> pd.DataFrame:
     from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, run_scores
 
     keys = [str(runs.benchmark), runs.algorithm, str(runs.seed)]
-    instances = instance_columns(runs)
+    instances = runs.study.instance
     if runs.budget is None and len(instances) == 1:
-        cells = compress(runs.frame, by=keys, score=runs.score)
+        cells = compress(runs, by=keys, score=runs.score)
         return cells.frame.assign(**{"\0y": cells.mean})
     try:
         reduced = run_scores(runs)
     except DataError:  # no budget that the runs of an instance have in common: their means over what they have
-        cells = compress(runs.frame, by=keys, score=runs.score)
+        cells = compress(runs, by=keys, score=runs.score)
         return cells.frame.assign(**{"\0y": cells.mean})
     frame = reduced.frame
     centre = frame.groupby([INSTANCE, ALGORITHM], observed=True)[SCORE].transform("mean")

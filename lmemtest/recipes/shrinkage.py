@@ -20,7 +20,7 @@ from lmemtest._rounding import written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
 from lmemtest.inference.intervals.random_effects import INTERVALS, effect_intervals

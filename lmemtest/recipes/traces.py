@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmemtest.data.broken_traces import Traces, traces_of
-from lmemtest.data.points import collect_points
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
 
@@ -53,4 +52,4 @@ def broken_traces(runs: Runs) -> Traces:
     for role in ("budget", "seed"):
         if getattr(runs, role) is None:
             raise ArgumentError(f"runs has no {role} column, so there are no curves. Name it: Runs(..., {role}=...).")
-    return traces_of(collect_points(runs))
+    return traces_of(runs.study.points)

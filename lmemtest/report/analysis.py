@@ -345,7 +345,7 @@ def analyze(
         check_columns(dispersion, runs.columns, argument="dispersion")
     clock = _Clock(progress or _quiet)
     given = _with_named_algorithms(runs)
-    runs = with_scale(without_properties_of_algorithms(given), given.scale)
+    runs = without_properties_of_algorithms(given)
     with clock("checking the table"):
         check = check_runs(runs, modelled=_modelled(formula))
         _refuse_unnamed(runs, check, formula, dispersion)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._table import Tabular
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.errors import UnknownColumnError
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.words import format_level

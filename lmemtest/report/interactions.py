@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below, written
-from lmemtest.data.crossing import properties_of_algorithms
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.means.adjust import adjust_raw
@@ -120,17 +119,17 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
 
 def without_properties_of_algorithms(runs: Runs) -> Runs:
     """The runs without metafeatures that every algorithm has one value of: these are no conditions of a comparison."""
-    own = properties_of_algorithms(runs)
+    own = runs.study.properties
     if not own:
         return runs
     left = tuple(name for name in runs.metafeatures if name not in own)
-    return type(runs)(runs.frame, **{**runs.roles(), "metafeatures": left})
+    return runs.with_metafeatures(*left)
 
 
 def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interaction:
     formula, reason = "", ""
     try:
-        alone = type(runs)(runs.frame, **{**runs.roles(), "metafeatures": (metafeature,)})
+        alone = runs.with_metafeatures(metafeature)
         formula = _formula(alone, metafeature, response)
         test = _f_test(alone, metafeature, formula, ddf)
         if test is not None:

@@ -289,7 +289,7 @@ def count_groups(runs: Runs, columns: Sequence[str]) -> int:
     >>> count_groups(lt.datasets.load_hpo_runs(), ("benchmark", "prior"))
     40
     """
-    return len(runs.frame.lazy().select(list(dict.fromkeys(columns))).unique().collect())
+    return runs.study.count(*columns)
 
 
 def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
@@ -306,9 +306,8 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     if runs.budget is None:
         return BudgetUse(n=1, role="none", regular=True, shared=True, differ=False, trials=False, ranges={})
     from lmemtest.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
-    from lmemtest.data.points import collect_points
 
-    points = collect_points(runs)
+    points = runs.study.points
     n, k = len(points.budgets), len(points.algorithms)
     rows = np.zeros((k, n))
     np.add.at(rows, (points.algorithm, points.budget), points.n)

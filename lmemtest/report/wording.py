@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
-from lmemtest.data.crossing import crossing
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.inference.means.emmeans import DDF_NAMES
 from lmemtest.recipes.scale_agreement import hypothesis_on, what_differs
@@ -350,7 +349,7 @@ def _reservations(analysis: Analysis) -> list[Text]:
 
 def _never_met(analysis: Analysis) -> list[Text]:
     """Pairs without a common benchmark, which get no verdict."""
-    met = crossing(analysis.runs) if analysis.means.apart() else None
+    met = analysis.runs.study.crossing if analysis.means.apart() else None
     if met is None:
         return []
     count = len(met.apart)

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.inference.distributions.studentized_range import ptukey
 

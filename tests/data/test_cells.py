@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from lmemtest._levels import natural_key
 from lmemtest.data import cells as module
-from lmemtest.data.cells import Cells, compress
+from lmemtest.data.cells import Cells
+from lmemtest.data.compress import compress
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 

@@ -13,7 +13,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest._caller import on_command_line
-from lmemtest.data.crossing import crossing, properties_of_algorithms
+from lmemtest.data.crossing import crossing
 from lmemtest.errors import DesignError
 
 ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
@@ -120,7 +120,7 @@ def test_tables_whose_pairs_all_met_are_left_alone(where):
 def test_a_metafeature_of_the_algorithms_is_no_condition_of_the_comparison():
     frame = table({f"t{i}": "ABC" for i in range(8)}).assign(family=lambda d: d["tool"].map({"A": 0, "B": 0, "C": 1}))
     runs = lt.Runs(frame, seed="seed", metafeatures=["family"], **ROLES)
-    assert properties_of_algorithms(runs) == ("family",)
+    assert runs.study.properties == ("family",)
     got = lt.recommend(runs)
     assert got.formula == lt.recommend(lt.Runs(frame, seed="seed", **ROLES)).formula
     assert any("Each algorithm has one value of family" in note for note in got.notes)

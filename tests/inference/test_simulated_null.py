@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.data.cell_map import CellMap, regroup
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.hypotheses.glrt import BootstrapGlrtResult
 from lmemtest.inference.hypotheses.simulated_null import NullDraws, Simulator

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.data.cell_map import CellMap
-from lmemtest.data.cells import Cells, compress, group_codes
+from lmemtest.data.cells import Cells, group_codes
+from lmemtest.data.compress import compress
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import distinct
 from lmemtest.inference.distributions.student import two_sided_p

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest.data.points import Points, collect_points
+from lmemtest.data.points import Points
 from lmemtest.data.runs import Runs
 from lmemtest.data.scales import Remedy, remedies, scale_ratio, spreads
 from lmemtest.data.score_kind import ScoreKind, score_kind, two_valued
@@ -98,7 +98,7 @@ def response_of(fit: LmmFit, rows: Rows) -> Response:
     positive = bool((lowest > 0).all())
     if isinstance(fit.data, Runs) and fit.data.score == parsed.response:
         with suppress(LmemtestError):  # the table is not what it was
-            points = collect_points(fit.data)
+            points = fit.data.study.points
     kind = _kind_of_values(fit) if points is None else score_kind(points)
     rarer = float("nan")
     if kind.kind == "two-valued":

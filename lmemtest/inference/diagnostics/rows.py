@@ -13,6 +13,7 @@ import numpy as np
 
 from lmemtest._validate import as_frame
 from lmemtest.data.cells import group_codes
+from lmemtest.data.runs import Runs
 from lmemtest.errors import LmemtestError
 
 if TYPE_CHECKING:
@@ -109,5 +110,6 @@ def _from_table(fit: LmmFit) -> Rows | None:
 
 
 def _collected(data: Any, columns: list[str]) -> pd.DataFrame:
-    frame = as_frame(data).lazy().select(*columns).collect()
-    return frame.to_pandas()
+    if isinstance(data, Runs) and set(columns) <= {*data.study.columns, data.score}:
+        return data.study.rows([name for name in columns if name != data.score])
+    return as_frame(data).lazy().select(*columns).collect().to_pandas()

@@ -15,7 +15,8 @@ import numpy as np
 
 from lmemtest._validate import check_choice
 from lmemtest.data.cell_map import CellMap, regroup
-from lmemtest.data.cells import Cells, combine_codes, compress, group_codes
+from lmemtest.data.cells import Cells, combine_codes, group_codes
+from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula import parse_formula

@@ -21,7 +21,7 @@ from lmemtest._rounding import below, written
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
-from lmemtest.data.cells import compress
+from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, format_number, format_p

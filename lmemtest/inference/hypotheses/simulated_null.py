@@ -14,7 +14,8 @@ import numpy as np
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest.data.cell_map import CellMap
-from lmemtest.data.cells import Cells, compress
+from lmemtest.data.cells import Cells
+from lmemtest.data.compress import compress
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.simulate import draw_cells

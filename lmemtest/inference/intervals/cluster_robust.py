@@ -18,7 +18,8 @@ from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns
 from lmemtest.data.cell_map import CellMap
-from lmemtest.data.cells import Cells, compress, group_codes
+from lmemtest.data.cells import Cells, group_codes
+from lmemtest.data.compress import compress
 from lmemtest.engine.robust import Sandwich, cluster_products, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.means.reference_grid import check_fit, name_tuple

@@ -502,13 +502,12 @@ def _range(fit: Any, name: str) -> float:
 
 def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     """Which two means belong to algorithms that met on a benchmark; None where all did, or nothing is known of it."""
-    from lmemtest.data.crossing import crossing
     from lmemtest.data.runs import Runs
 
     runs = fit.data
     if not isinstance(runs, Runs) or runs.algorithm not in frame or runs.algorithm not in fit.design.factors:
         return None
-    found = crossing(runs)
+    found = runs.study.crossing
     return None if found is None or not found.apart else found.meet(frame[runs.algorithm].tolist())
 
 

@@ -141,7 +141,7 @@ def blocks(runs: Any, by: Sequence[str]) -> pd.DataFrame:
     -------
     pandas.DataFrame
     """
-    from lmemtest.data.cells import compress
+    from lmemtest.data.compress import compress
 
     columns = check_columns(by, runs.columns, argument="by")
     cells = compress(runs, [*columns, runs.algorithm], score=runs.score)

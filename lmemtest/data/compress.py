@@ -1,0 +1,101 @@
+"""Rows to cells, for a table of runs and for any other table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from lmemtest._validate import as_frame, check_columns
+from lmemtest.data.cells import (
+    Cells,
+    Groups,
+    Transform,
+    aggregate,
+    as_float,
+    cells_of,
+    check_numeric,
+    refuse_weights,
+    transformed,
+)
+from lmemtest.data.runs import Runs
+from lmemtest.data.study import regrouped
+
+__all__ = ["compress"]
+
+
+def compress(
+    frame: Runs | Any,
+    by: Sequence[str],
+    *,
+    score: str,
+    transform: Transform | None = None,
+    weights: str | None = None,
+) -> Cells:
+    """Compress a table to its cells.
+
+    Parameters
+    ----------
+    frame : Runs, dataframe or mapping
+        Any table that Narwhals accepts, eager or lazy.  Of a lazy table only the cells are collected
+        (with `transform`: the columns that are used).
+    by : sequence of str
+        The columns that define the cells; may be empty.  No missing values.
+    score : str
+        The numeric column that is summarised.  Finite.
+    transform : callable, optional
+        Applied to the scores, ``(n_rows,)`` float64, row by row, before they are summarised.
+    weights : str, optional
+        A column of positive prior weights.  Rows with different weights go to different cells.
+
+    Returns
+    -------
+    Cells
+        Counts, means and sums of squares, exact to rounding, whatever the backend and the order of rows.
+
+    Raises
+    ------
+    UnknownColumnError
+        If a column is not in the table.
+    DataError
+        If a score is missing or not finite, a value of a `by` column is missing, a weight is not positive,
+        or the table is empty.
+
+    Examples
+    --------
+    >>> table = {"algorithm": ["HB", "RS", "RS"], "loss": [0.5, 1.0, 2.0]}
+    >>> compress(table, ["algorithm"], score="loss").to_frame()
+      algorithm    n  weight  mean   ss
+    0        HB  1.0     1.0   0.5  0.0
+    1        RS  2.0     1.0   1.5  0.5
+    """
+    table = as_frame(frame, argument="frame")
+    columns = table.collect_schema().names()
+    by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
+    check_columns(score, columns, argument="score")
+    keys = by if weights is None or weights in by else (*by, weights)
+    check_columns(keys, columns, argument="weights")
+    check_numeric(table, score, argument="score")
+    if weights is not None:
+        check_numeric(table, weights, argument="weights")
+    groups = _of_study(frame, keys, score, transform) if isinstance(frame, Runs) else None
+    cells = cells_of(aggregate(table, keys, score, transform=transform) if groups is None else groups, table, score)
+    if weights is None:
+        return cells
+    weight = as_float(cells.frame[weights])
+    refuse_weights(weight, cells.n, weights)
+    return replace(cells, frame=cells.frame[list(by)], weight=weight)
+
+
+def _of_study(runs: Runs, keys: tuple[str, ...], score: str, transform: Transform | None) -> Groups | None:
+    """What the study of the runs knows already; None where the table has to be asked."""
+    study = runs.study
+    if score != runs.score or not set(keys) <= set(study.columns):
+        return None
+    if transform is None:
+        return study.groups(keys)
+    finest = study.groups(study.columns)
+    if (finest.n > 1).any():  # a transformed mean is not the mean of transformed scores
+        return None
+    y = transformed(finest.mean, transform)
+    return regrouped(replace(finest, mean=y, low=y, high=y), keys)

@@ -1,0 +1,311 @@
+"""A table of runs seen once: what every question asks of it is answered from one group-by of the source.
+
+The finest table that roles can tell apart has one entry per instance, seed, algorithm and budget, with count, mean and
+sum of squares of its scores. Every coarser table follows from it exactly, so a lazy table is queried once and a table
+in memory is coded once, however many questions are asked. Where that table would be too large to hold, each table that
+is asked for is a query of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.data.cells import (
+    Cells,
+    Groups,
+    Keys,
+    aggregate,
+    cells_of,
+    column_codes,
+    combine_codes,
+    distinct_values,
+    first_rows,
+)
+from lmemtest.errors import ArgumentError
+from lmemtest.words import format_level, listed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.data.crossing import Crossing
+    from lmemtest.data.points import Points
+    from lmemtest.data.runs import Runs
+
+__all__ = ["Study"]
+
+MOST_CELLS = 5_000_000  # beyond it the finest table is not held: about a gigabyte
+BETWEEN = " / "  # in the label of an instance
+
+
+class Study:
+    """What a table of runs holds, by its roles.
+
+    Parameters
+    ----------
+    runs : Runs
+        The table. It is not read before something is asked.
+
+    Notes
+    -----
+    Of one study by ``runs.study``; columns without a role are queried when they are asked for.
+    """
+
+    def __init__(self, runs: Runs, groups: Groups | None = None) -> None:
+        self.runs = runs
+        self._seen: dict[frozenset[str], Groups] = {} if groups is None else {frozenset(groups.keys.names): groups}
+
+    # ------------------------------------------------------------------ cells
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns with a role, from coarse to fine; not the score."""
+        runs = self.runs
+        own = (runs.seed, runs.algorithm, runs.budget)
+        return (*runs.instance, *(name for name in own if name is not None))
+
+    def groups(self, by: Iterable[str]) -> Groups:
+        """Scores by the combinations of some columns that occur, in the order of their levels; bad scores counted."""
+        by = tuple(dict.fromkeys(by))
+        wanted = frozenset(by)
+        source = self._holding(wanted)
+        if source is None:
+            finest = self.columns if wanted <= frozenset(self.columns) and self._holds_the_finest else by
+            source = aggregate(self.runs.frame, finest, self.runs.score)
+            self._seen[frozenset(finest)] = source
+        if source.keys.names == by:
+            return source
+        found = regrouped(source, by)
+        self._seen.setdefault(wanted, found)
+        return found
+
+    def finest(self) -> Groups | None:
+        """The finest table, if it was seen."""
+        return self._holding(frozenset(self.columns))
+
+    def _holding(self, wanted: frozenset[str]) -> Groups | None:
+        """The smallest table that was seen and tells all of these columns apart."""
+        able = [groups for names, groups in self._seen.items() if wanted <= names]
+        return min(able, key=lambda groups: len(groups.n), default=None)
+
+    @cached_property
+    def _holds_the_finest(self) -> bool:
+        if self.runs.n_rows <= MOST_CELLS:
+            return True
+        if not self.runs.is_lazy:
+            return False  # in memory the table itself is the finest, and each group-by of it is one pass
+        counts = [nw.col(name).n_unique().alias(f"n{i}") for i, name in enumerate(self.columns)]
+        sizes = self.runs.frame.select(*counts).collect().rows()[0]
+        return bool(np.prod(np.array(sizes, dtype=float)) <= MOST_CELLS)
+
+    def cells(self, by: Iterable[str]) -> Cells:
+        """Scores by the combinations of some columns; missing and infinite scores are refused.
+
+        Raises
+        ------
+        DataError
+            If a score is missing or infinite.
+        """
+        return cells_of(self.groups(by), self.runs.frame, self.runs.score)
+
+    def rows(self, columns: Sequence[str]) -> pd.DataFrame:
+        """The single scores with some columns with roles, in the order of their levels, then of the score.
+
+        Raises
+        ------
+        DataError
+            If a score is missing or infinite.
+        """
+        names = tuple(dict.fromkeys(columns))
+        finest = self.cells(self.columns)
+        if (finest.ss == 0).all():  # equal scores in each cell: the table is known
+            repeats = np.repeat(np.arange(len(finest.n)), finest.n.astype(np.intp))
+            table = finest.frame[list(names)].assign(**{self.runs.score: finest.mean}).iloc[repeats]
+        else:
+            table = self.runs.frame.lazy().select(*names, self.runs.score).collect().to_pandas()
+            table[self.runs.score] = table[self.runs.score].astype(float)
+        order = combine_codes([_codes(table[name]) for name in (*names, self.runs.score)], len(table))
+        return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+    # ------------------------------------------------------------------ what occurs
+
+    def levels(self, column: str) -> tuple[Any, ...]:
+        """The distinct values of a column, in the order in which results show them."""
+        if column not in self.columns or not (self.runs.is_lazy or self._holding(frozenset({column}))):
+            return distinct_values(self.runs.frame, column)
+        return tuple(pd.Series(self.groups([column]).keys.levels[0]).tolist())
+
+    def distinct(self, columns: Iterable[str]) -> pd.DataFrame:
+        """The combinations of some columns that occur, one row each, in the order of their levels."""
+        return self.groups(columns).keys.frame()
+
+    def count(self, *columns: str | None) -> int:
+        """How many combinations of some columns occur; one of none, and None stands for a role that is not given."""
+        named = tuple(dict.fromkeys(name for name in columns if name is not None))
+        return self.groups(named).keys.size if named else 1
+
+    @cached_property
+    def points(self) -> Points:
+        """The table as coded points, for the checks."""
+        from lmemtest.data.points import collect_points
+
+        return collect_points(self.runs)
+
+    @cached_property
+    def crossing(self) -> Crossing | None:
+        """How many benchmarks each two algorithms have in common; None without benchmarks."""
+        from lmemtest.data.crossing import crossing
+
+        return crossing(self.runs)
+
+    # ------------------------------------------------------------------ what metafeatures describe
+
+    @cached_property
+    def properties(self) -> tuple[str, ...]:
+        """Metafeatures of the algorithms: one value on each, but not one on all.
+
+        No two algorithms can be compared at one of their values and no algorithm between two, so they make no
+        instances of a benchmark and no conditions of a comparison.
+        """
+        algorithm, own = self.runs.algorithm, self.runs.metafeatures
+        return tuple(m for m in own if self.count(m) > 1 and self.count(algorithm, m) == self.count(algorithm))
+
+    @cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """Metafeatures with several levels on some benchmark; without benchmarks, all that vary."""
+        benchmark = self.runs.benchmark
+        whole = self.count(benchmark)
+        others = (m for m in self.runs.metafeatures if m not in self.properties)
+        return tuple(m for m in others if self.count(benchmark, m) > whole)
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Metafeatures of the benchmarks: they vary, but not within a benchmark."""
+        own = (*self.conditions, *self.properties)
+        return tuple(m for m in self.runs.metafeatures if m not in own and self.count(m) > 1)
+
+    @cached_property
+    def instance(self) -> tuple[str, ...]:
+        """What tells the instances apart: the benchmark, and the metafeatures that vary within benchmarks."""
+        return (*((self.runs.benchmark,) if self.runs.benchmark else ()), *self.conditions)
+
+    @property
+    def run(self) -> tuple[str, ...]:
+        """What tells the runs apart: instance, algorithm and seed."""
+        return (*self.instance, self.runs.algorithm, *((self.runs.seed,) if self.runs.seed else ()))
+
+    @property
+    def several_benchmarks(self) -> bool:
+        """Whether a mean over benchmarks is one over several."""
+        return self.count(self.runs.benchmark) > 1
+
+    # ------------------------------------------------------------------ words
+
+    def require(self, role: str, so: str) -> str:
+        """The column of a role, or a refusal.
+
+        Parameters
+        ----------
+        role : {"benchmark", "seed", "budget"}
+        so : str
+            What follows without it: "there are no curves".
+
+        Raises
+        ------
+        ArgumentError
+            If the runs have no such column.
+        """
+        column = getattr(self.runs, role)
+        if column is None:
+            raise ArgumentError(
+                f"runs has no {role} column, so {so}. Name it: Runs(table, ..., {role}=...). "
+                f"Columns: {listed(self.runs.columns)}."
+            )
+        return str(column)
+
+
+def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
+    """The label of each row by some columns, as in "task1 / high"; every label of an instance is made here.
+
+    Examples
+    --------
+    >>> labels(pd.DataFrame({"task": ["a", "b"], "prior": [1.0, 2.5]}), ["task", "prior"]).tolist()
+    ['a / 1', 'b / 2.5']
+    """
+    parts = [[format_level(value) for value in frame[name]] for name in columns]
+    return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)
+
+
+def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
+    """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
+
+    Sums of squares are pooled about the mean of the first part of each group, so that an offset that all scores share
+    costs no digits.
+    """
+    at = {name: i for i, name in enumerate(groups.keys.names)}
+    coded = [(groups.keys.codes[at[name]], groups.keys.levels[at[name]]) for name in by]
+    index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(groups.n))
+    size = int(index.max()) + 1
+    first = first_rows(index, size)
+
+    def total(values: NDArray[np.float64]) -> NDArray[Any]:
+        return np.bincount(index, weights=values, minlength=size)
+
+    n, bad = total(groups.n), total(groups.n_bad)
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    valid = groups.n - groups.n_bad
+    good = valid > 0
+    np.minimum.at(low, index[good], groups.low[good])
+    np.maximum.at(high, index[good], groups.high[good])
+    rows = np.flatnonzero(good)
+    start = np.full(size, np.nan)
+    start[index[rows[::-1]]] = groups.mean[rows[::-1]]
+    off = np.where(good, groups.mean - start[index], 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centre = total(valid * off) / (n - bad)
+    ss = total(np.where(good, groups.ss + valid * (off - np.nan_to_num(centre)[index]) ** 2, 0.0))
+    constant = low == high
+    return Groups(
+        keys=Keys(
+            names=tuple(by),
+            codes=tuple(codes[first] for codes, _ in coded),
+            levels=tuple(levels for _, levels in coded),
+            size=size,
+        ),
+        n=n,
+        n_bad=bad,
+        mean=np.where(constant, low, start + centre),
+        ss=np.where(constant, 0.0, ss),
+        low=low,
+        high=high,
+    )
+
+
+def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:
+    """The groups whose columns have one of the values wanted, with the levels that are left."""
+    keys, kept = groups.keys, np.ones(groups.keys.size, dtype=bool)
+    for name, values in wanted.items():
+        i = keys.names.index(name)
+        known = pd.Series(keys.levels[i]).isin(list(values)).to_numpy()
+        kept &= known[keys.codes[i]]
+    codes, levels = [], []
+    for code, level in zip(keys.codes, keys.levels, strict=True):
+        used = np.bincount(code[kept], minlength=len(level)) > 0
+        codes.append((np.cumsum(used) - 1)[code[kept]])
+        left = level[used]
+        levels.append(left.remove_unused_categories() if isinstance(left, pd.Categorical) else left)
+    names = ("n", "n_bad", "mean", "ss", "low", "high")
+    return Groups(
+        keys=Keys(names=keys.names, codes=tuple(codes), levels=tuple(levels), size=int(kept.sum())),
+        **{name: getattr(groups, name)[kept] for name in names},
+    )
+
+
+def _codes(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
+    codes, levels = column_codes(column)
+    return codes, len(levels)

@@ -1,0 +1,149 @@
+"""A table of runs seen once: coarser tables from the finest one, and how often a lazy source is queried."""
+
+from __future__ import annotations
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import lmemtest as lt
+from lmemtest.data.cells import aggregate
+from lmemtest.data.study import labels, regrouped, subset
+from lmemtest.errors import ArgumentError, DataError
+
+ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool"}
+ALL = {**ROLES, "benchmark": "task", "seed": "rep", "budget": "epoch", "metafeatures": ("prior", "family", "kind")}
+
+
+def table(offset: float = 0.0) -> pd.DataFrame:
+    """3 tools x 6 tasks x 4 seeds x 3 budgets x 2 priors; a family per tool, a kind per task."""
+    rng = np.random.default_rng(1)
+    axes = pd.MultiIndex.from_product(
+        [["c", "a", "b"], [f"t{i}" for i in range(6)], range(4), [1, 2, 4], ["good", "bad"]],
+        names=["tool", "task", "rep", "epoch", "prior"],
+    )
+    frame = axes.to_frame(index=False)
+    frame["family"] = frame["tool"].map({"a": "x", "b": "y", "c": "x"})
+    frame["kind"] = np.where(frame["task"].isin(["t0", "t1"]), "tree", "net")
+    effect = frame["tool"].map({"a": 0.0, "b": 0.5, "c": 1.0}) / frame["epoch"]
+    frame["loss"] = offset + effect + frame["task"].str[1:].astype(int) + rng.normal(size=len(frame))
+    return frame
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_coarser_groups_follow_from_finer_ones(offset):
+    frame = table(offset)
+    frame.loc[[0, 7, 8, 9, 50], "loss"] = [np.nan, np.inf, np.nan, np.nan, np.nan]
+    runs = lt.Runs(frame, **ALL)
+    finest = aggregate(runs.frame, ["task", "prior", "rep", "tool", "epoch"], "loss")
+    for by in (["tool"], ["tool", "task"], ["epoch", "prior", "tool"], ["rep"], []):
+        found, direct = regrouped(finest, by), aggregate(runs.frame, by, "loss")
+        pd.testing.assert_frame_equal(found.keys.frame(), direct.keys.frame())
+        for name in ("n", "n_bad", "low", "high"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(direct, name))
+        np.testing.assert_allclose(found.mean, direct.mean, rtol=1e-14)
+        np.testing.assert_allclose(found.ss, direct.ss, rtol=1e-9 if offset else 1e-13)
+
+
+def test_equal_scores_have_no_sum_of_squares_and_their_own_mean():
+    frame = table().assign(loss=0.1)
+    found = regrouped(aggregate(lt.Runs(frame, **ALL).frame, ["tool", "task", "rep"], "loss"), ["tool"])
+    assert (found.ss == 0.0).all()
+    assert (found.mean == 0.1).all()
+
+
+def test_a_subset_keeps_the_order_of_the_levels_that_are_left():
+    frame = table().assign(prior=lambda d: pd.Categorical(d["prior"], ["worst", "bad", "good"]))
+    finest = aggregate(lt.Runs(frame, **ALL).frame, ["prior", "task", "tool"], "loss")
+    kept = {"tool": ["c", "a"], "prior": ["good"]}
+    found = subset(finest, kept)
+    direct = aggregate(lt.Runs(frame, **ALL).filter(**kept).frame, ["prior", "task", "tool"], "loss")
+    pd.testing.assert_frame_equal(found.keys.frame(), direct.keys.frame())
+    np.testing.assert_array_equal(found.mean, direct.mean)
+
+
+def test_what_metafeatures_describe():
+    study = lt.Runs(table(), **ALL).study
+    assert study.properties == ("family",)
+    assert study.conditions == ("prior",)
+    assert study.kinds == ("kind",)
+    assert study.instance == ("task", "prior")
+    assert study.run == ("task", "prior", "tool", "rep")
+    assert study.count("task", "prior") == 12
+    assert study.count(None) == study.count() == 1
+    assert study.several_benchmarks
+
+
+def test_the_label_of_an_instance_writes_levels_as_results_do():
+    frame = pd.DataFrame({"task": ["a", "a"], "prior": [1.0, 0.25], "n": [3, 4]})
+    assert labels(frame, ["task", "prior", "n"]).tolist() == ["a / 1 / 3", "a / 0.25 / 4"]
+
+
+def test_a_role_that_is_missing_is_refused_with_the_way_to_name_it():
+    study = lt.Runs(table(), **ROLES).study
+    with pytest.raises(
+        ArgumentError, match=r"runs has no budget column, so there are no curves\. Name it: Runs\(table"
+    ):
+        study.require("budget", "there are no curves")
+    assert lt.Runs(table(), **ALL).study.require("budget", "there are no curves") == "epoch"
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_rows_are_those_of_the_table(repeated):
+    frame = pd.concat([table(), table().assign(loss=lambda d: d["loss"] + 1.0)]) if repeated else table()
+    found = lt.Runs(frame, **ALL).study.rows(["tool", "task"])
+    expected = frame[["tool", "task", "loss"]].sort_values(["tool", "task", "loss"], ignore_index=True)
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_missing_scores_are_refused_by_cells_and_rows():
+    runs = lt.Runs(table().assign(loss=lambda d: d["loss"].where(d.index != 3)), **ALL)
+    for ask in (runs.study.cells, runs.study.rows):
+        with pytest.raises(DataError, match="1 of 432 rows has a score that is missing or infinite"):
+            ask(["tool"])
+
+
+# ------------------------------------------------------------------ queries of a lazy source
+
+QUESTIONS = {
+    "recommend": lt.recommend,
+    "explain": lambda runs: lt.ModelBuilder(runs).recommended().explain(),
+    "check": lambda runs: runs.check(),
+    "check_all": lt.check_all,
+    "analyze": lt.analyze,
+    "horizons": lt.horizons,
+    "anytime": lt.anytime,
+    "fidelity": lt.fidelity,
+    "seed_dependency": lt.seed_dependency,
+    "benchmark_information": lt.benchmark_information,
+    "benchmark_effects": lt.benchmark_effects,
+    "variance_sources": lt.variance_sources,
+    "relative_ranks": lt.relative_ranks,
+    "ranking_reliability": lt.ranking_reliability,
+}
+MOST_QUERIES = 3
+
+
+def lazy(backend: str, frame: pd.DataFrame):
+    if backend == "polars":
+        return pl.from_pandas(frame).lazy()
+    import duckdb
+
+    return duckdb.from_df(frame)
+
+
+@pytest.mark.parametrize("backend", ["polars", "duckdb"])
+def test_a_question_runs_the_query_of_a_lazy_table_at_most_three_times(backend, monkeypatch):
+    queries, collect = [], nw.LazyFrame.collect
+    monkeypatch.setattr(nw.LazyFrame, "collect", lambda self, *a, **k: queries.append(1) or collect(self, *a, **k))
+    found = {}
+    for name, ask in QUESTIONS.items():
+        runs = lt.Runs(lazy(backend, table().drop(columns=["family", "kind"])), **{**ALL, "metafeatures": ("prior",)})
+        assert len(queries) <= 2  # that the roles fit the table
+        queries.clear()
+        ask(runs)
+        found[name] = len(queries)
+        queries.clear()
+    assert {name: n for name, n in found.items() if not 1 <= n <= MOST_QUERIES} == {}
