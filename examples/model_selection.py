@@ -14,8 +14,8 @@ from pathlib import Path
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.selection import selection_plot
-from lmemtest.recipes.model_search import search_models
-from lmemtest.recipes.selection import select_terms
+from lmemtest.studies.modelling.forward import select_terms
+from lmemtest.studies.modelling.lattice import search_models
 
 
 def study() -> lt.Runs:

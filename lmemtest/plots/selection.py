@@ -9,8 +9,8 @@ import numpy as np
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _fitting, _rows, _style
-from lmemtest.recipes.model_search import SearchResult
-from lmemtest.recipes.selection import SelectionResult
+from lmemtest.studies.modelling.forward import SelectionResult
+from lmemtest.studies.modelling.lattice import SearchResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def selection_plot(result: SelectionResult | SearchResult, *, most: int = 12, ax
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.selection import selection_plot
-    >>> from lmemtest.recipes.selection import select_terms
+    >>> from lmemtest.studies.modelling.forward import select_terms
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> ax = selection_plot(select_terms(runs, criterion="bic"))
     >>> [label.get_text() for label in ax.get_yticklabels()]

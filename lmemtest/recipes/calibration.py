@@ -40,7 +40,7 @@ from lmemtest.inference.hypotheses.relabelling import (
 from lmemtest.inference.means.comparisons import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.moderated import moderated
-from lmemtest.recipes.recommended import recommend
+from lmemtest.studies.modelling.recommend import recommend
 
 if TYPE_CHECKING:
     import pandas as pd

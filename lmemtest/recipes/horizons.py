@@ -27,7 +27,7 @@ from lmemtest.recipes.horizon_scores import (
     scores_at,
 )
 from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
-from lmemtest.recipes.recommended import recommend
+from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:

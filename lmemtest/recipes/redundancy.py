@@ -196,7 +196,7 @@ def similar_algorithms(
     from lmemtest.inference.means.emmeans import emmeans
     from lmemtest.inference.means.margins import equivalence
     from lmemtest.model import fit_lmm
-    from lmemtest.recipes.recommended import recommend
+    from lmemtest.studies.modelling.recommend import recommend
 
     require_runs(runs)
     alpha = check_fraction(alpha, "alpha")

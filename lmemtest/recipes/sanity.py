@@ -38,7 +38,7 @@ class _Study:
         """The recommended model."""
         if self._fit is None:
             from lmemtest.model import fit_lmm
-            from lmemtest.recipes.recommended import recommend
+            from lmemtest.studies.modelling.recommend import recommend
 
             self._fit = fit_lmm(recommend(self.runs).formula, self.runs)
         return self._fit

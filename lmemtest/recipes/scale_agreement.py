@@ -21,7 +21,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.comparisons import PairsResult, pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
-from lmemtest.recipes.recommended import recommend
+from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_p
 
 if TYPE_CHECKING:

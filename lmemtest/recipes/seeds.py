@@ -30,7 +30,7 @@ from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.hypotheses.variance_ratio import VarianceRatio, variance_ratio
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
-from lmemtest.recipes.shared_seeds import seeds_cross
+from lmemtest.studies.modelling.shared_seeds import seeds_cross
 from lmemtest.words import format_p, listed
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
 from lmemtest.inference.intervals.random_effects import INTERVALS, effect_intervals
 from lmemtest.model import fit_lmm
 from lmemtest.recipes.benchmark_comparisons import Comparisons, Plan
-from lmemtest.recipes.recommended import recommend
 from lmemtest.recipes.run_layout import one_score_per_run
+from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import listed
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from lmemtest._rounding import below, written
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.recipes.recommended import recommend
 from lmemtest.report.scope import columns_of
+from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_p
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interactio
 
 
 def _formula(runs: Runs, metafeature: str, response: str) -> str:
-    from lmemtest.recipes.builder import ModelBuilder
+    from lmemtest.studies.modelling.builder import ModelBuilder
 
     builder = ModelBuilder(runs).recommended()
     if metafeature not in {name.value for name in parse_formula(recommend(runs).formula).terms.columns()}:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
-from lmemtest.recipes.shared_seeds import seeds_cross
 from lmemtest.report import wording
 from lmemtest.report.document import (
     Block,
@@ -25,6 +24,7 @@ from lmemtest.report.document import (
 )
 from lmemtest.report.figures import figure
 from lmemtest.report.scope import holds_shared_seeds
+from lmemtest.studies.modelling.shared_seeds import seeds_cross
 from lmemtest.words import counted, format_level, format_number, format_p, joined, sentence
 
 if TYPE_CHECKING:

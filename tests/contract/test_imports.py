@@ -32,7 +32,8 @@ ALLOWED: dict[str, set[str]] = {
     "formula": {"data"},
     "model": BASE,
     "inference": MIXED,
-    "recipes": {*MIXED, "inference"},
+    "recipes": {*MIXED, "inference", "studies"},
+    "studies": {*MIXED, "inference", "recipes"},
     "tuning": {"data"},
 }
 RESULTS = set(ALLOWED)
@@ -52,8 +53,8 @@ CLOSES_A_CIRCLE = {
         "inference.intervals.cluster_robust",
         "inference.means.joint",
     ): "the F test of several rows, above the grid until it is part of it",
-    ("recipes.builder", "recipes.model_search"): VERB,
-    ("recipes.builder", "recipes.selection"): VERB,
+    ("studies.modelling.builder", "studies.modelling.lattice"): VERB,
+    ("studies.modelling.builder", "studies.modelling.forward"): VERB,
     ("data.runs", "data.checks"): VERB,
     ("data.runs", "data.normalise"): VERB,
     ("data.runs", "data.trace"): VERB,

@@ -14,8 +14,8 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.selection import selection_plot
-from lmemtest.recipes.model_search import search_models
-from lmemtest.recipes.selection import select_terms
+from lmemtest.studies.modelling.forward import select_terms
+from lmemtest.studies.modelling.lattice import search_models
 
 
 def make_runs(k=3, *, long=False):

@@ -13,7 +13,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, NestingError, UnknownColumnError
-from lmemtest.recipes.builder import ModelBuilder, assemble
+from lmemtest.studies.modelling.builder import ModelBuilder, assemble
 
 
 @pytest.fixture(scope="module")

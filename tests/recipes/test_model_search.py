@@ -12,10 +12,10 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.recipes import model_search
-from lmemtest.recipes.builder import ModelBuilder
-from lmemtest.recipes.model_search import search_models
-from lmemtest.recipes.selection_terms import Family, candidates_of
+from lmemtest.studies.modelling import lattice as model_search
+from lmemtest.studies.modelling.builder import ModelBuilder
+from lmemtest.studies.modelling.lattice import search_models
+from lmemtest.studies.modelling.menu import Family, candidates_of
 
 
 def study(rng=1, *, b=10, n=4, k=3, budgets=1, **sd):
@@ -113,8 +113,8 @@ def test_small_families_are_fitted_whole():
 
 
 def test_parameters_are_counted_without_a_fit():
-    from lmemtest.recipes.branch_and_bound import Bench
-    from lmemtest.recipes.selection_fits import fit_ml
+    from lmemtest.studies.modelling.bench import Bench
+    from lmemtest.studies.modelling.fits import fit_ml
 
     runs = study(1, b=6, n=2, budgets=3, pair=0.5, run=0.5)
     offer = candidates_of(runs, ["prior", "benchmark", "seed", "budget", "dispersion(algorithm)"])
@@ -150,7 +150,7 @@ def test_the_table_ranks_weighs_and_counts():
 
 def test_forward_and_search_agree_where_the_data_are_clear():
     runs = study(2, pair=1.0, instance=1.0, prior=3.0)
-    from lmemtest.recipes.selection import select_terms
+    from lmemtest.studies.modelling.forward import select_terms
 
     assert select_terms(runs, criterion="bic").formula == search_models(runs).formula
 

@@ -10,7 +10,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.recipes.recommended import recommend
+from lmemtest.studies.modelling.recommend import recommend
 
 
 def table(algorithms=3, benchmarks=4, seeds=5, budgets=3, priors=1):

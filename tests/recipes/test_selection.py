@@ -13,11 +13,11 @@ from scipy.stats import chi2
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.recipes.builder import ModelBuilder
-from lmemtest.recipes.model_search import search_models
-from lmemtest.recipes.selection import select_terms
-from lmemtest.recipes.selection_fits import log_tail
-from lmemtest.recipes.selection_terms import Family, candidates_of
+from lmemtest.studies.modelling.builder import ModelBuilder
+from lmemtest.studies.modelling.fits import log_tail
+from lmemtest.studies.modelling.forward import select_terms
+from lmemtest.studies.modelling.lattice import search_models
+from lmemtest.studies.modelling.menu import Family, candidates_of
 
 
 def table(

@@ -13,9 +13,9 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.planning.components import components_of
-from lmemtest.recipes import shared_seeds as module
 from lmemtest.recipes.seeds import seed_dependency
-from lmemtest.recipes.shared_seeds import seeds_cross, shared_seeds
+from lmemtest.studies.modelling import shared_seeds as module
+from lmemtest.studies.modelling.shared_seeds import seeds_cross, shared_seeds
 
 TERMS = " + (1 | rep) + (1 | rep:tool)"
 

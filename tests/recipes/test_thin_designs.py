@@ -20,7 +20,7 @@ from lmemtest._table import Tabular
 from lmemtest.compat import significance_analysis as sa
 from lmemtest.errors import LmemtestError, LmemtestWarning
 from lmemtest.model import LmmFit
-from lmemtest.recipes.builder import ModelBuilder
+from lmemtest.studies.modelling.builder import ModelBuilder
 
 polars = pytest.importorskip("polars")
 

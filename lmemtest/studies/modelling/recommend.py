@@ -28,9 +28,9 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import DesignError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.formula.tokens import quote_name
-from lmemtest.recipes.identification import held_in
-from lmemtest.recipes.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
-from lmemtest.recipes.term_text import as_factor
+from lmemtest.studies.modelling.identify import held_in
+from lmemtest.studies.modelling.reading import as_factor
+from lmemtest.studies.modelling.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
 from lmemtest.words import format_p
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.recipes.branch_and_bound import Bench
-from lmemtest.recipes.builder import ModelBuilder, assemble
-from lmemtest.recipes.selection_fits import check_model
-from lmemtest.recipes.selection_holdout import Holdout, held_out
-from lmemtest.recipes.selection_start import (
+from lmemtest.studies.modelling.bench import Bench
+from lmemtest.studies.modelling.builder import ModelBuilder, assemble
+from lmemtest.studies.modelling.fits import check_model
+from lmemtest.studies.modelling.holdout import Holdout, held_out
+from lmemtest.studies.modelling.menu import Family
+from lmemtest.studies.modelling.start import (
     CRITERIA,
     SAMPLE_SIZES,
     family_of,
@@ -31,7 +32,6 @@ from lmemtest.recipes.selection_start import (
     split,
     start_of,
 )
-from lmemtest.recipes.selection_terms import Family
 
 if TYPE_CHECKING:
     from lmemtest.model import LmmFit
@@ -236,7 +236,7 @@ def search_models(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.model_search import search_models
+    >>> from lmemtest.studies.modelling.lattice import search_models
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> found = search_models(runs)
     >>> found.formula

@@ -15,8 +15,8 @@ from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.means.comparisons import PairsResult, pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
-from lmemtest.recipes.identification import check_identified
-from lmemtest.recipes.selection_terms import intercept
+from lmemtest.studies.modelling.identify import check_identified
+from lmemtest.studies.modelling.menu import intercept
 from lmemtest.words import format_p
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from lmemtest.errors import DesignError, EstimationError, NestingError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.inference.hypotheses.glrt import glrt
 from lmemtest.model.fitting import fit_cells
-from lmemtest.recipes.identification import check_dispersion, check_identified
+from lmemtest.studies.modelling.identify import check_dispersion, check_identified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,10 +11,10 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.formula import parse_formula, parse_term
 from lmemtest.formula.tokens import quote_name
-from lmemtest.recipes import term_text
-from lmemtest.recipes.builder_questions import Questions
-from lmemtest.recipes.identification import check_dispersion, check_identified
-from lmemtest.recipes.term_words import fixed_words, random_words
+from lmemtest.studies.modelling import reading as term_text
+from lmemtest.studies.modelling.builder_questions import Questions
+from lmemtest.studies.modelling.identify import check_dispersion, check_identified
+from lmemtest.studies.modelling.meaning import fixed_words, random_words
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from lmemtest.formula.bars import Bar
     from lmemtest.inference.hypotheses.glrt import GlrtResult
     from lmemtest.model import LmmFit
-    from lmemtest.recipes.model_search import SearchResult
-    from lmemtest.recipes.selection import SelectionResult
+    from lmemtest.studies.modelling.forward import SelectionResult
+    from lmemtest.studies.modelling.lattice import SearchResult
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ class ModelBuilder(Questions, Tabular):
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.builder import ModelBuilder
+    >>> from lmemtest.studies.modelling.builder import ModelBuilder
     >>> runs = lt.datasets.load_hpo_runs().filter(prior="good")
     >>> simple = ModelBuilder(runs).random("benchmark")
     >>> simple.formula()
@@ -270,7 +270,7 @@ class ModelBuilder(Questions, Tabular):
         -------
         ModelBuilder
         """
-        from lmemtest.recipes.recommended import recommend
+        from lmemtest.studies.modelling.recommend import recommend
 
         parsed = parse_formula(recommend(self.runs).formula)
         return self._with(terms=term_text.labels_of(parsed), bars=tuple(map(str, parsed.bars)), residual_by=None)
@@ -368,13 +368,13 @@ class ModelBuilder(Questions, Tabular):
 
     def select(self, **options: Any) -> SelectionResult:
         """Add the terms that improve the model, one at a time. See `select_terms`, which takes the same options."""
-        from lmemtest.recipes.selection import select_terms
+        from lmemtest.studies.modelling.forward import select_terms
 
         return select_terms(self, **options)
 
     def search(self, **options: Any) -> SearchResult:
         """The best hierarchical model of a family. See `search_models`, which takes the same options."""
-        from lmemtest.recipes.model_search import search_models
+        from lmemtest.studies.modelling.lattice import search_models
 
         return search_models(self, **options)
 
@@ -421,7 +421,7 @@ class ModelBuilder(Questions, Tabular):
 
     def _missing(self) -> tuple[str, ...]:
         """Random effects of the recommended model that this one lacks."""
-        from lmemtest.recipes.recommended import recommend
+        from lmemtest.studies.modelling.recommend import recommend
 
         mine = {frozenset(bar.groups) for bar in self._bars()}
         mine |= {_cells(bar) for bar in self._bars() if bar.diagonal}
@@ -457,7 +457,7 @@ def assemble(runs: Runs, terms: tuple[str, ...], bars: tuple[str, ...], residual
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.builder import ModelBuilder, assemble
+    >>> from lmemtest.studies.modelling.builder import ModelBuilder, assemble
     >>> runs = lt.datasets.load_hpo_runs()
     >>> model = ModelBuilder(runs).random("benchmark")
     >>> good = runs.filter(prior="good")

@@ -18,12 +18,12 @@ from lmemtest._validate import check_columns
 from lmemtest.errors import ArgumentError
 from lmemtest.formula import parse_bar, parse_formula, parse_term
 from lmemtest.formula.tokens import quote_name
-from lmemtest.recipes import term_text
+from lmemtest.studies.modelling import reading as term_text
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.formula.bars import Bar
-    from lmemtest.recipes.builder import ModelBuilder
+    from lmemtest.studies.modelling.builder import ModelBuilder
 
 # More budgets than this are a continuum; more columns of an interaction cost more than they explain; more benchmarks
 # x budgets take seconds per fit.

@@ -22,10 +22,11 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.recipes.builder import ModelBuilder, assemble
-from lmemtest.recipes.selection_fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
-from lmemtest.recipes.selection_holdout import Holdout, held_out
-from lmemtest.recipes.selection_start import (
+from lmemtest.studies.modelling.builder import ModelBuilder, assemble
+from lmemtest.studies.modelling.fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
+from lmemtest.studies.modelling.holdout import Holdout, held_out
+from lmemtest.studies.modelling.menu import Family
+from lmemtest.studies.modelling.start import (
     CRITERIA,
     SAMPLE_SIZES,
     TIE,
@@ -37,7 +38,6 @@ from lmemtest.recipes.selection_start import (
     split,
     start_of,
 )
-from lmemtest.recipes.selection_terms import Family
 from lmemtest.words import format_number, format_p, listed
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def select_terms(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.selection import select_terms
+    >>> from lmemtest.studies.modelling.forward import select_terms
     >>> start = lt.ModelBuilder(lt.datasets.load_hpo_runs().filter(budget=8)).random("benchmark", "benchmark:algorithm")
     >>> found = select_terms(start, candidates=["prior"], criterion="bic")
     >>> found.chosen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmemtest.formula import parse_term
-from lmemtest.recipes.term_text import plain_columns
+from lmemtest.studies.modelling.reading import plain_columns
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

@@ -10,11 +10,11 @@ import numpy as np
 from lmemtest._validate import check_choice
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.recipes.builder import ModelBuilder, assemble
-from lmemtest.recipes.recommended import relative_to
-from lmemtest.recipes.selection_holdout import VALIDATIONS, halves
-from lmemtest.recipes.selection_terms import Family, candidates_of
-from lmemtest.recipes.term_text import as_factor
+from lmemtest.studies.modelling.builder import ModelBuilder, assemble
+from lmemtest.studies.modelling.holdout import VALIDATIONS, halves
+from lmemtest.studies.modelling.menu import Family, candidates_of
+from lmemtest.studies.modelling.reading import as_factor
+from lmemtest.studies.modelling.recommend import relative_to
 from lmemtest.words import listed
 
 CRITERIA = ("glrt", "aic", "bic")

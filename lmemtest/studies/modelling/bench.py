@@ -27,10 +27,10 @@ from lmemtest.engine.blocks import Shape
 from lmemtest.errors import DesignError
 from lmemtest.formula import build_design, parse_bar, parse_formula
 from lmemtest.formula.tokens import quote_name
-from lmemtest.recipes.recommended import recommend
-from lmemtest.recipes.selection_fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
-from lmemtest.recipes.selection_start import TIE
-from lmemtest.recipes.selection_terms import Family
+from lmemtest.studies.modelling.fits import Comparison, Fitted, Question, answer, fit_ml, summary_of
+from lmemtest.studies.modelling.menu import Family
+from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.modelling.start import TIE
 from lmemtest.words import listed
 
 if TYPE_CHECKING:

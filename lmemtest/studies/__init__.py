@@ -1,0 +1,1 @@
+"""One file per question that a benchmark study asks."""
