@@ -45,6 +45,7 @@ LEVELS = {
     "tests/recipes": 1,
     "tests/report": 1,
     "tests/simulation": 3,
+    "tests/studies": 1,
     "tests/tuning": 1,
 }
 NAMES = {0: "units and messages", 1: "references and studies", 2: "figures, pages, thin designs", 3: "simulations"}

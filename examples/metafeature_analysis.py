@@ -15,8 +15,8 @@ from pathlib import Path
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature import metafeature_plot
-from lmemtest.recipes.metafeature_effects import metafeature_model
-from lmemtest.recipes.metafeatures import metafeature_analysis
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 
 
 def study() -> tuple[lt.Runs, tuple[str, str]]:

@@ -17,7 +17,7 @@ import pandas as pd
 import lmemtest as lt
 from lmemtest.plots import detached_figures, seed_plot
 from lmemtest.plots.violins import violin_plot
-from lmemtest.recipes.distributions import score_distributions
+from lmemtest.studies.scores.score_distributions import score_distributions
 
 REPEATS = 4  # runs of an algorithm per seed
 

@@ -17,7 +17,7 @@ import pandas as pd
 import lmemtest as lt
 from lmemtest.plots import detached_figures, information_plot
 from lmemtest.plots.violins import violin_plot
-from lmemtest.recipes.distributions import score_distributions
+from lmemtest.studies.scores.score_distributions import score_distributions
 
 MEANS = {"B-0": (1.0, 1.0, 1.0), "B-1": (1.0, 1.2, 1.4), "B-2": (0.5, 1.0, 1.5)}
 

@@ -16,7 +16,7 @@ import pandas as pd
 import lmemtest as lt
 from lmemtest.plots import detached_figures, fidelity_plot
 from lmemtest.plots.violins import violin_plot
-from lmemtest.recipes.distributions import score_distributions
+from lmemtest.studies.scores.score_distributions import score_distributions
 
 BENCHMARKS, ALGORITHMS, SEEDS, BUDGETS = 6, 3, 20, 4
 

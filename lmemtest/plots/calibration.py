@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.recipes.calibration import RECOMMENDED, CalibrationAudit
+from lmemtest.studies.checks.audit import RECOMMENDED, CalibrationAudit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ def calibration_plot(audit: CalibrationAudit, *, ax: Axes | None = None) -> Axes
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.calibration import calibration_plot
-    >>> from lmemtest.recipes.calibration import audit
+    >>> from lmemtest.studies.checks.audit import audit
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
     >>> ax = calibration_plot(audit(runs, n=20, unit="benchmark", rng=1))
     >>> [label.get_text() for label in ax.get_yticklabels()]

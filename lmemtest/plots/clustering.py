@@ -10,7 +10,7 @@ from lmemtest._rounding import written
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.recipes.clustering import BenchmarkClusters
+from lmemtest.studies.benchmark.benchmark_clusters import BenchmarkClusters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def benchmark_clusters_plot(clusters: BenchmarkClusters, *, kind: str = "dendrog
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.clustering import benchmark_clusters_plot
-    >>> from lmemtest.recipes.clustering import benchmark_clusters
+    >>> from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> ax = benchmark_clusters_plot(benchmark_clusters(runs, n_boot=20, rng=1))
     >>> len(ax.get_yticklabels())

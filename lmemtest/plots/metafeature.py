@@ -11,8 +11,8 @@ from matplotlib.transforms import Bbox
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.recipes.metafeature_effects import MetafeatureModel
-from lmemtest.recipes.metafeatures import MetafeatureAnalysis
+from lmemtest.studies.benchmark.metafeature_effect import MetafeatureModel
+from lmemtest.studies.benchmark.metafeatures import MetafeatureAnalysis
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def metafeature_plot(result: MetafeatureAnalysis | MetafeatureModel, *, ax: Axes
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.metafeature import metafeature_plot
-    >>> from lmemtest.recipes.metafeatures import metafeature_analysis
+    >>> from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
     >>> runs = lt.datasets.load_hpo_runs().filter(model=["forest", "svm"])
     >>> ax = metafeature_plot(metafeature_analysis(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1))
     >>> [label.get_text() for label in ax.get_xticklabels()]

@@ -10,7 +10,7 @@ from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
-from lmemtest.recipes.reliability import TARGETS, RankingReliability
+from lmemtest.studies.variation.ranking_reliability import TARGETS, RankingReliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> A
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.reliability import reliability_plot
-    >>> from lmemtest.recipes.reliability import ranking_reliability
+    >>> from lmemtest.studies.variation.ranking_reliability import ranking_reliability
     >>> found = ranking_reliability(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
     >>> [text.get_text() for text in reliability_plot(found).texts]
     ['0.8', '0.9', '25 seeds', '1 seed']

@@ -10,8 +10,8 @@ from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.recipes.information import BenchmarkInformation
-from lmemtest.recipes.seeds import SeedDependency
+from lmemtest.studies.checks.benchmark_information import BenchmarkInformation
+from lmemtest.studies.checks.seed_effect import SeedDependency
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ def seed_plot(result: SeedDependency, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : SeedDependency
-        From `lmemtest.recipes.seeds.seed_dependency`.
+        From `lmemtest.studies.checks.seed_effect.seed_dependency`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -45,7 +45,7 @@ def seed_plot(result: SeedDependency, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.sanity import seed_plot
-    >>> from lmemtest.recipes.seeds import seed_dependency
+    >>> from lmemtest.studies.checks.seed_effect import seed_dependency
     >>> ax = seed_plot(seed_dependency(lt.datasets.load_hpo_runs().filter(budget=8, prior="good")))
     >>> [label.get_text() for label in ax.get_yticklabels()][:3]
     ['HB', 'HB+prior', 'RS']
@@ -109,7 +109,7 @@ def information_plot(result: BenchmarkInformation, *, most: int = _rows.MOST_ROW
     Parameters
     ----------
     result : BenchmarkInformation
-        From `lmemtest.recipes.information.benchmark_information`.
+        From `lmemtest.studies.checks.benchmark_information.benchmark_information`.
     most : int, >= 2
         Rows; of more benchmarks, those with the largest and the smallest shares are drawn, and a row and the axis label
         say how many were left out.
@@ -130,7 +130,7 @@ def information_plot(result: BenchmarkInformation, *, most: int = _rows.MOST_ROW
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.sanity import information_plot
-    >>> from lmemtest.recipes.information import benchmark_information
+    >>> from lmemtest.studies.checks.benchmark_information import benchmark_information
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> ax = information_plot(benchmark_information(runs))
     >>> ax.get_yticklabels()[0].get_text()

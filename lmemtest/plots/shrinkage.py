@@ -10,8 +10,8 @@ from lmemtest._rounding import tie_order
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.recipes.benchmark_comparisons import MEAN
-from lmemtest.recipes.shrinkage import ShrunkenEffects
+from lmemtest.studies.benchmark.benchmark_effects import ShrunkenEffects
+from lmemtest.studies.benchmark.comparisons import MEAN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def shrunken_effects_plot(
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.shrinkage import shrunken_effects_plot
-    >>> from lmemtest.recipes.shrinkage import benchmark_effects
+    >>> from lmemtest.studies.benchmark.benchmark_effects import benchmark_effects
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good", algorithm=["RS", "HB"])
     >>> ax = shrunken_effects_plot(benchmark_effects(runs, contrast="pairs"), kind="caterpillar")
     >>> ax.get_yticklabels()[0].get_text()

@@ -10,7 +10,7 @@ import numpy as np
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.recipes.variation import VarianceSources, percent
+from lmemtest.studies.variation.variance_sources import VarianceSources, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,7 +43,7 @@ def variation_plot(sources: VarianceSources, *, leave_out: str | Sequence[str] =
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.variation import variation_plot
-    >>> from lmemtest.recipes.variation import variance_sources
+    >>> from lmemtest.studies.variation.variance_sources import variance_sources
     >>> found = variance_sources(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
     >>> ax = variation_plot(found, leave_out="benchmark")
     >>> [label.get_text() for label in ax.get_yticklabels()]

@@ -14,7 +14,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _panels, _style
 from lmemtest.plots._panels import LINE, SMALL, Cell
 from lmemtest.plots._rows import legend_columns
-from lmemtest.recipes.distributions import FEW, ScoreDistributions
+from lmemtest.studies.scores.score_distributions import FEW, ScoreDistributions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def violin_plot(distributions: ScoreDistributions, *, ax: Axes | None = None) ->
     Parameters
     ----------
     distributions : ScoreDistributions
-        From `lmemtest.recipes.distributions.score_distributions`. The first column of its ``by`` gives the positions,
+        From `lmemtest.score_distributions`. The first column of its ``by`` gives the positions,
         the second the colours, the third the panels.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
@@ -123,7 +123,7 @@ def violin_plot(distributions: ScoreDistributions, *, ax: Axes | None = None) ->
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.violins import violin_plot
-    >>> from lmemtest.recipes.distributions import score_distributions
+    >>> from lmemtest.studies.scores.score_distributions import score_distributions
     >>> runs = lt.datasets.load_hpo_runs().filter(model="svm", algorithm=["RS", "HB"])
     >>> ax = violin_plot(score_distributions(runs, by=["algorithm", "prior", "benchmark"], budget=2))
     >>> [panel.get_title(loc="left") for panel in ax.child_axes][:2]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest.data.compress import compress
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.recipes.traces import broken_traces
+from lmemtest.studies.checks.traces import broken_traces
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:

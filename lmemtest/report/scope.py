@@ -205,7 +205,7 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: str, alpha: float
     >>> shared_seeds_finding(lt.fit_lmm(formula, runs), runs, formula, 0.05) is None
     True
     """
-    from lmemtest.recipes.seeds import lucky_algorithms
+    from lmemtest.studies.checks.seed_effect import lucky_algorithms
 
     lucky = lucky_algorithms(runs, alpha)
     if not lucky:

@@ -10,8 +10,8 @@ PAGE = (ROOT / "docs" / "claims.md").read_text()
 MODULES = {path: path.read_text() for path in sorted((ROOT / "lmemtest").rglob("*.py"))}
 # Parts of results whose function is on the page, descriptions, and the words of `power`, which plans.
 SILENT = {
-    "selection_holdout",
-    "sanity_report",
+    "holdout",
+    "report",
     "traces",
     "copies",
     "influence_words",

@@ -15,8 +15,8 @@ import pytest
 from lmemtest.data.checks import SEVERITIES, Finding, RunsCheck
 from lmemtest.data.copies import _chance
 from lmemtest.data.runs import Runs
-from lmemtest.recipes.copies import copied_runs
-from lmemtest.recipes.traces import broken_traces
+from lmemtest.studies.checks.copies import copied_runs
+from lmemtest.studies.checks.traces import broken_traces
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES: dict[str, Any] = {

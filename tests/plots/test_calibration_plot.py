@@ -7,7 +7,7 @@ from pytest import approx
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.calibration import calibration_plot
-from lmemtest.recipes.calibration import CalibrationAudit, Rate
+from lmemtest.studies.checks.audit import CalibrationAudit, Rate
 
 
 def make_audit():

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature import metafeature_plot
-from lmemtest.recipes.metafeature_effects import metafeature_model
-from lmemtest.recipes.metafeatures import metafeature_analysis
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 
 
 def runs_of(tasks: int, levels: tuple[str, ...] = ("bad", "good"), name: str = "task {:02d}") -> lt.Runs:

@@ -13,8 +13,8 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style
 from lmemtest.plots.sanity import information_plot, seed_plot
-from lmemtest.recipes.information import benchmark_information
-from lmemtest.recipes.seeds import seed_dependency
+from lmemtest.studies.checks.benchmark_information import benchmark_information
+from lmemtest.studies.checks.seed_effect import seed_dependency
 
 NAMES = ("a $\\alpha$ tool with a very long name indeed", "B", "漢字")
 

@@ -16,10 +16,10 @@ from lmemtest.plots.clustering import benchmark_clusters_plot
 from lmemtest.plots.reliability import reliability_plot
 from lmemtest.plots.shrinkage import shrunken_effects_plot
 from lmemtest.plots.variation import variation_plot
-from lmemtest.recipes.clustering import benchmark_clusters
-from lmemtest.recipes.reliability import ranking_reliability
-from lmemtest.recipes.shrinkage import benchmark_effects
-from lmemtest.recipes.variation import variance_sources
+from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
+from lmemtest.studies.benchmark.benchmark_effects import benchmark_effects
+from lmemtest.studies.variation.ranking_reliability import ranking_reliability
+from lmemtest.studies.variation.variance_sources import variance_sources
 
 
 def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:

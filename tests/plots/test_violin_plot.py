@@ -14,7 +14,7 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style
 from lmemtest.plots.violins import violin_plot
-from lmemtest.recipes.distributions import score_distributions
+from lmemtest.studies.scores.score_distributions import score_distributions
 
 LONG = tuple(f"a very long name of an optimizer with $\\alpha$ and _under_ number {i}" for i in range(5))
 TWENTY = tuple(f"optimizer_{i:02d}" for i in range(20))

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.inference.intervals.bootstrap import bootstrap
-from lmemtest.recipes.calibration import audit
+from lmemtest.studies.checks.audit import audit
 
 pytestmark = pytest.mark.slow
 

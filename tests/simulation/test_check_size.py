@@ -11,9 +11,9 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.recipes.budgets import fidelity
-from lmemtest.recipes.copies import copied_runs
-from lmemtest.recipes.redundancy import similar_algorithms, similar_benchmarks
-from lmemtest.recipes.traces import broken_traces
+from lmemtest.studies.checks.copies import copied_runs
+from lmemtest.studies.checks.similar import similar_algorithms, similar_benchmarks
+from lmemtest.studies.checks.traces import broken_traces
 
 pytestmark = pytest.mark.slow
 

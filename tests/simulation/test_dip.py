@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from lmemtest.recipes.smooth_density import count_modes, density
-from lmemtest.recipes.unimodality import _QUANTILES, _TAIL, dip, dip_p_value
+from lmemtest.inference.distributions.density import count_modes, density
+from lmemtest.inference.hypotheses.dip import _QUANTILES, _TAIL, dip, dip_p_value
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.recipes.instance_contrasts import instance_contrasts
-from lmemtest.recipes.metafeature_effects import metafeature_model
-from lmemtest.recipes.metafeatures import metafeature_analysis
-from lmemtest.recipes.outcomes import pair_scores
+from lmemtest.studies.benchmark.instance_contrasts import instance_contrasts
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
+from lmemtest.studies.benchmark.outcomes import pair_scores
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binomtest, ncf
 
 import lmemtest as lt
-from lmemtest.recipes.information import benchmark_information, noncentrality_interval
-from lmemtest.recipes.seeds import seed_dependency
+from lmemtest.studies.checks.benchmark_information import benchmark_information, noncentrality_interval
+from lmemtest.studies.checks.seed_effect import seed_dependency
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from lmemtest.compat.significance_analysis.roles import as_runs
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, to_table
 from lmemtest.errors import DesignError
 from lmemtest.recipes.budgets import fidelity
-from lmemtest.recipes.information import BenchmarkInformation, benchmark_information
-from lmemtest.recipes.run_scores import run_scores
-from lmemtest.recipes.seeds import seed_dependency
+from lmemtest.studies.checks.benchmark_information import BenchmarkInformation, benchmark_information
+from lmemtest.studies.checks.run_scores import run_scores
+from lmemtest.studies.checks.seed_effect import seed_dependency
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs

@@ -17,8 +17,8 @@ from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, B
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataWarning
 from lmemtest.recipes import metafeatures as recipe
-from lmemtest.recipes.instance_contrasts import InstanceContrasts, instance_contrasts
-from lmemtest.recipes.outcomes import pair_scores
+from lmemtest.studies.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
+from lmemtest.studies.benchmark.outcomes import pair_scores
 from lmemtest.words import format_level, listed
 
 NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")

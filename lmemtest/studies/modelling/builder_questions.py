@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.recipes.anytime import Anytime
     from lmemtest.recipes.budgets import FidelityResult
-    from lmemtest.recipes.clustering import BenchmarkClusters
-    from lmemtest.recipes.distributions import ScoreDistributions
     from lmemtest.recipes.horizons import Horizons
-    from lmemtest.recipes.information import BenchmarkInformation
-    from lmemtest.recipes.metafeature_effects import MetafeatureModel
-    from lmemtest.recipes.metafeatures import MetafeatureAnalysis
     from lmemtest.recipes.relative_ranks import RelativeRanks
-    from lmemtest.recipes.reliability import RankingReliability
-    from lmemtest.recipes.sanity_report import SanityReport
-    from lmemtest.recipes.seeds import SeedDependency
-    from lmemtest.recipes.shrinkage import ShrunkenEffects
-    from lmemtest.recipes.variation import VarianceSources
+    from lmemtest.studies.benchmark.benchmark_clusters import BenchmarkClusters
+    from lmemtest.studies.benchmark.benchmark_effects import ShrunkenEffects
+    from lmemtest.studies.benchmark.metafeature_effect import MetafeatureModel
+    from lmemtest.studies.benchmark.metafeatures import MetafeatureAnalysis
+    from lmemtest.studies.checks.benchmark_information import BenchmarkInformation
+    from lmemtest.studies.checks.report import SanityReport
+    from lmemtest.studies.checks.seed_effect import SeedDependency
+    from lmemtest.studies.scores.score_distributions import ScoreDistributions
+    from lmemtest.studies.variation.ranking_reliability import RankingReliability
+    from lmemtest.studies.variation.variance_sources import VarianceSources
 
 
 class Questions:
@@ -36,13 +36,13 @@ class Questions:
 
     def test_seed_dependency(self, **options: Any) -> SeedDependency:
         """Does the seed decide the score? See `seed_dependency`, which takes the same options."""
-        from lmemtest.recipes.seeds import seed_dependency
+        from lmemtest.studies.checks.seed_effect import seed_dependency
 
         return seed_dependency(self.runs, **options)
 
     def test_benchmark_information(self, *, rank_benchmarks: bool = False, **options: Any) -> BenchmarkInformation:
         """Which benchmarks tell the algorithms apart? See `benchmark_information`, which takes the same options."""
-        from lmemtest.recipes.information import benchmark_information
+        from lmemtest.studies.checks.benchmark_information import benchmark_information
 
         return benchmark_information(self.runs, rank_benchmarks=rank_benchmarks, **options)
 
@@ -54,19 +54,19 @@ class Questions:
 
     def check_all(self, **options: Any) -> SanityReport:
         """All sanity checks as one tree, with what to fix first. See `check_all`, which takes the same options."""
-        from lmemtest.recipes.sanity import check_all
+        from lmemtest.studies.checks.check import check_all
 
         return check_all(self.runs, **options)
 
     def metafeature_analysis(self, algorithms: Sequence[Any], metafeature: str, **options: Any) -> MetafeatureAnalysis:
         """How a metafeature changes who wins on each benchmark. See `metafeature_analysis` for the options."""
-        from lmemtest.recipes.metafeatures import metafeature_analysis
+        from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 
         return metafeature_analysis(self.runs, algorithms, metafeature, **options)
 
     def metafeature_model(self, algorithms: Sequence[Any], metafeature: str, **options: Any) -> MetafeatureModel:
         """How a metafeature changes the advantage of one algorithm, in one model. See `metafeature_model`."""
-        from lmemtest.recipes.metafeature_effects import metafeature_model
+        from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
 
         return metafeature_model(self.runs, algorithms, metafeature, **options)
 
@@ -78,13 +78,13 @@ class Questions:
 
     def score_distributions(self, **options: Any) -> ScoreDistributions:
         """How are the scores distributed? See `score_distributions`, which takes the same options."""
-        from lmemtest.recipes.distributions import score_distributions
+        from lmemtest.studies.scores.score_distributions import score_distributions
 
         return score_distributions(self.runs, **options)
 
     def variance_sources(self, **options: Any) -> VarianceSources:
         """Where the variation comes from. See `variance_sources`, which takes the same options."""
-        from lmemtest.recipes.variation import variance_sources
+        from lmemtest.studies.variation.variance_sources import variance_sources
 
         return variance_sources(self.runs, **options)
 
@@ -102,18 +102,18 @@ class Questions:
 
     def ranking_reliability(self, **options: Any) -> RankingReliability:
         """Would the ranking hold up on other benchmarks? See `ranking_reliability`, which takes the same options."""
-        from lmemtest.recipes.reliability import ranking_reliability
+        from lmemtest.studies.variation.ranking_reliability import ranking_reliability
 
         return ranking_reliability(self.runs, **options)
 
     def benchmark_effects(self, **options: Any) -> ShrunkenEffects:
         """On which benchmarks does an algorithm win? See `benchmark_effects`, which takes the same options."""
-        from lmemtest.recipes.shrinkage import benchmark_effects
+        from lmemtest.studies.benchmark.benchmark_effects import benchmark_effects
 
         return benchmark_effects(self.runs, **options)
 
     def benchmark_clusters(self, **options: Any) -> BenchmarkClusters:
         """Which benchmarks favour the same algorithms? See `benchmark_clusters`, which takes the same options."""
-        from lmemtest.recipes.clustering import benchmark_clusters
+        from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
 
         return benchmark_clusters(self.runs, **options)

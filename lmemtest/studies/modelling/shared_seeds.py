@@ -157,7 +157,7 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
 
 def _one_score_each(runs: Runs) -> pd.DataFrame:
     """One score per benchmark, algorithm and seed, free of what conditions do to the algorithms."""
-    from lmemtest.recipes.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, run_scores
+    from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, run_scores
 
     keys = [str(runs.benchmark), runs.algorithm, str(runs.seed)]
     instances = runs.study.instance

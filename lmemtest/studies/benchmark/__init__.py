@@ -1,0 +1,1 @@
+"""What differs between benchmarks, and what explains it."""

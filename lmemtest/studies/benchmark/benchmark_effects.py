@@ -1,0 +1,356 @@
+"""What to expect of each algorithm on each benchmark: the overall difference, moved towards what was seen there.
+
+A difference seen on one benchmark is that benchmark's true difference plus the luck of its runs. The best prediction
+of the true one takes the part that the variances let expect:
+
+    shrunken = overall + k (observed - overall),   k = s2_between / (s2_between + s2_runs / n)
+
+in a balanced study; elsewhere fixed effects plus conditional modes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._rounding import written
+from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest.data.compress import compress
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
+from lmemtest.inference.intervals.random_effects import INTERVALS, effect_intervals
+from lmemtest.model import fit_lmm
+from lmemtest.studies.benchmark.comparisons import Comparisons, Plan
+from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.variation.run_layout import one_score_per_run
+from lmemtest.words import listed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+CONTRASTS = ("mean", "pairs")
+UNITS = ("benchmark", "instance")
+_ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
+_UNEQUAL = 10.0  # ratio of the noise of two benchmarks from which on a note says so
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class ShrunkenEffects(Tabular):
+    """Differences between algorithms on each benchmark, as a mixed model predicts them.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    contrast : {"mean", "pairs"}
+        Deviations from the mean of the algorithms, or differences of all pairs.
+    per : {"benchmark", "instance"}
+    interval : {"simultaneous", "pointwise"}
+        Whether all intervals of one comparison hold together over the benchmarks, or each on its own.
+    level : float
+        Confidence level.
+    between_sd : dict of (str, str) to float
+        Comparison (algorithm, versus) to the standard deviation of the true difference between benchmarks.
+    direction : {"minimize", "maximize"}
+    fit : LmmFit
+        The model.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    table: pd.DataFrame
+    contrast: str
+    per: str
+    interval: str
+    level: float
+    between_sd: dict[tuple[str, str], float]
+    direction: str
+    fit: LmmFit = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def comparisons(self) -> tuple[tuple[str, str], ...]:
+        """Pairs (algorithm, versus) in the order of the table."""
+        return tuple(self.between_sd)
+
+    @property
+    def sentence(self) -> str:
+        """How many of the differences are clear, in words."""
+        known = self.table.dropna(subset="ci_low")
+        if known.empty:
+            return "No difference between algorithms is seen to change between benchmarks."
+        guessed = int(known["extrapolated"].sum())
+        known = known[~known["extrapolated"]]
+        if known.empty:
+            return f"No benchmark has runs of all algorithms of a comparison: all {guessed} intervals are extrapolated."
+        more = f" {guessed} more {'are' if guessed > 1 else 'is'} extrapolated to where an algorithm was not run."
+        return self._count(known) + (more if guessed else "")
+
+    def _count(self, known: pd.DataFrame) -> str:
+        against = known[_clear(known) & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
+        held = " (simultaneous)" if self.interval == "simultaneous" else " (one by one)"
+        text = f"{int(_clear(known).sum())} of {len(known)} intervals{held} exclude zero"
+        if against.empty:
+            return f"{text}, none of them against the overall difference."
+        row = against.iloc[0]
+        return (
+            f"{text}, {len(against)} of them against the overall difference, such as {row['algorithm']} versus "
+            f"{row['versus']} on {row['benchmark']}."
+        )
+
+    def drivers(self, **options: Any) -> InfluenceResult:
+        """Which benchmarks drive the conclusion: the model without each of them in turn.
+
+        Parameters
+        ----------
+        **options
+            Of `lmemtest.influence`: adjust, ddf, alpha, n_jobs, progress.
+
+        Returns
+        -------
+        InfluenceResult
+            Its ``sentence`` names the benchmarks on which a verdict rests.
+        """
+        return influence(self.fit, str(self.fit.data.benchmark), **options)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per benchmark and comparison.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``benchmark`` (or instance), ``algorithm``, ``versus`` ("mean", or the other algorithm), ``n_runs``,
+            ``observed`` (difference of the means there), ``overall`` (of the fixed effects), ``estimate`` (shrunken),
+            ``se`` (of the prediction's error), ``df``, ``ci_low``, ``ci_high``, ``extrapolated`` (whether an algorithm
+            of the comparison was not run there, so that the model says what to expect of it).
+        """
+        return self.table.copy()
+
+    def to_table(self) -> ResultTable:
+        """The effects as a table."""
+        from lmemtest._table import ResultTable
+
+        held = "that hold together over the benchmarks" if self.interval == "simultaneous" else "one by one"
+        facts = (
+            self.sentence,
+            f"{self.fit.formula}; estimate: what the model expects of further runs on this {self.per}, with "
+            f"{100 * self.level:.4g} % intervals of the prediction's error, for each comparison {held}.",
+        )
+        return ResultTable(title=f"Differences by {self.per}", frame=self.to_frame(), notes=facts + self.notes)
+
+
+@one_blas_thread()
+def benchmark_effects(
+    runs: Runs,
+    *,
+    contrast: str = "mean",
+    per: str = "benchmark",
+    interval: str = "simultaneous",
+    level: float = 0.95,
+    formula: str | None = None,
+    dispersion: str | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> ShrunkenEffects:
+    """Differences between algorithms on each benchmark, shrunken towards the overall difference, with intervals.
+
+    Parameters
+    ----------
+    runs : Runs
+        With at least two benchmarks and repeated runs. With several budgets, runs are compared by their mean over
+        the budgets, which must be the same for all.
+    contrast : {"mean", "pairs"}
+        Deviations from the mean of all algorithms, or differences of all pairs.
+    per : {"benchmark", "instance"}
+        Average over the levels of the metafeatures, or keep them apart.
+    interval : {"simultaneous", "pointwise"}
+        Intervals that hold for all benchmarks of a comparison together (whoever looks for the benchmark that stands
+        out needs these), or each on its own.
+    level : float in (0, 1)
+        Confidence level.
+    formula : str, optional
+        A model with random effects of the algorithms on benchmarks; by default the recommended one.
+    dispersion : str, optional
+        Column whose levels have residual variances of their own, as in `fit_lmm`: with the benchmark, a noisy one is
+        shrunken more than a quiet one.
+    rng : int, numpy.random.Generator or None
+        Points of the joint integral where it is not a quadrature.
+
+    Returns
+    -------
+    ShrunkenEffects
+        ``to_frame()`` has benchmark, algorithm, versus, n_runs, observed, overall, estimate, se, df, ci_low, ci_high,
+        extrapolated; ``drivers()`` tells which benchmarks drive the conclusion.
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is not Runs, has fewer than two benchmarks, an option is unknown, or the formula needs other columns.
+    DesignError
+        If the model has no random effects of algorithms on benchmarks.
+    DataError
+        If budgets cannot be averaged.
+
+    Notes
+    -----
+    The estimate is the best linear unbiased prediction ``L b + K u``, its se the root of Henderson's variance of the
+    prediction's error at the estimated variances, and the degrees of freedom match the spread of its estimate
+    (Satterthwaite). Intervals cover the true difference on that benchmark. In a balanced study with two algorithms the
+    estimate is ``overall + k (observed - overall)`` with ``k = v / (v + w / n)``, v and w the variances of the
+    difference between benchmarks and between runs.
+
+    Where an algorithm was not run (on the benchmark, or at one of its levels of the metafeatures) there is nothing to
+    shrink: the model expects its overall difference there, and the interval holds the whole variation between
+    benchmarks. Such rows are marked ``extrapolated`` and have no observed difference. They suppose that the runs are
+    missing by chance; an algorithm that failed on a benchmark is probably worse there. "mean" is that of all
+    algorithms, so one that is missing makes all deviations on this benchmark extrapolated; ``contrast="pairs"`` keeps
+    the pairs that were run apart from the others.
+
+    Shrinkage assumes that benchmarks come from one population: a benchmark that really is an exception is pulled
+    towards the others too. Ranks of shrunken differences are closer together than those of the true ones.
+
+    References
+    ----------
+    Robinson (1991), doi:10.1214/ss/1177011926; Henderson (1975), doi:10.2307/2529430; Efron & Morris (1977) on
+    why shrinkage wins, doi:10.1038/scientificamerican0577-119
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.studies.benchmark.benchmark_effects import benchmark_effects
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good", algorithm=["RS", "HB"])
+    >>> found = benchmark_effects(runs, contrast="pairs")
+    >>> found.to_frame()[["benchmark", "observed", "overall", "estimate"]].head(3).round(4)
+               benchmark  observed  overall  estimate
+    0    boosting-cancer   -0.0029  -0.0055   -0.0037
+    1  boosting-diabetes   -0.0214  -0.0055   -0.0163
+    2    boosting-digits   -0.0026  -0.0055   -0.0035
+    """
+    check_choice(contrast, "contrast", CONTRASTS)
+    check_choice(per, "per", UNITS)
+    check_choice(interval, "interval", INTERVALS)
+    level = check_fraction(level, "level")
+    generator = resolve_rng(rng)
+    means = one_score_per_run(runs, task="benchmarks are compared")
+    formula = recommend(means).formula if formula is None else formula
+    fit = fit_lmm(formula, means, dispersion=dispersion)
+    _check_formula(fit, means)
+    plan = Plan.of(means, contrast, per)
+    table, between, notes = _predicted(fit, plan, interval, level, generator)
+    return ShrunkenEffects(
+        table=table,
+        contrast=contrast,
+        per=per,
+        interval=interval,
+        level=level,
+        between_sd=between,
+        direction=runs.direction,
+        fit=fit,
+        notes=(*notes, *_scale_note(means, dispersion)),
+    )
+
+
+def _clear(table: pd.DataFrame) -> pd.Series[bool]:
+    return (table["ci_low"] > 0) | (table["ci_high"] < 0)
+
+
+# ---------------------------------------------------------------------- what is predicted
+
+
+def _check_formula(fit: LmmFit, runs: Runs) -> None:
+    known = {runs.algorithm, *runs.instance}
+    others = [name for name in (*fit.design.factors, *fit.design.numeric) if name not in known]
+    if others:
+        raise ArgumentError(
+            f"formula has {others[0]!r} in its fixed part, on which differences on a benchmark would depend. Use "
+            f"{', '.join(map(repr, sorted(known)))} only, or take one level first: runs.filter(...)."
+        )
+
+
+def _predicted(
+    fit: LmmFit, plan: Plan, interval: str, level: float, rng: np.random.Generator
+) -> tuple[pd.DataFrame, dict[tuple[str, str], float], list[str]]:
+    runs = fit.data
+    comparisons = Comparisons.of(fit, plan)
+    targets, variance = comparisons.targets, comparisons.between(fit)
+    if not any(np.abs(coefficients).max(initial=0.0) > 1e-12 for coefficients in targets.random):
+        raise DesignError(
+            f"the model {fit.formula!r} lets no difference between algorithms change from benchmark to benchmark. "
+            f"Add (1 | {runs.benchmark}:{runs.algorithm}) to the formula, which takes several runs of each algorithm "
+            "on each benchmark."
+        )
+    overall = targets.fixed @ fit.kept_params
+    modes = sum(np.einsum("qac,qa->c", K, u) for K, u in zip(targets.random, fit.modes, strict=True))
+    with one_blas_thread():
+        covariance = comparisons.error(fit, fit.optim.theta, fit.optim.criterion)
+        df = comparisons.df(fit, covariance.diagonal())
+    estimate, observed = overall + modes, plan.weights @ np.nan_to_num(plan.observed)
+    n, parts, notes = len(plan.units), [], list[str]()
+    zero = variance <= _ZERO * fit.scale
+    for i, (left, right) in enumerate(plan.comparisons):
+        rows = np.arange(i * n, (i + 1) * n)
+        use = rows[~zero[rows]]
+        part = pd.DataFrame(index=rows, columns=["estimate", "se", "df", "ci_low", "ci_high"], dtype=float)
+        if len(use):
+            found, note = effect_intervals(estimate[use], covariance[np.ix_(use, use)], df[use], interval, level, rng)
+            part.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
+            part.loc[use, "se"] = np.sqrt(np.maximum(covariance.diagonal()[use], 0.0))
+            notes += [note] if note and not notes else []  # how the intervals were made; alike for all comparisons
+        part.loc[rows[zero[rows]], "estimate"] = estimate[rows][zero[rows]]
+        part.insert(0, "overall", overall[rows])
+        part.insert(0, "observed", np.where(plan.complete[rows], observed[rows], np.nan))
+        part.insert(0, "n_runs", plan.n_runs[rows].astype(int))
+        part.insert(0, "versus", right)
+        part.insert(0, "algorithm", left)
+        part.insert(0, "benchmark", list(plan.units))
+        part["extrapolated"] = ~plan.complete[rows]
+        parts.append(part)
+    table = pd.concat(parts, ignore_index=True)
+    between = {pair: float(np.sqrt(variance[i * n : (i + 1) * n].mean())) for i, pair in enumerate(plan.comparisons)}
+    return table, between, [*notes, *_gap_notes(plan, zero)]
+
+
+def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
+    notes = []
+    if zero.any():
+        notes.append(
+            "The model estimates that these differences do not change between benchmarks at all: every benchmark gets "
+            "the overall difference, without an interval. That they are equal is not proved by this."
+        )
+    gaps = plan.gaps
+    if gaps:
+        shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
+        notes.append(
+            f"On {len(gaps)} of {len(plan.units)} {plan.per}s some algorithm was not run ({shown}"
+            f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
+            "if it were missing by chance; an algorithm that failed there is probably worse."
+        )
+    return notes
+
+
+def _scale_note(runs: Runs, dispersion: str | None) -> list[str]:
+    """A note if the noise differs much between benchmarks and the model does not know."""
+    if dispersion is not None:
+        return []
+    cells = compress(runs, [*runs.instance, runs.algorithm], score=runs.score)
+    by = cells.frame.assign(ss=cells.ss, df=cells.n - 1).groupby(runs.benchmark, observed=True)[["ss", "df"]].sum()
+    sd = np.sqrt((by["ss"] / by["df"])[by["df"] > 0].to_numpy(dtype=float))
+    sd = sd[sd > 0]
+    if not len(sd) or sd.max() < _UNEQUAL * sd.min():
+        return []
+    return [
+        f"Runs scatter {written(sd.max() / sd.min(), '.0f')} times as much on the noisiest benchmark as on the "
+        f"quietest, and the "
+        "model takes them as equal: quiet benchmarks are shrunken too much, noisy ones too little. Use "
+        f"dispersion={str(runs.benchmark)!r}, or a score that compares across benchmarks: runs.normalize(...)."
+    ]

@@ -1,0 +1,412 @@
+"""Does a metafeature decide which of two algorithms is better, and on which benchmarks does it not?
+
+The analysis of outcomes: at every benchmark, level and budget the first algorithm is better, equal or worse than the
+second; the mean outcome over the budgets is compared between levels on each benchmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._rounding import below, written
+from lmemtest._table import ResultTable, Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
+from lmemtest.errors import ArgumentError
+from lmemtest.studies.benchmark.outcome_contrasts import (
+    UNCLEAR,
+    contrasts,
+    decided,
+    mean_outcomes,
+    overall,
+    signs_notes,
+)
+from lmemtest.studies.benchmark.outcomes import (
+    TESTS,
+    Outcomes,
+    PairScores,
+    pair_scores,
+    singled_out_everywhere,
+    test_points,
+)
+from lmemtest.words import format_level, format_number, format_p
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.data.runs import Runs
+
+    Array = NDArray[np.float64]
+
+ERRORS = ("runs", "budgets")
+ADJUSTS = ("holm", "tukey", "sidak", "bonferroni", "fdr", "none")
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class MetafeatureAnalysis(Tabular):
+    """Outcomes of one algorithm against another by benchmark and level of a metafeature.
+
+    Attributes
+    ----------
+    algorithms : tuple of two
+        An outcome of 1 means that the first is better, -1 that the second is.
+    metafeature : str
+    levels, benchmarks : tuple
+    points : pandas.DataFrame
+        One row per benchmark, level and budget: ``benchmark``, ``level``, ``budget``, ``outcome`` (1, 0, -1),
+        ``advantage`` (of the first algorithm, on the scale of the score), ``t_ratio``, ``df``, ``p_value``.
+    instances : pandas.DataFrame
+        One row per benchmark and level: ``benchmark``, ``level``, ``budgets`` (how many), ``better``, ``equal``,
+        ``worse`` (shares of them), ``outcome`` (their mean).
+    contrasts : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    overall : pandas.DataFrame
+        One row per pair of levels: ``level``, ``reference``, ``benchmarks`` (how many), ``contrast`` (mean over
+        benchmarks), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm over the pairs), ``ci_low``, ``ci_high``.
+    order : tuple of int
+        Positions of the benchmarks in the order of the dendrogram, like beside like.
+    linkage : (benchmarks - 1, 4) float
+        Average linkage of the benchmarks' mean outcomes, in scipy's form; empty for one benchmark.
+    test : {"two-sample", "paired"}
+        The test at each point.
+    error : {"runs", "budgets"}
+        What the p-values of the contrasts take for independent.
+    adjust : str
+        Adjustment of these p-values.
+    alpha : float
+        Level of the tests at the points and of the decisions.
+    notes : tuple of str
+        What was left out, and how the p-values were made.
+    """
+
+    algorithms: tuple[Any, Any]
+    metafeature: str
+    levels: tuple[Any, ...]
+    benchmarks: tuple[Any, ...]
+    points: pd.DataFrame
+    instances: pd.DataFrame
+    contrasts: pd.DataFrame
+    overall: pd.DataFrame
+    order: tuple[int, ...]
+    linkage: Array
+    test: str
+    error: str
+    adjust: str
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per benchmark and pair of levels.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``benchmark``, ``level``, ``reference``, ``level_outcome`` and ``reference_outcome`` (mean outcomes over
+            the budgets), ``contrast`` (their difference), ``p_unadjusted`` and ``p_value`` (adjusted) of "no
+            difference", ``verdict``, ``singled_out``. p-values are two-sided. Verdicts: "follows" (significant, in the
+            direction of the mean over benchmarks), "unclear" (not so, but significant in this direction in a one-sided
+            test without adjustment), "reversed" (significant in the other direction without adjustment), "none found".
+        """
+        return self.contrasts.copy()
+
+    @property
+    def singled_out(self) -> tuple[Any, ...]:
+        """Benchmarks that are singled out for every pair of levels that differ over benchmarks."""
+        return singled_out_everywhere(self.contrasts, self.overall, self.alpha, self.benchmarks)
+
+    @property
+    def rule(self) -> str:
+        """How benchmarks are singled out, in words."""
+        return (
+            f"Rule: a benchmark is singled out if the mean contrast over benchmarks differs from zero (t-test over "
+            f"benchmarks, {_percent(self.alpha)}, Holm over pairs of levels) and its own contrast is not significant "
+            f"in the same direction in a one-sided test at {_percent(self.alpha)} without adjustment (which would "
+            "single out the more benchmarks the more there are)."
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """One sentence per pair of levels, and one for the benchmarks that do not follow it."""
+        out: list[str] = []
+        for row in self.overall.to_dict("records"):
+            out += self._sentences(row)
+        return tuple(out)
+
+    @property
+    def sentence(self) -> str:
+        """The sentences as one text."""
+        return " ".join(self.sentences())
+
+    def to_table(self) -> ResultTable:
+        """The contrasts as a table for text, markdown, html and latex."""
+        first, second = map(format_level, self.algorithms)
+        at = {
+            "two-sample": "two-sample t-test with pooled variance",
+            "paired": "t-test of the differences within seeds",
+        }[self.test]
+        facts = (
+            f"Outcome at each benchmark, {self.metafeature} and budget: 1 if {first} is better, -1 if {second} is, 0 "
+            f"if neither is significant ({at}, {_percent(self.alpha)}); averaged over budgets. Contrast: level minus "
+            f"reference.",
+            self.rule,
+        )
+        title = f"{first} against {second}: outcomes by {self.metafeature}"
+        formats = dict.fromkeys(("level_outcome", "reference_outcome", "contrast"), ".3f")
+        frame = self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
+        return ResultTable(
+            title=title, frame=frame, notes=(*facts, *self.notes), formats=formats | {"p_unadjusted": "p"}
+        )
+
+    def summary(self) -> str:
+        """The contrasts as a table, and the conclusion."""
+        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
+
+    def _sentences(self, row: dict[Any, Any]) -> list[str]:
+        first, second = map(format_level, self.algorithms)
+        level, reference = format_level(row["level"]), format_level(row["reference"])
+        n, mean, p = int(row["benchmarks"]), float(row["contrast"]), float(row["p_value"])
+        head = f"Over {n} benchmarks the mean outcome of {first} against {second} at {level}"
+        if not np.isfinite(p):
+            return [f"{head} minus that at {reference} is {format_number(mean)}; one benchmark gives no test of it."]
+        side = "lower" if mean < 0 else "higher"
+        interval = (
+            f"{_percent(1 - self.alpha)} CI of the contrast {_signed(row['ci_low'])} to {_signed(row['ci_high'])}"
+        )
+        p_text = format_p(p)
+        p_text = f"p{p_text}" if p_text.startswith("<") else f"p={p_text}"
+        if not below(p, self.alpha):
+            return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text})."]
+        out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text})."]
+        part = self.contrasts[(self.contrasts["level"] == row["level"])]
+        part = part[part["reference"] == row["reference"]]
+        odd = part[part["singled_out"]]
+        if not len(odd):
+            return [*out, f"None of the {n} benchmarks is singled out."]
+        names = [
+            f"{format_level(r['benchmark'])} ({r['contrast']:+.3f}, {r['verdict']})" for r in odd.to_dict("records")
+        ]
+        unclear = int((part["verdict"] == UNCLEAR).sum())
+        more = f", {unclear} {'is' if unclear == 1 else 'are'} unclear" if unclear else ""
+        return [*out, f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."]
+
+
+@one_blas_thread()
+def metafeature_analysis(
+    runs: Runs,
+    algorithms: Sequence[Any],
+    metafeature: str,
+    *,
+    levels: Sequence[Any] | None = None,
+    test: str = "two-sample",
+    error: str = "runs",
+    adjust: str | None = None,
+    alpha: float = 0.05,
+    n: int = 9999,
+    rng: int | np.random.Generator | None = 0,
+    verbose: bool = False,
+) -> MetafeatureAnalysis:
+    """Compare the outcomes of two algorithms between the levels of a metafeature, benchmark by benchmark.
+
+    Parameters
+    ----------
+    runs : Runs
+        With benchmark, seed and, if runs are scored on their way, budget.
+    algorithms : sequence of two levels of the algorithm column
+        The first against the second.
+    metafeature : str
+        The column whose levels are compared on each benchmark.
+    levels : sequence, optional
+        Levels to compare and their order: a contrast is a later level minus an earlier one. By default all, sorted
+        (or in the order of the categories).
+    test : {"two-sample", "paired"}
+        How the outcome at a point is found: Student's two-sample test, which takes the runs of the two algorithms for
+        independent; or the test of the differences within seeds, which is the right one where a seed means the same
+        for both, for instance the same initial design.
+    error : {"runs", "budgets"}
+        What the p-values of the contrasts take for independent: seeds, by flipping the signs of the residuals of their
+        runs; or the outcomes at the budgets (analysis of variance over budgets), which are not: the runs are the same.
+    adjust : {"holm", "tukey", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment over all contrasts; by default Holm with ``error="runs"`` and Tukey over all instances with
+        ``error="budgets"``, where alone it is defined.
+    alpha : float in (0, 1)
+        Level of the tests at the points and of the decisions.
+    n : int
+        Tables per contrast; the smallest p-value before adjustment is 1 / (n + 1).
+    rng : int, numpy.random.Generator or None
+        Source of the signs: the same with every call by default. With None they are new ones each time.
+    verbose : bool
+        Print the conclusion for each benchmark.
+
+    Returns
+    -------
+    MetafeatureAnalysis
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If a name is unknown, or an option does not exist.
+    DataError
+        If the metafeature is constant within benchmarks, an algorithm is missing on a level, there is one run per
+        instance, or no budget is shared.
+
+    Notes
+    -----
+    With ``error="runs"`` the hypothesis of a benchmark is that the difference of the algorithms is the same at both
+    levels. Tables under it hold the common difference, and the residuals of whole runs with random signs, the same for
+    all runs of a seed (a wild bootstrap clustered by seed): neither the budgets of a run nor the runs of a seed are
+    taken for independent. With few budgets mean outcomes take few values, and the test is careful. Where other signs
+    could change a verdict, a note gives the Monte Carlo error (two standard errors) of the p-value that decides it.
+
+    A benchmark can be singled out because it is noisy: "none found" is no proof of "none". The deviations of
+    `metafeature_model` say which benchmarks are different from the others.
+
+    An outcome is a verdict, not an effect: its mean depends on the number of runs and on their noise as well. A level
+    with noisier runs has fewer verdicts. `metafeature_model` compares the scores themselves.
+
+    The method is that of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO
+    benchmarking, section 4.3, with p-values of its own (``error="budgets"`` gives theirs).
+
+    References
+    ----------
+    Geburek et al. (2024), doi:10.48550/arXiv.2408.02533; Cameron, Gelbach & Miller (2008), doi:10.1162/rest.90.3.414;
+    Holm (1979), Scand. J. Stat. 6, 65-70; Phipson & Smyth (2010), doi:10.2202/1544-6115.1585, on (1 + count) / (n + 1)
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
+    >>> runs = lt.datasets.load_hpo_runs().filter(model=["forest", "svm"])
+    >>> found = metafeature_analysis(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1)
+    >>> found.to_frame()[["benchmark", "level", "reference", "contrast", "verdict"]].head(3).round(2)
+             benchmark level reference  contrast  verdict
+    0    forest-cancer  good       bad       0.9  follows
+    1  forest-diabetes  good       bad       0.4  follows
+    2    forest-digits  good       bad       0.8  follows
+    """
+    check_choice(test, "test", TESTS)
+    check_choice(error, "error", ERRORS)
+    adjust = _adjustment(adjust, error)
+    alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")
+    n = check_positive_int(n, "n", minimum=99)
+    generator = resolve_rng(rng)
+    pairs = pair_scores(runs, algorithms, metafeature, levels)
+    if error == "budgets" and pairs.shared.sum(axis=1).max() < 2:
+        raise ArgumentError("error='budgets' needs two or more budgets, the runs have one. Use error='runs'.")
+    outcomes = test_points(pairs, test, alpha)
+    means = mean_outcomes(outcomes.outcome)
+    table, error_notes = contrasts(pairs, outcomes, means, error, adjust, test, alpha, n, generator)
+    over_benchmarks = overall(pairs, table, alpha)
+    table = decided(table, over_benchmarks, alpha)
+    if error == "runs":
+        error_notes += signs_notes(table, over_benchmarks, alpha, n)
+    order, tree = _clusters(means)
+    result = MetafeatureAnalysis(
+        algorithms=pairs.algorithms,
+        metafeature=metafeature,
+        levels=pairs.levels,
+        benchmarks=pairs.benchmarks,
+        points=_points_frame(pairs, outcomes),
+        instances=_instances_frame(pairs, outcomes, means),
+        contrasts=table,
+        overall=over_benchmarks,
+        order=order,
+        linkage=tree,
+        test=test,
+        error=error,
+        adjust=adjust,
+        alpha=alpha,
+        notes=(*pairs.notes, *error_notes),
+    )
+    if verbose:
+        print("\n".join(_lines(result)))
+    return result
+
+
+def _adjustment(adjust: str | None, error: str) -> str:
+    if adjust is None:
+        return "holm" if error == "runs" else "tukey"
+    check_choice(adjust, "adjust", ADJUSTS)
+    if adjust == "tukey" and error == "runs":
+        raise ArgumentError(
+            "adjust='tukey' needs means with a common standard error, which flipped signs do not give. "
+            "Use adjust='holm', or error='budgets'."
+        )
+    return adjust
+
+
+# ---------------------------------------------------------------------- clusters and tables
+
+
+def _clusters(means: Array) -> tuple[tuple[int, ...], Array]:
+    """Average linkage of the benchmarks by the root mean squared difference of outcomes at common levels."""
+    m = len(means)
+    if m < 2:
+        return tuple(range(m)), np.zeros((0, 4))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+
+    i, j = np.triu_indices(m, k=1)
+    squared = (means[i] - means[j]) ** 2
+    n = np.isfinite(squared).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        distance = np.sqrt(np.nansum(squared, axis=1) / n)
+    distance[n == 0] = 2.0  # no common level: as far as can be
+    tree = np.asarray(linkage(distance, method="average", optimal_ordering=True), dtype=float)
+    return tuple(int(leaf) for leaf in leaves_list(tree)), tree
+
+
+def _points_frame(pairs: PairScores, outcomes: Outcomes) -> pd.DataFrame:
+    b, v, f = np.nonzero(np.isfinite(outcomes.outcome))
+    return pd.DataFrame(
+        {
+            "benchmark": [pairs.benchmarks[i] for i in b],
+            "level": [pairs.levels[i] for i in v],
+            "budget": [pairs.budgets[i] for i in f],
+            "outcome": outcomes.outcome[b, v, f].astype(int),
+            "advantage": outcomes.advantage[b, v, f],
+            "t_ratio": outcomes.t_ratio[b, v, f],
+            "df": outcomes.df[b, v, f],
+            "p_value": outcomes.p_value[b, v, f],
+        }
+    )
+
+
+def _instances_frame(pairs: PairScores, outcomes: Outcomes, means: Array) -> pd.DataFrame:
+    b, v = np.nonzero(np.isfinite(means))
+    outcome = outcomes.outcome[b, v]
+    n = np.isfinite(outcome).sum(axis=1)
+    return pd.DataFrame(
+        {
+            "benchmark": [pairs.benchmarks[i] for i in b],
+            "level": [pairs.levels[i] for i in v],
+            "budgets": n,
+            "better": (outcome == 1.0).sum(axis=1) / n,
+            "equal": (outcome == 0.0).sum(axis=1) / n,
+            "worse": (outcome == -1.0).sum(axis=1) / n,
+            "outcome": means[b, v],
+        }
+    )
+
+
+def _lines(result: MetafeatureAnalysis) -> list[str]:
+    lines = []
+    for row in result.contrasts.to_dict("records"):
+        p = format_p(row["p_value"])
+        p = p if p.startswith("<") else f"={p}"
+        odd = ", singled out" if row["singled_out"] else ""
+        name, level, reference = (format_level(row[key]) for key in ("benchmark", "level", "reference"))
+        lines.append(
+            f"=> {name}: {level} - {reference} = {written(row['contrast'], '.3f')}, p{p}, {row['verdict']}{odd}."
+        )
+    return [*lines, *(f"=> {text}" for text in result.sentences())]
+
+
+def _percent(share: float) -> str:
+    return f"{written(100.0 * share, '.4g')} %"
+
+
+def _signed(value: Any) -> str:
+    return written(float(value), ".3f")

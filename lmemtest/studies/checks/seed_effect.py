@@ -1,0 +1,477 @@
+"""Does the seed decide the score? Likelihood-ratio test of the paper, and one exact test per algorithm.
+
+A seed is a label. It can mean something in two ways, and only the first is a defect:
+
+- runs of **one algorithm** with the same seed are alike where nothing should make them so: on every benchmark, or in
+  every repetition, seed 7 is good for it. Then its score depends on a number that nobody chose for a reason, seeds are
+  few draws and not many, and more benchmarks do not average it out.
+- runs of **different algorithms** with the same seed on the same benchmark are alike (a common first design, a common
+  split). That is pairing. It makes comparisons sharper, and the recommended model has a term for it.
+
+The test needs a seed to come back: on several benchmarks, or in repeated runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._rounding import at_most, below, written
+from lmemtest._table import ResultTable, Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_flag, check_fraction
+from lmemtest.data.cells import group_means
+from lmemtest.data.runs import require_runs
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.hypotheses.variance_ratio import VarianceRatio, variance_ratio
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
+from lmemtest.studies.modelling.shared_seeds import seeds_cross
+from lmemtest.words import format_p, listed
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+    from lmemtest.inference.hypotheses.glrt import GlrtResult
+
+# With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
+_MOST_ALGORITHMS = 5
+# Scaled scores of two seeds are signs: their test has two or three possible p-values.
+_FEWEST_SCALED = 3
+# Runs behind a seed on one benchmark whose likeness is tested by an eigenvalue problem of this size.
+_MOST_PAIRED_SEEDS = 2000
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class SeedDependency(Tabular):
+    """Which algorithms' scores depend on the seed.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per algorithm, see `to_frame`.
+    overall : GlrtResult
+        Model without against model with seed effects, all algorithms together (equations 7 and 8 of the paper).
+    pairing : VarianceRatio or None
+        Likeness of different algorithms with the same seed on one instance; None if they share no seeds.
+    alpha : float
+        Level of the family of tests, one per algorithm (Holm).
+    standardized : bool
+        Whether scores were divided by the standard deviation of their algorithm and instance.
+    crossed : bool
+        Whether seeds come back on several benchmarks; else in repeated rows of one.
+    scores : pandas.DataFrame
+        What was tested, one row per run: ``algorithm``, ``instance``, ``seed``, ``score``, ``centred``.
+    notes : tuple of str
+    """
+
+    table: pd.DataFrame
+    overall: GlrtResult
+    pairing: VarianceRatio | None
+    alpha: float
+    standardized: bool
+    crossed: bool
+    scores: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def affected(self) -> tuple[Any, ...]:
+        """The algorithms whose scores depend on the seed."""
+        return tuple(self.table.loc[self.table["affected"], "algorithm"])
+
+    @property
+    def significant(self) -> bool:
+        """Whether there is such an algorithm."""
+        return bool(self.affected)
+
+    @property
+    def sentence(self) -> str:
+        """The decision, in words."""
+        where = "across benchmarks" if self.crossed else "across repetitions"
+        if self.affected:
+            names = listed(self.affected)
+            how = f"(F-test of the seed's variance per algorithm, Holm, level {self.alpha:g})"
+            then = (
+                "One cause to look for: with one seed an algorithm tries the same configurations on benchmarks that "
+                "share a search space. Its runs there are not independent."
+                if self.crossed
+                else "Look for what the seed fixes there; repetitions of a seed do not count as new runs."
+            )
+            return f"The seed decides part of the score of {names} {where} {how}. {then}"
+        tested = int(self.table["p_value"].notna().sum())
+        text = f"No sign that the seed decides the score of any of {tested} algorithms (smallest adjusted p "
+        text += f"{format_p(self.table['p_adjusted'].min())}, Holm, level {self.alpha:g})."
+        if below(self.overall.pvalue, self.alpha):
+            text += (
+                f" The likelihood-ratio test of all algorithms together has p {format_p(self.overall.pvalue)}, but "
+                "it names none, and the decision is made by the tests per algorithm."
+            )
+        return text
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per algorithm: algorithm, n_runs, n_seeds, n_instances, f_ratio, df_num, df_den, p_value, p_adjusted,
+        affected, seed_share (of the variance around the instance means), ci_low, ci_high."""
+        return self.table.copy()
+
+    def seed_means(self) -> pd.DataFrame:
+        """What a plot shows, one row per algorithm and seed: algorithm, seed, mean of the centred scores, n, and
+        chance, the standard deviation of such a mean if only chance decides."""
+        grouped = self.scores.groupby(["algorithm", "seed"], sort=False, observed=True)["centred"]
+        means = grouped.agg(["mean", "size"]).reset_index().rename(columns={"size": "n"})
+        spread = self.scores.groupby("algorithm", observed=True)["centred"].std()
+        return means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
+
+    def to_table(self) -> ResultTable:
+        """The tests as a table for text, markdown, html and latex."""
+        facts = [
+            self.sentence,
+            f"All together: {self.overall.null} against {self.overall.alternative}: statistic "
+            f"{written(self.overall.statistic, '.4g')}, df {self.overall.df}, p {format_p(self.overall.pvalue)} "
+            f"({self.overall.reference}).",
+        ]
+        frame = self.table.drop(columns=["n_instances"] if not self.crossed else [])
+        return ResultTable("Does the seed decide the score?", frame, notes=(*facts, *self.notes))
+
+    def paper_lines(self) -> tuple[str, ...]:
+        """The result as the package of the paper prints it."""
+        test = self.overall
+        sign = "<<" if below(test.pvalue, self.alpha) else "=="
+        names = [str(name) for name in self.affected]
+        verdict = (
+            f"Seed is a significant effect, likely influenced algorithms: {names}"
+            if names
+            else "Seed is not a significant effect"
+        )
+        return (
+            f"Simple model ({written(test.llf_null, '.2f')}) {sign} Model with Seed-effect "
+            f"({written(test.llf_alternative, '.2f')})",
+            f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {written(test.pvalue, '.4g')}",
+            f"=> {verdict}",
+        )
+
+
+@one_blas_thread()
+def seed_dependency(
+    runs: Runs,
+    *,
+    alpha: float = 0.05,
+    standardize: bool | None = None,
+    reference: str = "auto",
+    level: float = 0.95,
+    rng: int | np.random.Generator | None = None,
+    verbose: bool = False,
+) -> SeedDependency:
+    """Test whether the score of an algorithm depends on the seed.
+
+    Parameters
+    ----------
+    runs : Runs
+        With a seed that comes back: on several benchmarks, or in repeated rows.
+    alpha : float in (0, 1)
+        Probability of naming an algorithm when no score depends on the seed; Holm's method over the algorithms.
+    standardize : bool, optional
+        Divide the scores by the standard deviation over the seeds of their algorithm and benchmark, so that a
+        benchmark with a large unit does not decide alone. By default where there are several benchmarks.
+    reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
+        Null distribution of the test of all algorithms together, see `glrt`. It does not touch the decision.
+    level : float in (0, 1)
+        Confidence level of the intervals, each on its own.
+    rng : int, numpy.random.Generator or None
+        Used by ``reference="bootstrap"`` only.
+    verbose : bool
+        Print the lines of the paper's package.
+
+    Returns
+    -------
+    SeedDependency
+
+    Raises
+    ------
+    DesignError
+        If there are no seeds, one seed, or no seed comes back, so that its effect cannot be told from chance.
+
+    Notes
+    -----
+    Per algorithm: ``score ~ benchmark + (1 | seed)``, with the exact F-test of the seed's variance (for balanced tables
+    the same as the exact restricted likelihood-ratio test), which needs no correction at the boundary; with
+    standardized scores its degrees of freedom are reduced (see `variance_ratio`). It is valid whatever seeds do to
+    other algorithms, and so is Holm's method. All together: ``score ~ algorithm`` against ``score ~ algorithm +
+    (0 + algorithm | seed)``; with several benchmarks both models have their means and, if
+    algorithms share seeds, ``(1 | benchmark:seed)``. With budgets a run counts once, and the levels of a metafeature
+    are averaged: an algorithm that ignores it has the same run at all levels, which is no sign of anything.
+
+    The test looks for a seed that is good or bad for an algorithm *everywhere*. It finds nothing if each benchmark
+    turns the same seed into other random numbers, and then there is nothing to find.
+
+    References
+    ----------
+    Geburek, Mallik, Stoll, Bouthillier & Hutter (2024). LMEMs for post-hoc analysis of HPO benchmarking.
+    arXiv:2408.02533; Wald (1940), Ann. Math. Stat. 11, 96-100; Holm (1979), Scand. J. Stat. 6, 65-70
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.studies.checks.seed_effect import seed_dependency
+    >>> result = seed_dependency(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
+    >>> result.affected, result.crossed
+    ((), True)
+    """
+    require_runs(runs)
+    check_fraction(alpha, "alpha")
+    verbose = check_flag(verbose, "verbose")
+    if standardize is not None and not isinstance(standardize, bool):
+        raise ArgumentError(f"standardize must be True, False or None, got {standardize!r}.")
+    _check_seeds(runs)
+    crossed = runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1 and runs.seed_shared
+    standardized = crossed if standardize is None else standardize
+    reduced, scores = _scores(runs, crossed, standardized)
+    table, notes = _per_algorithm(scores, runs, crossed, standardized, alpha, level)
+    overall, more = _overall(scores, runs, crossed, reference, rng)
+    pairing = _pairing(scores, level)
+    meaning = _meaning(reduced, crossed, runs.seed_shared, standardized, pairing)
+    result = SeedDependency(
+        table=table,
+        overall=overall,
+        pairing=pairing,
+        alpha=alpha,
+        standardized=standardized,
+        crossed=crossed,
+        scores=scores.drop(columns="flat"),
+        notes=(*meaning, *notes, *more),
+    )
+    if verbose:
+        print("\n".join(result.paper_lines()))
+    return result
+
+
+def lucky_algorithms(runs: Runs, alpha: float) -> tuple[Any, ...]:
+    """The algorithms that `seed_dependency` names, without its test of all together, which can take seconds."""
+    if not seeds_cross(runs):
+        return ()
+    try:
+        _check_seeds(runs)
+        scores = _scores(runs, crossed=True, standardized=True)[1]
+        table = _per_algorithm(scores, runs, True, True, alpha, 1.0 - alpha)[0]
+    except (DesignError, DataError):
+        return ()
+    return tuple(table.loc[table["affected"], "algorithm"])
+
+
+def _scores(runs: Runs, crossed: bool, standardized: bool) -> tuple[RunScores, pd.DataFrame]:
+    """One score per run, and what is tested of it."""
+    reduced = run_scores(runs)
+    scores = _prepared(reduced.frame, standardized)
+    if crossed and reduced.several_levels:
+        scores = _per_benchmark(scores, reduced, runs, standardized)
+    return reduced, scores
+
+
+def _check_seeds(runs: Runs) -> None:
+    if runs.seed is None:
+        raise DesignError("the runs have no seed column, so nothing can depend on it. Name it: Runs(..., seed=...).")
+    seeds = runs.levels(runs.seed)
+    if len(seeds) < 2:
+        raise DesignError(
+            f"there is one seed only ({seeds[0]!r}), so its effect cannot be told from that of the algorithm. "
+            "Bring runs with other seeds."
+        )
+
+
+def _prepared(frame: pd.DataFrame, standardized: bool) -> pd.DataFrame:
+    """The scores, in units of their algorithm's deviation on the instance if asked for, and centred there."""
+    frame = frame.copy()
+    grouped = frame.groupby([INSTANCE, ALGORITHM], observed=True)[SCORE]
+    mean = grouped.transform("mean")
+    if standardized:
+        spread = grouped.transform("std")
+        flat = ~(spread > 1e-12 * mean.abs().clip(lower=np.finfo(float).tiny))  # also NaN: one run
+        frame[SCORE] = np.where(flat, 0.0, (frame[SCORE] - mean) / spread.where(~flat, 1.0))
+        mean = pd.Series(0.0, index=frame.index)
+        frame["flat"] = flat
+    else:
+        frame["flat"] = False
+    frame["centred"] = frame[SCORE] - mean
+    return frame
+
+
+def _per_benchmark(scores: pd.DataFrame, reduced: RunScores, runs: Runs, standardized: bool) -> pd.DataFrame:
+    """One score per benchmark, algorithm and seed: the levels of a metafeature are not new throws of the seed.
+
+    A run that ignores the metafeature is the same run at all of its levels.
+    """
+    benchmark = reduced.instances[runs.benchmark].astype(str)
+    kept = scores[~scores["flat"]]
+    table = kept.assign(**{INSTANCE: kept[INSTANCE].map(benchmark), SCORE: kept["centred"]})
+    means, _ = group_means(table, [INSTANCE, ALGORITHM, SEED], SCORE)
+    return _prepared(means, standardized)
+
+
+def _per_algorithm(
+    scores: pd.DataFrame, runs: Runs, crossed: bool, standardized: bool, alpha: float, level: float
+) -> tuple[pd.DataFrame, list[str]]:
+    rows, notes, reasons = [], [], []
+    for name in runs.algorithms:
+        whole = scores[scores[ALGORITHM] == name]
+        part = whole[~whole["flat"]]
+        test, why = _one(part, crossed, standardized, level)
+        if why:
+            reasons.append(f"{name} cannot be tested: {why}.")
+        elif len(part) < len(whole):
+            gone = whole[INSTANCE].nunique() - part[INSTANCE].nunique()
+            notes.append(f"{name}: {gone} benchmark{'s' * (gone > 1)} without variation over the seeds left out.")
+        rows.append(_row(name, part if len(part) else whole, test))
+    table = pd.DataFrame(rows)
+    if table["p_value"].isna().all():
+        raise DesignError(_why_none(scores, runs, crossed, reasons))
+    adjusted = adjust_raw(table["p_value"].to_numpy(), "holm", int(table["p_value"].notna().sum()))
+    table.insert(list(table.columns).index("p_value") + 1, "p_adjusted", adjusted)
+    table.insert(list(table.columns).index("p_adjusted") + 1, "affected", at_most(adjusted, alpha))
+    return table, [*notes, *reasons]
+
+
+def _one(part: pd.DataFrame, crossed: bool, standardized: bool, level: float) -> tuple[VarianceRatio | None, str]:
+    if not len(part):
+        return None, "its scores do not vary over the seeds"
+    blocks = pd.factorize(part[INSTANCE])[0]
+    seeds = part.groupby([SEED] if crossed else [INSTANCE, SEED], observed=True, sort=False).ngroup().to_numpy()
+    if not pd.Series(seeds).duplicated().any():
+        return None, "none of its seeds comes back"
+    if standardized and seeds.max() < _FEWEST_SCALED - 1:
+        return None, "two seeds that are scaled to one variance hold nothing but signs (standardize=False, or a third)"
+    try:
+        test = variance_ratio(part[SCORE].to_numpy(), blocks, seeds, scaled=standardized, level=level)
+    except DesignError:
+        return None, "too few of its seeds come back"
+    return (None, "its scores do not vary over the seeds") if np.isnan(test.statistic) else (test, "")
+
+
+def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str, Any]:
+    nan = float("nan")
+    low, high = test.share_interval if test else (nan, nan)
+    return {
+        "algorithm": name,
+        "n_runs": len(part),
+        "n_seeds": part[SEED].nunique(),
+        "n_instances": part[INSTANCE].nunique(),
+        "f_ratio": test.statistic if test else nan,
+        "df_num": test.df_num if test else nan,
+        "df_den": test.df_den if test else nan,
+        "p_value": test.pvalue if test else nan,
+        "seed_share": test.share if test else nan,
+        "ci_low": low,
+        "ci_high": high,
+    }
+
+
+def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str]) -> str:
+    if not runs.seed_shared and not scores.duplicated([INSTANCE, ALGORITHM, SEED]).any():
+        return (
+            "each benchmark has seeds of its own (seed_shared=False) and one run per algorithm and seed, so what the "
+            "seed does cannot be told from chance."
+        )
+    if not crossed and not scores.duplicated([INSTANCE, ALGORITHM, SEED]).any():
+        budgets = " (the scores at several budgets are one run)" if runs.budget else ""
+        return (
+            f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be told "
+            "from chance. Bring several benchmarks that were run with the same seeds, or repeat seeds."
+        )
+    whys = {reason.partition(" cannot be tested: ")[2] for reason in reasons}
+    if len(reasons) > 1 and len(whys) == 1:  # once for all algorithms, not once for each
+        reasons = [f"no algorithm can be tested: {whys.pop()}"]
+    return (
+        f"the effect of the seed cannot be told from chance: {' '.join(reasons)} Bring benchmarks that were run "
+        "with the same seeds, or repeat seeds."
+    )
+
+
+def _overall(
+    scores: pd.DataFrame, runs: Runs, crossed: bool, reference: str, rng: int | np.random.Generator | None
+) -> tuple[GlrtResult, list[str]]:
+    """Equations 7 and 8, with what several instances need."""
+    from lmemtest.inference.hypotheses.glrt import glrt
+    from lmemtest.model import fit_lmm
+
+    names: dict[str, Any] = {SCORE: runs.score, ALGORITHM: runs.algorithm, SEED: str(runs.seed)}
+    names[INSTANCE] = runs.benchmark if crossed else INSTANCE
+    if len(set(names.values())) < len(names):
+        names[INSTANCE] = "instance of the run"
+    frame = scores[~scores["flat"]].rename(columns=names)[list(names.values())].copy()
+    frame[names[ALGORITHM]] = frame[names[ALGORITHM]].astype(str)
+    y, a, s, i = (quote_name(names[role]) for role in (SCORE, ALGORITHM, SEED, INSTANCE))
+    null = f"{y} ~ {a}"
+    if crossed:
+        null += f" * {i}"
+        if _shares_seeds(scores):
+            null += f" + (1 | {i}:{s})"
+    algorithms, seeds = frame[names[ALGORITHM]].nunique(), frame[names[SEED]].nunique()
+    full = algorithms <= min(_MOST_ALGORITHMS, seeds - 1)
+    effect = f"(0 + {a} | {s})" if full else f"(1 | {s}:{a})"
+    notes = []
+    if not full:
+        notes.append(
+            f"Covariances of the seed effects of {algorithms} algorithms are too many for the test of all together, "
+            "which has one variance for all algorithms instead."
+        )
+    if algorithms < 2:
+        null, effect = null.replace(f"{a} * {i}", i).replace(f"~ {a}", "~ 1"), f"(1 | {s})"
+    test = glrt(fit_lmm(null, frame), fit_lmm(f"{null} + {effect}", frame), reference, rng=rng)
+    return test, notes
+
+
+def _shares_seeds(scores: pd.DataFrame) -> bool:
+    """Whether most runs have a companion: another algorithm with the same seed on the same instance."""
+    algorithms = scores.drop_duplicates([INSTANCE, SEED, ALGORITHM]).groupby([INSTANCE, SEED], observed=True).size()
+    return bool((algorithms > 1).mean() > 0.5)
+
+
+def _pairing(scores: pd.DataFrame, level: float) -> VarianceRatio | None:
+    """How alike are different algorithms with the same seed on one instance?"""
+    part = scores[~scores["flat"]]
+    if part[ALGORITHM].nunique() < 2 or not _shares_seeds(part):
+        return None
+    instance = pd.factorize(part[INSTANCE])[0]
+    block = part.groupby([INSTANCE, ALGORITHM], observed=True, sort=False).ngroup().to_numpy()
+    group = part.groupby([INSTANCE, SEED], observed=True, sort=False).ngroup().to_numpy()
+    if len(np.unique(part[SEED])) > _MOST_PAIRED_SEEDS:
+        return None
+    y = part["centred"].to_numpy() / np.sqrt(part.groupby(ALGORITHM, observed=True)["centred"].transform("var"))
+    try:
+        test = variance_ratio(y.to_numpy(), block, group, parts=instance, level=level)
+    except DesignError:
+        return None
+    return None if np.isnan(test.statistic) else test
+
+
+def _meaning(
+    reduced: RunScores, crossed: bool, shared: bool, standardized: bool, pairing: VarianceRatio | None
+) -> list[str]:
+    """What the label of a seed stood for in this test."""
+    notes = list(reduced.notes)
+    if crossed:
+        notes.append(
+            "A seed counts as the same on every benchmark. That means something if it fixed the same random numbers "
+            "there; if seeds only number the repetitions on a benchmark, no effect is what to expect."
+        )
+    else:
+        where = "There is one benchmark" if shared else "Each benchmark has seeds of its own"
+        notes.append(
+            f"{where}, so the seed shows in repeated rows. They must be new runs: copies of a run make any seed look "
+            "decisive."
+        )
+    if standardized:
+        notes.append("Scores are in standard deviations of their algorithm on their benchmark.")
+        if crossed and reduced.several_levels:
+            metafeatures = " x ".join(map(str, reduced.instances.columns[1:]))
+            notes.append(f"Levels of {metafeatures} on one benchmark are averaged: a run that ignores them is one run.")
+    if pairing is not None and crossed:
+        low, high = pairing.share_interval
+        notes.append(
+            f"Pairing (no defect, not part of the decision): on one benchmark {written(100 * pairing.share, '.0f')} "
+            f"% of "
+            f"the variance around an algorithm's mean is common to the algorithms with the same seed (interval "
+            f"{written(100 * low, '.0f')} to {written(100 * high, '.0f')} %, p {format_p(pairing.pvalue)})."
+        )
+    return notes

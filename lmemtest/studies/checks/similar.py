@@ -1,0 +1,392 @@
+"""Algorithms that perform alike, and benchmarks that order the algorithms alike: what a study could do without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._rounding import at_most, below
+from lmemtest._table import Tabular
+from lmemtest._validate import check_fraction
+from lmemtest.data.findings import Finding
+from lmemtest.data.runs import require_runs
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.inference.distributions.student import two_sided_p
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, run_scores
+from lmemtest.words import format_level, format_number, format_p
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+MARGIN = 0.2  # of the standard deviation of a run; Cohen's "small"
+_MOST_EXACT = 8  # algorithms: 40,320 orders
+_FEWEST_BENCHMARKS = 3
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class SimilarAlgorithms(Tabular):
+    """Pairs of algorithms and whether they are equivalent.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Per pair: ``left``, ``right``, ``estimate``, ``se``, ``df``, ``p_value`` (of equivalence, Holm), ``equivalent``.
+    margin : float
+        On the scale of the score.
+    run_sd : float
+        Standard deviation of the runs of one algorithm on one instance.
+    alpha : float
+    formula : str
+        The model behind the differences.
+    findings : tuple of Finding
+    notes : tuple of str
+    """
+
+    table: pd.DataFrame
+    margin: float
+    run_sd: float
+    alpha: float
+    formula: str
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table, as a copy."""
+        return self.table.copy()
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in a sentence."""
+        if self.findings:
+            return " ".join(finding.message for finding in self.findings)
+        return (
+            f"No two algorithms are shown to be equivalent within {format_number(self.margin)}, "
+            f"{format_number(self.margin / self.run_sd, 2)} standard deviations of a run."
+        )
+
+    def to_table(self) -> ResultTable:
+        """The pairs as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        fact = (
+            f"Two one-sided tests of a difference beyond {format_number(self.margin)} "
+            f"({format_number(self.margin / self.run_sd, 2)} standard deviations of a run), Holm over "
+            f"{len(self.table)} pairs, level {100 * self.alpha:g} %. Model: {self.formula}"
+        )
+        return ResultTable("Algorithms that perform alike", self.table, (fact, *self.notes, self.sentence))
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class SimilarBenchmarks(Tabular):
+    """Pairs of benchmarks and whether they order the algorithms alike beyond the common order.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Per pair: ``left``, ``right``, ``rho`` (rank correlation of the algorithms' deviations), ``p_value``
+        (one-sided), ``p_adjusted`` (Holm), ``alike``.
+    deviations : pandas.DataFrame
+        Algorithms by benchmarks: means without the effects of benchmark and algorithm, in standard deviations of the
+        benchmark.
+    smallest_p : float
+        The smallest adjusted p-value that this number of algorithms and benchmarks allows.
+    alpha : float
+    findings : tuple of Finding
+    notes : tuple of str
+    """
+
+    table: pd.DataFrame
+    deviations: pd.DataFrame
+    smallest_p: float
+    alpha: float
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table, as a copy."""
+        return self.table.copy()
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in a sentence."""
+        k, m = self.deviations.shape
+        if self.findings:
+            return " ".join(finding.message for finding in self.findings)
+        if not below(self.smallest_p, self.alpha):
+            return (
+                f"With {k} algorithms no two of {m} benchmarks can be shown to be alike: the smallest possible p-value "
+                f"is {format_p(self.smallest_p)}."
+            )
+        return f"No two of {m} benchmarks are shown to order the {k} algorithms alike beyond their common order."
+
+    def to_table(self) -> ResultTable:
+        """The pairs as a table for text, markdown, html and latex."""
+        from lmemtest._table import ResultTable
+
+        reference = "exact" if len(self.deviations) <= _MOST_EXACT else "t"
+        fact = (
+            f"Rank correlation over {len(self.deviations)} algorithms of what is left of their means without the "
+            f"effects of benchmark and algorithm; one-sided, {reference} reference, "
+            f"Holm over {len(self.table)} pairs, level {100 * self.alpha:g} %."
+        )
+        shown = self.table.sort_values("p_value", kind="stable", ignore_index=True)
+        return ResultTable("Benchmarks that order the algorithms alike", shown, (fact, *self.notes, self.sentence))
+
+
+def similar_algorithms(
+    runs: Runs, *, margin: float = MARGIN, alpha: float = 0.05, model: LmmFit | None = None
+) -> SimilarAlgorithms:
+    """Test which algorithms perform alike, on average over benchmarks.
+
+    Parameters
+    ----------
+    runs : Runs
+        With repeated runs (seeds), from which the standard deviation of a run is taken.
+    margin : float > 0
+        Differences below this share of the standard deviation of a run are of no interest.
+    alpha : float in (0, 0.5)
+        Probability of calling some pair equivalent whose difference is the margin or more.
+    model : LmmFit, optional
+        A fit of the runs to take the differences from; by default the recommended model is fitted.
+
+    Returns
+    -------
+    SimilarAlgorithms
+
+    Raises
+    ------
+    ArgumentError
+        If an option is out of its range.
+    DesignError
+        If no run was repeated.
+
+    Notes
+    -----
+    Differences of the marginal means of the recommended model, each by two one-sided tests (Schuirmann 1987), Holm's
+    method over the pairs. A pair that is not named is *not* thereby shown to differ.
+
+    References
+    ----------
+    Schuirmann (1987), doi:10.1007/BF01068419
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, lmemtest as lt
+    >>> from lmemtest.studies.checks.similar import similar_algorithms
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame([(a, s) for a in "ABC" for s in range(500)], columns=["tool", "seed"])
+    >>> table["loss"] = rng.normal(size=1500) + (table["tool"] == "C")
+    >>> found = similar_algorithms(lt.Runs(table, score="loss", direction="minimize", algorithm="tool", seed="seed"))
+    >>> found.table.loc[found.table["equivalent"], ["left", "right"]].values.tolist()
+    [['A', 'B']]
+    """
+    from lmemtest.inference.means.comparisons import pairs
+    from lmemtest.inference.means.emmeans import emmeans
+    from lmemtest.inference.means.margins import equivalence
+    from lmemtest.model import fit_lmm
+    from lmemtest.studies.modelling.recommend import recommend
+
+    require_runs(runs)
+    alpha = check_fraction(alpha, "alpha")
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < np.inf:
+        raise ArgumentError(f"margin must be a positive number of standard deviations of a run, got {margin!r}.")
+    run_sd = _run_sd(runs)
+    fit = fit_lmm(recommend(runs).formula, runs) if model is None else model
+    found = equivalence(pairs(emmeans(fit, runs.algorithm)), margin * run_sd, alpha=alpha)
+    table = found.to_frame()[["left", "right", "estimate", "se", "df", "p_value"]]
+    table["equivalent"] = below(table["p_value"], alpha)
+    findings = tuple(
+        Finding(
+            severity="note",
+            kind="similar_algorithms",
+            count=1,
+            message=f"{row['left']} and {row['right']} perform alike: they differ by less than "
+            f"{format_number(margin * run_sd)} (p {_p(row['p_value'])}).",
+            advice="Fine if they are meant to; otherwise see whether what tells them apart was switched on.",
+        )
+        for row in table[table["equivalent"]].to_dict("records")
+    )
+    return SimilarAlgorithms(
+        table=table,
+        margin=margin * run_sd,
+        run_sd=run_sd,
+        alpha=alpha,
+        formula=str(fit.formula),
+        findings=findings,
+        notes=tuple(note for note in found.notes if "p_difference" not in note and "limits" not in note),
+    )
+
+
+def _run_sd(runs: Runs) -> float:
+    """Of runs of one algorithm on one instance, each with its mean over the common budgets."""
+    scores = run_scores(runs).frame
+    grouped = scores.groupby([INSTANCE, ALGORITHM], observed=True)[SCORE]
+    df = int((grouped.size() - 1).sum())
+    ss = float(((scores[SCORE] - grouped.transform("mean")) ** 2).sum())
+    if df < 1 or ss <= 0:
+        why = "no run was repeated" if df < 1 else "repeated runs have equal scores"
+        raise DesignError(
+            f"{why}, so there is no standard deviation of a run to measure alikeness by. Bring more seeds."
+        )
+    return float(np.sqrt(ss / df))
+
+
+def _p(value: float) -> str:
+    text = format_p(value)
+    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
+def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
+    """Test which benchmarks order the algorithms alike, beyond the order that all benchmarks share.
+
+    Parameters
+    ----------
+    runs : Runs
+        With three or more benchmarks that all algorithms ran, and three or more algorithms.
+    alpha : float in (0, 1)
+        Probability of naming some pair when the deviations on different benchmarks have nothing in common.
+
+    Returns
+    -------
+    SimilarBenchmarks
+
+    Raises
+    ------
+    DesignError
+        If there are fewer than three benchmarks or algorithms.
+    DataError
+        If no three benchmarks were run by all algorithms.
+
+    Notes
+    -----
+    A deviation is the algorithm's mean on the benchmark minus the means of the benchmark and of the algorithm, in units
+    of the benchmark's spread between algorithms: in a balanced table the BLUP of ``(1 | benchmark:algorithm)`` up to a
+    factor. Two benchmarks are compared by Spearman's rank correlation of the deviations, one-sided, against all orders
+    of the algorithms (more than eight algorithms: Student's t), with Holm's method over the pairs. With k algorithms no
+    p-value is below 1/k!, so few algorithms cannot show anything. Removing the algorithms' means correlates the
+    deviations by about -1/(benchmarks - 1), which makes the test careful (it fires in 1 to 2 % of null tables). An
+    algorithm that deviates strongly everywhere makes large correlations of both signs more frequent: then look at the
+    values, not at the p-values only.
+
+    References
+    ----------
+    Spearman (1904), doi:10.2307/1412159; Holm (1979), Scand. J. Stat. 6, 65-70
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.studies.checks.similar import similar_benchmarks
+    >>> similar = similar_benchmarks(lt.datasets.load_hpo_runs().filter(budget=32, prior="good"))
+    >>> len(similar.table), similar.deviations.shape
+    (190, (6, 20))
+    """
+    require_runs(runs)
+    alpha = check_fraction(alpha, "alpha")
+    deviations, notes = _deviations(runs)
+    table = _compare(deviations)
+    adjusted = adjust_raw(table["p_value"].to_numpy(), "holm", len(table))
+    table = table.assign(p_adjusted=adjusted, alike=at_most(adjusted, alpha))
+    return SimilarBenchmarks(
+        table=table,
+        deviations=deviations,
+        smallest_p=min(1.0, len(table) * float(_upper_p(np.array([1.0]), len(deviations))[0])),
+        alpha=alpha,
+        findings=tuple(_benchmark_finding(row) for row in table[table["alike"]].to_dict("records")),
+        notes=tuple(notes),
+    )
+
+
+def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
+    """Algorithms by benchmarks, doubly centred and scaled by benchmark."""
+    if runs.benchmark is None or len(runs.levels(runs.benchmark)) < _FEWEST_BENCHMARKS:
+        n = 0 if runs.benchmark is None else len(runs.levels(runs.benchmark))
+        raise DesignError(
+            f"Benchmarks are compared by what sets them apart from the others, which needs {_FEWEST_BENCHMARKS} or "
+            f"more; there {'is one' if n == 1 else f'are {n}'}. Bring more benchmarks."
+        )
+    if len(runs.algorithms) < 3:
+        raise DesignError("There are two algorithms only, and two orders of them are always alike or opposite.")
+    reduced = run_scores(runs)
+    frame = reduced.frame.assign(benchmark=reduced.frame[INSTANCE].map(reduced.instances[runs.benchmark]))
+    cells = frame.groupby([ALGORITHM, "benchmark", INSTANCE], observed=True)[SCORE].mean()
+    means = cells.groupby(level=[ALGORITHM, "benchmark"], observed=True).mean().unstack("benchmark")
+    full = means.dropna(axis=1)
+    notes = list(reduced.notes)
+    if full.shape[1] < means.shape[1]:
+        notes.append(f"{means.shape[1] - full.shape[1]} benchmarks that not all algorithms ran were left out.")
+    centred = full - full.mean(axis=0)
+    spread = centred.std(axis=0)
+    flat = ~(spread > 1e-12 * full.abs().max(axis=0))
+    if flat.any():
+        notes.append(f"{int(flat.sum())} benchmarks on which all algorithms have the same mean were left out.")
+    scaled = (centred / spread).loc[:, ~flat]
+    if scaled.shape[1] < _FEWEST_BENCHMARKS:
+        raise DataError(
+            f"Only {scaled.shape[1]} benchmarks were run by all algorithms and tell them apart; "
+            f"{_FEWEST_BENCHMARKS} are needed."
+        )
+    return scaled.sub(scaled.mean(axis=1), axis=0), notes
+
+
+def _compare(deviations: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    ranks = deviations.round(12).rank(axis=0).to_numpy(dtype=float)
+    ranks = ranks - ranks.mean(axis=0)
+    length = np.sqrt((ranks**2).sum(axis=0))
+    length[length == 0] = np.inf
+    rho = (ranks / length).T @ (ranks / length)
+    names = list(deviations.columns)
+    pairs = list(combinations(range(len(names)), 2))
+    values = np.array([rho[i, j] for i, j in pairs])
+    return pd.DataFrame(
+        {
+            "left": [names[i] for i, _ in pairs],
+            "right": [names[j] for _, j in pairs],
+            "rho": values,
+            "p_value": _upper_p(values, len(deviations)),
+        }
+    )
+
+
+def _upper_p(rho: Array, k: int) -> Array:
+    """P(Spearman's rho of k items >= rho) for a random order."""
+    if k <= _MOST_EXACT:
+        law = _orders(k)
+        return np.asarray(1.0 - np.searchsorted(law, rho - 1e-9) / len(law))
+    with np.errstate(divide="ignore"):
+        t = rho * np.sqrt((k - 2.0) / np.maximum(1.0 - rho**2, 0.0))
+    tail = 0.5 * two_sided_p(t, np.full(t.shape, k - 2.0))
+    return np.where(rho > 0, tail, 1.0 - tail)
+
+
+@lru_cache(maxsize=8)
+def _orders(k: int) -> Array:
+    """Spearman's rho of every order of k items with 1, ..., k, sorted."""
+    centred = np.arange(k) - 0.5 * (k - 1)
+    orders = np.array(list(permutations(range(k))), dtype=np.intp)
+    return np.sort(centred[orders] @ centred / (centred @ centred))
+
+
+def _benchmark_finding(row: dict[Any, Any]) -> Finding:
+    return Finding(
+        severity="note",
+        kind="similar_benchmarks",
+        count=1,
+        message=f"{format_level(row['left'])} and {format_level(row['right'])} order the algorithms alike beyond the "
+        f"common order (rank correlation {format_number(row['rho'], 2)}, p {_p(row['p_adjusted'])}).",
+        advice="If they share their data or their task they count as one benchmark, not two: repeat the analysis "
+        "without one of them.",
+    )

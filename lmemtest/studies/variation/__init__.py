@@ -1,0 +1,1 @@
+"""Where the variation of the scores comes from, and what a ranking is worth."""

@@ -1,0 +1,381 @@
+"""How far the order of the algorithms would hold up on other benchmarks and seeds.
+
+The mean of an algorithm over b benchmarks with n runs on each is its true mean plus an error of the variance
+
+    e(b, n) = (interaction + run / n) / b,
+
+the same that `lmemtest.power` plans with: what benchmarks and seeds do to all algorithms alike cancels from their
+order. With the variance ``a`` of the true means the reliability is ``a / (a + e)``, the part of the variance of the
+observed means that is not error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from lmemtest._rounding import written
+from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_fraction, check_positive_int
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.studies.variation.run_layout import ALGORITHM, CONDITION, EVERYTHING, SEED, RunLayout, layout_of
+from lmemtest.studies.variation.variance_sources import RunComponents, run_components
+from lmemtest.words import format_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+
+TARGETS = (0.8, 0.9)
+_ROUNDING = 1e-9  # of a number of benchmarks
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class NeededBenchmarks(Tabular):
+    """Benchmarks that a reliability takes.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    notes : tuple of str
+    """
+
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per target and number of seeds: ``reliability``, ``n_seeds``, ``n_benchmarks``.
+
+        ``n_benchmarks`` is infinite where the algorithms' means are not seen to differ.
+        """
+        return self.table.copy()
+
+    def to_table(self) -> ResultTable:
+        """The result as a table."""
+        from lmemtest._table import ResultTable
+
+        return ResultTable(
+            title="Benchmarks needed",
+            frame=self.to_frame(),
+            notes=self.notes,
+            formats={"reliability": "g", "n_benchmarks": lambda n: "∞" if math.isinf(n) else f"{int(n):,}"},
+        )
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class RankingReliability(Tabular):
+    """Reliability of the order of the algorithms.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        Behind `to_frame`; do not change it.
+    reliability, ci_low, ci_high : float
+        Of the study as it is, with its interval.
+    algorithm_variance : float
+        Variance of the true means of the algorithms; 0 where it is estimated below.
+    benchmark_variance, run_variance : float
+        Of an algorithm's mean: what one benchmark adds to its error, and what one run on a benchmark adds.
+    shared_benchmark_variance, shared_seed_variance : float
+        The same for what all algorithms share, which only `dependability` counts.
+    n_algorithms, n_benchmarks : int
+    n_seeds : float
+        Runs of an algorithm at one instance (the harmonic mean where their number differs).
+    level : float
+    response : str
+    notes : tuple of str
+    """
+
+    table: pd.DataFrame
+    reliability: float
+    ci_low: float
+    ci_high: float
+    algorithm_variance: float
+    benchmark_variance: float
+    run_variance: float
+    shared_benchmark_variance: float
+    shared_seed_variance: float
+    n_algorithms: int
+    n_benchmarks: int
+    n_seeds: float
+    level: float
+    response: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def single_run(self) -> float:
+        """Reliability of one run on one benchmark."""
+        return self.at(1, 1)
+
+    @property
+    def dependability(self) -> float:
+        """The reliability if every algorithm had benchmarks and seeds of its own, whose differences are error then."""
+        return self.dependability_at(self.n_benchmarks, self.n_seeds)
+
+    def error_variance(self, n_benchmarks: float, n_seeds: float) -> float:
+        """Variance of the error of an algorithm's mean, as far as it can change the order."""
+        return (self.benchmark_variance + self.run_variance / n_seeds) / n_benchmarks
+
+    def at(self, n_benchmarks: float, n_seeds: float) -> float:
+        """Reliability of a study of this size.
+
+        Parameters
+        ----------
+        n_benchmarks, n_seeds : float > 0
+            ``n_seeds=inf`` gives what no number of seeds can exceed.
+        """
+        if self.algorithm_variance == 0:
+            return 0.0
+        return self.algorithm_variance / (self.algorithm_variance + self.error_variance(n_benchmarks, n_seeds))
+
+    def dependability_at(self, n_benchmarks: float, n_seeds: float) -> float:
+        """Dependability of a study of this size."""
+        if self.algorithm_variance == 0:
+            return 0.0
+        shared = (self.shared_benchmark_variance + self.shared_seed_variance / n_seeds) / n_benchmarks
+        return self.algorithm_variance / (self.algorithm_variance + self.error_variance(n_benchmarks, n_seeds) + shared)
+
+    def needed(self, reliability: float | Iterable[float] = TARGETS) -> NeededBenchmarks:
+        """How many benchmarks a reliability takes, for each number of seeds of the table.
+
+        Parameters
+        ----------
+        reliability : float or iterable of float, each in (0, 1)
+
+        Returns
+        -------
+        NeededBenchmarks
+            ``to_frame()`` has reliability, n_seeds, n_benchmarks.
+        """
+        import pandas as pd
+
+        targets = [reliability] if isinstance(reliability, (int, float)) else list(reliability)
+        targets = [check_fraction(target, "reliability") for target in targets]
+        rows = [(t, n, self._needed(t, n)) for t in targets for n in dict.fromkeys(self.table["n_seeds"])]
+        most = self.at(self.n_benchmarks, math.inf)
+        notes = (
+            (
+                f"With {self.n_benchmarks} benchmarks no number of seeds gives more than {written(most, '.2f')}.",
+                "The variances are taken as known; `ci_low` and `ci_high` of the reliability say how well they are.",
+            )
+            if self.algorithm_variance > 0
+            else ("The means of the algorithms are not seen to differ, so no number of benchmarks can be named.",)
+        )
+        return NeededBenchmarks(
+            table=pd.DataFrame(rows, columns=["reliability", "n_seeds", "n_benchmarks"]), notes=notes
+        )
+
+    def _needed(self, target: float, n_seeds: float) -> float:
+        if self.algorithm_variance == 0:
+            return math.inf
+        exact = target / (1.0 - target) * self.error_variance(1.0, n_seeds) / self.algorithm_variance
+        return float(max(math.ceil(exact * (1.0 - _ROUNDING)), 1))
+
+    @property
+    def sentence(self) -> str:
+        """The reliability of the study in words."""
+        interval = f"{100 * self.level:.4g} % interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
+        return (
+            f"The reliability of the order of {self.n_algorithms} algorithms is {written(self.reliability, '.2f')} "
+            f"({interval}): "
+            f"their means on {self.n_benchmarks} other benchmarks, with other seeds, would correlate with these by "
+            "about that much."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per planned study.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``n_benchmarks``, ``n_seeds``, ``reliability``, ``ci_low``, ``ci_high``, ``dependability``.
+        """
+        return self.table.copy()
+
+    def to_table(self) -> ResultTable:
+        """The result as a table."""
+        from lmemtest._table import ResultTable
+
+        parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance]
+        sd = [format_number(math.sqrt(part), 3) for part in parts]
+        facts = (
+            self.sentence,
+            f"reliability = a / (a + (i + r / seeds) / benchmarks) with the standard deviations {sd[0]} of the "
+            f"algorithms (a), {sd[1]} of their advantages between benchmarks (i), {sd[2]} between runs (r), on the "
+            f"scale of {self.response}; dependability also counts what all algorithms share as error.",
+        )
+        formats = dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f")
+        return ResultTable(
+            title="Reliability of the ranking", frame=self.to_frame(), notes=facts + self.notes, formats=formats
+        )
+
+
+@one_blas_thread()
+def ranking_reliability(
+    runs: Runs,
+    *,
+    n_benchmarks: int | Iterable[int] | None = None,
+    n_seeds: int | Iterable[int] | None = None,
+    level: float = 0.95,
+) -> RankingReliability:
+    """Reliability of the order of the algorithms, and how it grows with benchmarks and seeds.
+
+    Parameters
+    ----------
+    runs : Runs
+        With at least two benchmarks. With several budgets, runs are compared by their mean over the budgets.
+    n_benchmarks, n_seeds : int or iterable of int, optional
+        Planned studies; by default around the size of this one. Seeds are runs of an algorithm at one instance.
+    level : float in (0, 1)
+        Confidence level.
+
+    Returns
+    -------
+    RankingReliability
+        ``to_frame()`` has n_benchmarks, n_seeds, reliability, ci_low, ci_high, dependability; ``needed()`` says how
+        many benchmarks 0.8 and 0.9 take; ``sentence`` what the study is worth.
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is not Runs, has fewer than two benchmarks, or other numbers of seeds are asked for where runs are
+        not repeated.
+    DataError
+        If budgets cannot be averaged, or scores do not vary beyond the means.
+
+    Notes
+    -----
+    ``reliability = a / (a + e)``, ``e = (interaction + run / n_seeds) / n_benchmarks``: the generalizability
+    coefficient for relative decisions with benchmarks and seeds as random facets. With one facet it is Cronbach's
+    alpha and the intraclass correlation ICC(3, k) of Shrout and Fleiss; for one run on one benchmark (``single_run``)
+    ICC(3, 1). ``dependability`` is the coefficient for absolute decisions: benchmarks, and seeds on a benchmark,
+    count as error as well. Levels of metafeatures and budgets are kept as they are.
+
+    The variance ``a`` belongs to the algorithms of the study, whose means are fixed: it is the variance of the
+    estimated means minus their error, not a random term, because its estimate is the same in a balanced study and its
+    interval then need not assume that the algorithms were drawn from a population of such. In a balanced study the F
+    ratio of the algorithms is noncentral F with ``(k - 1) a / e`` as noncentrality, so the interval at the study's own
+    size is exact; for other numbers of seeds it takes the ratio of the error variances as known.
+
+    References
+    ----------
+    Cronbach, Rajaratnam & Gleser (1963), doi:10.1111/j.2044-8317.1963.tb00206.x; Shavelson, Webb & Rowley (1989),
+    doi:10.1037/0003-066X.44.6.922; Shrout & Fleiss (1979), doi:10.1037/0033-2909.86.2.420; Riezler & Hagmann (2022),
+    Validity, Reliability, and Significance, doi:10.1007/978-3-031-02183-1
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.studies.variation.ranking_reliability import ranking_reliability
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> found = ranking_reliability(runs, n_benchmarks=[5, 20], n_seeds=[1, 25])
+    >>> found.to_frame().round(3)
+       n_benchmarks  n_seeds  reliability  ci_low  ci_high  dependability
+    0             5      1.0        0.422   0.288    0.537          0.001
+    1            20      1.0        0.745   0.618    0.823          0.004
+    2             5     25.0        0.816   0.711    0.876          0.001
+    3            20     25.0        0.947   0.908    0.966          0.004
+    """
+    import pandas as pd
+
+    layout = layout_of(runs, task="reliability is judged")
+    level = check_fraction(level, "level")
+    repeated = any(ALGORITHM in term for term in layout.terms[:-1])
+    benchmarks = _counts(n_benchmarks, "n_benchmarks") or _around(layout.n_benchmarks)
+    seeds = _seeds(n_seeds, layout.n_seeds, repeated=repeated)
+    found = run_components(layout, level=None)
+    means = found.fixed[0]
+    if not means.noise > 0:
+        raise DataError(
+            f"{runs.score!r} does not vary beyond the means of algorithms and benchmarks, so there is no error and "
+            "nothing to judge. Look at the table with runs.check()."
+        )
+    low, high = means.ratio_limits(level)
+    signal = max(means.signal, 0.0)
+    result = RankingReliability(
+        table=pd.DataFrame(),
+        reliability=signal / (signal + means.noise),
+        ci_low=low / (1.0 + low),
+        ci_high=high / (1.0 + high),
+        algorithm_variance=signal,
+        **_errors(found, layout),
+        n_algorithms=layout.n_algorithms,
+        n_benchmarks=layout.n_benchmarks,
+        n_seeds=layout.n_seeds,
+        level=level,
+        response=runs.score,
+        notes=(*layout.notes, *_notes(layout, means.signal, str(runs.budget), repeated=repeated)),
+    )
+    rows = []
+    for n in seeds:
+        for b in benchmarks:
+            gain = means.noise / result.error_variance(b, n)  # of signal over noise
+            limits = [limit * gain / (1.0 + limit * gain) for limit in (low, high)]
+            rows.append((b, n, result.at(b, n), *limits, result.dependability_at(b, n)))
+    names = ["n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]
+    return replace(result, table=pd.DataFrame(rows, columns=names))
+
+
+def _errors(found: RunComponents, layout: RunLayout) -> dict[str, float]:
+    """Variances of the error of an algorithm's mean over the conditions, which stay as they are."""
+    totals = dict.fromkeys(
+        ("benchmark_variance", "run_variance", "shared_benchmark_variance", "shared_seed_variance"), 0.0
+    )
+    for factors, variance in found.variances.items():
+        if factors == EVERYTHING:
+            name = "run_variance"
+        elif SEED in factors:
+            name = "shared_seed_variance"
+        else:
+            name = "benchmark_variance" if ALGORITHM in factors else "shared_benchmark_variance"
+        totals[name] += variance / (layout.n_conditions if CONDITION in factors else 1)
+    return totals
+
+
+def _counts(given: int | Iterable[int] | None, name: str) -> list[int]:
+    if given is None:
+        return []
+    values = [given] if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else list(given)
+    if not values:
+        raise ArgumentError(f"{name} must name at least one number, got none.")
+    return sorted({check_positive_int(value, name) for value in values})
+
+
+def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool) -> list[float]:
+    asked = [float(value) for value in _counts(given, "n_seeds")]
+    if not repeated and any(value != observed for value in asked):
+        raise ArgumentError(
+            f"n_seeds must be {observed:g} here, as in the study, got {asked[0]:g}: every algorithm was run once on "
+            "each benchmark, so what seeds do cannot be told apart from what benchmarks do. Repeat runs with "
+            "other seeds."
+        )
+    return asked or (sorted({1.0, observed}) if repeated else [observed])
+
+
+def _around(n: int) -> list[int]:
+    """Numbers of benchmarks below and above that of the study."""
+    return sorted({5, 10, 20, 50, n, 2 * n})
+
+
+def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> list[str]:
+    notes = []
+    if signal < 0:
+        notes.append(
+            "The means of the algorithms differ by less than their errors let expect, so their variance is estimated "
+            "as zero and with it the reliability. The upper end of the interval says how large it may be."
+        )
+    if layout.n_algorithms == 2:
+        notes.append("There are two algorithms: the variance of their means is half of one squared difference.")
+    if layout.n_budgets > 1:
+        notes.append(f"Runs are compared by their mean over the {layout.n_budgets} levels of {budget}.")
+    if layout.strata is None:
+        notes.append("The table is not balanced: the interval is approximate, and plans are for balanced studies.")
+    if not repeated:
+        notes.append("Runs are not repeated, so the table says nothing about other numbers of seeds.")
+    return notes

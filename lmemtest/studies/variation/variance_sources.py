@@ -1,0 +1,490 @@
+"""Where the variation of the scores comes from: algorithms, benchmarks, seeds, runs, budgets.
+
+A score is taken apart into the mean of its run over the budgets and the run's course about this mean. The means of
+the runs follow the recommended mixed model with one variance per source,
+
+    algorithm + benchmark + benchmark:algorithm + instance + instance:algorithm + instance:seed + run,
+
+an instance being a benchmark at one level of the metafeatures; the courses follow the same model of the budget's
+effects. Algorithms, metafeatures and budgets are what the study is about and no sample, so their means are fixed and
+their variance is that of the true means, the error of the estimated ones taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._rounding import in_tie_order, written
+from lmemtest._table import Tabular
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.errors import DataError
+from lmemtest.inference.intervals.balanced import BalancedModel, Factors, Stratum, signal_interval
+from lmemtest.studies.variation.run_layout import (
+    ALGORITHM,
+    BENCHMARK,
+    CONDITION,
+    EVERYTHING,
+    SEED,
+    RunLayout,
+    layout_of,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest._table import ResultTable
+    from lmemtest.data.runs import Runs
+    from lmemtest.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+KINDS = ("algorithm", "condition", "benchmark", "interaction", "seed", "run", "budget", "residual")
+_NOTHING: Factors = frozenset()
+_FIXED: tuple[Factors, ...] = (
+    frozenset({ALGORITHM}),
+    frozenset({CONDITION}),
+    frozenset({ALGORITHM, CONDITION}),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One source of variation.
+
+    Attributes
+    ----------
+    name : str
+        Columns whose groups differ.
+    kind : {"algorithm", "condition", "benchmark", "interaction", "seed", "run", "budget", "residual"}
+    meaning : str
+        In words.
+    variance : float
+        Its part of the variance of a score.
+    ci_low, ci_high : float
+        Interval of the standard deviation; NaN for budgets.
+    share : float
+        Of the sum of all parts.
+    """
+
+    name: str
+    kind: str
+    meaning: str
+    variance: float
+    ci_low: float = float("nan")
+    ci_high: float = float("nan")
+    share: float = float("nan")
+
+    @property
+    def sd(self) -> float:
+        """Square root of the variance."""
+        return float(np.sqrt(self.variance))
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class VarianceSources(Tabular):
+    """Variance of the scores by source.
+
+    Attributes
+    ----------
+    sources : tuple of Source
+        Those of the means of the runs from coarse to fine, then those of the budgets.
+    level : float
+        Confidence level of each interval.
+    balanced : bool
+        Whether the numbers come from mean squares; else from a fit to the runs.
+    n_algorithms, n_benchmarks, n_conditions, n_budgets : int
+        Size of the study; conditions are the combinations of metafeature levels that benchmarks go through.
+    n_seeds : float
+        Runs of an algorithm at one instance (the harmonic mean where their number differs).
+    response : str
+        The scale.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    sources: tuple[Source, ...]
+    level: float
+    balanced: bool
+    n_algorithms: int
+    n_benchmarks: int
+    n_conditions: int
+    n_budgets: int
+    n_seeds: float
+    response: str
+    notes: tuple[str, ...] = ()
+
+    def variance(self, kind: str) -> float:
+        """Sum of the variances of a kind of source, 0 if there is none.
+
+        Parameters
+        ----------
+        kind : {"algorithm", "condition", "benchmark", "interaction", "seed", "run", "budget", "residual"}
+        """
+        check_choice(kind, "kind", KINDS)
+        return float(sum(source.variance for source in self.sources if source.kind == kind))
+
+    @property
+    def sentence(self) -> str:
+        """What matters most, in words."""
+        first, second, *_ = in_tie_order(self.sources, lambda source: source.share, descending=True)
+        text = (
+            f"The largest part of the variation of {self.response} is {first.name} ({percent(first.share)}): "
+            f"{first.meaning}; then {second.name} ({percent(second.share)})."
+        )
+        algorithm = next(source for source in self.sources if source.kind == "algorithm")
+        if algorithm in (first, second):
+            return text
+        return f"{text} The means of the algorithms account for {percent(algorithm.share)}."
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per source.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``source``, ``kind``, ``meaning``, ``variance``, ``share``, ``sd``, ``ci_low``, ``ci_high`` (of the SD).
+        """
+        import pandas as pd
+
+        rows = [(s.name, s.kind, s.meaning, s.variance, s.share, s.sd, s.ci_low, s.ci_high) for s in self.sources]
+        names = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]
+        return pd.DataFrame(rows, columns=names)
+
+    def to_table(self) -> ResultTable:
+        """The sources as a table."""
+        from lmemtest._table import ResultTable
+
+        facts = (
+            self.sentence,
+            f"REML estimates for {self.response}. Each sd has its own {100 * self.level:.4g} % interval: of what is a "
+            "sample (benchmarks, seeds, runs) from the profile of the restricted likelihood, of fixed means "
+            "(algorithms, metafeatures) from the noncentral F distribution.",
+        )
+        frame = self.to_frame()[["source", "meaning", "share", "sd", "ci_low", "ci_high"]]
+        title = "Where the variation comes from"
+        return ResultTable(title=title, frame=frame, notes=facts + self.notes, formats={"share": percent})
+
+
+def percent(share: float) -> str:
+    """A share in percent, small ones with a decimal.
+
+    >>> percent(0.256), percent(0.0123), percent(0.0002), percent(0.0)
+    ('26 %', '1.2 %', '<0.1 %', '0 %')
+    """
+    if share == 0:
+        return "0 %"
+    if share < 0.001:
+        return "<0.1 %"
+    return f"{written(100 * share, '.1f')} %" if share < 0.0995 else f"{written(100 * share, '.0f')} %"
+
+
+@one_blas_thread()
+def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
+    """Take the variation of the scores apart by its sources.
+
+    Parameters
+    ----------
+    runs : Runs
+        With at least two benchmarks. Several budgets need a seed column, and every run at the same budgets.
+    level : float in (0, 1)
+        Confidence level of each interval.
+
+    Returns
+    -------
+    VarianceSources
+        ``to_frame()`` has source, kind, meaning, variance, share, sd, ci_low, ci_high; ``sentence`` the answer.
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is not Runs, has no benchmark column or a single benchmark.
+    DataError
+        If runs were scored at different budgets, several budgets cannot be linked to runs, or scores never differ.
+
+    Notes
+    -----
+    Where the table is balanced the restricted likelihood depends on mean squares alone, and estimates and profiles
+    are computed from these; elsewhere the model is fitted to the runs and profiled by `lmemtest.profile`, which gives
+    the same numbers and takes longer.
+
+    The variance of fixed means is that of the true means: with algorithms m_1, ..., m_k the sum of
+    ``(m_i - mean)^2 / (k - 1)`` over the estimated means, minus the average variance of their errors, or zero where
+    that is negative. Its interval inverts the noncentral F distribution of the F ratio, with the error variance at its
+    estimate. A random term for the algorithms has the same estimate in a balanced table, but its interval is about
+    algorithms that were not run, of which a handful says next to nothing.
+
+    Scores of one run at several budgets depend on each other, so the sources of their course have no intervals.
+
+    References
+    ----------
+    Searle, Casella & McCulloch (1992), doi:10.1002/9780470316856; Cornfield & Tukey (1956) on fixed means,
+    doi:10.1214/aoms/1177728067; Steiger (2004), doi:10.1037/1082-989X.9.2.164
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.studies.variation.variance_sources import variance_sources
+    >>> found = variance_sources(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
+    >>> found.to_frame()[["source", "sd", "ci_low", "ci_high"]].round(4)
+                    source      sd  ci_low  ci_high
+    0            algorithm  0.0028  0.0021   0.0035
+    1            benchmark  0.2088  0.1566   0.2979
+    2  benchmark:algorithm  0.0026  0.0022   0.0032
+    3       benchmark:seed  0.0027  0.0023   0.0031
+    4                  run  0.0068  0.0066   0.0070
+    """
+    level = check_fraction(level, "level")
+    layout = layout_of(runs, task="the variation is taken apart")
+    parts, notes = _of_runs(layout, level)
+    if layout.n_budgets > 1:
+        course, more = _of_courses(layout, str(runs.budget))
+        parts, notes = [*parts, *course], [*notes, *more]
+    total = sum(part.variance for part in parts)
+    return VarianceSources(
+        sources=tuple(replace(part, share=part.variance / total) for part in parts),
+        level=level,
+        balanced=layout.strata is not None,
+        n_algorithms=layout.n_algorithms,
+        n_benchmarks=layout.n_benchmarks,
+        n_conditions=layout.n_conditions,
+        n_budgets=layout.n_budgets,
+        n_seeds=layout.n_seeds,
+        response=runs.score,
+        notes=(*layout.notes, *notes),
+    )
+
+
+# ---------------------------------------------------------------------- means of runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedMeans:
+    """The variance of fixed means.
+
+    Attributes
+    ----------
+    factors : frozenset of str
+    signal : float
+        Variance of the true means; may be negative.
+    noise : float
+        Average variance of the error of an estimated mean.
+    f_ratio, df, error_df : float
+        Test of equal means.
+    """
+
+    factors: Factors
+    signal: float
+    noise: float
+    f_ratio: float
+    df: float
+    error_df: float
+
+    def ratio_limits(self, level: float) -> tuple[float, float]:
+        """Interval of signal over noise."""
+        return signal_interval(self.f_ratio, self.df, self.error_df, level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunComponents:
+    """Estimates for the means of the runs.
+
+    Attributes
+    ----------
+    variances : dict
+        Random term to variance; the last one is the run.
+    limits : dict
+        Random term to the interval of its standard deviation.
+    fixed : tuple of FixedMeans
+        The algorithms first.
+    """
+
+    variances: dict[Factors, float]
+    limits: dict[Factors, tuple[float, float]]
+    fixed: tuple[FixedMeans, ...]
+
+
+def run_components(layout: RunLayout, *, level: float | None) -> RunComponents:
+    """Variances of the model of the runs, with intervals unless `level` is None."""
+    return _from_mean_squares(layout, level) if layout.strata is not None else _from_fit(layout, level)
+
+
+def _from_mean_squares(layout: RunLayout, level: float | None) -> RunComponents:
+    strata = layout.strata or {}
+    model = BalancedModel.of([s for f, s in strata.items() if BENCHMARK in f], layout.terms, strata)
+    values = model.estimate()
+    expected = model.expected(values)
+    fixed = tuple(_fixed_means(strata, expected, factors) for factors in _FIXED if factors in strata)
+    limits = {t: model.interval(i, level) for i, t in enumerate(layout.terms)} if level is not None else {}
+    return RunComponents(variances=dict(zip(layout.terms, values.tolist(), strict=True)), limits=limits, fixed=fixed)
+
+
+def _fixed_means(strata: dict[Factors, Stratum], expected: dict[Factors, float], factors: Factors) -> FixedMeans:
+    error = strata.get(factors | {BENCHMARK}, strata[EVERYTHING])
+    here, noise = strata[factors], expected[error.factors]
+    return FixedMeans(
+        factors=factors,
+        signal=(here.mean_square - noise) / here.rows,
+        noise=noise / here.rows,
+        f_ratio=here.mean_square / error.mean_square if error.mean_square > 0 else np.inf,
+        df=float(here.df),
+        error_df=float(error.df),
+    )
+
+
+def _from_fit(layout: RunLayout, level: float | None) -> RunComponents:
+    from lmemtest.inference.intervals.profile import profile
+    from lmemtest.model import fit_lmm
+
+    fit = fit_lmm(formula_of(layout), layout.frame)
+    groups = [":".join(sorted(factors)) for factors in layout.terms[:-1]]
+    variances = {t: float(S[0, 0]) for t, S in zip(layout.terms[:-1], fit.covariances, strict=True)}
+    variances[EVERYTHING] = fit.scale
+    limits = {}
+    if level is not None:
+        table = profile(fit, [*groups, "residual sd"], level=level, reml=True).table
+        ends = zip(table["ci_low"].tolist(), table["ci_high"].tolist(), strict=True)
+        limits = dict(zip(layout.terms, ends, strict=True))
+    return RunComponents(variances=variances, limits=limits, fixed=tuple(_fixed_of_fit(fit, layout)))
+
+
+def formula_of(layout: RunLayout) -> str:
+    """The model of the runs on the columns of the layout."""
+    fixed = f"{ALGORITHM} * {CONDITION}" if CONDITION in layout.names else ALGORITHM
+    return " + ".join([f"score ~ {fixed}", *(f"(1 | {':'.join(sorted(factors))})" for factors in layout.terms[:-1])])
+
+
+def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
+    from lmemtest.inference.means.emmeans import emmeans
+    from lmemtest.inference.means.joint import f_test
+
+    roles = [role for role in (ALGORITHM, CONDITION) if role in layout.names]
+    means = emmeans(fit, roles)
+    if np.isnan(means.emmean).any():
+        lost = means.frame[np.isnan(means.emmean)].iloc[0]
+        raise DataError(
+            f"{layout.names[ALGORITHM]} {lost[ALGORITHM]!r} was never run at {layout.names[CONDITION]} "
+            f"{lost[CONDITION]!r}, so means over {layout.names[CONDITION]} do not compare. Leave one of them out: "
+            "runs.filter(...)."
+        )
+    V = means.L @ means.V @ means.L.T
+    sizes = {role: means.frame[role].nunique() for role in roles}
+    for factors in _FIXED:
+        if not factors <= set(roles):
+            continue
+        P = np.ones((1, 1))
+        for role in roles:
+            k = sizes[role]
+            P = np.kron(P, np.eye(k) - 1.0 / k if role in factors else np.full((k, k), 1.0 / k))
+        df = float(np.prod([sizes[role] - 1 for role in factors]))
+        rows = float(np.prod([sizes[role] for role in roles if role not in factors])) * df
+        vectors = np.linalg.eigh(P)[1][:, -round(df) :]
+        test = f_test(fit, vectors.T @ means.fixed)
+        noise = float(np.trace(P @ V)) / rows
+        signal = float(means.emmean @ P @ means.emmean) / rows - noise
+        yield FixedMeans(factors=factors, signal=signal, noise=noise, f_ratio=test.f_ratio, df=df, error_df=test.df_den)
+
+
+def _of_runs(layout: RunLayout, level: float) -> tuple[list[Source], list[str]]:
+    found = run_components(layout, level=level)
+    parts = []
+    for means in found.fixed:
+        low, high = (np.sqrt(means.noise * limit) for limit in means.ratio_limits(level))
+        parts.append(_source(layout, means.factors, max(means.signal, 0.0), (float(low), float(high))))
+    parts += [_source(layout, factors, v, found.limits[factors]) for factors, v in found.variances.items()]
+    notes = []
+    lost = [layout.label(means.factors) for means in found.fixed if means.signal < 0]
+    if lost:
+        notes.append(
+            f"The means of {' and of '.join(lost)} differ by less than their errors let expect, so their variance is "
+            "estimated as zero. That they are equal is not proved by this."
+        )
+    zero = [layout.label(factors) for factors, v in found.variances.items() if v == 0]
+    if zero:
+        notes.append(f"Estimated as zero: {', '.join(zero)}. The upper ends of the intervals say how large it may be.")
+    return parts, notes
+
+
+def _source(layout: RunLayout, factors: Factors, variance: float, limits: tuple[float, float]) -> Source:
+    kind, meaning = _words(layout, factors)
+    name = layout.label(factors)
+    return Source(name=name, kind=kind, meaning=meaning, variance=variance, ci_low=limits[0], ci_high=limits[1])
+
+
+def _words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
+    condition = layout.names.get(CONDITION, "")
+    if factors == EVERYTHING:
+        alone = not any(ALGORITHM in term for term in layout.terms[:-1])
+        more = ", and advantages that change between benchmarks" if alone else ""
+        return "run", f"one run against another of the same algorithm on the same {layout.unit}{more}"
+    if SEED in factors:
+        return "seed", f"luck that all runs with one seed on one {layout.unit} share"
+    if BENCHMARK not in factors:
+        return {
+            _FIXED[0]: ("algorithm", "means of the algorithms"),
+            _FIXED[1]: ("condition", f"means at the levels of {condition}"),
+            _FIXED[2]: ("condition", f"advantages of algorithms that change with {condition}"),
+        }[factors]
+    where = "from benchmark to benchmark" if CONDITION not in factors else f"with {condition} on a benchmark"
+    if ALGORITHM in factors:
+        return "interaction", f"advantages of algorithms that change {where}"
+    return "benchmark", (
+        "levels of the benchmarks, the same for all algorithms" if CONDITION not in factors else
+        f"levels that change {where}, the same for all algorithms"
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- courses over the budget
+
+
+def _of_courses(layout: RunLayout, budget: str) -> tuple[list[Source], list[str]]:
+    """Variances of the budget's effects; budgets are fixed, so an effect's part of a score is (r - 1) / r of it."""
+    r = layout.n_budgets
+    if layout.course_strata is None:
+        variance = float((layout.courses**2).mean())
+        part = Source(name=budget, kind="budget", meaning="the courses of the runs over the budget", variance=variance)
+        return [part], ["The table is not balanced, so the courses of the runs over the budget are not taken apart."]
+    strata = layout.course_strata
+    model = BalancedModel.of([s for f, s in strata.items() if BENCHMARK in f], layout.terms, strata)
+    values = model.estimate()
+    expected = model.expected(values)
+    found = {}
+    for factors in (_NOTHING, *_FIXED):
+        if factors in strata:
+            error = strata.get(factors | {BENCHMARK}, strata[EVERYTHING]).factors
+            found[factors] = max((strata[factors].mean_square - expected[error]) / strata[factors].rows, 0.0)
+    found |= dict(zip(layout.terms, values.tolist(), strict=True))
+    parts = [
+        Source(
+            name="residual" if factors == EVERYTHING else ":".join(filter(None, [layout.label(factors), budget])),
+            kind="residual" if factors == EVERYTHING else "budget",
+            meaning=_course_words(layout, factors),
+            variance=variance * (r - 1) / r,
+        )
+        for factors, variance in found.items()
+    ]
+    return parts, [
+        f"Scores of one run at several levels of {budget} depend on each other, so the sources of its course have no "
+        "intervals."
+    ]
+
+
+def _course_words(layout: RunLayout, factors: Factors) -> str:
+    if factors == _NOTHING:
+        return "the course over the budget that all runs share"
+    if factors == EVERYTHING:
+        return "a run's own course"
+    if SEED in factors:
+        return "courses that all runs with one seed share"
+    who = "advantages of algorithms" if ALGORITHM in factors else "levels"
+    condition = f" with {layout.names[CONDITION]}" if CONDITION in factors else ""
+    where = f"{condition} on a benchmark" if BENCHMARK in factors and condition else condition
+    between = " between benchmarks" if BENCHMARK in factors and not condition else ""
+    return f"{who} that change over the budget and{where or between}" if where or between else (
+        f"{who} that change over the budget"
+    )  # fmt: skip

@@ -1,0 +1,259 @@
+"""One model for the metafeature: equal to the paired t-tests where these exist, pooled where it should be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.inference.intervals.partial_pooling import pool
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+
+
+def table(
+    rng: np.random.Generator,
+    tasks: int = 12,
+    seeds: int = 6,
+    levels: tuple[str, ...] = ("bad", "good"),
+    between: float = 0.8,
+    effect: float = 1.0,
+) -> pd.DataFrame:
+    names = ["task", "prior", "tool", "seed", "budget"]
+    axes = [range(tasks), range(len(levels)), range(2), range(seeds), range(3)]
+    frame = pd.MultiIndex.from_product(axes, names=names).to_frame(index=False)
+    t, p, a, s, f = (frame[c].to_numpy() for c in names)
+    slope = between * rng.normal(size=(tasks, len(levels)))
+    loss = rng.normal(size=tasks)[t] - a * (effect * p + slope[t, p]) - 0.2 * f
+    loss = loss + 0.5 * rng.normal(size=(tasks, len(levels), 2, seeds))[t, p, a, s] + 0.2 * rng.normal(size=len(t))
+    frame["task"] = [f"t{i:02d}" for i in t]
+    frame["prior"] = [levels[i] for i in p]
+    frame["tool"] = ["AB"[i] for i in a]
+    return frame.assign(loss=loss)
+
+
+def runs_of(frame: pd.DataFrame, **roles: object) -> lt.Runs:
+    given = {
+        "score": "loss",
+        "direction": "minimize",
+        "algorithm": "tool",
+        "benchmark": "task",
+        "seed": "seed",
+        "budget": "budget",
+        "metafeatures": ("prior",),
+    }
+    return lt.Runs(frame, **{**given, **roles})
+
+
+def model(frame, **options):
+    return metafeature_model(runs_of(frame), **{"algorithms": ("B", "A"), "metafeature": "prior", "rng": 1, **options})
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return table(np.random.default_rng(2))
+
+
+@pytest.fixture(scope="module")
+def found(frame):
+    return model(frame)
+
+
+def differences(frame):
+    """(tasks, levels): advantage of B over A, the difference of the means."""
+    means = frame.groupby(["task", "prior", "tool"])["loss"].mean().unstack()
+    return (means["A"] - means["B"]).unstack()
+
+
+def test_over_benchmarks_the_model_is_the_t_test_of_the_benchmarks_differences(frame, found):
+    d = differences(frame)
+    want = stats.ttest_1samp(d["good"] - d["bad"], 0.0)
+    row = found.overall.iloc[0]
+    assert row["contrast"] == pytest.approx((d["good"] - d["bad"]).mean(), rel=1e-9)
+    assert (row["t_ratio"], row["df"]) == pytest.approx((want.statistic, 11.0), rel=1e-4)
+    assert row["p_value"] == pytest.approx(want.pvalue, rel=1e-3)
+
+
+def test_the_advantage_at_each_level_is_the_t_test_there(frame, found):
+    d = differences(frame)
+    for row in found.advantages.to_dict("records"):
+        want = stats.ttest_1samp(d[row["level"]], 0.0)
+        assert row["advantage"] == pytest.approx(d[row["level"]].mean(), rel=1e-9)
+        assert row["t_ratio"] == pytest.approx(want.statistic, rel=1e-3)
+
+
+def test_raw_contrasts_are_those_of_the_means_and_predictions_are_drawn_to_the_mean(frame, found):
+    d, got = differences(frame), found.to_frame()
+    assert got["raw"].to_numpy() == pytest.approx((d["good"] - d["bad"]).to_numpy())
+    assert np.mean(got["contrast"]) == pytest.approx(got["raw"].mean(), rel=1e-6)
+    assert got["contrast"].std() < got["raw"].std()
+    assert got["deviation"].to_numpy() == pytest.approx(got["contrast"] - found.overall["contrast"].item())
+
+
+def test_a_benchmarks_own_contrast_is_generalised_least_squares_on_dense_matrices():
+    """Some seeds were run by one algorithm only: pairs and single runs count by the variances of the fit."""
+    frame = table(np.random.default_rng(7), seeds=8)
+    rng = np.random.default_rng(8)
+    gone = {(f"t{i:02d}", tool, seed) for i in range(12) for tool in "AB" for seed in rng.choice(8, 2, replace=False)}
+    frame = frame[[key not in gone for key in zip(frame["task"], frame["tool"], frame["seed"], strict=True)]]
+    frame["loss"] += np.random.default_rng(9).normal(size=(12, 2, 8))[
+        frame["task"].str[1:].astype(int), (frame["prior"] == "good").astype(int), frame["seed"]
+    ]
+    result = model(frame)
+    run, seed = result.fit.scale, result.fit.covariances[-1][0, 0]
+    assert seed > run > 0
+    estimates, variances, df = [], [], 0
+    for _, part in frame.groupby("task"):
+        means = part.groupby(["prior", "tool", "seed"])["loss"].mean().reset_index()
+        X = pd.get_dummies(means["prior"] + means["tool"]).astype(float)
+        same = (means["prior"] + means["seed"].astype(str)).to_numpy()
+        V = run * np.eye(len(means)) + seed * (same[:, None] == same)
+        phi = np.linalg.inv(X.T @ np.linalg.solve(V, X))
+        L = np.array([{"badA": -1, "badB": 1, "goodA": 1, "goodB": -1}[name] for name in X.columns])
+        estimates.append(L @ phi @ X.T @ np.linalg.solve(V, means["loss"]))
+        variances.append(L @ phi @ L)
+        shared = means.groupby(["prior", "seed"])["tool"].transform("size") == 2
+        df += sum(int(n) - 1 for n in means[shared & (means["tool"] == "A")].groupby("prior").size())
+        df += sum(int(n) - 1 for n in means[~shared].groupby(["prior", "tool"]).size())
+    want, got = pool(estimates, variances, df), result.to_frame()
+    assert got["contrast"].to_numpy() == pytest.approx(want.values.mean, rel=1e-6)
+    assert got["se"].to_numpy() == pytest.approx(want.values.sd, rel=1e-6)
+    assert got["own_share"].to_numpy() == pytest.approx(want.own_share, rel=1e-6)
+    assert got["deviation"].to_numpy() == pytest.approx(want.deviations.mean, rel=1e-5)
+    each = 1.0 - 0.95 ** (1 / 12)
+    assert got["ci_low"].to_numpy() == pytest.approx(want.values.quantile(each / 2), rel=1e-5)
+    assert got["p_value"].to_numpy() == pytest.approx(1.0 - (1.0 - want.values.p_value()) ** 12, rel=1e-5)
+
+
+def test_advantages_that_go_together_do_not_make_contrasts_look_known():
+    """Where advantages at two levels have an estimated correlation of one, errors of predictions go to nothing."""
+    rng, singular = np.random.default_rng(0), 0
+    for _ in range(6):
+        frame = pd.MultiIndex.from_product(
+            [range(12), range(2), range(2), range(5)], names=["task", "prior", "tool", "seed"]
+        ).to_frame(index=False)
+        t, p, a = (frame[c].to_numpy() for c in ("task", "prior", "tool"))
+        advantage, contrast = 0.3 * rng.normal(size=12), 0.5 + 0.1 * rng.normal(size=12)
+        frame["loss"] = (a - 0.5) * (advantage[t] + (p - 0.5) * contrast[t]) + 0.3 * rng.normal(size=len(frame))
+        runs = runs_of(frame.assign(tool=np.array(["A", "B"])[a], prior=np.array(["bad", "good"])[p]), budget=None)
+        result = metafeature_model(runs, algorithms=("A", "B"), metafeature="prior", rng=1)
+        singular += result.fit.is_singular
+        got = result.to_frame()
+        assert ((got["ci_low"] <= contrast) & (contrast <= got["ci_high"])).all()
+        between = (got["contrast"] - got["raw"]) * (got["contrast"] - got["raw"].mean())
+        assert (between <= 1e-9).all()
+    assert singular >= 2
+
+
+def test_intervals_and_p_values_agree(found):
+    for table_ in (found.overall, found.advantages, found.to_frame()):
+        excludes = (table_["ci_low"] > 0) | (table_["ci_high"] < 0)
+        assert (excludes == (table_["p_value"] < 0.05)).all()
+
+
+def test_a_benchmark_without_the_effect_is_singled_out():
+    frame = table(np.random.default_rng(5), seeds=20, between=0.1, effect=2.0)
+    odd = (frame["task"] == "t04") & (frame["tool"] == "B") & (frame["prior"] == "good")
+    frame.loc[odd, "loss"] += 2.4
+    result = model(frame)
+    assert result.singled_out == ("t04",)
+    assert result.to_frame().set_index("benchmark")["p_others"]["t04"] < 0.05
+    assert "singled out: t04" in result.sentence
+
+
+def test_swapping_algorithms_and_levels_changes_signs(frame, found):
+    want = found.to_frame()
+    swapped = model(frame, algorithms=("A", "B")).to_frame()
+    assert swapped["contrast"].to_numpy() == pytest.approx(-want["contrast"].to_numpy(), rel=1e-5)
+    turned = model(frame, levels=("good", "bad")).to_frame()
+    assert turned["contrast"].to_numpy() == pytest.approx(-want["contrast"].to_numpy(), rel=1e-5)
+    assert turned["se"].to_numpy() == pytest.approx(want["se"].to_numpy(), rel=1e-4)
+
+
+def test_a_linear_change_of_the_score_scales_the_answer(frame, found):
+    scaled = model(frame.assign(loss=1000.0 * frame["loss"] - 5.0)).to_frame()
+    want = found.to_frame()
+    assert scaled["ci_low"].to_numpy() == pytest.approx(1000.0 * want["ci_low"].to_numpy(), rel=1e-4)
+
+
+def test_numbers_as_names_and_a_column_called_half_are_no_trouble(frame, found):
+    codes = frame.assign(
+        task=frame["task"].str[1:].astype(int), prior=(frame["prior"] == "good") * 25.0, half=frame["seed"]
+    ).drop(columns="seed")
+    result = metafeature_model(runs_of(codes, seed="half"), algorithms=("B", "A"), metafeature="prior", rng=1)
+    assert result.overall["contrast"].item() == pytest.approx(found.overall["contrast"].item())
+    assert "half_" in result.formula
+    assert result.levels == (0.0, 25.0)
+
+
+def test_five_levels_share_one_variance():
+    result = model(table(np.random.default_rng(3), levels=tuple("abcde")))
+    assert result.formula == (
+        "loss ~ tool + prior + tool:prior + (1 | task) + (1 | task:prior) + (0 + half | task) + (0 + half | task:prior)"
+        " + (1 | task:prior:seed)"
+    )
+    assert len(result.overall) == 10
+    assert len(result.to_frame()) == 120
+    assert any(note.startswith("The 120 intervals of the benchmarks hold together by Šidák") for note in result.notes)
+
+
+def test_dispersion_gives_each_benchmark_its_noise(frame):
+    noisy = frame.copy()
+    rng = np.random.default_rng(1)
+    rows = (noisy["task"] == "t00").to_numpy()
+    noisy.loc[rows, "loss"] += 5.0 * rng.normal(size=rows.sum())
+    one = model(noisy).to_frame().set_index("benchmark")["own_share"]
+    own = model(noisy, dispersion="benchmark").to_frame().set_index("benchmark")["own_share"]
+    assert one.to_numpy() == pytest.approx(one.iloc[0])
+    assert own["t00"] < 0.5 * own.drop("t00").min()
+
+
+def test_benchmarks_that_do_not_differ_are_not_singled_out_and_the_contrast_is_known():
+    for seed in range(4):
+        result = model(table(np.random.default_rng(seed), between=0.0))
+        assert result.singled_out == ()
+        assert result.overall["p_value"].item() < 0.001
+        got = result.to_frame()
+        assert got["contrast"].to_numpy() == pytest.approx(result.overall["contrast"].item(), abs=0.5)
+        assert (got["own_share"] < 0.5).all()
+        assert (got["se"] > 0).all()
+
+
+def test_seeds_that_are_hardly_shared_do_not_make_the_noise_unknown(frame, found):
+    """One common seed per benchmark: the other runs tell the noise all the same."""
+    moved = frame.assign(seed=frame["seed"] + 5 * (frame["tool"] == "B"))
+    wide = [table["ci_high"] - table["ci_low"] for table in (found.to_frame(), model(moved).to_frame())]
+    assert (wide[1] / wide[0]).to_numpy() == pytest.approx(np.ones(12), abs=0.25)
+
+
+@pytest.mark.filterwarnings("ignore:The search stopped")
+def test_runs_without_noise_are_refused_with_dispersion_too(frame):
+    flat = frame.assign(loss=frame.groupby(["task", "prior", "tool"])["loss"].transform("mean"))
+    with pytest.raises(lt.errors.DesignError, match="explains the score exactly"):
+        model(flat)
+    with pytest.raises(lt.errors.LmemtestError, match="there is nothing to judge differences by"):
+        model(flat, dispersion="benchmark")
+
+
+def test_names_that_need_backticks_are_no_trouble(frame, found):
+    for name in ("rnd seed", "se:ed", "tool:task"):
+        renamed = frame.rename(columns={"seed": name})
+        got = metafeature_model(runs_of(renamed, seed=name), algorithms=("B", "A"), metafeature="prior", rng=1)
+        pd.testing.assert_frame_equal(got.to_frame(), found.to_frame())
+
+
+def test_what_is_refused(frame):
+    with pytest.raises(lt.errors.DataError, match="needs three or more, there are 2"):
+        model(frame[frame["task"] < "t02"])
+    with pytest.raises(lt.errors.ArgumentError, match="dispersion must be 'benchmark' or None, got 'seed'"):
+        model(frame, dispersion="seed")
+    with pytest.raises(lt.errors.ArgumentError, match="algorithms names 'X'"):
+        model(frame, algorithms=("A", "X"))
+
+
+def test_the_summary_says_what_was_done(found):
+    text = found.summary()
+    assert "mean score of each run over the budgets, REML" in text
+    assert found.rule in text
+    assert found.sentences()[-1] in text
