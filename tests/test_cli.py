@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 
 import lmemtest
-from lmemtest import cli
-from lmemtest.cli import app
+from lmemtest.cli import app, rendering
 from lmemtest.tuning.by_benchmark import tuning_curves
 
 ROLES = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task", "--seed", "rep"]
@@ -39,7 +38,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def _no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine must not decide what a test reads on standard error."""
-    monkeypatch.setattr(cli, "INTERVAL", 1e6)
+    monkeypatch.setattr(rendering, "INTERVAL", 1e6)
 
 
 class Outcome:
@@ -392,7 +391,8 @@ def test_python_m_is_the_same_and_help_loads_nothing_heavy() -> None:
 )
 def test_a_reader_who_goes_is_no_error(arguments: list[str]) -> None:
     package = str(Path(lmemtest.__file__).parent.parent)
-    program = f"import sys; sys.path.insert(0, {package!r}); from lmemtest import cli; cli.INTERVAL = 1e6; cli.main()"
+    quiet = "from lmemtest.cli import main, rendering; rendering.INTERVAL = 1e6; main()"
+    program = f"import sys; sys.path.insert(0, {package!r}); {quiet}"
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -407,8 +407,8 @@ def test_a_reader_who_goes_is_no_error(arguments: list[str]) -> None:
 def test_piped_progress_is_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cli, "INTERVAL", 0.01)
-    with cli._progress() as step:
+    monkeypatch.setattr(rendering, "INTERVAL", 0.01)
+    with rendering.progress() as step:
         step("fitting the model")
         printed = _printed(capsys, "fitting the model ... (")
         step("drawing the figures")
@@ -419,7 +419,7 @@ def test_piped_progress_is_a_line_now_and_then(
 
 
 def test_a_quick_command_that_is_piped_says_nothing_of_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    with cli._progress() as step:
+    with rendering.progress() as step:
         step("fitting the model")
     assert capsys.readouterr() == ("", "")
 

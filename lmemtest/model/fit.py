@@ -30,7 +30,7 @@ from lmemtest.model.arrays import engine_terms, strata
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.inference.diagnostics.diagnosis import Diagnosis
+    from lmemtest.inference.diagnostics.diagnose import Diagnosis
     from lmemtest.inference.intervals.cluster_robust import ClusterRobust
     from lmemtest.inference.means.joint import FTestsResult
 
@@ -388,7 +388,7 @@ class LmmFit:
 
     def diagnose(self, **options: Any) -> Diagnosis:
         """Check the assumptions of the fit, with a sentence on what to do; see `lmemtest.diagnose` for the options."""
-        from lmemtest.inference.diagnostics.diagnosis import diagnose
+        from lmemtest.inference.diagnostics.diagnose import diagnose
 
         return diagnose(self, **options)
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.diagnostics.diagnosis import Diagnosis
+from lmemtest.inference.diagnostics.check import DECISIONS
+from lmemtest.inference.diagnostics.diagnose import Diagnosis
 from lmemtest.inference.diagnostics.scale import FITTED, ScaleByLevel
-from lmemtest.inference.diagnostics.verdict import VERDICTS
 from lmemtest.plots import _canvas, _fitting, _rows, _style
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def scale_plot(diagnosis: Diagnosis, column: str | None = None, *, ax: Axes | No
     if not known:
         raise ArgumentError("diagnosis compares no scales: no column of the model has 2 to 200 levels.")
     if column is None:
-        column = _by_severity(list(known.values()))[0].column
+        column = _by_decision(list(known.values()))[0].column
     check_choice(column, "column", tuple(known))
     return _draw_scale(known[column], len(known[column].levels), ax)
 
@@ -153,7 +153,7 @@ def diagnosis_plot(diagnosis: Diagnosis, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        The panels are the axes that follow it in ``ax.figure.axes``. Titles carry the verdicts. Of random effects
+        The panels are the axes that follow it in ``ax.figure.axes``. Titles carry the decisions. Of random effects
         and columns the worst are shown: up to three and two.
 
     Raises
@@ -163,8 +163,8 @@ def diagnosis_plot(diagnosis: Diagnosis, *, ax: Axes | None = None) -> Axes:
     """
     _check(diagnosis, ax)
     residuals, *effects = _judged(diagnosis)
-    effects = sorted(effects, key=lambda s: -VERDICTS.index(s.verdict))[:MOST_EFFECTS]
-    scales = _by_severity([s for s in diagnosis.scale if s.column != FITTED])[:2]
+    effects = sorted(effects, key=lambda s: -DECISIONS.index(s.decision))[:MOST_EFFECTS]
+    scales = _by_decision([s for s in diagnosis.scale if s.column != FITTED])[:2]
     inches = [1.25 * PANEL]
     places = [(0, 0, 2), (0, 1, 2)]
     if effects:
@@ -200,8 +200,8 @@ def _judged(diagnosis: Diagnosis) -> list[Shape]:
     return [first, *(shape for shape in rest if shape.judged)]
 
 
-def _by_severity(scales: list[ScaleByLevel]) -> list[ScaleByLevel]:
-    return sorted(scales, key=lambda s: (-VERDICTS.index(s.verdict), -np.nan_to_num(s.ratio, posinf=np.inf)))
+def _by_decision(scales: list[ScaleByLevel]) -> list[ScaleByLevel]:
+    return sorted(scales, key=lambda s: (-DECISIONS.index(s.decision), -np.nan_to_num(s.ratio, posinf=np.inf)))
 
 
 def _scale_rows(scale: ScaleByLevel, most: int) -> _rows.Rows:
@@ -222,7 +222,7 @@ def _scale_rows(scale: ScaleByLevel, most: int) -> _rows.Rows:
                 centre=np.where(finite, centre, np.nan)[kept],
                 low=low[kept],
                 high=high[kept],
-                colour=COLOURS[scale.verdict],
+                colour=COLOURS[scale.decision],
             ),
         ),
         reference=0.0,
@@ -311,7 +311,7 @@ def _draw_scale(scale: ScaleByLevel, most: int, ax: Axes | None) -> Axes:
     slot = ax.figure.bbox.frozen() if slot is None else slot
     size = float(ax.xaxis.label.get_fontsize())
     room = slot.width * 72 / ax.figure.figure.dpi - 2 * _canvas.PAD
-    _title(ax, f"scale by {_style.one_line(scale.column)}: {scale.verdict}", room, size)
+    _title(ax, f"scale by {_style.one_line(scale.column)}: {scale.decision}", room, size)
     _fitting.fit_inside(ax, slot)
     _canvas.set_number_ticks(ax, *ax.get_xlim(), size)
     return ax
@@ -327,11 +327,11 @@ def _lower_top(ax: Axes, points: float) -> None:
 
 
 def _title(ax: Axes, text: str, room: float, size: float) -> None:
-    """A title that keeps the verdict after its colon, however long the name before it."""
+    """A title that keeps the decision after its colon, however long the name before it."""
     font = _style.font_for([text])
     ruler = _style.Ruler(ax, size, **font)
-    name, mark, verdict = text.rpartition(":")
-    end = mark + verdict
+    name, mark, decision = text.rpartition(":")
+    end = mark + decision
     short = _style.shorten([name], room - ruler.width(end), ruler)[0] + end if mark else text
     ax.set_title(short, loc="right", pad=0.4 * size, **_style.text_style(size, **font))
 
@@ -342,7 +342,7 @@ def _draw_quantiles(ax: Axes, shape: Shape) -> None:
         y=_limits(shape.sample, shape.low, shape.high),
         x_label="Normal quantile",
         y_label="Value, in SD",
-        title=f"{_style.one_line(shape.subject.removeprefix('effects of '))}: {shape.verdict}",
+        title=f"{_style.one_line(shape.subject.removeprefix('effects of '))}: {shape.decision}",
     )
     size = _open(ax, plane)
     ax.fill_between(
@@ -350,7 +350,7 @@ def _draw_quantiles(ax: Axes, shape: Shape) -> None:
     )
     ends = np.array(plane.x)
     ax.plot(ends, ends, color=_style.MUTED, linewidth=0.8, linestyle="-", marker="none", zorder=1, label="_reference")
-    _points(ax, shape.theoretical, shape.sample, COLOURS[shape.verdict], 0.32 * size)
+    _points(ax, shape.theoretical, shape.sample, COLOURS[shape.decision], 0.32 * size)
     _close(ax, plane, size)
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.diagnostics.influence import InfluenceResult
-from lmemtest.inference.diagnostics.influence_words import SURPRISING
+from lmemtest.inference.diagnostics.influence import SURPRISING, InfluenceResult
 from lmemtest.plots import _canvas, _rows, _style
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.planning.result import USUAL_POWER, PowerResult
+from lmemtest.inference.power.result import USUAL_POWER, PowerResult
 from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
 
@@ -48,7 +48,7 @@ def power_plot(result: PowerResult, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : PowerResult
-        From `lmemtest.inference.planning.power.power`.
+        From `lmemtest.inference.power.power.power`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -65,7 +65,7 @@ def power_plot(result: PowerResult, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from lmemtest.inference.planning.power import power
+    >>> from lmemtest.inference.power.power import power
     >>> from lmemtest.plots.power_plot import power_plot
     >>> plan = {"interaction_sd": 0.02, "residual_sd": 0.03}
     >>> curves = power(plan, effect=0.02, n_benchmarks=[10, 20, 40], n_seeds=[1, 5], method="closed_form")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.checks import RunsCheck
-    from lmemtest.inference.diagnostics.diagnosis import Diagnosis
+    from lmemtest.inference.diagnostics.diagnose import Diagnosis
     from lmemtest.model import LmmFit
     from lmemtest.report.document import Document
     from lmemtest.tuning.curve_set import TuningCurves
@@ -510,7 +510,7 @@ def _diagnosed(fit: LmmFit) -> Diagnosis | None:
     from lmemtest.errors import LmemtestError
 
     try:
-        return fit.diagnose(influence=False, n_sim=_SIMULATED, rng=DIAGNOSIS_RNG)
+        return fit.diagnose(influence=False, n_draws=_SIMULATED, rng=DIAGNOSIS_RNG)
     except LmemtestError:
         return None
 

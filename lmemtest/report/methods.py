@@ -204,17 +204,17 @@ def _assumptions(analysis: Analysis) -> list[Block]:
     if found is None:
         text = "The distribution of residuals and random effects could not be checked."
         return [paragraph(text)]
-    acts = [check for check in found.checks if check.verdict == "act"]
+    acts = [check for check in found.checks if check.decision == "act"]
     said: list[Block] = [
         Callout(
-            "warning", f"{check.check.capitalize()}: {check.subject}", (paragraph(f"{check.found}. {check.sentence}"),)
+            "warning", f"{check.check.capitalize()}: {check.subject}", (paragraph(f"{check.found}. {check.advice}"),)
         )
         for check in acts
     ]
     if not acts:
         said = [paragraph("No check of the assumptions (residuals, random effects, scales, bounds) calls for action.")]
-    frame = found.to_frame()[["check", "subject", "found", "p_value", "verdict", "advice"]]
-    frame.columns = ["check", "of", "found", "p", "verdict", "advice"]
+    frame = found.to_frame()[["check", "subject", "found", "p_value", "decision", "advice"]]
+    frame.columns = ["check", "of", "found", "p", "decision", "advice"]
     note = (
         "not judged: too few rows; fine: nothing to do; look: know it and go on; act: the conclusions may be wrong. p: "
         "share of tables drawn from the fitted model that look as bad."

@@ -203,7 +203,7 @@ def without_data() -> list[Task]:
         Task(
             key="power",
             what="power, 4 x 3 designs of 1,000 studies",
-            call=lambda _: lt.power(plan, effect=0.01, **grid, n_sim=1000, rng=1, progress=False),
+            call=lambda _: lt.power(plan, effect=0.01, **grid, n_draws=1000, rng=1, progress=False),
             once=True,
         ),
     ]

@@ -48,7 +48,7 @@ VERB = "a verb of the object: its method hands over to the module that has the w
 CLOSES_A_CIRCLE = {
     ("model.fit", "model.fitting"): "refit: a fit is made again as it was made",
     ("model.fit", "inference.means.joint"): VERB,
-    ("model.fit", "inference.diagnostics.diagnosis"): VERB,
+    ("model.fit", "inference.diagnostics.diagnose"): VERB,
     (
         "inference.intervals.cluster_robust",
         "inference.means.joint",
@@ -61,7 +61,7 @@ CLOSES_A_CIRCLE = {
     ("data.runs", "data.wide"): VERB,
 }
 # Of these, the calls to a higher part: `fit.anova()`, as users know it.
-UPWARD = {("model.fit", "inference.means.joint"), ("model.fit", "inference.diagnostics.diagnosis")}
+UPWARD = {("model.fit", "inference.means.joint"), ("model.fit", "inference.diagnostics.diagnose")}
 
 ENGINE_MAY = {"numpy", "scipy", "lmemtest"}
 HEAVY = {"pandas", "scipy.stats", "statsmodels", "matplotlib", "formulaic", "narwhals", "jinja2", "typer"}

@@ -229,7 +229,7 @@ def diagnostics() -> Found:
         yield f"{i} {method} shares", explained_variance(fit)
         if model[method]["vif"] is not None:
             yield f"{i} {method} collinearity", collinearity(fit)
-        yield f"{i} {method} diagnosis", lt.diagnose(fit, influence=False, n_sim=99, rng=1)
+        yield f"{i} {method} diagnosis", lt.diagnose(fit, influence=False, n_draws=99, rng=1)
 
 
 def horizons() -> Found:

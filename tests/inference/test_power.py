@@ -13,12 +13,12 @@ from scipy import integrate, stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, EstimationError, UnknownColumnError
-from lmemtest.inference.planning import power as power_module
-from lmemtest.inference.planning import study as planned_study
-from lmemtest.inference.planning.closed_form import operating, smallest_count
-from lmemtest.inference.planning.components import Pilot, VarianceComponents, components_of
-from lmemtest.inference.planning.power import POWER_ADJUSTMENTS, power
-from lmemtest.inference.planning.study import STUDY_DDF, StudyDesign, StudyDraw, compare, compare_by_engine
+from lmemtest.inference.power import draw as planned_study
+from lmemtest.inference.power import power as power_module
+from lmemtest.inference.power.closed_form import operating, smallest_count
+from lmemtest.inference.power.components import Pilot, VarianceComponents, components_of
+from lmemtest.inference.power.draw import STUDY_DDF, StudyDesign, StudyDraw, compare, compare_by_engine
+from lmemtest.inference.power.power import POWER_ADJUSTMENTS, power
 
 PLAN = VarianceComponents(interaction_sd=0.02, residual_sd=0.03, seed_sd=0.01)
 
@@ -29,7 +29,7 @@ def closed(plan=PLAN, **options):
 
 
 def simulated(plan=PLAN, **options):
-    given = {"effect": 0.02, "n_benchmarks": [6, 12], "n_seeds": [1, 3], "n_sim": 60, "rng": 5} | options
+    given = {"effect": 0.02, "n_benchmarks": [6, 12], "n_seeds": [1, 3], "n_draws": 60, "rng": 5} | options
     return power(plan, **given)
 
 
@@ -142,7 +142,7 @@ def test_an_effect_out_of_reach_says_so():
     found = closed(effect=1e-6, n_benchmarks=12, n_seeds=2)
     table = found.needed().to_frame()
     assert table[["n_benchmarks", "exact", "reached_at"]].isna().all(axis=None)
-    assert "cannot be reached with 1,000,000 benchmarks" in found.sentence
+    assert "cannot be reached with 1,000,000 benchmarks" in found.sentences()[0]
     assert "Not even 1,000,000 benchmarks are enough." in found.needed().notes
 
 
@@ -268,7 +268,7 @@ def test_difficulty_and_the_luck_of_seeds_cancel():
 
 
 def test_shares_are_of_the_simulated_studies():
-    table = simulated(test="means", n_sim=200).to_frame()
+    table = simulated(test="means", n_draws=200).to_frame()
     assert list(table.columns) == [
         "n_benchmarks",
         "n_seeds",
@@ -362,9 +362,9 @@ def test_the_interval_of_the_variance_is_chi_squared_for_the_pilots_own_seeds(pi
     df, v = 19 * 5, found.of_mean(25)
     assert (low, high) == approx((df * v / stats.chi2.isf(0.025, df), df * v / stats.chi2.isf(0.975, df)), rel=1e-9)
     needed = closed(pilot, effect=0.004, n_seeds=25).needed().to_frame().iloc[0]
-    assert needed["n_low"] < needed["n_benchmarks"] < needed["n_high"]
+    assert needed["ci_low"] < needed["n_benchmarks"] < needed["ci_high"]
     effects = closed(pilot, n_seeds=25).detectable().to_frame().iloc[0]
-    assert effects["effect_high"] / effects["effect"] == approx(math.sqrt(high / v), rel=1e-9)
+    assert effects["ci_high"] / effects["effect"] == approx(math.sqrt(high / v), rel=1e-9)
 
 
 def test_the_interval_covers_the_variance():
@@ -388,7 +388,7 @@ def test_the_interval_covers_the_variance():
 
 def test_components_without_a_pilot_have_no_interval():
     assert np.isnan(PLAN.limits(5)).all()
-    assert closed().needed().to_frame()[["n_low", "n_high"]].isna().all(axis=None)
+    assert closed().needed().to_frame()[["ci_low", "ci_high"]].isna().all(axis=None)
     assert any("taken as known" in note for note in closed().notes)
 
 
@@ -563,13 +563,16 @@ def test_an_interaction_estimated_as_zero_is_a_warning():
 
 
 def test_the_sentence_answers_the_question():
-    assert closed(n_benchmarks=[12, 100]).sentence == (
+    assert closed(n_benchmarks=[12, 100]).sentences() == (
         "To find a difference of 0.01 with 80 % power takes 136 benchmarks with 2 seeds each or 93 benchmarks with 5 "
-        "seeds each. With 12 benchmarks and 2 seeds the power is 12 %, and a significant result overstates the "
-        "difference 2.8 times on average and has the wrong sign in 2.6 % of the cases."
+        "seeds each.",
+        "With 12 benchmarks and 2 seeds the power is 12 %, and a significant result overstates the "
+        "difference 2.8 times on average and has the wrong sign in 2.6 % of the cases.",
     )
-    assert simulated(effect=0.0, n_benchmarks=6, n_seeds=1, test="means", n_sim=100, rng=1).sentence.startswith(
-        "Without a difference, two algorithms differ significantly in "
+    assert (
+        simulated(effect=0.0, n_benchmarks=6, n_seeds=1, test="means", n_draws=100, rng=1)
+        .sentences()[0]
+        .startswith("Without a difference, two algorithms differ significantly in ")
     )
 
 
@@ -617,7 +620,7 @@ def test_results_show_themselves():
         ({"n_seeds": 0}, "n_seeds must be a whole number of at least 1, got 0."),
         ({"n_seeds": None}, "n_seeds must be a whole number of at least 1, got None."),
         ({"n_algorithms": 1}, "n_algorithms must be a whole number of at least 2, got 1."),
-        ({"n_sim": 0}, "n_sim must be a whole number of at least 1, got 0."),
+        ({"n_draws": 0}, "n_draws must be a whole number of at least 1, got 0."),
         ({"alpha": 5}, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
         ({"adjust": "holm"}, "adjust must be 'tukey' or 'sidak' or 'bonferroni' or 'none', got 'holm'."),
         ({"test": "mix"}, "test must be 'mixed' or 'means', got 'mix'. Did you mean 'mixed'?"),

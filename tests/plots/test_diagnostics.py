@@ -64,7 +64,7 @@ def test_quantiles_are_those_of_the_shapes(two):
         (band,) = panel.collections
         heights = band.get_paths()[0].vertices[:, 1]
         assert (heights.min(), heights.max()) == approx((shape.low.min(), shape.high.max()))
-        assert panel.get_title(loc="right").endswith(f": {shape.verdict}")
+        assert panel.get_title(loc="right").endswith(f": {shape.decision}")
 
 
 def test_residuals_are_those_of_the_diagnosis(two):
@@ -84,14 +84,14 @@ def test_scales_are_logarithms_of_ratios(five):
     assert [list(end) for end in ends] == [
         approx([np.log2(low), np.log2(high)]) for low, high in zip(scale.ci_low, scale.ci_high, strict=True)
     ]
-    assert ax.get_title(loc="right") == f"scale by benchmark: {scale.verdict}"
+    assert ax.get_title(loc="right") == f"scale by benchmark: {scale.decision}"
     assert scale_plot(five, "algorithm").get_title(loc="right").startswith("scale by algorithm")
 
 
 def test_the_page_shows_the_worst(twenty):
     ax = diagnosis_plot(twenty)
     titles = [panel.get_title(loc="right") for panel in ax.figure.axes[1:]]
-    assert titles[:2] == [f"residuals: {twenty.normality.shapes[0].verdict}", "residuals against predictions"]
+    assert titles[:2] == [f"residuals: {twenty.normality.shapes[0].decision}", "residuals against predictions"]
     assert titles[4] == "scale by benchmark: act"
     assert len(titles) == 6
     assert len(ax.figure.axes[5].get_yticklabels()) == 14

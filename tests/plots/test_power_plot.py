@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.planning.power import power
+from lmemtest.inference.power.power import power
 from lmemtest.plots._spacing import spread_downwards
 from lmemtest.plots.power_plot import power_plot
 
@@ -18,7 +18,7 @@ PLAN = {"interaction_sd": 0.02, "residual_sd": 0.03}
 
 
 def make_result(**options):
-    given = {"effect": 0.02, "n_benchmarks": [6, 12, 20, 50], "n_seeds": [1, 5, 10], "n_sim": 50, "rng": 1} | options
+    given = {"effect": 0.02, "n_benchmarks": [6, 12, 20, 50], "n_seeds": [1, 5, 10], "n_draws": 50, "rng": 1} | options
     return power(PLAN, **given)
 
 

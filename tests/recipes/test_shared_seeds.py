@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.inference.planning.components import components_of
+from lmemtest.inference.power.components import components_of
 from lmemtest.studies.checks.seed_effect import seed_dependency
 from lmemtest.studies.modelling import shared_seeds as module
 from lmemtest.studies.modelling.shared_seeds import seeds_cross, shared_seeds

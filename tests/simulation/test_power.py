@@ -7,9 +7,9 @@ import pytest
 from pytest import approx
 from scipy import stats
 
-from lmemtest.inference.planning.components import VarianceComponents
-from lmemtest.inference.planning.power import power
-from lmemtest.inference.planning.study import StudyDesign, StudyDraw, compare, compare_by_engine
+from lmemtest.inference.power.components import VarianceComponents
+from lmemtest.inference.power.draw import StudyDesign, StudyDraw, compare, compare_by_engine
+from lmemtest.inference.power.power import power
 
 pytestmark = pytest.mark.slow
 
@@ -17,11 +17,11 @@ pytestmark = pytest.mark.slow
 LEVEL = 1e-5
 
 
-def assert_within_error(found, n_sim):
+def assert_within_error(found, n_draws):
     for row in found.to_frame().itertuples():
         assert row.n_failed == 0
-        count = round(row.power * n_sim)
-        assert stats.binomtest(count, n_sim, row.exact).pvalue > LEVEL, row
+        count = round(row.power * n_draws)
+        assert stats.binomtest(count, n_draws, row.exact).pvalue > LEVEL, row
         if row.effect == 0 or count < 30:
             continue
         assert stats.binomtest(round(row.type_s * count), count, row.exact_type_s).pvalue > LEVEL, row
@@ -42,7 +42,7 @@ def test_the_test_on_means_has_the_power_of_the_closed_form(k, adjust, effect):
         n_algorithms=k,
         adjust=adjust,
         test="means",
-        n_sim=4000,
+        n_draws=4000,
         rng=11,
     )
     assert_within_error(found, 4000)
@@ -51,7 +51,7 @@ def test_the_test_on_means_has_the_power_of_the_closed_form(k, adjust, effect):
 @pytest.mark.parametrize("ddf", ["satterthwaite", "kenward-roger"])
 def test_the_mixed_model_has_it_where_benchmarks_differ(ddf):
     plan = VarianceComponents(interaction_sd=1.0, residual_sd=1.0, seed_sd=0.7)
-    found = power(plan, effect=0.8, n_benchmarks=[12, 25], n_seeds=[4, 10], ddf=ddf, n_sim=4000, rng=12)
+    found = power(plan, effect=0.8, n_benchmarks=[12, 25], n_seeds=[4, 10], ddf=ddf, n_draws=4000, rng=12)
     assert found.to_frame()["no_interaction"].max() < 0.01
     assert_within_error(found, 4000)
 
@@ -78,7 +78,7 @@ def pooled_power(b: int, n: int, effect: float, interaction: float, *, more_df: 
 @pytest.mark.parametrize("ddf", ["satterthwaite", "kenward-roger"])
 def test_little_interaction_costs_the_mixed_model_what_pooling_costs(b, n, interaction, effect, ddf):
     plan = VarianceComponents(interaction_sd=interaction, residual_sd=1.0, seed_sd=10.0)
-    found = power(plan, effect=effect, n_benchmarks=b, n_seeds=n, ddf=ddf, n_sim=5000, rng=13)
+    found = power(plan, effect=effect, n_benchmarks=b, n_seeds=n, ddf=ddf, n_draws=5000, rng=13)
     row = found.to_frame().iloc[0]
     want = pooled_power(b, n, effect, interaction, more_df=ddf == "satterthwaite")
     assert stats.binomtest(round(row["power"] * 5000), 5000, want).pvalue > LEVEL
@@ -90,7 +90,7 @@ def test_very_few_benchmarks_give_slightly_too_many_false_positives():
     want = pooled_power(4, 5, 0.0, 1.0, more_df=True)
     assert want == approx(0.054, abs=0.001)
     plan = VarianceComponents(interaction_sd=1.0, residual_sd=1.0, seed_sd=10.0)
-    row = power(plan, effect=0, n_benchmarks=4, n_seeds=5, n_sim=5000, rng=15).to_frame().iloc[0]
+    row = power(plan, effect=0, n_benchmarks=4, n_seeds=5, n_draws=5000, rng=15).to_frame().iloc[0]
     assert stats.binomtest(round(row["power"] * 5000), 5000, want).pvalue > LEVEL
 
 

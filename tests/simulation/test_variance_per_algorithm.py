@@ -145,5 +145,5 @@ def test_equal_variances_are_rejected_in_most_subsets_of_the_bundled_runs():
                 table = runs if scale is None else runs.normalize(scale)
                 equal = lt.ModelBuilder(table).recommended()
                 ratio += equal.compare(equal.random("benchmark", per="algorithm")).pvalue < 0.05
-                exchanged += equal.fit().diagnose(influence=False, rng=1, n_sim=99).advantages.p_value < 0.05
+                exchanged += equal.fit().diagnose(influence=False, rng=1, n_draws=99).advantages.p_value < 0.05
     assert (ratio, exchanged) == (18, 17)

@@ -16,7 +16,7 @@ from lmemtest.compat.significance_analysis.roles import find_roles, warn
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataWarning
-from lmemtest.recipes import metafeatures as recipe
+from lmemtest.studies.benchmark import metafeatures as recipe
 from lmemtest.studies.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
 from lmemtest.studies.benchmark.outcomes import pair_scores
 from lmemtest.words import format_level, listed

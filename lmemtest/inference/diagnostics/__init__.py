@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lmemtest.inference.diagnostics.diagnosis import Diagnosis, diagnose
-from lmemtest.inference.diagnostics.inflation import Collinearity, collinearity
-from lmemtest.inference.diagnostics.shares import Explained, explained_variance
+from lmemtest.inference.diagnostics.collinearity import Collinearity, collinearity
+from lmemtest.inference.diagnostics.diagnose import Diagnosis, diagnose
+from lmemtest.inference.diagnostics.explained import Explained, explained_variance
 
 __all__ = ["Collinearity", "Diagnosis", "Explained", "collinearity", "diagnose", "explained_variance"]

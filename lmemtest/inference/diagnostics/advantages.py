@@ -13,25 +13,23 @@ tables of equal algorithms whose advantages are t-distributed with 3 degrees of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._result import result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._validate import resolve_rng
 from lmemtest.data.cells import column_codes
 from lmemtest.data.runs import Runs
+from lmemtest.inference.diagnostics.check import LOOK_P, Check, Judged
 from lmemtest.inference.diagnostics.scale import SD_ACT, SD_LOOK
-from lmemtest.inference.diagnostics.verdict import LOOK_P, Check
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -51,8 +49,8 @@ _LARGEST = 10.0  # ratios above it are not told apart
 _ROUNDING = 1e-9
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Advantages(Tabular):
+@result
+class Advantages(Judged):
     """How much the advantage of each algorithm varies between benchmarks.
 
     Attributes
@@ -70,8 +68,8 @@ class Advantages(Tabular):
         Standard deviation of the named algorithms over that of the others, or the inverse where it is below one.
     p_value : float
         Share of the exchanges of algorithms within benchmarks with spreads as unequal; NaN if not judged.
-    verdict : {"not judged", "fine", "look", "act"}
-    sentence : str
+    decision : {"not judged", "fine", "look", "act"}
+    advice : str
     """
 
     algorithm: str
@@ -81,37 +79,29 @@ class Advantages(Tabular):
     sd: Array
     ratio: float
     p_value: float
-    verdict: str
-    sentence: str
+    decision: str
+    advice: str
 
     @property
     def judged(self) -> bool:
         """Whether there were enough benchmarks."""
         return bool(np.isfinite(self.p_value))
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per algorithm: ``level``, ``benchmarks``, ``sd``."""
         import pandas as pd
 
         return pd.DataFrame({"level": list(self.levels), "benchmarks": self.benchmarks, "sd": self.sd})
 
-    def to_table(self) -> ResultTable:
-        """The standard deviations as a table."""
-        from lmemtest._table import ResultTable
-
-        return ResultTable(f"Spread of the advantages by {self.algorithm}", self.to_frame(), (self.sentence,))
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Spread of the advantages by {self.algorithm}"
 
     def check(self) -> Check:
         """The line of the diagnosis."""
-        return Check(
-            check="advantages",
-            subject=f"by {self.algorithm}",
-            found=f"standard deviations differ {_times(self.ratio, 'fold')}" if self.judged else "too few levels",
-            value=self.ratio,
-            p_value=self.p_value,
-            verdict=self.verdict,
-            sentence=self.sentence,
-        )
+        found = f"standard deviations differ {_times(self.ratio, 'fold')}" if self.judged else "too few levels"
+        return self.line("advantages", f"by {self.algorithm}", found, self.ratio, self.p_value)
 
 
 def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> Advantages | None:
@@ -140,12 +130,12 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
     seen = np.isfinite(scores).sum(axis=0)
     sd, ratio, p = np.full(k, np.nan), float("nan"), float("nan")
     if blocks < _FEWEST_BENCHMARKS or seen.min() < _FEWEST_BENCHMARKS:
-        verdict, sentence = "not judged", f"Too few levels of {benchmark} to judge."
+        decision, advice = "not judged", f"Too few levels of {benchmark} to judge."
     else:
         sd = spreads(scores)
         p = exchange_p(scores, rng=rng)
         named, ratio, more = _apart(sd)
-        verdict, sentence = _verdict([levels[i] for i in named], ratio, p, benchmark, more=more)
+        decision, advice = _decide([levels[i] for i in named], ratio, p, benchmark, more=more)
     return Advantages(
         algorithm=algorithm,
         benchmark=benchmark,
@@ -154,8 +144,8 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
         sd=sd,
         ratio=ratio,
         p_value=p,
-        verdict=verdict,
-        sentence=sentence,
+        decision=decision,
+        advice=advice,
     )
 
 
@@ -299,7 +289,7 @@ def _times(ratio: float, unit: str = "times") -> str:
     return f"more than {_LARGEST:g}{joined}{unit}" if ratio >= _LARGEST else f"{written(ratio, '.2g')}{joined}{unit}"
 
 
-def _verdict(named: list[str], ratio: float, p: float, place: str, *, more: bool) -> tuple[str, str]:
+def _decide(named: list[str], ratio: float, p: float, place: str, *, more: bool) -> tuple[str, str]:
     if p > LOOK_P:
         return "fine", "No difference between the algorithms beyond chance."
     if ratio < SD_LOOK:

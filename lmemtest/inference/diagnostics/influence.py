@@ -8,39 +8,48 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._replicates import Failure, check_replicates, replicate
-from lmemtest._rounding import below
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, check_names
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.diagnostics.influence_words import CLEAR, Severity, Story, comparison_label
+from lmemtest.inference.diagnostics.check import Check
 from lmemtest.inference.diagnostics.left_out import Deletion, Estimates, Levels, Reference, Refit, p_values
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS
 from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES, fit_for_ddf
 from lmemtest.inference.means.reference_grid import check_fit, check_specs
-from lmemtest.words import listed
+from lmemtest.words import counted, format_number, format_p, listed, p_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-
     FloatArray = NDArray[np.float64]
 
 # The refits have the standard errors of the model, and "stepdown" and "shaffer" count pairs of all means.
 INFLUENCE_ADJUSTMENTS = tuple(name for name in ADJUSTMENTS if name not in (*JOINT_ADJUSTMENTS, "stepdown", "shaffer"))
+SURPRISING = 0.05  # a level stands out where chance moves the results as much in fewer tables
+CLEAR = 2.0  # times alpha: a p-value of 0.04 that becomes 0.06 says less about a level than about the threshold
+LOUD = 0.5  # a level that holds more than this share of the residual variance is loud
+_NAMED = 3  # levels or comparisons that a sentence names
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class InfluenceResult(Tabular):
+@result
+class InfluenceResult(Result):
     """A fit without each level of a group in turn.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per level, in the order of the levels:
+        ``level``, ``n_rows`` (left out), ``cooks_distance``, ``covratio``, ``largest_dfbetas`` (by absolute value,
+        with its sign), ``dfbetas_term``, ``residual_ratio`` (residual variance without over with the level; NaN
+        where there are several), ``largest_shift``, ``shift_of`` (the comparison), ``chance_p`` (of the most
+        surprising shift, Bonferroni over levels and comparisons), ``n_compared``, ``n_changed`` (verdicts),
+        ``n_clear`` (of these, where one p-value is below alpha and the other above twice alpha), ``converged``,
+        ``reason`` (why there is no refit, or what it does not identify; else empty).
     effects : pandas.DataFrame
         One row per level and fixed effect: level, term, estimate (without the level), change (without minus with),
         dfbetas (change over the standard error without the level).
@@ -50,7 +59,7 @@ class InfluenceResult(Tabular):
     comparisons : pandas.DataFrame
         One row per level and comparison: level, left, right, estimate, se, df, p_value (adjusted), change, shift
         (change over the standard error of the whole table), chance_p (how often chance moves it so much, this one
-        test alone), verdict_changes. Without a factor to compare: the coefficients, with an empty `right`.
+        test alone), decision_changes. Without a factor to compare: the coefficients, with an empty `right`.
     whole : pandas.DataFrame
         The comparisons with all levels: left, right, estimate, se, df, p_value.
     group : str
@@ -63,17 +72,16 @@ class InfluenceResult(Tabular):
         Adjustment of the p-values in each table; rule for the degrees of freedom.
     formula : str
         The model.
-    severity : {"fine", "look", "act"}
-        "act": a verdict rests on a level that stands out from the others more than chance explains (``chance_p`` below
-        0.05). "look": a verdict changes clearly without some level (one p-value below alpha, the other above twice
-        alpha), or a level stands out, or one level with fewer than half of the rows holds more than half of the
-        residual variance, or the model cannot be fitted without a level, or no comparison has a test. "fine": none of
-        these; verdicts that change by a hair are named in the sentence.
-    sentence : str
-        What was found and what to do.
+    n_rows : int
+        Rows of the whole table.
+    missing_term : str
+        Random effect that would let differences vary between the levels, where the model lacks it.
     notes : tuple of str
         What else a reader must know.
     """
+
+    parts = {name: name for name in ("table", "effects", "components", "comparisons", "whole")}
+    figure = "influence_plot"
 
     table: pd.DataFrame
     effects: pd.DataFrame
@@ -86,41 +94,212 @@ class InfluenceResult(Tabular):
     adjust: str
     ddf: str
     formula: str
-    severity: Severity
-    sentence: str
+    n_rows: int
+    missing_term: str
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per level, in the order of the levels.
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Influence of each {self.group}"
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``level``, ``n_rows`` (left out), ``cooks_distance``, ``covratio``, ``largest_dfbetas`` (by absolute value,
-            with its sign), ``dfbetas_term``, ``residual_ratio`` (residual variance without over with the level; NaN
-            where there are several), ``largest_shift``, ``shift_of`` (the comparison), ``chance_p`` (of the most
-            surprising shift, Bonferroni over levels and comparisons), ``n_compared``, ``n_changed`` (verdicts),
-            ``n_clear`` (of these, where one p-value is below alpha and the other above twice alpha), ``converged``,
-            ``reason`` (why there is no refit, or what it does not identify; else empty).
-        """
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex; the most influential levels first."""
-        from lmemtest._table import ResultTable
-
-        columns = ["level", "n_rows", "cooks_distance", "residual_ratio", "largest_shift", "shift_of", "chance_p"]
-        columns += ["n_changed", "n_clear"] + (["reason"] if (self.table["reason"] != "").any() else [])
-        order = self.table.sort_values("cooks_distance", ascending=False, kind="stable")
-        facts = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return (
             f"{self.formula}; refitted without each level of {self.group}. {DDF_NAMES[self.ddf]} degrees of freedom, "
             f"p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment in each table, verdicts at "
             f"{100 * self.alpha:.4g} %; shifts in standard errors of the whole table.",
         )
-        return ResultTable(
-            title=f"Influence of each {self.group}",
-            frame=order[columns].reset_index(drop=True),
-            notes=(self.sentence, *facts, *self.notes),
+
+    def shown(self) -> pd.DataFrame:
+        """The most influential levels first."""
+        columns = ["level", "n_rows", "cooks_distance", "residual_ratio", "largest_shift", "shift_of", "chance_p"]
+        columns += ["n_changed", "n_clear"] + (["reason"] if (self.table["reason"] != "").any() else [])
+        order = self.table.sort_values("cooks_distance", ascending=False, kind="stable")
+        return order[columns].reset_index(drop=True)
+
+    def check(self) -> Check:
+        """The line of the diagnosis, about the level that moves the estimates most."""
+        distance = self.table["cooks_distance"].to_numpy(dtype=float)
+        found, value = "no refit identifies the estimates", float("nan")
+        if np.isfinite(distance).any():
+            i = int(np.nanargmax(distance))
+            value = float(distance[i])
+            found = f"largest Cook's distance {written(value, '.2g')} ({self.table['level'].iloc[i]})"
+        return Check(
+            check="influence",
+            subject=f"of each {self.group}",
+            found=found,
+            value=value,
+            decision=self.decision,
+            advice=" ".join(self.sentences()),
+        )
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    def _changing(self) -> pd.DataFrame:
+        """Levels without which a verdict changes, clear changes first, then surprising ones."""
+        rows = self.table[self.table["n_changed"] > 0]
+        return rows.sort_values(["n_clear", "chance_p", "n_changed"], ascending=[False, True, False], kind="stable")
+
+    def _outlying(self) -> pd.DataFrame:
+        return self.table[self.table["chance_p"] < SURPRISING].sort_values("chance_p", kind="stable")
+
+    def _loud(self) -> pd.DataFrame:
+        """Levels with few of the rows and most of the residual variance."""
+        few = self.table["n_rows"] < LOUD * self.n_rows
+        return self.table[few & (self.table["residual_ratio"] < LOUD)].sort_values("residual_ratio", kind="stable")
+
+    def _failed(self) -> pd.DataFrame:
+        return self.table[self.table["cooks_distance"].isna()]
+
+    @property
+    def decision(self) -> str:
+        """How serious it is: "fine", "look" or "act".
+
+        "act": a verdict rests on a level that stands out from the others more than chance explains (``chance_p`` below
+        0.05). "look": a verdict changes clearly without some level (one p-value below alpha, the other above twice
+        alpha), or a level stands out, or one level with fewer than half of the rows holds more than half of the
+        residual variance, or the model cannot be fitted without a level, or no comparison has a test. "fine": none of
+        these; verdicts that change by a hair are named in the sentences.
+        """
+        changing, outlying = self._changing(), self._outlying()
+        if len(changing) and changing.index.isin(outlying.index).any():
+            return "act"
+        clear = changing[changing["n_clear"] > 0]
+        return "look" if self._untested() or any(map(len, (clear, outlying, self._loud(), self._failed()))) else "fine"
+
+    def _untested(self) -> bool:
+        """There are comparisons, and none of them has a test."""
+        return len(self.whole) > 0 and not self.whole["p_value"].notna().any()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was found and what to do."""
+        changing, outlying, loud, failed = self._changing(), self._outlying(), self._loud(), self._failed()
+        both = changing[changing.index.isin(outlying.index)]
+        parts = []
+        if len(both):
+            parts += [self._change_of(both.iloc[0]), *self._others(changing)]
+            parts.append(self._stands_out(both.iloc[0]))
+            parts.append(self._advice(self._name(both.iloc[0])))
+        elif len(changing):
+            parts += [self._change_of(changing.iloc[0]), *self._others(changing)]
+            if len(outlying):
+                parts.append(self._stands_out(outlying.iloc[0]))
+                parts.append("The verdicts that change are close calls.")
+            else:
+                parts.append(self._close_calls(bool(changing["n_clear"].any())))
+        elif len(outlying):
+            parts.append(self._stands_out(outlying.iloc[0]))
+            name = self._name(outlying.iloc[0])
+            parts.append(f"No verdict depends on it, so the conclusions stand; check the runs of {name} all the same.")
+        elif len(failed) < len(self.table):
+            parts.append(self._calm())
+        if len(outlying) and self.missing_term:
+            parts.append(
+                f"The model takes differences to be the same for every {self.group}: try it with {self.missing_term}."
+            )
+        if len(loud):
+            name, fall = self._name(loud.iloc[0]), 100 * (1 - loud.iloc[0]["residual_ratio"])
+            apart = in_words_of(python="dispersion=", command_line="--dispersion")
+            parts.append(
+                f"Without {name} the residual variance falls by {written(fall, '.0f')} %: most of the noise is "
+                f"there. Give each "
+                f"level a variance of its own ({apart}), or normalise the scores."
+            )
+        if len(failed):
+            parts.append(
+                f"The model cannot be fitted without {listed(failed['level'], most=_NAMED)} "
+                f"({failed.iloc[0]['reason'].rstrip('.')}): it rests on "
+                + ("this level." if len(failed) == 1 else "each of these.")
+            )
+        return tuple(parts)
+
+    def _name(self, row: pd.Series[Any]) -> str:
+        """A level as a reader recognises it: a bare number gets the name of its group."""
+        level = str(row["level"])
+        return f"{self.group} {level}" if level[:1].isdigit() or level[:1] == "-" else level
+
+    def _calm(self) -> str:
+        n, m = len(self.table), int(self.whole["p_value"].notna().sum())
+        if self._untested():
+            return (
+                f"None of the {len(self.whole)} comparisons has a test in the whole table, because the data do not "
+                f"identify it, so there is no verdict that a single {self.group} could change. Compare what the design "
+                "has: within levels of another factor, or without the empty cells."
+            )
+        if not m:
+            return f"Leaving out any one of the {n} levels of {self.group} changes nothing that is tested."
+        size = self.table["largest_shift"].abs()
+        out = (
+            f"No verdict depends on a single {self.group}: leaving out any one of the {n} levels changes none of the "
+            f"{m} comparisons at {100 * self.alpha:.4g} %"
+            if m > 1
+            else f"The verdict does not depend on a single {self.group}: leaving out any one of the {n} levels does "
+            f"not change it at {100 * self.alpha:.4g} %"
+        )
+        if not size.notna().any():
+            return out + "."
+        row = self.table.iloc[int(np.nanargmax(size.to_numpy()))]
+        return (
+            f"{out}; the largest shift is {format_number(abs(row['largest_shift']), 2)} standard errors "
+            f"({row['shift_of']} without {self._name(row)})."
+        )
+
+    def _change_of(self, row: pd.Series[Any]) -> str:
+        """How the verdicts change without one level."""
+        m, count = int(row["n_compared"]), int(row["n_changed"])
+        here = self.comparisons[self.comparisons["level"] == row["level"]].reset_index(drop=True)
+        shown = [
+            f"{comparison_label(left, right)}, p {format_p(before)} -> {format_p(now)}"
+            for left, right, before, now, changes in zip(
+                here["left"],
+                here["right"],
+                self.whole["p_value"],
+                here["p_value"],
+                here["decision_changes"],
+                strict=True,
+            )
+            if changes
+        ]
+        verb = "changes its verdict" if count == 1 else "change their verdict"
+        return (
+            f"Without {self._name(row)}, {count} of {m} comparison{'s' * (m != 1)} {verb} at {100 * self.alpha:.4g} % "
+            f"({'; '.join(shown[:_NAMED])}{'; ...' * (count > _NAMED)})."
+        )
+
+    def _others(self, changing: pd.DataFrame) -> list[str]:
+        others = len(changing) - 1
+        return [f"Verdicts also change without {counted(others, 'other level')} of {self.group}."] if others else []
+
+    def _stands_out(self, row: pd.Series[Any]) -> str:
+        """The comparison that a level moves most surprisingly."""
+        here = self.comparisons[self.comparisons["level"] == row["level"]]
+        most = here.iloc[int(np.nanargmin(here["chance_p"].to_numpy()))]
+        moved, size = comparison_label(most["left"], most["right"]), format_number(abs(most["shift"]), 2)
+        return (
+            f"{self._name(row)} stands out: it moves {moved} by {size} standard errors, more than "
+            f"chance explains ({p_text(row['chance_p'])})."
+        )
+
+    def _close_calls(self, clear: bool) -> str:
+        """What to make of verdicts that change while no level stands out."""
+        so = f"No {self.group} stands out more than chance explains"
+        if clear:
+            return (
+                f"{so}, so this is a matter of too little evidence and not of one {self.group}: call these comparisons "
+                "undecided, or bring more levels."
+            )
+        return (
+            f"{so} and no p-value moves beyond {100 * CLEAR * self.alpha:.4g} %, so these are close calls: report the "
+            "p-values, not the verdicts."
+        )
+
+    def _advice(self, level: str) -> str:
+        return (
+            f"Check the runs of {level} (failed runs, units, mixed-up names); if they are right, report the results "
+            "with and without it, and draw no general conclusion from either alone."
         )
 
 
@@ -163,7 +342,7 @@ def influence(
     Returns
     -------
     InfluenceResult
-        ``to_frame()`` has a row per level; ``sentence`` says what to do.
+        ``to_frame()`` has a row per level; ``sentences()`` say what to do.
 
     Raises
     ------
@@ -193,7 +372,7 @@ def influence(
 
     A verdict changes where a difference is significant in one direction in one table and not in the other. A p-value
     near alpha crosses it easily, because every level is evidence: with 12 benchmarks and moderate differences this
-    happens in most tables in which nothing is wrong. So only a change beyond twice alpha raises the severity.
+    happens in most tables in which nothing is wrong. So only a change beyond twice alpha counts.
 
     References
     ----------
@@ -209,7 +388,7 @@ def influence(
     ...          "task": list("aabbccddeeffgghh")}
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> found = influence(lt.fit_lmm("loss ~ tool + (1 | task)", runs), "task")
-    >>> found.severity, found.table.loc[found.table["n_changed"] > 0, "level"].to_list()
+    >>> found.decision, found.table.loc[found.table["n_changed"] > 0, "level"].to_list()
     ('act', ['h'])
     """
     check_fit(fit, "fit")
@@ -336,15 +515,6 @@ class _Found:
     def result(self, notes: Sequence[str]) -> InfluenceResult:
         fit = self.reference.fit
         table, comparisons, whole = self._table(), self._comparisons(), self._whole()
-        story = Story(
-            table=table,
-            comparisons=comparisons,
-            whole=whole,
-            group=self.levels.group,
-            alpha=self.alpha,
-            n_rows=fit.nobs,
-            missing_term=_missing_term(fit, self.levels.columns, self.reference.specs),
-        )
         return InfluenceResult(
             table=table,
             effects=self._effects(),
@@ -357,8 +527,8 @@ class _Found:
             adjust=self.method,
             ddf=self.reference.ddf,
             formula=fit.label,
-            severity=story.severity(),
-            sentence=story.sentence(),
+            n_rows=fit.nobs,
+            missing_term=_missing_term(fit, self.levels.columns, self.reference.specs),
             notes=(*notes, *_notes(fit, table)),
         )
 
@@ -384,13 +554,13 @@ class _Found:
     @property
     def clear_changes(self) -> NDArray[np.bool_]:
         """Verdicts that change with a p-value on the far side beyond `CLEAR` times alpha, so not by a hair."""
-        return self.verdict_changes & (np.maximum(self.whole_p, self.p_value) > CLEAR * self.alpha)
+        return self.decision_changes & (np.maximum(self.whole_p, self.p_value) > CLEAR * self.alpha)
 
     @property
-    def verdict_changes(self) -> NDArray[np.bool_]:
+    def decision_changes(self) -> NDArray[np.bool_]:
         """Which comparisons have another verdict without a level; a comparison that vanishes has none."""
-        before = _verdicts(self.reference.found.estimate, self.whole_p, self.alpha)
-        now = _verdicts(self.tested.estimate, self.p_value, self.alpha)
+        before = _signs(self.reference.found.estimate, self.whole_p, self.alpha)
+        now = _signs(self.tested.estimate, self.p_value, self.alpha)
         return (before != now) & np.isfinite(self.whole_p) & np.isfinite(self.p_value)
 
     # -- tables ---------------------------------------------------------------------------------------------------
@@ -435,7 +605,7 @@ class _Found:
                 "change": self.tested.estimate - self.reference.found.estimate,
                 "shift": self.shift,
                 "chance_p": self.chance_p,
-                "verdict_changes": self.verdict_changes,
+                "decision_changes": self.decision_changes,
             }
         )
 
@@ -461,7 +631,7 @@ class _Found:
                 "shift_of": comparison,
                 "chance_p": _smallest(self.chance_p, n * m),
                 "n_compared": np.isfinite(self.p_value).sum(axis=1),
-                "n_changed": self.verdict_changes.sum(axis=1),
+                "n_changed": self.decision_changes.sum(axis=1),
                 "n_clear": self.clear_changes.sum(axis=1),
                 "converged": [item is not None and item.converged for item in done],
                 "reason": [_reason(item) for item in self.results],
@@ -469,7 +639,7 @@ class _Found:
         )
 
 
-def _verdicts(estimate: FloatArray, p_value: FloatArray, alpha: float) -> FloatArray:
+def _signs(estimate: FloatArray, p_value: FloatArray, alpha: float) -> FloatArray:
     """The sign of a significant difference, 0 of any other."""
     with np.errstate(invalid="ignore"):
         return np.where(below(p_value, alpha), np.sign(estimate), 0.0)
@@ -519,3 +689,8 @@ def _notes(fit: Any, table: pd.DataFrame) -> list[str]:
     if len(unconverged):
         notes.append(f"The search did not complete its certificate without {listed(unconverged, most=5)}.")
     return notes
+
+
+def comparison_label(left: str, right: str) -> str:
+    """A difference in words; a coefficient has no right side."""
+    return f"{left} - {right}" if right else left

@@ -8,7 +8,7 @@ matter for means and their tests.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,19 +16,18 @@ import numpy as np
 from scipy import special
 
 from lmemtest._caller import in_words_of
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
-from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check
+from lmemtest.inference.diagnostics.check import ACT_P, LOOK_P, Check, Judged
 from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-    from lmemtest.inference.diagnostics.conditional import Parts
-    from lmemtest.inference.diagnostics.response import Response
+    from lmemtest.inference.diagnostics.draws import Parts
     from lmemtest.inference.diagnostics.rows import Rows
+    from lmemtest.inference.diagnostics.score import Score
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -48,8 +47,8 @@ _REACH = 0.05
 _ZERO = 1e-7
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Shape(Tabular):
+@result
+class Shape(Judged):
     """How the distribution of some values differs from what the model promises.
 
     Attributes
@@ -67,8 +66,8 @@ class Shape(Tabular):
     theoretical, sample, low, high : (m,) float
         Normal quantiles; those of the values over their standard deviation; and the band that holds all the
         quantiles of 95 % of the simulated tables.
-    verdict : {"fine", "look", "act"}
-    sentence : str
+    decision : {"fine", "look", "act"}
+    advice : str
     """
 
     subject: str
@@ -81,26 +80,25 @@ class Shape(Tabular):
     sample: Array
     low: Array
     high: Array
-    verdict: str
-    sentence: str
+    decision: str
+    advice: str
 
     @property
     def judged(self) -> bool:
         """Whether there was anything to judge."""
         return bool(np.isfinite(self.p_value))
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Points of the quantile plot: ``theoretical``, ``sample``, ``low``, ``high``."""
         import pandas as pd
 
         columns = ("theoretical", "sample", "low", "high")
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 
-    def to_table(self) -> ResultTable:
-        """The quantiles as a table."""
-        from lmemtest._table import ResultTable
-
-        return ResultTable(f"Quantiles of {self.subject}", self.to_frame(), (self.sentence,))
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Quantiles of {self.subject}"
 
     def check(self) -> Check:
         """The line of the diagnosis."""
@@ -109,15 +107,7 @@ class Shape(Tabular):
             found = (
                 f"skewness {format_number(self.skewness, 2)}, excess kurtosis {format_number(self.excess_kurtosis, 2)}"
             )
-        return Check(
-            check="normality",
-            subject=self.subject,
-            found=found,
-            value=self.skewness,
-            p_value=self.p_value,
-            verdict=self.verdict,
-            sentence=self.sentence,
-        )
+        return self.line("normality", self.subject, found, self.skewness, self.p_value)
 
 
 class Measured(NamedTuple):
@@ -173,48 +163,54 @@ def measure_parts(parts: Parts) -> list[Measured]:
     return [measure(parts.z), *map(measure, columns)]
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Normality(Tabular):
+@result
+class Normality(Result):
     """Shapes of the residuals and of the random effects.
 
     Attributes
     ----------
     shapes : tuple of Shape
         The residuals first.
-    n_sim : int
+    n_draws : int
         Tables drawn from the fit.
     hidden : int
         Rows that are only seen through the mean of their cell.
     """
 
     shapes: tuple[Shape, ...]
-    n_sim: int
+    n_draws: int
     hidden: int
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per subject.
 
         Returns
         -------
         pandas.DataFrame
-            ``subject``, ``n``, ``skewness``, ``excess_kurtosis``, ``beyond_three`` (share), ``p_value``, ``verdict``.
+            ``subject``, ``n``, ``skewness``, ``excess_kurtosis``, ``beyond_three`` (share), ``p_value``, ``decision``.
         """
         import pandas as pd
 
-        columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "verdict"]
+        columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "decision"]
         return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.shapes], columns=columns)
 
-    def to_table(self) -> ResultTable:
-        """The shapes as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Normality of residuals and random effects"
 
-        note = f"p-values are against {self.n_sim:,} tables drawn from the fitted model."
-        sentences = [f"{s.subject}: {s.sentence}" for s in self.shapes]
-        return ResultTable("Normality of residuals and random effects", self.to_frame(), (note, *sentences))
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return (f"p-values are against {self.n_draws:,} tables drawn from the fitted model.",)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was found of each subject and what to do."""
+        return tuple(f"{shape.subject}: {shape.advice}" for shape in self.shapes)
 
 
 def judge(
-    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], response: Response
+    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], score: Score
 ) -> Normality:
     """Compare the shapes of the fit with those of the simulated tables.
 
@@ -229,18 +225,18 @@ def judge(
         `measure_parts` of each simulated table.
     shares : tuple of (k,) float
         `reach` of the random effects of each term.
-    response : Response
-        Of `response_of`.
+    response : Score
+        Of `score_of`.
     """
-    shapes = [_shape("residuals", observed.z, [draw[0] for draw in draws], rows, response, zero=False, matters=True)]
+    shapes = [_shape("residuals", observed.z, [draw[0] for draw in draws], rows, score, zero=False, matters=True)]
     tiny = _ZERO * np.sqrt(fit.scale)
     for position, (i, c, name) in enumerate(subjects(fit), start=1):
         effects = observed.modes[i][:, c]
         size = float(np.sqrt(np.mean(fit.design.random[i].basis[:, c] ** 2)) * effects.std())
         matters = bool(shares[i][c] >= _REACH)
         simulated = [draw[position] for draw in draws]
-        shapes.append(_shape(name, effects, simulated, None, response, zero=size <= tiny, matters=matters))
-    return Normality(shapes=tuple(shapes), n_sim=len(draws), hidden=rows.hidden)
+        shapes.append(_shape(name, effects, simulated, None, score, zero=size <= tiny, matters=matters))
+    return Normality(shapes=tuple(shapes), n_draws=len(draws), hidden=rows.hidden)
 
 
 def settle(found: Normality, uneven: bool) -> Normality:
@@ -249,14 +245,14 @@ def settle(found: Normality, uneven: bool) -> Normality:
         return found
     cause = "Heavy-tailed, which may follow from advantages that vary to different degrees: settle those first."
     shapes = tuple(
-        replace(s, verdict="look", sentence=cause) if s.verdict in ("look", "act") and s.excess_kurtosis > 0 else s
+        replace(s, decision="look", advice=cause) if s.decision in ("look", "act") and s.excess_kurtosis > 0 else s
         for s in found.shapes
     )
     return replace(found, shapes=shapes)
 
 
 def _shape(
-    name: str, sample: Array, draws: list[Measured], rows: Rows | None, response: Response, *, zero: bool, matters: bool
+    name: str, sample: Array, draws: list[Measured], rows: Rows | None, score: Score, *, zero: bool, matters: bool
 ) -> Shape:
     own = measure(sample)
     n = len(sample)
@@ -268,11 +264,11 @@ def _shape(
     spread = float(sample.std())
     beyond = float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0
     if not judged:
-        verdict, sentence = "fine", _not_judged(n, zero)
-    elif response.two_valued and rows is not None:
-        verdict, sentence = _of_two_values(response)
+        decision, advice = "fine", _not_judged(n, zero)
+    elif score.two_valued and rows is not None:
+        decision, advice = _of_two_values(score)
     else:
-        verdict, sentence = _verdict(n, own, p, rows, response, matters=matters)
+        decision, advice = _decide(n, own, p, rows, score, matters=matters)
     nan = float("nan")
     return Shape(
         subject=name,
@@ -285,8 +281,8 @@ def _shape(
         sample=own.quantiles,
         low=low,
         high=high,
-        verdict=verdict,
-        sentence=sentence,
+        decision=decision,
+        advice=advice,
     )
 
 
@@ -334,21 +330,19 @@ def _not_judged(n: int, zero: bool) -> str:
     return f"{n} values are too few to judge a shape; the tests rely on normality here."
 
 
-def _of_two_values(response: Response) -> tuple[str, str]:
+def _of_two_values(score: Score) -> tuple[str, str]:
     """Residuals of scores that are right or wrong: never normal, and their means nearly so if both are often seen."""
-    text = f"{response.kind.evidence} Residuals of such scores are never normal;"
-    if response.rarer >= _FEWEST_RARE:
+    text = f"{score.kind.evidence} Residuals of such scores are never normal;"
+    if score.rarer >= _FEWEST_RARE:
         return "fine", f"{text} means of many of them are, and tests rest on these."
     return "look", (
-        f"{text} with the rarer value in {written(response.rarer, '.0f')} rows tests of means are approximate: "
+        f"{text} with the rarer value in {written(score.rarer, '.0f')} rows tests of means are approximate: "
         f"confirm them with "
         f"{in_words_of(python='sign_flip_test()', command_line='sign_flip_test() in Python')}."
     )
 
 
-def _verdict(
-    n: int, own: Measured, p: float, rows: Rows | None, response: Response, *, matters: bool
-) -> tuple[str, str]:
+def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *, matters: bool) -> tuple[str, str]:
     skewed, heavy = abs(own.skewness) >= SKEW_LOOK, own.kurtosis >= KURTOSIS_LOOK
     hidden = ""
     if rows is not None and not rows.single:
@@ -368,18 +362,18 @@ def _verdict(
         )
     severe = (skewed and n < _COCHRAN * own.skewness**2) or own.kurtosis >= KURTOSIS_ACT
     if severe and p <= ACT_P:
-        return "act", f"{kind.capitalize()}: {_remedy(rows, response)}{hidden}"
+        return "act", f"{kind.capitalize()}: {_remedy(rows, score)}{hidden}"
     return "look", (
         f"{kind.capitalize()}: means and their tests over {n:,} {noun} stand, predictions of single "
         f"{'scores' if rows is not None else 'levels'} do not.{hidden}"
     )
 
 
-def _remedy(rows: Rows | None, response: Response) -> str:
+def _remedy(rows: Rows | None, score: Score) -> str:
     confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")
-    if response.two_valued:
+    if score.two_valued:
         return f"a few levels decide the result. See influence, and confirm with {confirm}."
-    transform = f"transform the score ({response.transformations()})"
+    transform = f"transform the score ({score.transformations()})"
     if rows is None:
         return f"a few levels decide the result. See influence, {transform}, and confirm with {confirm}."
     apart = in_words_of(python="dispersion=", command_line="--dispersion")

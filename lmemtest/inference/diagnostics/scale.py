@@ -9,30 +9,29 @@ from the simulated tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of
-from lmemtest._table import Tabular
+from lmemtest._result import result
 from lmemtest.data.cells import column_codes
 from lmemtest.data.points import Points, residual_scales
 from lmemtest.data.runs import Runs
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import LmemtestError
+from lmemtest.inference.diagnostics.check import ACT_P, LOOK_P, Check, Judged, simulated_p
 from lmemtest.inference.diagnostics.rows import role_of, rows_of, sum_by
-from lmemtest.inference.diagnostics.verdict import ACT_P, LOOK_P, Check, simulated_p
 from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-    from lmemtest.inference.diagnostics.conditional import Parts
-    from lmemtest.inference.diagnostics.response import Response
+    from lmemtest.inference.diagnostics.draws import Parts
     from lmemtest.inference.diagnostics.rows import Rows
+    from lmemtest.inference.diagnostics.score import Score
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -120,8 +119,8 @@ def _fifths(fitted: Array) -> Index:
     return codes
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ScaleByLevel(Tabular):
+@result
+class ScaleByLevel(Judged):
     """Residual standard deviations by the levels of one column.
 
     Attributes
@@ -144,9 +143,11 @@ class ScaleByLevel(Tabular):
         Levene's statistic; where rows are only known through their cells Bartlett's over ``1 + kurtosis / 2``.
     p_value : float
         Share of the simulated tables in which it is as large.
-    verdict : {"not judged", "fine", "look", "act"}
-    sentence : str
+    decision : {"not judged", "fine", "look", "act"}
+    advice : str
     """
+
+    formats = {"df": ".1f"}
 
     column: str
     levels: tuple[str, ...]
@@ -158,8 +159,8 @@ class ScaleByLevel(Tabular):
     ratio: float
     statistic: float
     p_value: float
-    verdict: str
-    sentence: str
+    decision: str
+    advice: str
 
     def extremes(self, most: int) -> Index:
         """Positions of the levels to show where there are more than `most`: half of them quietest, half noisiest."""
@@ -169,7 +170,7 @@ class ScaleByLevel(Tabular):
             order = np.concatenate([order[: most // 2], order[len(order) - (most - most // 2) :]])
         return np.sort(order)
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per level: ``level``, ``df``, ``relative_sd``, ``ci_low``, ``ci_high``."""
         return pd.DataFrame(
             {
@@ -181,12 +182,15 @@ class ScaleByLevel(Tabular):
             }
         )
 
-    def to_table(self) -> ResultTable:
-        """The standard deviations as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Residual scale by {self.column}"
 
-        note = "relative_sd: residual standard deviation over the one that the model gives the level."
-        return ResultTable(f"Residual scale by {self.column}", self.to_frame(), (note, self.sentence), {"df": ".1f"})
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return ("relative_sd: residual standard deviation over the one that the model gives the level.",)
 
     def check(self) -> Check:
         """The line of the diagnosis."""
@@ -196,15 +200,7 @@ class ScaleByLevel(Tabular):
             found = "no residual variation in some"
         else:
             found = f"largest sd {format_number(self.ratio, 3)} times the smallest"
-        return Check(
-            check="scale",
-            subject=f"by {self.column}",
-            found=found,
-            value=self.ratio,
-            p_value=self.p_value,
-            verdict=self.verdict,
-            sentence=self.sentence,
-        )
+        return self.line("scale", f"by {self.column}", found, self.ratio, self.p_value)
 
 
 def bartlett(squares: Array, df: Array, kurtosis: float) -> float:
@@ -283,7 +279,7 @@ def seed_scatter(fit: LmmFit, column: Column, points: Points | None) -> tuple[Ar
 
 
 def judge(
-    fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], response: Response, *, single: bool
+    fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score: Score, *, single: bool
 ) -> ScaleByLevel:
     """Compare the variances of the levels of one column with those of the simulated tables."""
     df = np.mean([d.squares for d in draws], axis=0)
@@ -296,7 +292,7 @@ def judge(
     p = simulated_p(statistic, map(statistic_of, draws))
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = np.where(df >= _FEWEST_DF, observed.squares / df, np.nan)
-    scatter, nothing = seed_scatter(fit, column, response.points), _CONSTANT
+    scatter, nothing = seed_scatter(fit, column, score.points), _CONSTANT
     if scatter is not None:
         df, nothing = scatter[1], _CONSTANT**2  # no residual of another level is in it
         variance = np.where(df >= _FEWEST_DF, scatter[0] ** 2, np.nan)
@@ -311,10 +307,10 @@ def judge(
         ratio = float("inf")
     else:
         ratio = float(np.nanmax(sd) / np.nanmin(sd))
-    if response.two_valued and role_of(fit.data, column.name) != "algorithm":
-        verdict, sentence = "fine", "The variance of scores that take two values follows from their mean."
+    if score.two_valued and role_of(fit.data, column.name) != "algorithm":
+        decision, advice = "fine", "The variance of scores that take two values follows from their mean."
     else:
-        verdict, sentence = _verdict(fit, column, sd, constant, ratio, p, response)
+        decision, advice = _decide(fit, column, sd, constant, ratio, p, score)
     return ScaleByLevel(
         column=column.name,
         levels=column.levels,
@@ -326,20 +322,20 @@ def judge(
         ratio=ratio,
         statistic=statistic,
         p_value=p if not few else float("nan"),
-        verdict=verdict,
-        sentence=sentence,
+        decision=decision,
+        advice=advice,
     )
 
 
 def settle(scales: tuple[ScaleByLevel, ...]) -> tuple[ScaleByLevel, ...]:
     """Name one cause where several columns differ in scale: noisy benchmarks make noisy seeds and a trend."""
-    serious = [s for s in scales if s.verdict == "act" and s.column != FITTED]
+    serious = [s for s in scales if s.decision == "act" and s.column != FITTED]
     if not serious:
         return scales
     cause = max(serious, key=lambda s: s.ratio)
-    sentence = f"May follow from the scales by {cause.column}, which differ most: settle those first, then look again."
+    advice = f"May follow from the scales by {cause.column}, which differ most: settle those first, then look again."
     return tuple(
-        s if s is cause or s.verdict in ("not judged", "fine") else replace(s, verdict="look", sentence=sentence)
+        s if s is cause or s.decision in ("not judged", "fine") else replace(s, decision="look", advice=advice)
         for s in scales
     )
 
@@ -352,8 +348,8 @@ def _interval(variance: Array, df: Array, kurtosis: float) -> tuple[Array, Array
     return np.sqrt(variance * nu / chdtri(nu, 0.025)), np.sqrt(variance * nu / chdtri(nu, 0.975))
 
 
-def _verdict(
-    fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, response: Response
+def _decide(
+    fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, score: Score
 ) -> tuple[str, str]:
     if not np.isfinite(sd).any() or np.isnan(ratio):
         return "not judged", "Too few rows per level to judge."
@@ -365,7 +361,7 @@ def _verdict(
         return "fine", "Scales differ detectably, but too little to matter."
     ends = _ends(column, sd, constant)
     severe = ratio >= SD_ACT and p <= ACT_P
-    return ("act" if severe else "look"), f"{ends} {_advice(fit, column, ratio, response, severe=severe)}"
+    return ("act" if severe else "look"), f"{ends} {_advice(fit, column, ratio, score, severe=severe)}"
 
 
 def _ends(column: Column, sd: Array, constant: NDArray[np.bool_]) -> str:
@@ -378,12 +374,12 @@ def _ends(column: Column, sd: Array, constant: NDArray[np.bool_]) -> str:
     return f"Scores scatter most in {where}{most}, least in {where}{least}."
 
 
-def _advice(fit: LmmFit, column: Column, ratio: float, response: Response, *, severe: bool) -> str:
+def _advice(fit: LmmFit, column: Column, ratio: float, score: Score, *, severe: bool) -> str:
     """What to do about scales that differ, measured where it can be."""
     apart = in_words_of(python=f"dispersion='{column.name}'", command_line=f"--dispersion {column.name}")
-    together = response.one_scale() if role_of(fit.data, column.name) in ("benchmark", None) else ""
+    together = score.one_scale() if role_of(fit.data, column.name) in ("benchmark", None) else ""
     if column.codes is None:
-        return _advice_on_a_trend(fit, ratio, response, severe=severe)
+        return _advice_on_a_trend(fit, ratio, score, severe=severe)
     if not severe:
         return f"Moderate: averages over the levels stand. A fit with {apart} would weigh them."
     if fit.dispersion == column.name:
@@ -396,13 +392,13 @@ def _advice(fit: LmmFit, column: Column, ratio: float, response: Response, *, se
     return f"Fit with {apart}{scaled}: otherwise the noisiest decide the result."
 
 
-def _advice_on_a_trend(fit: LmmFit, ratio: float, response: Response, *, severe: bool) -> str:
+def _advice_on_a_trend(fit: LmmFit, ratio: float, score: Score, *, severe: bool) -> str:
     """Logarithms where the model of them has no such trend."""
     start = "" if severe else "A moderate trend: averages stand. "
-    after = _ratio_of_logarithms(fit) if response.by_log else float("inf")
+    after = _ratio_of_logarithms(fit) if score.by_log else float("inf")
     if after < max(np.sqrt(ratio), SD_LOOK):
         return f"{start}Model log(score): there the ratio is {format_number(after, 2)} instead of {_number(ratio)}."
-    together = response.one_scale()
+    together = score.one_scale()
     if together:
         return f"{start}Put scores on one scale with {together}."
     confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")

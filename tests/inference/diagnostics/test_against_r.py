@@ -57,7 +57,7 @@ def test_shares_of_a_model_without_groups_are_those_of_a_regression():
     assert shares.r2_marginal == approx(explained / (explained + left))
     assert shares.r2_conditional == shares.r2_marginal
     assert (shares.icc_adjusted, shares.icc_by_group) == (0.0, {})
-    assert shares.sentence.endswith("% is chance.")
+    assert shares.advice.endswith("% is chance.")
 
 
 def test_weights_and_dispersion_use_the_variance_of_each_row(make):

@@ -274,7 +274,7 @@ def test_the_result_is_the_same_in_several_processes():
     fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", make_table(benchmarks=5))
     one, two = influence(fit, "benchmark"), influence(fit, "benchmark", n_jobs=2)
     pd.testing.assert_frame_equal(one.to_frame(), two.to_frame())
-    assert one.sentence == two.sentence
+    assert " ".join(one.sentences()) == " ".join(two.sentences())
 
 
 # ---------------------------------------------------------------------- findings
@@ -292,8 +292,8 @@ def test_a_planted_benchmark_is_found():
     frame = found.to_frame()
     assert frame.loc[frame["cooks_distance"].idxmax(), "level"] == "b07"
     assert list(frame.loc[frame["chance_p"] < 0.05, "level"]) == ["b07"]
-    assert found.severity in ("look", "act")
-    assert "b07 stands out" in found.sentence
+    assert found.decision in ("look", "act")
+    assert "b07 stands out" in " ".join(found.sentences())
 
 
 def test_a_verdict_that_hangs_on_an_outlier_asks_for_action():
@@ -301,10 +301,10 @@ def test_a_verdict_that_hangs_on_an_outlier_asks_for_action():
     hit = (table["benchmark"] == "b07") & (table["algorithm"] == "C")
     fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", make_runs(table.assign(loss=table["loss"] - 25.0 * hit)))
     found = influence(fit, "benchmark")
-    assert found.severity == "act"
-    assert found.sentence.startswith("Without b07, ")
+    assert found.decision == "act"
+    assert " ".join(found.sentences()).startswith("Without b07, ")
     assert flipping(found)["b07"] > 0
-    assert "Check the runs of b07 (failed runs, units, mixed-up names)" in found.sentence
+    assert "Check the runs of b07 (failed runs, units, mixed-up names)" in " ".join(found.sentences())
 
 
 def on_clean_table(seed):
@@ -318,11 +318,13 @@ def test_a_close_call_is_named_as_such_and_fine():
     found = on_clean_table(9)
     assert found.table["n_changed"].any()
     assert not found.table["n_clear"].any()
-    moved = found.comparisons[found.comparisons["verdict_changes"]]
+    moved = found.comparisons[found.comparisons["decision_changes"]]
     assert (np.maximum(moved["p_value"], found.whole["p_value"][0]) <= 0.1).all()
-    assert found.severity == "fine"
-    assert re.match(r"Without b0\d, 1 of 1 comparison changes its verdict at 5 % \(A - B, p ", found.sentence)
-    assert found.sentence.endswith(
+    assert found.decision == "fine"
+    assert re.match(
+        r"Without b0\d, 1 of 1 comparison changes its verdict at 5 % \(A - B, p ", " ".join(found.sentences())
+    )
+    assert " ".join(found.sentences()).endswith(
         "No benchmark stands out more than chance explains and no p-value moves beyond 10 %, so these are close "
         "calls: report the p-values, not the verdicts."
     )
@@ -334,8 +336,8 @@ def test_a_clear_change_deserves_a_look():
     p = found.comparisons.set_index("level").loc[first, "p_value"]
     assert min(p, found.whole["p_value"][0]) < 0.05
     assert max(p, found.whole["p_value"][0]) > 0.1
-    assert found.severity == "look"
-    assert "call these comparisons undecided, or bring more levels." in found.sentence
+    assert found.decision == "look"
+    assert "call these comparisons undecided, or bring more levels." in " ".join(found.sentences())
 
 
 def test_a_benchmark_that_holds_the_noise_is_named():
@@ -345,17 +347,19 @@ def test_a_benchmark_that_holds_the_noise_is_named():
     table["loss"] += 8 * loud * rng.normal(size=len(table))
     found = influence(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table), "benchmark")
     assert found.table.set_index("level").loc["b05", "residual_ratio"] < 0.5
-    assert found.severity in ("look", "act")
-    assert re.search(r"Without b05 the residual variance falls by \d\d %: most of the noise is there", found.sentence)
+    assert found.decision in ("look", "act")
+    assert re.search(
+        r"Without b05 the residual variance falls by \d\d %: most of the noise is there", " ".join(found.sentences())
+    )
 
 
 def test_a_model_without_the_differences_per_benchmark_is_told_of_them():
     runs = planted(12.0)
     hint = "The model takes differences to be the same for every benchmark: try it with (1 | benchmark:algorithm)."
-    assert hint in influence(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs), "benchmark").sentence
+    assert hint in influence(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs), "benchmark").sentences()
     for term in (CROSSED, "(1 + algorithm|benchmark)"):
         found = influence(lt.fit_lmm(f"loss ~ algorithm + {term}", runs), "benchmark")
-        assert "The model takes differences" not in found.sentence
+        assert "The model takes differences" not in " ".join(found.sentences())
 
 
 @pytest.mark.slow
@@ -365,7 +369,7 @@ def test_clean_tables_are_fine_and_rarely_ask_for_action(n):
     for seed in range(n):
         fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", make_table(benchmarks=8, seeds=2, seed=1000 + seed))
         found = influence(fit, "benchmark")
-        severities.append(found.severity)
+        severities.append(found.decision)
         outlying += int((found.table["chance_p"] < 0.05).any())
     assert severities.count("fine") > 0.6 * n
     assert outlying <= stats.binom.ppf(0.9999, n, 0.05)
@@ -378,8 +382,8 @@ def test_a_covariate_alone_is_looked_at_as_a_coefficient(reference_input):
     assert (found.specs, found.adjust) == ((), "none")
     assert found.whole["left"].tolist() == ["Days"]
     assert found.whole["p_value"][0] == approx(fit.to_frame()["p_value"][1])
-    assert found.severity == "fine"
-    assert found.sentence.startswith(
+    assert found.decision == "fine"
+    assert " ".join(found.sentences()).startswith(
         "The verdict does not depend on a single Subject: leaving out any one of the 18 levels does not change it at "
         "5 %; the largest shift is "
     )
@@ -388,7 +392,7 @@ def test_a_covariate_alone_is_looked_at_as_a_coefficient(reference_input):
 def test_a_model_of_the_mean_alone_tests_nothing(reference_input):
     found = influence(lt.fit_lmm("Yield ~ 1 + (1|Batch)", reference_input("Dyestuff")), "Batch")
     assert len(found.comparisons) == 0
-    assert found.sentence == "Leaving out any one of the 6 levels of Batch changes nothing that is tested."
+    assert " ".join(found.sentences()) == "Leaving out any one of the 6 levels of Batch changes nothing that is tested."
 
 
 # ---------------------------------------------------------------------- what cannot be left out
@@ -436,8 +440,8 @@ def test_comparisons_without_a_test_are_not_called_stable():
     table = table[(table["algorithm"] == "A") | (table["x"] == "u")]
     fit = lt.fit_lmm("loss ~ algorithm * x + (1|benchmark)", table)
     found = influence(fit, "benchmark", specs="algorithm")
-    assert found.severity == "look"
-    assert found.sentence == (
+    assert found.decision == "look"
+    assert " ".join(found.sentences()) == (
         "None of the 1 comparisons has a test in the whole table, because the data do not identify it, so there is no "
         "verdict that a single benchmark could change. Compare what the design has: within levels of another factor, "
         "or without the empty cells."
@@ -471,8 +475,8 @@ def test_a_level_that_the_model_needs_is_a_row_with_the_reason():
     frame = found.table.set_index("level")
     assert frame["cooks_distance"].isna().tolist() == [False, False, True]
     assert frame.loc["z", "reason"].startswith("the random effect (1 | task) has one level")
-    assert found.severity != "fine"
-    assert found.sentence.endswith("it rests on this level.")
+    assert found.decision != "fine"
+    assert " ".join(found.sentences()).endswith("it rests on this level.")
     assert np.isnan(found.comparisons.query("level == 'z'")["p_value"]).all()
 
 
@@ -548,7 +552,7 @@ def test_the_result_shows_itself(fit):
     found = influence(fit, "benchmark")
     text = found.summary()
     assert text.startswith("Influence of each benchmark\n")
-    assert found.sentence in text
+    assert " ".join(found.sentences()) in text
     assert "refitted without each level of benchmark. Satterthwaite degrees of freedom" in text
     assert found.to_frame() is not found.table
     assert "<table" in found._repr_html_()
@@ -569,4 +573,4 @@ def test_priorband_single_benchmarks_and_seeds(data_dir):
     assert (by_benchmark.table["n_rows"] == 7200).all()
     assert (len(by_seed.table), int(by_seed.table["n_rows"].iloc[0])) == (50, 1728)
     assert set(by_benchmark.table.nlargest(3, "cooks_distance")["level"]) == {"JAHS-C10", "JAHS-CH", "JAHS-FM"}
-    assert by_seed.severity == "fine"
+    assert by_seed.decision == "fine"

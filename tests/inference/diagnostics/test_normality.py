@@ -37,7 +37,7 @@ def test_a_constant_has_no_shape():
 
 
 def test_a_true_model_is_fine(clean):
-    assert [s.verdict for s in clean.normality.shapes] == ["fine"] * 4
+    assert [s.decision for s in clean.normality.shapes] == ["fine"] * 4
     residuals = clean.normality.shapes[0]
     assert residuals.n == 288
     assert (residuals.sample >= residuals.low).all()
@@ -47,11 +47,11 @@ def test_a_true_model_is_fine(clean):
 
 def test_the_band_holds_all_quantiles_of_most_tables(clean_fit):
     """95 % of the simulated curves, checked on fresh ones."""
-    from lmemtest.inference.diagnostics.conditional import HeldFit, measure_draws
+    from lmemtest.inference.diagnostics.draws import HeldFit, measure_draws
     from lmemtest.inference.diagnostics.normality import measure_parts
     from lmemtest.inference.diagnostics.rows import rows_of
 
-    residuals = diagnose(clean_fit, rng=1, influence=False, n_sim=999).normality.shapes[0]
+    residuals = diagnose(clean_fit, rng=1, influence=False, n_draws=999).normality.shapes[0]
     held = HeldFit.of(clean_fit, rows_of(clean_fit))
     fresh = [m[0].quantiles for m in measure_draws(held, measure_parts, 400, rng=77)]
     inside = sum(bool(((q >= residuals.low) & (q <= residuals.high)).all()) for q in fresh)
@@ -65,41 +65,41 @@ def test_skewed_errors_of_few_rows_call_for_action(make):
     )
     found = diagnose(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table), rng=1, influence=False)
     residuals = shape_of(found, "residuals")
-    assert residuals.verdict == "act"
+    assert residuals.decision == "act"
     assert residuals.p_value <= 0.01
     assert residuals.skewness > 2
-    assert residuals.sentence == (
+    assert residuals.advice == (
         "Skewed and heavy-tailed (a few values weigh much): transform the score (runs.normalize('rank')) or model "
         "the scales (dispersion=), and confirm with sign_flip_test()."
     )
 
 
-@pytest.mark.parametrize("n_sim", [99, 199])
-def test_symmetric_heavy_tails_are_seen_with_few_simulated_tables(make, n_sim):
+@pytest.mark.parametrize("n_draws", [99, 199])
+def test_symmetric_heavy_tails_are_seen_with_few_simulated_tables(make, n_draws):
     table = make.table(np.random.default_rng(3), seeds=20)
     table["loss"] += np.where(np.arange(len(table)) % 90 == 0, 9.0, 0.0) - np.where(
         np.arange(len(table)) % 90 == 45, 9.0, 0.0
     )
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
-    residuals = shape_of(diagnose(fit, rng=1, influence=False, n_sim=n_sim), "residuals")
-    assert residuals.p_value == 1.0 / (n_sim + 1)
-    assert residuals.verdict == "act"
+    residuals = shape_of(diagnose(fit, rng=1, influence=False, n_draws=n_draws), "residuals")
+    assert residuals.p_value == 1.0 / (n_draws + 1)
+    assert residuals.decision == "act"
 
 
 def test_moderate_skewness_of_many_rows_is_no_reason_to_act(make):
     table = make.table(np.random.default_rng(3), seeds=30, noise=lambda r, n: r.gamma(4.0, size=n))
     residuals = shape_of(diagnose(lt.fit_lmm(make.formula, table), rng=1, influence=False), "residuals")
-    assert residuals.verdict == "look"
-    assert "means and their tests over 1,080 values stand, predictions of single scores do not" in residuals.sentence
+    assert residuals.decision == "look"
+    assert "means and their tests over 1,080 values stand, predictions of single scores do not" in residuals.advice
 
 
 def test_an_outlying_benchmark_cancels_in_differences(make):
     table = make.table(np.random.default_rng(3))
     table.loc[table["benchmark"] == "b03", "loss"] += 30.0
     found = shape_of(diagnose(lt.fit_lmm(make.formula, table), rng=1, influence=False), "effects of benchmark")
-    assert (found.verdict, found.n) == ("look", 12)
+    assert (found.decision, found.n) == ("look", 12)
     assert found.p_value <= 0.01
-    assert found.sentence == (
+    assert found.advice == (
         "Skewed and heavy-tailed (a few values weigh much), but these effects cancel in the differences that the model "
         "estimates; the overall mean and predictions for new levels do depend on them."
     )
@@ -110,10 +110,8 @@ def test_one_outlying_advantage_decides_a_difference(make):
     table.loc[(table["benchmark"] == "b03") & (table["algorithm"] == "a1"), "loss"] += 30.0
     fit = lt.fit_lmm(make.formula, table)
     found = shape_of(diagnose(fit, rng=1, influence=False), "effects of benchmark:algorithm")
-    assert (found.verdict, found.p_value) == ("act", 0.005)
-    assert found.sentence.startswith(
-        "Skewed and heavy-tailed (a few values weigh much): a few levels decide the result."
-    )
+    assert (found.decision, found.p_value) == ("act", 0.005)
+    assert found.advice.startswith("Skewed and heavy-tailed (a few values weigh much): a few levels decide the result.")
 
 
 def test_few_levels_and_zero_variances_are_not_judged(make):
@@ -123,9 +121,9 @@ def test_few_levels_and_zero_variances_are_not_judged(make):
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark) + (1|pure)", table)
     found = diagnose(fit, rng=1, influence=False)
     few, zero = shape_of(found, "effects of benchmark"), shape_of(found, "effects of pure")
-    assert few.sentence == "4 values are too few to judge a shape; the tests rely on normality here."
-    assert zero.sentence == "The variance is estimated as zero, so there is nothing to judge."
-    assert (few.judged, zero.judged, few.verdict, zero.verdict) == (False, False, "fine", "fine")
+    assert few.advice == "4 values are too few to judge a shape; the tests rely on normality here."
+    assert zero.advice == "The variance is estimated as zero, so there is nothing to judge."
+    assert (few.judged, zero.judged, few.decision, zero.decision) == (False, False, "fine", "fine")
     assert few.check().found == "not judged"
 
 
@@ -137,7 +135,7 @@ def test_means_of_cells_hide_what_rows_show(make):
     rows, cells = seen.normality.shapes[0], hidden.normality.shapes[0]
     assert (rows.n, cells.n) == (len(table), len(fit.cells.n))
     assert rows.excess_kurtosis > 3 * cells.excess_kurtosis
-    assert "2,880 rows were only seen through the means of their cells" in cells.sentence
+    assert "2,880 rows were only seen through the means of their cells" in cells.advice
     assert hidden.notes == (
         "2,880 of 2,880 rows are only known through the means of their cells; normality and scale are judged by these "
         "means and the sums of squares within cells.",

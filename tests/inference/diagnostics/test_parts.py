@@ -10,8 +10,8 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.inference.diagnostics import collinearity
-from lmemtest.inference.diagnostics.ceilings import bounds
-from lmemtest.inference.diagnostics.grouping import groups
+from lmemtest.inference.diagnostics.bounds import bounds
+from lmemtest.inference.diagnostics.groups import groups
 from lmemtest.inference.diagnostics.rows import rows_of
 
 
@@ -23,17 +23,17 @@ def regression(correlation, n=400):
     return {"x": x, "z": z, "y": rng.normal(size=n)}
 
 
-@pytest.mark.parametrize(("vif", "verdict"), [(1.5, "fine"), (6.0, "look"), (25.0, "act")])
-def test_inflation_is_one_over_unexplained(vif, verdict):
+@pytest.mark.parametrize(("vif", "decision"), [(1.5, "fine"), (6.0, "look"), (25.0, "act")])
+def test_inflation_is_one_over_unexplained(vif, decision):
     found = collinearity(lt.fit_lmm("y ~ x + z", regression(np.sqrt(1 - 1 / vif))))
     assert found.gvif == approx((vif, vif))
     assert found.per_df == approx((np.sqrt(vif),) * 2)
-    assert found.verdict == verdict
+    assert found.decision == decision
 
 
 def test_what_to_do_about_collinearity():
     found = collinearity(lt.fit_lmm("y ~ x + z", regression(np.sqrt(0.96))))
-    assert found.sentence == (
+    assert found.advice == (
         "x can hardly be told from the other terms, which makes its standard errors 5 times larger: leave one of them "
         "out, or do not interpret them one by one."
     )
@@ -41,10 +41,10 @@ def test_what_to_do_about_collinearity():
 
 def test_dependent_columns_call_for_action(fitted):
     found = collinearity(fitted("rank_deficient", "y ~ a * b + (1|g)"))
-    assert found.verdict == "act"
+    assert found.decision == "act"
     assert len(found.aliased) >= 1
-    assert found.sentence.startswith(", ".join(found.aliased[:3]))
-    assert found.sentence.endswith(
+    assert found.advice.startswith(", ".join(found.aliased[:3]))
+    assert found.advice.endswith(
         "fixed by other columns and dropped. Leave a term out; means that need them are missing."
     )
 
@@ -53,7 +53,7 @@ def test_inflation_by_interactions_is_no_alarm(fitted):
     found = collinearity(fitted("cake", "angle ~ recipe * temp + (1|recipe:replicate)"))
     assert max(found.per_df) > 3
     assert found.marginal == (True, True, True)
-    assert (found.verdict, found.sentence) == (
+    assert (found.decision, found.advice) == (
         "fine",
         "All terms take part in interactions, whose inflation depends on the coding alone.",
     )
@@ -62,25 +62,25 @@ def test_inflation_by_interactions_is_no_alarm(fitted):
 @pytest.mark.parametrize("formula", ["y ~ 1", "y ~ x", "y ~ 0 + x"])
 def test_one_term_inflates_nothing(formula):
     found = collinearity(lt.fit_lmm(formula, regression(0.9)))
-    assert found.verdict == "fine"
+    assert found.decision == "fine"
     assert set(found.gvif) <= {1.0}
-    assert found.sentence == "There are no two terms that could explain each other."
+    assert found.advice == "There are no two terms that could explain each other."
 
 
 def test_without_an_intercept_there_is_no_alarm():
     found = collinearity(lt.fit_lmm("y ~ 0 + x + z", regression(0.99)))
-    assert (found.verdict, found.sentence) == ("fine", "Without an intercept the factors say little.")
+    assert (found.decision, found.advice) == ("fine", "Without an intercept the factors say little.")
 
 
 def test_few_levels_are_known_to_carry_little(make):
     table = make.table(np.random.default_rng(1), benchmarks=3, seeds=20)
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark) + (1|benchmark:seed)", table)
     few, many, search = groups(fit).checks()
-    assert (few.verdict, few.found, many.verdict) == ("look", "3 levels", "fine")
-    assert few.sentence == (
+    assert (few.decision, few.found, many.decision) == ("look", "3 levels", "fine")
+    assert few.advice == (
         "Its variance is known to ±100 % at best: use ddf='kenward-roger', and do not read the variance."
     )
-    assert (search.verdict, search.found) == ("fine", "certified")
+    assert (search.decision, search.found) == ("fine", "certified")
     assert groups(fit).to_frame()["relative_se"].to_list() == approx([1.0, np.sqrt(2 / 59)])
 
 
@@ -88,15 +88,15 @@ def test_singular_terms_and_failed_searches_are_told():
     found = groups(lt.fit_lmm("loss ~ 1", {"loss": [1.0, 2.0, 4.0]}))
     assert (found.terms, [c.check for c in found.checks()]) == ((), ["convergence"])
     lost = dataclasses.replace(found, converged=False, message="stopped after 200 evaluations")
-    assert lost.checks()[-1].verdict == "act"
-    assert lost.checks()[-1].sentence == (
+    assert lost.checks()[-1].decision == "act"
+    assert lost.checks()[-1].advice == (
         "The search stopped after 200 evaluations: fit again with restarts=5, or a simpler random part."
     )
 
 
 def test_singular_terms_are_a_finding_not_an_alarm(fitted):
     line = groups(fitted("Dyestuff2", "Yield ~ 1 + (1|Batch)")).checks()[0]
-    assert (line.verdict, line.found) == ("look", "6 levels, singular")
+    assert (line.decision, line.found) == ("look", "6 levels, singular")
 
 
 def test_a_ceiling_of_one_benchmark_is_found(make):
@@ -105,16 +105,16 @@ def test_a_ceiling_of_one_benchmark_is_found(make):
     table.loc[top, "loss"] = np.minimum(table.loc[top, "loss"], table.loc[top, "loss"].median())
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
     found = bounds(fit, rows_of(fit))
-    assert found.verdict == "act"
+    assert found.decision == "act"
     assert found.to_frame().loc[1, ["where", "end"]].to_list() == ["benchmark=b07", "largest"]
     assert found.share[1] == approx(0.5, abs=0.02)
-    assert "a floor or ceiling hides differences" in found.sentence
+    assert "a floor or ceiling hides differences" in found.advice
     assert found.distinct == 12 * 60 - 29
 
 
 def test_continuous_scores_have_no_bounds(clean_fit):
     found = bounds(clean_fit, rows_of(clean_fit))
-    assert (found.verdict, max(found.share)) == ("fine", 0.0)
+    assert (found.decision, max(found.share)) == ("fine", 0.0)
     assert (found.distinct, found.seen) == (288, 288)
 
 
@@ -131,8 +131,8 @@ def test_scores_behind_means_are_not_judged(make):
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", make.table(np.random.default_rng(1)))
     without = dataclasses.replace(fit, data=None)
     found = bounds(without, rows_of(without))
-    assert (found.verdict, found.seen, found.check().found) == ("fine", 0, "not judged")
-    assert found.sentence == "Fewer than 20 single scores are known, too few to judge."
+    assert (found.decision, found.seen, found.check().found) == ("fine", 0, "not judged")
+    assert found.advice == "Fewer than 20 single scores are known, too few to judge."
 
 
 def test_seeds_have_no_bounds_of_their_own(make):

@@ -57,7 +57,7 @@ def test_sd_is_the_residual_sd_over_residual_degrees_of_freedom(make):
     """In a fixed model each cell of three algorithms loses one degree of freedom."""
     table = make.table(np.random.default_rng(5), benchmarks=4, seeds=10)
     fit = lt.fit_lmm("loss ~ algorithm * benchmark", table)
-    found = scale_by(diagnose(fit, rng=1, influence=False, n_sim=999), "benchmark")
+    found = scale_by(diagnose(fit, rng=1, influence=False, n_draws=999), "benchmark")
     residual = table["loss"] - table.groupby(["benchmark", "algorithm"])["loss"].transform("mean")
     variance = (residual**2).groupby(table["benchmark"]).sum() / 27.0
     assert found.df == approx(np.full(4, 27.0), rel=4 * np.sqrt(2 / 27 / 999))
@@ -68,7 +68,7 @@ def test_sd_is_the_residual_sd_over_residual_degrees_of_freedom(make):
 
 def test_a_true_model_is_fine(clean):
     assert [s.column for s in clean.scale] == ["benchmark", "algorithm", "seed", "fitted value"]
-    assert {s.verdict for s in clean.scale} == {"fine"}
+    assert {s.decision for s in clean.scale} == {"fine"}
 
 
 def test_noisy_benchmarks_are_named_and_modelled(make):
@@ -78,16 +78,16 @@ def test_noisy_benchmarks_are_named_and_modelled(make):
     fit = lt.fit_lmm(make.formula, table)
     found = diagnose(fit, rng=1, influence=False)
     by_benchmark = scale_by(found, "benchmark")
-    assert (by_benchmark.verdict, by_benchmark.p_value) == ("act", 0.005)
+    assert (by_benchmark.decision, by_benchmark.p_value) == ("act", 0.005)
     assert by_benchmark.ratio > 10
-    assert by_benchmark.sentence == (
+    assert by_benchmark.advice == (
         "Scores scatter most in b02, least in b05. Fit with dispersion='benchmark': otherwise the noisiest "
         "decide the result."
     )
     for other in ("algorithm", "seed", "fitted value"):
-        assert scale_by(found, other).verdict != "act"
+        assert scale_by(found, other).decision != "act"
     modelled = diagnose(lt.fit_lmm(make.formula, table, dispersion="benchmark"), rng=1, influence=False)
-    assert scale_by(modelled, "benchmark").verdict == "fine"
+    assert scale_by(modelled, "benchmark").decision == "fine"
     assert scale_by(modelled, "benchmark").ratio < 1.2
 
 
@@ -95,7 +95,7 @@ def test_a_dispersion_column_outside_of_the_formula_is_checked(make):
     table = make.table(np.random.default_rng(3))
     table["machine"] = np.where(np.arange(len(table)) % 2, "x", "y")
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table, dispersion="machine")
-    assert scale_by(diagnose(fit, rng=1, influence=False), "machine").verdict == "fine"
+    assert scale_by(diagnose(fit, rng=1, influence=False), "machine").decision == "fine"
 
 
 def test_one_cause_is_named_for_what_follows_from_it(make):
@@ -103,8 +103,8 @@ def test_one_cause_is_named_for_what_follows_from_it(make):
     table = make.table(np.random.default_rng(8), scales=scales, seeds=4)
     table["size"] = np.where(table["benchmark"] < "b06", "small", "large")
     found = diagnose(lt.fit_lmm("loss ~ algorithm + size + (1|benchmark)", table), rng=1, influence=False)
-    assert scale_by(found, "benchmark").verdict == "act"
-    assert (scale_by(found, "size").verdict, scale_by(found, "size").sentence) == (
+    assert scale_by(found, "benchmark").decision == "act"
+    assert (scale_by(found, "size").decision, scale_by(found, "size").advice) == (
         "look",
         "May follow from the scales by benchmark, which differ most: settle those first, then look again.",
     )
@@ -115,12 +115,12 @@ def test_scale_that_grows_with_the_score_suggests_a_logarithm():
     x = np.tile(np.linspace(0, 2, 100), 4)
     fit = lt.fit_lmm("y ~ x", {"x": x, "y": np.exp(x + 0.3 * rng.normal(size=400))})
     found = scale_by(diagnose(fit, rng=1), "fitted value")
-    assert found.verdict == "act"
-    assert found.sentence.startswith(
+    assert found.decision == "act"
+    assert found.advice.startswith(
         "Scores scatter most in the highest fifth, least in the lowest fifth. Model log(score): there the ratio is 1."
     )
     logged = diagnose(lt.fit_lmm("log(y) ~ x", fit.data), rng=1)
-    assert scale_by(logged, "fitted value").verdict == "fine"
+    assert scale_by(logged, "fitted value").decision == "fine"
 
 
 def test_logarithms_are_not_advised_where_they_do_not_help_or_are_there_already():
@@ -129,18 +129,18 @@ def test_logarithms_are_not_advised_where_they_do_not_help_or_are_there_already(
     noise = rng.normal(size=400) * np.where(x > 1, 5.0, 1.0)
     for formula, y in (("y ~ x", x + noise), ("y ~ x", 1000 + x + noise), ("log(y) ~ x", np.exp(x + noise))):
         found = scale_by(diagnose(lt.fit_lmm(formula, {"x": x, "y": y}), rng=1), "fitted value")
-        assert found.verdict != "fine"
-        assert "log(score)" not in found.sentence
+        assert found.decision != "fine"
+        assert "log(score)" not in found.advice
 
 
 def test_benchmarks_of_unlike_scale_get_the_normalisation_that_was_measured(make):
     table = make.table(np.random.default_rng(3), scales=np.exp(np.linspace(-4, 4, 12)))
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
-    sentence = scale_by(diagnose(lt.fit_lmm(make.formula, runs), rng=1, influence=False), "benchmark").sentence
+    sentence = scale_by(diagnose(lt.fit_lmm(make.formula, runs), rng=1, influence=False), "benchmark").advice
     after = runs.normalize("minmax").check().scale_ratio
     assert f"one scale with runs.normalize('minmax'), after which scatter differs {after:.1f}-fold" in sentence
     with on_command_line():
-        sentence = scale_by(diagnose(lt.fit_lmm(make.formula, runs), rng=1, influence=False), "benchmark").sentence
+        sentence = scale_by(diagnose(lt.fit_lmm(make.formula, runs), rng=1, influence=False), "benchmark").advice
     assert "Fit with --dispersion benchmark or put scores on one scale with --normalize minmax, after" in sentence
 
 
@@ -148,9 +148,9 @@ def test_a_level_without_variation_is_named(make):
     table = make.table(np.random.default_rng(3), benchmarks=5, seeds=20)
     table.loc[table["benchmark"] == "b04", "loss"] = 1.5
     found = scale_by(diagnose(lt.fit_lmm("loss ~ algorithm * benchmark", table), rng=1), "benchmark")
-    assert found.verdict == "act"
+    assert found.decision == "act"
     assert found.ratio == np.inf
-    assert found.sentence.startswith("No residual variation in b04. Fit with")
+    assert found.advice.startswith("No residual variation in b04. Fit with")
     assert found.check().found == "no residual variation in some"
 
 
@@ -159,7 +159,7 @@ def test_cells_alone_show_scales_too(make):
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
     rows = scale_by(diagnose(fit, rng=1, influence=False), "benchmark")
     cells = scale_by(diagnose(dataclasses.replace(fit, data=None), rng=1, influence=False), "benchmark")
-    assert (rows.verdict, cells.verdict) == ("act", "act")
+    assert (rows.decision, cells.decision) == ("act", "act")
     assert cells.sd == approx(rows.sd, rel=0.05)  # the same sums over simulated degrees of freedom
 
 
@@ -168,7 +168,7 @@ def test_roles_shape_the_advice(make):
     table["loss"] *= np.where(table["algorithm"] == "a1", 8.0, 1.0)
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
     found = scale_by(diagnose(lt.fit_lmm("loss ~ algorithm", runs), rng=1), "algorithm")
-    assert found.sentence == (
+    assert found.advice == (
         "Scores scatter most in a1, least in a0. Fit with dispersion='algorithm': otherwise the noisiest decide the "
         "result."
     )
@@ -178,7 +178,7 @@ def test_roles_shape_the_advice(make):
 def test_verdicts_follow_the_ratio(make, ratio):
     table = make.table(np.random.default_rng(3), seeds=200, algorithms=2, benchmarks=2, scales=[1.0, ratio])
     found = scale_by(diagnose(lt.fit_lmm("loss ~ algorithm + benchmark", table), rng=1), "benchmark")
-    assert found.verdict == {1.0: "fine", 1.7: "look", 3.0: "act"}[ratio]
+    assert found.decision == {1.0: "fine", 1.7: "look", 3.0: "act"}[ratio]
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +205,8 @@ def test_check_and_diagnosis_have_one_ratio_and_one_pair_of_extremes(wild):
     spread = check.scales.set_index("benchmark")["residual_sd"]
     assert scale.ratio == approx(check.scale_ratio, rel=1e-12)
     assert dict(zip(scale.levels, scale.sd / scale.sd.min(), strict=True)) == approx((spread / spread.min()).to_dict())
-    assert scale.verdict == "act"
-    assert scale.sentence.startswith(f"Scores scatter most in {spread.idxmax()}, least in {spread.idxmin()}.")
+    assert scale.decision == "act"
+    assert scale.advice.startswith(f"Scores scatter most in {spread.idxmax()}, least in {spread.idxmin()}.")
     warning = next(finding for finding in check.findings if finding.kind == "score_scale")
     assert repr(spread.idxmax()) in warning.message
     assert repr(spread.idxmin()) in warning.message
@@ -242,4 +242,4 @@ def test_scatter_that_a_seed_shares_is_part_of_what_the_model_expects(make):
     formula = "loss ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
     scale = scale_by(diagnose(lt.fit_lmm(formula, runs), rng=1, influence=False), "benchmark")
     assert np.sqrt(np.mean(scale.sd**2)) == approx(1.0, abs=0.05)
-    assert scale.verdict == "fine"
+    assert scale.decision == "fine"

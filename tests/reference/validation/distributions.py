@@ -12,8 +12,8 @@ from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
 from lmemtest.inference.hypotheses.exact_null import exact_null
 from lmemtest.inference.intervals.bootstrap import _bca_shares
 from lmemtest.inference.means.emmeans import EmmeansResult
-from lmemtest.inference.planning.closed_form import operating
-from lmemtest.inference.planning.study import StudyDesign
+from lmemtest.inference.power.closed_form import operating
+from lmemtest.inference.power.draw import StudyDesign
 
 from .common import Line, fitted, load, number, relative, suite_module
 

@@ -269,21 +269,21 @@ class _Batch:
 def measure_draws(
     held: HeldFit,
     measure: Measure,
-    n_sim: int,
+    n_draws: int,
     *,
     rng: int | np.random.Generator | None,
     n_jobs: int = 1,
     progress: bool | None = None,
 ) -> list[Any]:
-    """``measure`` of the parts of ``n_sim`` tables drawn from the fit.
+    """``measure`` of the parts of ``n_draws`` tables drawn from the fit.
 
     Raises
     ------
     EstimationError
         If the random effects cannot be eliminated to working precision.
     """
-    batches = -(-n_sim // held.batch())
-    size = -(-n_sim // batches)
+    batches = -(-n_draws // held.batch())
+    size = -(-n_draws // batches)
     task = _Batch(held, measure, size)
     results = replicate(task, batches, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated tables")
     failures = [r.reason for r in results if isinstance(r, Failure)]
@@ -292,4 +292,4 @@ def measure_draws(
             f"tables drawn from the fit could not be computed ({failures[0]}). Look for columns on wildly different "
             "scales, or for random effects that copy each other."
         )
-    return [measured for batch in results for measured in batch][:n_sim]
+    return [measured for batch in results for measured in batch][:n_draws]

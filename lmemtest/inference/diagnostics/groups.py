@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
-from lmemtest.inference.diagnostics.verdict import Check
+from lmemtest.inference.diagnostics.check import Check
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
     from lmemtest.model import LmmFit
 
 # The standard error of a variance from q levels is sqrt(2 / (q - 1)) of it at best: 47 % from 10, 71 % from 5.
 LEVELS_LOOK = 10
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True)
-class Groups(Tabular):
+@result
+class Groups(Result):
     """The random terms as carriers of variances.
 
     Attributes
@@ -45,7 +43,7 @@ class Groups(Tabular):
     converged: bool
     message: str
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per term: ``term``, ``levels``, ``singular``, ``relative_se`` (of its variance, at best)."""
         import pandas as pd
 
@@ -53,11 +51,14 @@ class Groups(Tabular):
         columns = {"term": self.terms, "levels": self.levels, "singular": self.singular, "relative_se": errors}
         return pd.DataFrame({name: list(values) for name, values in columns.items()})
 
-    def to_table(self) -> ResultTable:
-        """The terms as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Groups"
 
-        return ResultTable("Groups", self.to_frame(), (f"The search {self.message}.",))
+    def sentences(self) -> tuple[str, ...]:
+        """How the search ended."""
+        return (f"The search {self.message}.",)
 
     def checks(self) -> list[Check]:
         """The lines of the diagnosis: one per term, and the search."""
@@ -70,8 +71,8 @@ class Groups(Tabular):
             found="certified" if self.converged else "not certified",
             value=float(self.converged),
             p_value=float("nan"),
-            verdict="fine" if self.converged else "act",
-            sentence=good if self.converged else bad,
+            decision="fine" if self.converged else "act",
+            advice=good if self.converged else bad,
         )
         return [*lines, search]
 
@@ -86,7 +87,7 @@ def groups(fit: LmmFit) -> Groups:
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.diagnostics.grouping import groups
+    >>> from lmemtest.inference.diagnostics.groups import groups
     >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
     >>> groups(lt.fit_lmm("y ~ a + (1 | g)", table)).to_frame().to_dict("list")
     {'term': ['(1 | g)'], 'levels': [3], 'singular': [False], 'relative_se': [1.0]}
@@ -117,6 +118,6 @@ def _term(label: str, levels: int, singular: bool) -> Check:
         found=f"{levels:,} levels{', singular' if singular else ''}",
         value=float(levels),
         p_value=float("nan"),
-        verdict="look" if sentences else "fine",
-        sentence=" ".join(sentences) or "Enough levels to estimate the variance.",
+        decision="look" if sentences else "fine",
+        advice=" ".join(sentences) or "Enough levels to estimate the variance.",
     )

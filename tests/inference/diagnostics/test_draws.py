@@ -8,7 +8,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.inference.diagnostics.conditional import HeldFit, measure_draws, reach
+from lmemtest.inference.diagnostics.draws import HeldFit, measure_draws, reach
 from lmemtest.inference.diagnostics.rows import rows_of
 
 MODELS = [

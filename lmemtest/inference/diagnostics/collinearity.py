@@ -9,20 +9,18 @@ the squared volume of the term's confidence ellipsoid over that of uncorrelated 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._result import result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
-from lmemtest.inference.diagnostics.verdict import Check
+from lmemtest.inference.diagnostics.check import Check, Judged
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
 VIF_LOOK, VIF_ACT = 5.0, 10.0
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True)
-class Collinearity(Tabular):
+@result
+class Collinearity(Judged):
     """Variance inflation of the fixed terms.
 
     Attributes
@@ -48,8 +46,8 @@ class Collinearity(Tabular):
         on the coding, not on the data alone.
     aliased : tuple of str
         Columns that depend on others and were dropped.
-    verdict : {"fine", "look", "act"}
-    sentence : str
+    decision : {"fine", "look", "act"}
+    advice : str
     """
 
     terms: tuple[str, ...]
@@ -57,15 +55,15 @@ class Collinearity(Tabular):
     gvif: tuple[float, ...]
     marginal: tuple[bool, ...]
     aliased: tuple[str, ...]
-    verdict: str
-    sentence: str
+    decision: str
+    advice: str
 
     @property
     def per_df(self) -> tuple[float, ...]:
         """``gvif ** (1 / (2 df))``: by how much the standard errors of the term are inflated, on average."""
         return tuple(g ** (0.5 / k) for g, k in zip(self.gvif, self.df, strict=True))
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per term: ``term``, ``df``, ``gvif``, ``se_inflation`` (``gvif^(1/(2 df))``)."""
         import pandas as pd
 
@@ -73,11 +71,10 @@ class Collinearity(Tabular):
             {"term": list(self.terms), "df": list(self.df), "gvif": self.gvif, "se_inflation": self.per_df}
         )
 
-    def to_table(self) -> ResultTable:
-        """The factors as a table."""
-        from lmemtest._table import ResultTable
-
-        return ResultTable("Collinearity of the fixed terms", self.to_frame(), (self.sentence,))
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Collinearity of the fixed terms"
 
     def check(self) -> Check:
         """The line of the diagnosis."""
@@ -87,15 +84,7 @@ class Collinearity(Tabular):
         )
         if self.aliased:
             found = f"{len(self.aliased)} dependent column{'s' * (len(self.aliased) > 1)}"
-        return Check(
-            check="collinearity",
-            subject="fixed terms",
-            found=found,
-            value=worst,
-            p_value=float("nan"),
-            verdict=self.verdict,
-            sentence=self.sentence,
-        )
+        return self.line("collinearity", "fixed terms", found, worst)
 
 
 def collinearity(fit: LmmFit) -> Collinearity:
@@ -136,15 +125,15 @@ def collinearity(fit: LmmFit) -> Collinearity:
     log_det = {label: _gvif(covariance, own, every) for label, own in members.items()}
     parts = {label: set(label.split(":")) for label in members}
     marginal = tuple(any(parts[a] < parts[b] or parts[b] < parts[a] for b in members if b != a) for a in members)
-    verdict, sentence = _verdict(fit, tuple(members), members, log_det, marginal, aliased)
+    decision, advice = _decide(fit, tuple(members), members, log_det, marginal, aliased)
     return Collinearity(
         terms=tuple(members),
         df=tuple(map(len, members.values())),
         gvif=tuple(log_det.values()),
         marginal=marginal,
         aliased=aliased,
-        verdict=verdict,
-        sentence=sentence,
+        decision=decision,
+        advice=advice,
     )
 
 
@@ -161,7 +150,7 @@ def _gvif(covariance: Array, own: list[int], every: list[int]) -> float:
     return float(np.exp(log_determinant(own) + log_determinant(rest) - log_determinant(every)))
 
 
-def _verdict(
+def _decide(
     fit: LmmFit,
     terms: tuple[str, ...],
     members: dict[str, list[int]],
@@ -185,8 +174,8 @@ def _verdict(
         return "fine", "Without an intercept the factors say little."
     if vif[worst] < VIF_LOOK:
         return "fine", "The fixed terms can be told apart."
-    verdict = "act" if vif[worst] >= VIF_ACT else "look"
-    return verdict, (
+    decision = "act" if vif[worst] >= VIF_ACT else "look"
+    return decision, (
         f"{worst} can hardly be told from the other terms, which makes its standard errors "
         f"{written(np.sqrt(vif[worst]), '.3g')} times larger: leave one of them out, or do not interpret them one by "
         f"one."

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._result import Result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_positive_int
 from lmemtest.errors import ArgumentError
@@ -33,8 +33,6 @@ from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lmemtest._table import ResultTable
 
 _NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "pilot", "notes")
 
@@ -62,8 +60,8 @@ class Pilot:
     n_seeds: float
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True)
-class VarianceComponents(Tabular):
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True)  # equal by value: it is an argument too
+class VarianceComponents(Result):
     """Standard deviations of the parts of a score, on the score's scale.
 
     Attributes
@@ -168,7 +166,7 @@ class VarianceComponents(Tabular):
             variance += 2.0 * (self.residual_sd**2 * (1.0 / n_seeds - 1.0 / m)) ** 2 / rest
         return 2.0 * v**2 / variance
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per part: ``name``, ``sd`` (NaN if not given), ``meaning``."""
         import pandas as pd
 
@@ -181,20 +179,19 @@ class VarianceComponents(Tabular):
             }
         )
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Variance components"
 
-        return ResultTable(title="Variance components", frame=self.to_frame(), notes=(*self._origin(), *self.notes))
-
-    def _origin(self) -> tuple[str, ...]:
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Where the numbers come from."""
         if self.pilot is None:
             return ()
         p = self.pilot
-        return (
-            f"Estimated from {p.n_algorithms} algorithms on {p.n_benchmarks} benchmarks, {written(p.n_seeds, '.4g')} "
-            f"runs each.",
-        )
+        runs = f"{written(p.n_seeds, '.4g')} runs each"
+        return (f"Estimated from {p.n_algorithms} algorithms on {p.n_benchmarks} benchmarks, {runs}.",)
 
 
 @one_blas_thread()
@@ -226,7 +223,7 @@ def components_of(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.planning.components import components_of
+    >>> from lmemtest.inference.power.components import components_of
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> components_of(lt.fit_lmm(lt.recommend(runs).formula, runs)).to_frame()[["name", "sd"]].round(4)
                  name      sd
@@ -336,7 +333,7 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], 
             continue
         target = targets.get(groups) if tuple(term.names) == ("Intercept",) else None
         if target is None or target in sds:
-            slopes = {name.value for name in bar.terms.columns()}
+            slopes = {column for effect in bar.effects for column in effect.columns}
             raise ArgumentError(
                 f"the term {term.label} has no place in the planned study, which knows (1 | {benchmark}), "
                 f"(1 | {benchmark}:{algorithm}) and (1 | {benchmark}:{seed or 'seed'}). "

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmemtest._replicates import check_replicates
-from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_columns, check_names, check_positive_int, resolve_rng
+from lmemtest._validate import as_frame, check_columns, check_names, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.inference.diagnostics import normality, scale
 from lmemtest.inference.diagnostics.advantages import Advantages, advantages
-from lmemtest.inference.diagnostics.ceilings import Bounds, bounds
-from lmemtest.inference.diagnostics.conditional import HeldFit, Parts, measure_draws, reach
-from lmemtest.inference.diagnostics.grouping import Groups, groups
-from lmemtest.inference.diagnostics.inflation import Collinearity, collinearity
+from lmemtest.inference.diagnostics.bounds import Bounds, bounds
+from lmemtest.inference.diagnostics.check import DECISIONS, Check, worst
+from lmemtest.inference.diagnostics.collinearity import Collinearity, collinearity
+from lmemtest.inference.diagnostics.draws import HeldFit, Parts, measure_draws, reach
+from lmemtest.inference.diagnostics.explained import Explained, explained_variance
+from lmemtest.inference.diagnostics.groups import Groups, groups
 from lmemtest.inference.diagnostics.normality import Normality
-from lmemtest.inference.diagnostics.response import response_of
 from lmemtest.inference.diagnostics.rows import Rows, rows_of
 from lmemtest.inference.diagnostics.scale import Column, ScaleByLevel
-from lmemtest.inference.diagnostics.shares import Explained, explained_variance
-from lmemtest.inference.diagnostics.verdict import VERDICTS, Check, worst
+from lmemtest.inference.diagnostics.score import score_of
 from lmemtest.inference.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.inference.diagnostics.influence import InfluenceResult
     from lmemtest.model import LmmFit
 
@@ -47,8 +45,8 @@ MOST_LEFT_OUT = 200
 _FEWEST_LEFT_OUT = 3
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Diagnosis(Tabular):
+@result
+class Diagnosis(Result):
     """Every check of one fit.
 
     Attributes
@@ -77,10 +75,12 @@ class Diagnosis(Tabular):
         Prediction of each, with the random effects.
     formula : str
         The model.
-    n_sim : int
+    n_draws : int
         Tables drawn from the fit.
     notes : tuple of str
     """
+
+    figure = "diagnosis_plot"
 
     checks: tuple[Check, ...]
     normality: Normality
@@ -94,39 +94,46 @@ class Diagnosis(Tabular):
     residuals: Array
     fitted: Array
     formula: str
-    n_sim: int
+    n_draws: int
     notes: tuple[str, ...] = ()
 
     @property
-    def verdict(self) -> str:
-        """The most serious verdict of all checks."""
-        return worst(check.verdict for check in self.checks)
+    def decision(self) -> str:
+        """The most serious decision of all checks."""
+        return worst(check.decision for check in self.checks)
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per check.
 
         Returns
         -------
         pandas.DataFrame
-            ``check``, ``subject``, ``found``, ``value`` (the number behind the verdict), ``p_value`` (NaN where nothing
-            is tested), ``verdict`` ("fine", "look" or "act"), ``advice``.
+            ``check``, ``subject``, ``found``, ``value`` (behind the decision), ``p_value`` (NaN where nothing is
+            tested), ``decision``, ``advice``.
         """
         import pandas as pd
 
-        rows = [(c.check, c.subject, c.found, c.value, c.p_value, c.verdict, c.sentence) for c in self.checks]
-        return pd.DataFrame(rows, columns=["check", "subject", "found", "value", "p_value", "verdict", "advice"])
+        columns = ["check", "subject", "found", "value", "p_value", "decision", "advice"]
+        return pd.DataFrame([[getattr(check, c) for c in columns] for check in self.checks], columns=columns)
 
-    def to_table(self) -> ResultTable:
-        """The checks as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Diagnosis"
 
-        frame = self.to_frame().drop(columns="value")
-        count = {verdict: int((frame["verdict"] == verdict).sum()) for verdict in reversed(VERDICTS)}
-        summary = ", ".join(f"{number} {verdict}" for verdict, number in count.items() if number)
-        note = f"{self.formula}: {summary}. p-values are against {self.n_sim:,} tables drawn from the fitted model."
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How many checks say what, and what the p-values are against."""
+        decisions = [check.decision for check in self.checks]
+        summary = ", ".join(f"{decisions.count(d)} {d}" for d in reversed(DECISIONS) if d in decisions)
+        fact = f"{self.formula}: {summary}. p-values are against {self.n_draws:,} tables drawn from the fitted model."
         if self.advantages is not None and self.advantages.judged:
-            note += f" That of the advantages is against exchanges of {self.advantages.algorithm} within groups."
-        return ResultTable("Diagnosis", frame, (note, *self.notes))
+            fact += f" That of the advantages is against exchanges of {self.advantages.algorithm} within groups."
+        return (fact,)
+
+    def shown(self) -> pd.DataFrame:
+        """The checks without the bare numbers."""
+        return self.table().drop(columns="value")
 
 
 @one_blas_thread()
@@ -135,7 +142,7 @@ def diagnose(
     *,
     influence: bool | str | Sequence[str] = True,
     specs: str | Sequence[str] | None = None,
-    n_sim: int | None = None,
+    n_draws: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -151,7 +158,7 @@ def diagnose(
         by itself; names of groups, or False to skip this.
     specs : str or sequence of str, optional
         Factors whose means the influence is judged by; see `influence`.
-    n_sim : int >= 99, optional
+    n_draws : int >= 99, optional
         Tables drawn from the fit to judge by. By default 199, and 99 for more than 20,000 values.
     rng : int, numpy.random.Generator or None
         Source of randomness.
@@ -163,7 +170,7 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        One line per check with the verdict "fine", "look" (know it and go on) or "act" (the conclusions may be wrong)
+        One line per check with the decision "fine", "look" (know it and go on) or "act" (the conclusions may be wrong)
         and what to do; the parts as attributes.
 
     Raises
@@ -202,7 +209,7 @@ def diagnose(
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4)
     >>> found = diagnose(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs), influence=False, rng=1)
     >>> list(found.to_frame().columns)
-    ['check', 'subject', 'found', 'value', 'p_value', 'verdict', 'advice']
+    ['check', 'subject', 'found', 'value', 'p_value', 'decision', 'advice']
     >>> round(found.explained.icc_adjusted, 2)
     0.86
     """
@@ -217,44 +224,59 @@ def diagnose(
             f"degrees of freedom; a diagnosis needs at least {_FEWEST_DF}. Bring more runs, or use fewer fixed effects."
         )
     rows = rows_of(fit)
-    response = response_of(fit, rows)
-    if n_sim is None:
-        n_sim = _TABLES_OF_LARGE if max(len(rows.cell), len(fit.cells.n)) > _LARGE else _TABLES
-    check_positive_int(n_sim, "n_sim", minimum=99)
+    score = score_of(fit, rows)
+    if n_draws is None:
+        n_draws = _TABLES_OF_LARGE if max(len(rows.cell), len(fit.cells.n)) > _LARGE else _TABLES
+    check_positive_int(n_draws, "n_draws", minimum=99)
 
     held = HeldFit.of(fit, rows)
     columns = scale.columns_of(fit, rows)
     observed = held.observed(fit)
     measure = _Measure(columns, rows)
     generator = resolve_rng(rng)
-    draws = measure_draws(held, measure, int(n_sim), rng=generator, n_jobs=n_jobs, progress=progress)
-    shapes = normality.judge(fit, rows, observed, [draw[0] for draw in draws], reach(held, fit), response)
+    draws = measure_draws(held, measure, int(n_draws), rng=generator, n_jobs=n_jobs, progress=progress)
+    shapes = normality.judge(fit, rows, observed, [draw[0] for draw in draws], reach(held, fit), score)
     own = measure(observed)[1]
     scales = scale.settle(
         tuple(
-            scale.judge(fit, column, own[i], [draw[1][i] for draw in draws], response, single=rows.single)
+            scale.judge(fit, column, own[i], [draw[1][i] for draw in draws], score, single=rows.single)
             for i, column in enumerate(columns)
         )
     )
     spread = advantages(fit, rng=generator)
-    shapes = normality.settle(shapes, spread is not None and spread.verdict in ("look", "act"))
-    parts = (explained_variance(fit), collinearity(fit), groups(fit), bounds(fit, rows, response))
+    shapes = normality.settle(shapes, spread is not None and spread.decision in ("look", "act"))
+    shares, inflation, carriers = explained_variance(fit), collinearity(fit), groups(fit)
+    ends = bounds(fit, rows, score)
     influences, influence_checks = _influences(fit, left_out, specs, n_jobs, progress)
+    checks = [
+        *(shape.check() for shape in shapes.shapes),
+        *(part.check() for part in scales),
+        *([] if spread is None else [spread.check()]),
+        ends.check(),
+        *influence_checks,
+        *carriers.checks(),
+        inflation.check(),
+        shares.check(),
+    ]
+    notes = (
+        f"{rows.hidden:,} of {fit.nobs:,} rows are only known through the means of their cells; normality and scale "
+        "are judged by these means and the sums of squares within cells.",
+    )
     return Diagnosis(
-        checks=tuple(_lines(shapes, scales, spread, *parts, influence_checks)),
+        checks=tuple(checks),
         normality=shapes,
         scale=scales,
         advantages=spread,
-        explained=parts[0],
-        collinearity=parts[1],
-        groups=parts[2],
-        bounds=parts[3],
+        explained=shares,
+        collinearity=inflation,
+        groups=carriers,
+        bounds=ends,
         influence=influences,
         residuals=observed.z,
         fitted=observed.fitted[rows.cell],
         formula=fit.label,
-        n_sim=int(n_sim),
-        notes=_notes(fit, rows),
+        n_draws=int(n_draws),
+        notes=() if rows.single else notes,
     )
 
 
@@ -267,37 +289,6 @@ class _Measure:
 
     def __call__(self, parts: Parts) -> tuple[list[normality.Measured], list[scale.Sums]]:
         return normality.measure_parts(parts), scale.measure_parts(parts, self.columns, self.rows)
-
-
-def _lines(
-    shapes: Normality,
-    scales: Iterable[ScaleByLevel],
-    spread: Advantages | None,
-    shares: Explained,
-    inflation: Collinearity,
-    carriers: Groups,
-    ends: Bounds,
-    influences: list[Check],
-) -> list[Check]:
-    return [
-        *(shape.check() for shape in shapes.shapes),
-        *(part.check() for part in scales),
-        *([] if spread is None else [spread.check()]),
-        ends.check(),
-        *influences,
-        *carriers.checks(),
-        inflation.check(),
-        shares.check(),
-    ]
-
-
-def _notes(fit: LmmFit, rows: Rows) -> tuple[str, ...]:
-    if rows.single:
-        return ()
-    return (
-        f"{rows.hidden:,} of {fit.nobs:,} rows are only known through the means of their cells; normality and scale "
-        "are judged by these means and the sums of squares within cells.",
-    )
 
 
 # ---------------------------------------------------------------------- influence
@@ -317,16 +308,9 @@ def _left_out(fit: LmmFit, influence: bool | str | Sequence[str]) -> list[str]:
         raise ArgumentError(f"influence must be True, False or names of groups, got {influence!r}.")
     names = [influence] if isinstance(influence, str) else list(influence)
     plain = [part for name in names if isinstance(name, str) for part in name.split(":")]
-    check_columns([*plain, *(n for n in names if not isinstance(n, str))], _names_of(fit), argument="influence")
+    table = fit.cells.frame.columns if fit.data is None else as_frame(fit.data).collect_schema().names()
+    check_columns([*plain, *(n for n in names if not isinstance(n, str))], list(map(str, table)), argument="influence")
     return names
-
-
-def _names_of(fit: LmmFit) -> list[str]:
-    from lmemtest._validate import as_frame
-
-    if fit.data is None:
-        return [str(name) for name in fit.cells.frame.columns]
-    return list(as_frame(fit.data).collect_schema().names())
 
 
 def _influences(
@@ -336,33 +320,20 @@ def _influences(
 
     results, lines = [], []
     for name in names:
+        subject = f"of each {name}"
         try:
             result = influence(fit, name, specs=specs, n_jobs=n_jobs, progress=progress)
         except LmemtestError as error:
-            lines.append(_influence_line(name, "not computed", float("nan"), "look", str(error)))
+            failed = Check(
+                check="influence",
+                subject=subject,
+                found="not computed",
+                value=float("nan"),
+                decision="look",
+                advice=str(error),
+            )
+            lines.append(failed)
             continue
         results.append(result)
-        lines.append(_influence_line(name, *_strongest(result), result.severity, result.sentence))
+        lines.append(result.check())
     return tuple(results), lines
-
-
-def _strongest(result: InfluenceResult) -> tuple[str, float]:
-    """The level that moves the estimates most."""
-    frame = result.to_frame()
-    distance = frame["cooks_distance"].to_numpy(dtype=float)
-    if not np.isfinite(distance).any():
-        return "no refit identifies the estimates", float("nan")
-    i = int(np.nanargmax(distance))
-    return f"largest Cook's distance {written(distance[i], '.2g')} ({frame['level'].iloc[i]})", float(distance[i])
-
-
-def _influence_line(name: str, found: str, value: float, verdict: str, sentence: str) -> Check:
-    return Check(
-        check="influence",
-        subject=f"of each {name}",
-        found=found,
-        value=value,
-        p_value=float("nan"),
-        verdict=verdict,
-        sentence=sentence,
-    )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-VERDICTS = ("not judged", "fine", "look", "act")
+from lmemtest._result import Result
+
+DECISIONS = ("not judged", "fine", "look", "act")
 
 # A finding counts where tables drawn from the fitted model show it this rarely; "act" needs the smaller share, so that
 # the dozen checks of one diagnosis stay silent together on most tables that deserve it.
@@ -25,11 +27,11 @@ class Check:
     found : str
         The numbers, as text.
     value : float
-        The number that the verdict rests on.
+        The number that the decision rests on.
     p_value : float
         How often tables drawn from the fitted model show as much; NaN where nothing is tested.
-    verdict : {"not judged", "fine", "look", "act"}
-    sentence : str
+    decision : {"not judged", "fine", "look", "act"}
+    advice : str
         What it means and what to do.
     """
 
@@ -37,20 +39,45 @@ class Check:
     subject: str
     found: str
     value: float
-    p_value: float
-    verdict: str
-    sentence: str
+    p_value: float = float("nan")
+    decision: str = "fine"
+    advice: str = ""
 
 
-def worst(verdicts: Iterable[str]) -> str:
-    """The most serious of some verdicts; ``"fine"`` of none.
+class Judged(Result):
+    """A part of a diagnosis with a decision and an advice of its own."""
+
+    __slots__ = ()
+
+    decision: str
+    advice: str
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was found and what to do."""
+        return (self.advice,)
+
+    def line(self, check: str, subject: str, found: str, value: float, p_value: float = float("nan")) -> Check:
+        """The part as a line of the diagnosis."""
+        return Check(
+            check=check,
+            subject=subject,
+            found=found,
+            value=value,
+            p_value=p_value,
+            decision=self.decision,
+            advice=self.advice,
+        )
+
+
+def worst(decisions: Iterable[str]) -> str:
+    """The most serious of some decisions; ``"fine"`` of none.
 
     Examples
     --------
     >>> worst(["fine", "act", "look"]), worst([])
     ('act', 'fine')
     """
-    return max(verdicts, key=VERDICTS.index, default="fine")
+    return max(decisions, key=DECISIONS.index, default="fine")
 
 
 def simulated_p(observed: float, draws: Iterable[float]) -> float:

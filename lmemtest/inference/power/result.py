@@ -4,73 +4,71 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
-from lmemtest.inference.planning.closed_form import (
+from lmemtest.inference.power.closed_form import (
     MOST_BENCHMARKS,
     Operating,
     operating,
     smallest_count,
     smallest_effect,
 )
-from lmemtest.inference.planning.components import VarianceComponents
-from lmemtest.inference.planning.study import StudyDesign
-from lmemtest.words import listed, percent
+from lmemtest.inference.power.components import VarianceComponents
+from lmemtest.inference.power.draw import StudyDesign
+from lmemtest.words import counted, listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lmemtest._table import ResultTable
 
 USUAL_POWER = 0.8
 LEVEL = 0.95  # of the intervals for the simulation's own error, and for what a pilot determines
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class PlanTable(Tabular):
+@result
+class PlanTable(Result):
     """Answers to one planning question, one row per design.
 
     Attributes
     ----------
-    title : str
+    heading : str
+        What the table answers.
     table : pandas.DataFrame
         Behind `to_frame`; do not change it.
     notes : tuple of str
         How the numbers were made and what they leave out.
     """
 
-    title: str
+    heading: str
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """The rows."""
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        return ResultTable(title=self.title, frame=self.to_frame(), notes=self.notes)
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return self.heading
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class PowerResult(Tabular):
+@result
+class PowerResult(Result):
     """Power of a comparison of two algorithms over numbers of benchmarks and seeds.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per design:
+        n_benchmarks, n_seeds, effect, power (share of significant results, of either sign), ci_low, ci_high
+        (95 %, Clopper-Pearson, the simulation's own error; NaN for the closed form), type_s (share of them with
+        the wrong sign), type_m (their mean absolute estimate over the effect), exact, exact_type_s, exact_type_m
+        (closed form), no_interaction (share of the studies whose interaction is estimated as zero), n_failed
+        (studies that could not be analysed; counted as not significant).
     components : VarianceComponents
         What was planned with.
     effect : float
@@ -87,11 +85,20 @@ class PowerResult(Tabular):
         Degrees of freedom of the mixed model.
     method : {"simulation", "closed_form"}
         Where power, type_s and type_m come from.
-    n_sim : int
+    n_draws : int
         Simulated studies per design; 0 for the closed form.
     notes : tuple of str
         What a reader must know.
     """
+
+    formats = {
+        **dict.fromkeys(("power", "ci_low", "ci_high", "exact", "no_interaction"), ".3f"),
+        "type_s": ".4f",
+        "exact_type_s": ".4f",
+        "type_m": ".2f",
+        "exact_type_m": ".2f",
+    }
+    figure = "power_plot"
 
     table: pd.DataFrame
     components: VarianceComponents
@@ -102,22 +109,8 @@ class PowerResult(Tabular):
     test: str
     ddf: str
     method: str
-    n_sim: int
+    n_draws: int
     notes: tuple[str, ...] = ()
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per design.
-
-        Returns
-        -------
-        pandas.DataFrame
-            n_benchmarks, n_seeds, effect, power (share of significant results, of either sign), ci_low, ci_high
-            (95 %, Clopper-Pearson, the simulation's own error; NaN for the closed form), type_s (share of them with
-            the wrong sign), type_m (their mean absolute estimate over the effect), exact, exact_type_s, exact_type_m
-            (closed form), no_interaction (share of the studies whose interaction is estimated as zero), n_failed
-            (studies that could not be analysed; counted as not significant).
-        """
-        return self.table.copy()
 
     def needed(self, power: float = USUAL_POWER) -> PlanTable:
         """The fewest benchmarks with which a difference of `effect` is found with a given power.
@@ -131,7 +124,7 @@ class PowerResult(Tabular):
         PlanTable
             One row per number of seeds: n_seeds, n_benchmarks (closed form, also beyond the designs of this result;
             missing if a million are too few), exact (the power there), reached_at (the fewest among the designs of
-            this result by its `power`; missing if none reaches it), n_low and n_high (n_benchmarks at the ends of the
+            this result by its `power`; missing if none reaches it), ci_low and ci_high (n_benchmarks at the ends of the
             95 % interval of the variance; missing unless the components come from a pilot study).
 
         Raises
@@ -144,7 +137,7 @@ class PowerResult(Tabular):
         power = self._checked_power(power)
         rows = [self._needed_row(int(n), power) for n in dict.fromkeys(self.table["n_seeds"])]
         table = pd.DataFrame(rows)
-        whole = ["n_benchmarks", "reached_at", "n_low", "n_high"]
+        whole = ["n_benchmarks", "reached_at", "ci_low", "ci_high"]
         table[whole] = table[whole].astype("Int64")
         fewest = self._benchmarks_at(self.components.interaction_sd**2, 1, power)
         notes = [f"{self._test_in_words()}; {percent(power)} power."]
@@ -160,9 +153,9 @@ class PowerResult(Tabular):
                 "from the closed form."
             )
         if self.components.pilot is not None:
-            notes.append("n_low and n_high: what the variance could be, by the size of the pilot study (95 %).")
+            notes.append("ci_low and ci_high: what the variance could be, by the size of the pilot study (95 %).")
         title = f"Benchmarks needed to find a difference of {self.effect:g}"
-        return PlanTable(title=title, table=table, notes=tuple(notes))
+        return PlanTable(heading=title, table=table, notes=tuple(notes))
 
     def detectable(self, power: float = USUAL_POWER) -> PlanTable:
         """The smallest difference that each design finds with a given power (closed form).
@@ -174,7 +167,7 @@ class PowerResult(Tabular):
         Returns
         -------
         PlanTable
-            n_benchmarks, n_seeds, effect, effect_low, effect_high (at the ends of the 95 % interval of the variance;
+            n_benchmarks, n_seeds, effect, ci_low, ci_high (at the ends of the 95 % interval of the variance;
             NaN unless the components come from a pilot study).
         """
         import pandas as pd
@@ -188,18 +181,17 @@ class PowerResult(Tabular):
             v, (low, high) = self.components.of_mean(int(n)), self.components.limits(int(n), LEVEL)
             found = [unit * math.sqrt(2.0 * value / int(b)) for value in (v, low, high)]
             rows.append((int(b), int(n), *found))
-        table = pd.DataFrame(rows, columns=["n_benchmarks", "n_seeds", "effect", "effect_low", "effect_high"])
+        table = pd.DataFrame(rows, columns=["n_benchmarks", "n_seeds", "effect", "ci_low", "ci_high"])
         notes = (f"{self._test_in_words()}; {percent(power)} power.",)
-        return PlanTable(title="Smallest difference that is found", table=table, notes=notes)
+        return PlanTable(heading="Smallest difference that is found", table=table, notes=notes)
 
-    @property
-    def sentence(self) -> str:
+    def sentences(self) -> tuple[str, ...]:
         """The answer in words, for 80 % power."""
         first = self.table.iloc[0]
         if self.effect == 0:
             return (
                 f"Without a difference, two algorithms differ significantly in {percent(float(first['power']))} of "
-                f"the studies with {size_in_words(first)}."
+                f"the studies with {size_in_words(first)}.",
             )
         needed = self.needed().to_frame()
         known = needed.dropna(subset="n_benchmarks")
@@ -207,47 +199,46 @@ class PowerResult(Tabular):
             answer = f"cannot be reached with {MOST_BENCHMARKS:,} benchmarks"
         else:
             parts = [
-                f"{row.n_benchmarks:,} benchmarks with {seeds_in_words(row.n_seeds)} each" for row in known.itertuples()
+                f"{row.n_benchmarks:,} benchmarks with {counted(int(row.n_seeds), 'seed')} each"
+                for row in known.itertuples()
             ]
             answer = f"takes {either(parts)}"
         weakest = self.table.iloc[int(self.table["power"].argmin())]
-        text = f"To find a difference of {self.effect:g} with {percent(USUAL_POWER)} power {answer}."
+        found = [f"To find a difference of {self.effect:g} with {percent(USUAL_POWER)} power {answer}."]
         if weakest["power"] < USUAL_POWER and np.isfinite(weakest["exact_type_m"]):
             chance, size = percent(float(weakest["power"])), weakest["exact_type_m"]
-            text += (
-                f" With {size_in_words(weakest)} the power is {chance}, and a significant result overstates the "
+            found.append(
+                f"With {size_in_words(weakest)} the power is {chance}, and a significant result overstates the "
                 f"difference {written(size, '.2g')} times on average and has the wrong sign in "
                 f"{percent(float(weakest['exact_type_s']))} of the cases."
             )
-        return text
+        return tuple(found)
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Power to find a difference of {self.effect:g}"
 
-        how = (
-            f"{self.n_sim:,} simulated studies per design, 95 % intervals for the simulation's own error; exact: "
-            "closed form of the test on means."
-            if self.method == "simulation"
-            else "Closed form of the test on means."
-        )
-        sds = ", ".join(f"{name} {written(value, '.4g')}" for name, value in self._sds())
-        facts = (f"{self._test_in_words()}.", how, f"Planned with {sds}.", self.sentence)
-        share = dict.fromkeys(("power", "ci_low", "ci_high", "exact", "no_interaction"), ".3f")
-        formats = share | {"type_s": ".4f", "exact_type_s": ".4f", "type_m": ".2f", "exact_type_m": ".2f"}
-        frame = self.to_frame()
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The planned analysis, where the numbers come from, and what they were planned with."""
+        how = "Closed form of the test on means."
+        if self.method == "simulation":
+            how = (
+                f"{self.n_draws:,} simulated studies per design, 95 % intervals for the simulation's own error; exact: "
+                "closed form of the test on means."
+            )
+        names = ("interaction_sd", "residual_sd", "seed_sd")
+        sds = ", ".join(f"{name} {written(getattr(self.components, name), '.4g')}" for name in names)
+        return f"{self._test_in_words()}.", how, f"Planned with {sds}."
+
+    def shown(self) -> pd.DataFrame:
+        """The columns that differ."""
         if self.method == "closed_form":
-            frame = frame[["n_benchmarks", "n_seeds", "effect", "power", "type_s", "type_m"]]
-        elif self.test == "means":
-            frame = frame.drop(columns="no_interaction")
-        title = f"Power to find a difference of {self.effect:g}"
-        return ResultTable(title=title, frame=frame, notes=facts + self.notes, formats=formats)
+            return self.table[["n_benchmarks", "n_seeds", "effect", "power", "type_s", "type_m"]]
+        return self.table.drop(columns="no_interaction") if self.test == "means" else self.table
 
     # -- parts ----------------------------------------------------------------------------------------------------
-
-    def _sds(self) -> list[tuple[str, float]]:
-        c = self.components
-        return [("interaction_sd", c.interaction_sd), ("residual_sd", c.residual_sd), ("seed_sd", c.seed_sd)]
 
     def _test_in_words(self) -> str:
         analysis = (
@@ -287,8 +278,8 @@ class PowerResult(Tabular):
             "n_benchmarks": count,
             "exact": exact,
             "reached_at": int(reached.min()) if len(reached) else None,
-            "n_low": at_low,
-            "n_high": at_high,
+            "ci_low": at_low,
+            "ci_high": at_high,
         }
 
     def _benchmarks_at(self, v: float, n_seeds: int, power: float) -> int | None:
@@ -319,12 +310,7 @@ class PowerResult(Tabular):
 
 def size_in_words(row: Any) -> str:
     """The size of a design."""
-    return f"{int(row['n_benchmarks']):,} benchmarks and {seeds_in_words(row['n_seeds'])}"
-
-
-def seeds_in_words(n: Any) -> str:
-    """A number of seeds with its noun."""
-    return f"{int(n):,} seed{'s' * (int(n) > 1)}"
+    return f"{int(row['n_benchmarks']):,} benchmarks and {counted(int(row['n_seeds']), 'seed')}"
 
 
 def count_in_words(n: Any) -> str:

@@ -31,7 +31,7 @@ from lmemtest.inference.means.adjust import critical_values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.inference.planning.components import VarianceComponents
+    from lmemtest.inference.power.components import VarianceComponents
 
     FloatArray = NDArray[np.float64]
 

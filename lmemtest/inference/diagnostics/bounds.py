@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from lmemtest._result import result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest.data.cells import column_codes
-from lmemtest.inference.diagnostics.response import response_of
+from lmemtest.inference.diagnostics.check import Check, Judged
 from lmemtest.inference.diagnostics.rows import role_of
 from lmemtest.inference.diagnostics.scale import MOST_LEVELS
-from lmemtest.inference.diagnostics.verdict import Check
+from lmemtest.inference.diagnostics.score import score_of
 from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.score_kind import ScoreKind
-    from lmemtest.inference.diagnostics.response import Response
     from lmemtest.inference.diagnostics.rows import Rows
+    from lmemtest.inference.diagnostics.score import Score
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -35,8 +33,8 @@ BOUNDED_BY_NATURE = ("two-valued", "ranks", "min-max")
 _FEWEST = 20
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True)
-class Bounds(Tabular):
+@result
+class Bounds(Judged):
     """Shares of rows whose score equals the smallest or the largest one of the table or of a level.
 
     Attributes
@@ -52,8 +50,8 @@ class Bounds(Tabular):
         Different scores.
     seen : int
         Rows whose score is known; others are only known through the mean of their cell.
-    verdict : {"fine", "look", "act"}
-    sentence : str
+    decision : {"fine", "look", "act"}
+    advice : str
     """
 
     where: tuple[str, ...]
@@ -62,36 +60,32 @@ class Bounds(Tabular):
     share: tuple[float, ...]
     distinct: int
     seen: int
-    verdict: str
-    sentence: str
+    decision: str
+    advice: str
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per place: ``where``, ``end``, ``score``, ``share``."""
         columns = ("where", "end", "score", "share")
         return pd.DataFrame({name: list(getattr(self, name)) for name in columns})
 
-    def to_table(self) -> ResultTable:
-        """The shares as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Scores on a bound"
 
-        note = f"{self.distinct:,} different scores in {self.seen:,} rows."
-        return ResultTable("Scores on a bound", self.to_frame(), (note, self.sentence))
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return (f"{self.distinct:,} different scores in {self.seen:,} rows.",)
 
     def check(self) -> Check:
         """The line of the diagnosis."""
         worst = max(self.share, default=float("nan"))
-        return Check(
-            check="bounds",
-            subject="scores",
-            found=f"{written(100 * worst, '.3g')} % on a bound" if self.share else "not judged",
-            value=worst,
-            p_value=float("nan"),
-            verdict=self.verdict,
-            sentence=self.sentence,
-        )
+        found = f"{written(100 * worst, '.3g')} % on a bound" if self.share else "not judged"
+        return self.line("bounds", "scores", found, worst)
 
 
-def bounds(fit: LmmFit, rows: Rows, response: Response | None = None) -> Bounds:
+def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
     """Find the largest share of scores on a bound.
 
     Parameters
@@ -99,8 +93,8 @@ def bounds(fit: LmmFit, rows: Rows, response: Response | None = None) -> Bounds:
     fit : LmmFit
     rows : Rows
         Of `rows_of`.
-    response : Response, optional
-        Of `response_of`, which is asked where it is not given.
+    response : Score, optional
+        Of `score_of`, which is asked where it is not given.
 
     References
     ----------
@@ -108,14 +102,14 @@ def bounds(fit: LmmFit, rows: Rows, response: Response | None = None) -> Bounds:
     J. Clin. Epidemiol. 60. doi:10.1016/j.jclinepi.2006.03.012
     """
     y, count, cell = _scores(fit, rows)
-    kind = (response or response_of(fit, rows)).kind
+    kind = (score or score_of(fit, rows)).kind
     if count.sum() < _FEWEST or kind.kind in BOUNDED_BY_NATURE:
-        sentence = f"Fewer than {_FEWEST} single scores are known, too few to judge."
+        advice = f"Fewer than {_FEWEST} single scores are known, too few to judge."
         if kind.kind in BOUNDED_BY_NATURE:
-            sentence = f"Such scores have ends by nature. {kind.evidence}"
+            advice = f"Such scores have ends by nature. {kind.evidence}"
         return Bounds(
             where=(), end=(), score=(), share=(), distinct=len(np.unique(y)), seen=int(count.sum()),
-            verdict="fine", sentence=sentence,
+            decision="fine", advice=advice,
         )  # fmt: skip
     found = _worst_level(("all",), np.zeros(len(y), dtype=np.intp), y, count)
     frame = fit.cells.frame
@@ -126,7 +120,7 @@ def bounds(fit: LmmFit, rows: Rows, response: Response | None = None) -> Bounds:
                 labels = tuple(f"{name}={level}" for level in levels)
                 found += _worst_level(labels, codes.astype(np.intp)[cell], y, count)
     worst = max(found, key=lambda place: place[3])
-    verdict, sentence = _verdict(*worst, kind)
+    decision, advice = _decide(*worst, kind)
     return Bounds(
         where=tuple(place[0] for place in found),
         end=tuple(place[1] for place in found),
@@ -134,8 +128,8 @@ def bounds(fit: LmmFit, rows: Rows, response: Response | None = None) -> Bounds:
         share=tuple(place[3] for place in found),
         distinct=len(np.unique(y)),
         seen=int(count.sum()),
-        verdict=verdict,
-        sentence=sentence,
+        decision=decision,
+        advice=advice,
     )
 
 
@@ -180,16 +174,16 @@ def _worst_level(labels: tuple[str, ...], codes: NDArray[np.intp], y: Array, cou
     return [worst] if worst[3] >= 0 else []
 
 
-def _verdict(where: str, end: str, score: float, share: float, kind: ScoreKind) -> tuple[str, str]:
+def _decide(where: str, end: str, score: float, share: float, kind: ScoreKind) -> tuple[str, str]:
     if share < SHARE_LOOK:
         return "fine", "No floor or ceiling."
     place = "of all scores" if where == "all" else f"of the scores of {where}"
     text = f"{written(100 * share, '.3g')} % {place} equal {format_number(score)}, the {end} one"
     if kind.kind == "capped" and end == "largest":
-        verdict = "look" if share < SHARE_ACT or kind.penalised else "act"
+        decision = "look" if share < SHARE_ACT or kind.penalised else "act"
         if kind.penalised:
-            return verdict, f"{text}, which looks like a penalty: see whether the order stands with another one."
-        return verdict, (
+            return decision, f"{text}, which looks like a penalty: see whether the order stands with another one."
+        return decision, (
             f"{text}, as of a timeout: such scores are censored, and means too low. Give them a penalty (PAR2, PAR10) "
             "and report their share."
         )

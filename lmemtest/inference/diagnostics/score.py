@@ -28,7 +28,7 @@ _LOGARITHMS = ("log", "log2", "log10", "log1p")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Response:
+class Score:
     """The score of a fit.
 
     Attributes
@@ -81,7 +81,7 @@ class Response:
         )
 
 
-def response_of(fit: LmmFit, rows: Rows) -> Response:
+def score_of(fit: LmmFit, rows: Rows) -> Score:
     """The score of a fit, from its runs where it has them.
 
     Parameters
@@ -104,7 +104,7 @@ def response_of(fit: LmmFit, rows: Rows) -> Response:
     if kind.kind == "two-valued":
         of_high = float(fit.cells.n @ (fit.cells.mean - kind.low)) / (kind.high - kind.low)
         rarer = min(of_high, fit.cells.n.sum() - of_high)
-    return Response(kind=kind, logged=logged, positive=positive, rarer=rarer, points=points)
+    return Score(kind=kind, logged=logged, positive=positive, rarer=rarer, points=points)
 
 
 def _kind_of_values(fit: LmmFit) -> ScoreKind:

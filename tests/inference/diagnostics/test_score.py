@@ -8,8 +8,8 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.inference.diagnostics import diagnose
-from lmemtest.inference.diagnostics.response import response_of
 from lmemtest.inference.diagnostics.rows import rows_of
+from lmemtest.inference.diagnostics.score import score_of
 
 ROLES = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
 FORMULA = "score ~ tool + (1|task)"
@@ -41,7 +41,7 @@ def runs_of(frame, direction="maximize"):
 @pytest.mark.parametrize("data", [answers(), runs_of(answers()), runs_of(answers(seeds=3)), answers(seeds=3)])
 def test_right_or_wrong_answers_are_known_with_and_without_roles(data):
     fit = lt.fit_lmm(FORMULA, data)
-    found = response_of(fit, rows_of(fit))
+    found = score_of(fit, rows_of(fit))
     score = data.to_frame()["score"] if isinstance(data, lt.Runs) else data["score"]
     assert found.two_valued
     assert found.rarer == pytest.approx(min(score.sum(), (1 - score).sum()))
@@ -50,14 +50,14 @@ def test_right_or_wrong_answers_are_known_with_and_without_roles(data):
 def test_right_or_wrong_answers_get_no_advice_for_measurements():
     fit = lt.fit_lmm(FORMULA, runs_of(answers()))
     checks = {(c.check, c.subject): c for c in diagnose(fit, rng=1, influence=False).checks}
-    assert checks["bounds", "scores"].verdict == "fine"
-    assert checks["bounds", "scores"].sentence.startswith("Such scores have ends by nature. Scores are 0 or 1; ")
-    assert checks["normality", "residuals"].verdict == "fine"
+    assert checks["bounds", "scores"].decision == "fine"
+    assert checks["bounds", "scores"].advice.startswith("Such scores have ends by nature. Scores are 0 or 1; ")
+    assert checks["normality", "residuals"].decision == "fine"
     for subject in ("by task", "by fitted value"):
-        assert ("scale", subject) not in checks or checks["scale", subject].verdict == "fine"
+        assert ("scale", subject) not in checks or checks["scale", subject].decision == "fine"
     for check in checks.values():
         for phrase in ("log", "normalize", "leave", "rank", "harder"):
-            assert phrase not in check.sentence, check
+            assert phrase not in check.advice, check
 
 
 def test_few_answers_of_one_kind_are_said_to_be_few():
@@ -65,34 +65,34 @@ def test_few_answers_of_one_kind_are_said_to_be_few():
     frame.loc[[3, 50, 170, 200, 260, 300], "score"] = 1
     checks = diagnose(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1, influence=False).checks
     residuals = next(c for c in checks if c.subject == "residuals")
-    assert residuals.verdict == "look"
-    assert "with the rarer value in 6 rows tests of means are approximate" in residuals.sentence
+    assert residuals.decision == "look"
+    assert "with the rarer value in 6 rows tests of means are approximate" in residuals.advice
 
 
 def test_scores_at_a_limit_are_called_censored():
     frame = times()
     fit = lt.fit_lmm(FORMULA, runs_of(frame, "minimize"))
-    sentence = diagnose(fit, rng=1, influence=False).bounds.sentence
+    sentence = diagnose(fit, rng=1, influence=False).bounds.advice
     assert "as of a timeout: such scores are censored" in sentence
     assert "PAR10" in sentence
     frame.loc[frame["score"] >= 3600, "score"] = 36000.0
     found = diagnose(lt.fit_lmm(FORMULA, runs_of(frame, "minimize")), rng=1, influence=False).bounds
-    assert (found.verdict, "penalty" in found.sentence) == ("look", True)
+    assert (found.decision, "penalty" in found.advice) == ("look", True)
 
 
 def test_a_ceiling_is_no_reason_to_drop_the_best_algorithm():
     frame = times().assign(score=lambda t: np.minimum(0.5 + 0.1 * np.log(t["score"]), 1.0))
     frame.loc[(frame["tool"] == "s3") & (frame["seed"] > 0), "score"] = 1.0
     found = diagnose(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1, influence=False).bounds
-    assert found.verdict == "act"
-    assert "a floor or ceiling hides differences there" in found.sentence
+    assert found.decision == "act"
+    assert "a floor or ceiling hides differences there" in found.advice
     for phrase in ("leave", "drop", "rank"):
-        assert phrase not in found.sentence
+        assert phrase not in found.advice
 
 
 @pytest.mark.parametrize("method", ["rank", "minmax", "normalized_regret"])
 def test_scores_that_follow_the_advice_on_scales_have_no_ceiling(method):
     runs = runs_of(times()[lambda t: t["seed"] == 0]).normalize(method)
     found = diagnose(lt.fit_lmm(f"{runs.score} ~ tool", runs), rng=1, influence=False).bounds
-    assert found.verdict == "fine"
-    assert found.sentence.startswith("Such scores have ends by nature.")
+    assert found.decision == "fine"
+    assert found.advice.startswith("Such scores have ends by nature.")

@@ -15,11 +15,11 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.distributions.binomial import binomial_interval
-from lmemtest.inference.planning.closed_form import Operating, operating
-from lmemtest.inference.planning.components import VarianceComponents, as_components
-from lmemtest.inference.planning.result import LEVEL, USUAL_POWER, PowerResult, count_in_words, either, seeds_in_words
-from lmemtest.inference.planning.study import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
-from lmemtest.words import percent
+from lmemtest.inference.power.closed_form import Operating, operating
+from lmemtest.inference.power.components import VarianceComponents, as_components
+from lmemtest.inference.power.draw import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
+from lmemtest.inference.power.result import LEVEL, USUAL_POWER, PowerResult, count_in_words, either
+from lmemtest.words import counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +49,7 @@ def power(
     test: str = "mixed",
     ddf: str = "satterthwaite",
     method: str = "simulation",
-    n_sim: int = 1000,
+    n_draws: int = 1000,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -82,7 +82,7 @@ def power(
         Degrees of freedom of the mixed model.
     method : {"simulation", "closed_form"}
         Simulate and analyse studies, or take the closed form, which is exact for ``test="means"``.
-    n_sim : int >= 1
+    n_draws : int >= 1
         Simulated studies per design. 1000 give an interval of 2.5 points on either side at 80 % power.
     rng : int, numpy.random.Generator or None
         Source of the studies; results are the same whatever `n_jobs` is.
@@ -122,9 +122,9 @@ def power(
 
     Examples
     --------
-    >>> from lmemtest.inference.planning.power import power
+    >>> from lmemtest.inference.power.power import power
     >>> plan = {"interaction_sd": 0.02, "residual_sd": 0.03}
-    >>> found = power(plan, effect=0.01, n_benchmarks=[20, 80], n_seeds=5, n_sim=200, rng=1)
+    >>> found = power(plan, effect=0.01, n_benchmarks=[20, 80], n_seeds=5, n_draws=200, rng=1)
     >>> found.to_frame()[["n_benchmarks", "power", "exact"]].round(2)
        n_benchmarks  power  exact
     0            20   0.26   0.24
@@ -141,7 +141,7 @@ def power(
     check_choice(test, "test", TESTS)
     check_choice(ddf, "ddf", STUDY_DDF)
     check_choice(method, "method", METHODS)
-    n_sim = check_positive_int(n_sim, "n_sim")
+    n_draws = check_positive_int(n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     designs = [StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n) for n in seeds for b in benchmarks]
     exact = [operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs]
@@ -152,7 +152,7 @@ def power(
         study = _Studies(
             draws=tuple(StudyDraw.of(d, plan, effect) for d in designs), alpha=alpha, adjust=adjust, test=test, ddf=ddf
         )
-        results = replicate(study, n_sim, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated studies")
+        results = replicate(study, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated studies")
         table = table.assign(**_simulated(results, effect))
         notes += _simulation_notes(table, results, test)
     found = PowerResult(
@@ -165,7 +165,7 @@ def power(
         test=test,
         ddf=ddf,
         method=method,
-        n_sim=n_sim if method == "simulation" else 0,
+        n_draws=n_draws if method == "simulation" else 0,
     )
     notes += _uncertainty(found)
     return replace(found, notes=tuple(notes))
@@ -323,7 +323,7 @@ def _uncertainty(found: PowerResult) -> list[str]:
         return notes
     rows = found.needed().to_frame().dropna(subset="n_benchmarks")
     parts = [
-        f"{count_in_words(row['n_low'])} and {count_in_words(row['n_high'])} with {seeds_in_words(row['n_seeds'])}"
+        f"{count_in_words(row['ci_low'])} and {count_in_words(row['ci_high'])} with {counted(row['n_seeds'], 'seed')}"
         for row in rows.to_dict("records")
     ]
     if parts:

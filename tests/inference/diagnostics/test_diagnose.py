@@ -9,12 +9,12 @@ from scipy.stats import binomtest
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
 from lmemtest.inference.diagnostics import diagnose
-from lmemtest.inference.diagnostics.verdict import simulated_p, worst
+from lmemtest.inference.diagnostics.check import simulated_p, worst
 
 
 def test_the_table_has_every_check_of_a_true_model(clean):
     table = clean.to_frame()
-    assert list(table.columns) == ["check", "subject", "found", "value", "p_value", "verdict", "advice"]
+    assert list(table.columns) == ["check", "subject", "found", "value", "p_value", "decision", "advice"]
     assert table["check"].to_list() == [
         *["normality"] * 4,
         *["scale"] * 4,
@@ -25,10 +25,10 @@ def test_the_table_has_every_check_of_a_true_model(clean):
         "collinearity",
         "explained",
     ]
-    assert set(table["verdict"]) == {"fine"}
-    assert clean.verdict == "fine"
+    assert set(table["decision"]) == {"fine"}
+    assert clean.decision == "fine"
     assert (table["advice"].str.len() > 10).all()
-    assert clean.n_sim == 199
+    assert clean.n_draws == 199
     assert len(clean.residuals) == len(clean.fitted) == 288
 
 
@@ -56,8 +56,8 @@ def test_influence_is_computed_for_single_columns(make):
     fit = lt.fit_lmm(make.formula, table)
     found = diagnose(fit, rng=1)
     lines = [c for c in found.checks if c.check == "influence"]
-    assert [(c.subject, c.verdict) for c in lines] == [("of each benchmark", found.influence[0].severity)]
-    assert lines[0].sentence == found.influence[0].sentence
+    assert [(c.subject, c.decision) for c in lines] == [("of each benchmark", found.influence[0].decision)]
+    assert lines[0].advice == " ".join(found.influence[0].sentences())
     assert lines[0].found.startswith("largest Cook's distance")
     by_seed = diagnose(fit, rng=1, influence="seed")
     assert [r.group for r in by_seed.influence] == ["seed"]
@@ -70,8 +70,8 @@ def test_influence_that_needs_a_choice_says_so(make):
     table["prior"] = np.where(table["seed"] % 2, "good", "bad")
     fit = lt.fit_lmm("loss ~ algorithm * prior + (1|benchmark)", table)
     line = next(c for c in diagnose(fit, rng=1).checks if c.check == "influence")
-    assert (line.found, line.verdict) == ("not computed", "look")
-    assert "specs" in line.sentence
+    assert (line.found, line.decision) == ("not computed", "look")
+    assert "specs" in line.advice
     chosen = next(c for c in diagnose(fit, rng=1, specs="algorithm").checks if c.check == "influence")
     assert chosen.found != "not computed"
 
@@ -113,8 +113,8 @@ def test_other_likelihood_and_transformed_scores(make):
 def test_bad_input_is_named(clean_fit):
     with pytest.raises(ArgumentError, match=r"^fit must be a fitted model, got dict. Fit one with fit_lmm\(...\).$"):
         diagnose({})
-    with pytest.raises(ArgumentError, match=r"^n_sim must be a whole number of at least 99, got 10.$"):
-        diagnose(clean_fit, n_sim=10)
+    with pytest.raises(ArgumentError, match=r"^n_draws must be a whole number of at least 99, got 10.$"):
+        diagnose(clean_fit, n_draws=10)
     with pytest.raises(ArgumentError, match=r"^influence must be True, False or names of groups, got 3.$"):
         diagnose(clean_fit, influence=3)
     with pytest.raises(UnknownColumnError, match=r"influence names the column 'bench', which is not in the data"):
@@ -146,7 +146,7 @@ def test_true_models_seldom_alarm(make, design):
         fit = lt.fit_lmm(make.formula, make.table(rng, *design), restarts=0)
         for check in diagnose(fit, rng=rng, influence=False).checks:
             key = (check.check, check.subject)
-            acts[key] = acts.get(key, 0) + (check.verdict == "act")
+            acts[key] = acts.get(key, 0) + (check.decision == "act")
             rejected[key] = rejected.get(key, 0) + (check.p_value <= 0.05)
     for key, count in acts.items():
         assert binomtest(count, n, 0.02, alternative="greater").pvalue > 0.001, key
@@ -174,6 +174,6 @@ def test_priorband_sized_fits_are_diagnosed(data_dir):
     table = pd.read_parquet(data_dir / "priorband.parquet")
     fit = lt.fit_lmm("value ~ algorithm + (1|benchmark) + (1|benchmark:algorithm)", table)
     found = diagnose(fit, rng=1, influence=False)
-    assert (found.verdict, found.n_sim, len(found.residuals)) == ("act", 99, 86_400)
+    assert (found.decision, found.n_draws, len(found.residuals)) == ("act", 99, 86_400)
     by_benchmark = next(s for s in found.scale if s.column == "benchmark")
     assert by_benchmark.ratio > 10

@@ -11,25 +11,23 @@ term j (Johnson 2014, for slopes), and ``V_e`` the mean residual variance of a r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._result import result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
-from lmemtest.inference.diagnostics.conditional import residual_variance_of_rows
-from lmemtest.inference.diagnostics.verdict import Check
+from lmemtest.inference.diagnostics.check import Check, Judged
+from lmemtest.inference.diagnostics.draws import residual_variance_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
     from lmemtest.model import LmmFit
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True)
-class Explained(Tabular):
+@result
+class Explained(Judged):
     """Shares of the variance of a row.
 
     Attributes
@@ -87,7 +85,7 @@ class Explained(Tabular):
             shares[group] += variance / left
         return shares
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per measure: ``measure``, ``group`` (empty for all), ``value``."""
         import pandas as pd
 
@@ -100,14 +98,15 @@ class Explained(Tabular):
         ]
         return pd.DataFrame(rows, columns=["measure", "group", "value"])
 
-    def to_table(self) -> ResultTable:
-        """The measures as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Explained variance"
 
-        return ResultTable("Explained variance", self.to_frame(), (self.sentence,))
+    decision = "fine"  # there is no wrong value
 
     @property
-    def sentence(self) -> str:
+    def advice(self) -> str:  # type: ignore[override]
         """The measures in words."""
         fixed = f"Fixed effects explain {written(100 * self.r2_marginal, '.3g')} % of the variance of a row"
         if not self.random:
@@ -121,15 +120,8 @@ class Explained(Tabular):
 
     def check(self) -> Check:
         """The line of the diagnosis; there is no wrong value, so it is always fine."""
-        return Check(
-            check="explained",
-            subject="variance",
-            found=f"R2 {written(self.r2_marginal, '.4f')} marginal, {written(self.r2_conditional, '.4f')} conditional",
-            value=self.r2_conditional,
-            p_value=float("nan"),
-            verdict="fine",
-            sentence=self.sentence,
-        )
+        found = f"R2 {written(self.r2_marginal, '.4f')} marginal, {written(self.r2_conditional, '.4f')} conditional"
+        return self.line("explained", "variance", found, self.r2_conditional)
 
 
 def explained_variance(fit: LmmFit) -> Explained:

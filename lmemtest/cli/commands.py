@@ -1,0 +1,350 @@
+"""The commands: parse, call, write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from lmemtest.cli.options import (
+    Adjust,
+    Adjustment,
+    Algorithm,
+    Alpha,
+    AtBudget,
+    Band,
+    Benchmark,
+    BestSoFar,
+    Budget,
+    Compared,
+    Conditions,
+    Ddf,
+    Decimal,
+    Dispersion,
+    DropMissing,
+    Encoding,
+    Formula,
+    Ignore,
+    Json,
+    Metafeatures,
+    Normalize,
+    Output,
+    Over,
+    Score,
+    Seed,
+    SeedOwn,
+    Sep,
+    Table,
+    Trials,
+    Way,
+    Wide,
+    Yes,
+    budgets,
+    check_options,
+    number,
+    roles_of,
+    statistic_of,
+)
+from lmemtest.cli.reading import Reading, read_trials
+from lmemtest.cli.rendering import TYPED, progress, session, write_report
+
+
+class _Group(TyperGroup):
+    """Commands that know what was typed, for advice that can be copied."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = ["lmemtest", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    name="lmemtest",
+    cls=_Group,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help, also where it is piped
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def main() -> None:
+    """Run the command line; the entry point of the console script."""
+    app(prog_name="lmemtest")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import importlib
+
+        typer.echo(f"lmemtest {importlib.import_module('lmemtest').__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Which of these algorithms is really better, on what, and how sure are we?
+
+    Mixed-effects significance testing of benchmark runs: a table in, a ranking and a report out.
+
+    \b
+    Example:
+      lmemtest demo
+      lmemtest report runs.csv --score loss --direction minimize --algorithm tool --benchmark task -o out.html
+    """
+
+
+@app.command(short_help="Compare algorithms and write a report.")
+def report(
+    context: typer.Context,
+    table: Table,
+    score: Score = None,
+    direction: Way = None,
+    algorithm: Algorithm = None,
+    benchmark: Benchmark = None,
+    seed: Seed = None,
+    budget: Budget = None,
+    metafeature: Metafeatures = None,
+    ignore: Ignore = None,
+    seed_own: SeedOwn = False,
+    yes: Yes = False,
+    wide: Wide = False,
+    where: Conditions = None,
+    drop_missing: DropMissing = False,
+    best_so_far: BestSoFar = False,
+    at_budget: AtBudget = None,
+    normalize: Normalize = None,
+    formula: Formula = None,
+    dispersion: Dispersion = None,
+    alpha: Alpha = 0.05,
+    adjust: Adjust = None,
+    ddf: Ddf = "satterthwaite",
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Compare the algorithms of a table and write a report, by default as one HTML file.
+
+    The answer is printed in a few sentences; the last line is the path of the report. An existing file is replaced by
+    a complete one only. With --json and without -o no file is written.
+
+    Roles that are not given are guessed from names and structure and shown: on a terminal you are asked, and --yes
+    takes them.
+
+    \b
+    Example:
+      lmemtest report runs.parquet --score value --direction minimize --algorithm algorithm \\
+        --benchmark benchmark --seed seed --budget used_fidelity --metafeature prior -o report.html
+      lmemtest report results.xlsx --wide --direction maximize
+      lmemtest report runs.csv --yes
+    """
+    with session(context):
+        from lmemtest.report.files import check_report_path
+
+        target = None if json and output is None else check_report_path(output or Path("lmemtest-report.html"))
+        check_options(alpha, adjust, ddf, normalize)
+        reading = Reading(
+            table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
+        )
+        roles = roles_of(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore, seed_own)
+        runs = reading.runs(roles, yes, settle=True, own_model=formula is not None)
+        with progress() as step:
+            from lmemtest.report.analysis import analyze
+
+            analysis = analyze(
+                runs, formula=formula, dispersion=dispersion, alpha=alpha, adjust=adjust, ddf=ddf, progress=step
+            )
+            write_report(analysis, target, step, json=json)
+
+
+@app.command(short_help="Write the report of the bundled runs.")
+def demo(context: typer.Context, output: Output = None) -> None:
+    """Write the report of the bundled runs: six hyperparameter optimisers on 20 benchmarks.
+
+    The answer is printed in a few sentences; the last line is the path of the report.
+
+    \b
+    Example:
+      lmemtest demo -o demo.html
+    """
+    with session(context):
+        from lmemtest.report.files import check_report_path
+
+        target = check_report_path(output or Path("lmemtest-demo.html"))
+        with progress() as step:
+            step("reading the table")
+            from lmemtest.data.datasets import load_hpo_runs
+            from lmemtest.report.analysis import analyze
+
+            write_report(analyze(load_hpo_runs(), progress=step), target, step)
+
+
+@app.command(short_help="Look for what can spoil a comparison.")
+def check(
+    context: typer.Context,
+    table: Table,
+    score: Score = None,
+    direction: Way = None,
+    algorithm: Algorithm = None,
+    benchmark: Benchmark = None,
+    seed: Seed = None,
+    budget: Budget = None,
+    metafeature: Metafeatures = None,
+    ignore: Ignore = None,
+    seed_own: SeedOwn = False,
+    yes: Yes = False,
+    wide: Wide = False,
+    where: Conditions = None,
+    drop_missing: DropMissing = False,
+    best_so_far: BestSoFar = False,
+    at_budget: AtBudget = None,
+    normalize: Normalize = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    json: Json = False,
+) -> None:
+    """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
+
+    The exit code is 1 if there are errors that stop a fit, and 0 otherwise.
+
+    \b
+    Example:
+      lmemtest check runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
+    """
+    with session(context):
+        check_options(None, None, None, normalize)
+        reading = Reading(
+            table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
+        )
+        roles = roles_of(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore, seed_own)
+        found = reading.runs(roles, yes, settle=yes).check()
+        typer.echo(found.to_frame().to_json(orient="records", indent=2) if json else found.summary())
+        if any(finding.severity == "error" for finding in found.findings):
+            raise typer.Exit(1)
+
+
+@app.command(short_help="Fit one mixed model and print it.")
+def fit(
+    context: typer.Context,
+    table: Table,
+    formula: Annotated[str, typer.Argument(metavar="FORMULA", help="As in lme4; quote it for the shell.")],
+    ml: Annotated[bool, typer.Option("--ml", help="Maximum likelihood instead of restricted (REML).")] = False,
+    dispersion: Dispersion = None,
+    where: Conditions = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+) -> None:
+    """Fit one mixed model and print its fixed effects and variance components.
+
+    \b
+    Example:
+      lmemtest fit runs.csv "loss ~ tool + (1 | task) + (1 | task:tool)"
+    """
+    with session(context):
+        source = Reading(table, sep, decimal, encoding, where).source()
+        with progress() as step:
+            step("reading the table")
+            from lmemtest.data.where import rows_where
+            from lmemtest.formula.bars import parse_formula
+
+            groups = [column for bar in parse_formula(formula).bars for column in bar.groups]
+            groups += [dispersion] if dispersion is not None else []
+            data = source.read(labels=list(dict.fromkeys(groups)))
+            data = rows_where(data, where, {}) if where else data
+            step("fitting the model")
+            from lmemtest.model import fit_lmm
+
+            fitted = fit_lmm(formula, data, reml=not ml, dispersion=dispersion)
+        typer.echo(fitted.summary())
+
+
+@app.command(short_help="Tuning curves with confidence bands.")
+def bands(
+    context: typer.Context,
+    table: Trials,
+    score: Score = None,
+    direction: Way = None,
+    algorithm: Compared = None,
+    benchmark: Benchmark = None,
+    statistic: Annotated[str, typer.Option("--statistic", help="median, mean, or a quantile such as 0.9.")] = "median",
+    confidence: Annotated[
+        float,
+        typer.Option("--confidence", metavar="NUMBER", parser=number, help="Probability that a band holds."),
+    ] = 0.8,
+    method: Annotated[Band, typer.Option("--method", help="Shape of the bands.")] = Band.ld_highest_density,
+    k_max: Annotated[int | None, typer.Option("--k-max", metavar="K", help="Last number of trials.")] = None,
+    bounds: Annotated[
+        tuple[float, float] | None, typer.Option("--bounds", metavar="LOW HIGH", help="Scores that can occur.")
+    ] = None,
+    cost: Annotated[str | None, typer.Option("--cost", metavar="COLUMN", help="Cost of a trial.")] = None,
+    adjust: Annotated[Adjustment, typer.Option("--adjust", help="Of confidence, over benchmarks.")] = Adjustment.none,
+    over: Annotated[Over, typer.Option("--over", help="seed: for adaptive optimisers.")] = Over.trials,
+    seed: Seed = None,
+    budget: Budget = None,
+    pointwise: Annotated[
+        bool, typer.Option("--pointwise", help="With --over seed: limits for each budget by itself.")
+    ] = False,
+    where: Conditions = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files; may be a new one.")
+    ] = Path("lmemtest-bands"),
+) -> None:
+    """Estimate how good the best of k trials is, for each algorithm on each benchmark, with confidence bands.
+
+    Trials must be independent: random search. For adaptive optimisers give --over seed with --seed and --budget. The
+    table and the figures are written into the folder, replacing files of an earlier call; the answer is printed in a
+    few sentences, and the paths at the end.
+
+    \b
+    Example:
+      lmemtest bands trials.csv --score loss --direction minimize --benchmark task --algorithm model -o bands
+      lmemtest bands runs.csv --score loss --direction minimize --benchmark task --algorithm optimizer \\
+        --over seed --seed seed --budget epochs -o bands
+    """
+    with session(context, path="TRIALS"):
+        from lmemtest.report.files import check_folder
+
+        check_folder(output)
+        way = direction.value if direction else None
+        reading = Reading(table, sep, decimal, encoding, where)
+        data, by = read_trials(reading, {"score": score, "direction": way}, algorithm, benchmark, seed)
+        with progress() as step:
+            step("estimating the curves")
+            from lmemtest.report.curves import headline, save_curves
+            from lmemtest.tuning.by_benchmark import tuning_curves
+
+            curves = tuning_curves(
+                data,
+                score=score,
+                direction=way,
+                by=by,
+                confidence=confidence,
+                band=method.value,
+                k=budgets(k_max, cost, over),
+                statistic=statistic_of(statistic),
+                cost=cost,
+                bounds=bounds,
+                adjust=adjust.value,
+                over=over.value,
+                seed=seed,
+                budget=budget,
+                simultaneous=not pointwise,
+            )
+            paths = save_curves(curves, output, progress=step)
+            step("")
+        for sentence in headline(curves):
+            typer.echo(sentence)
+        for path in paths:
+            typer.echo(str(path))

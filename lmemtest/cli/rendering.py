@@ -1,0 +1,129 @@
+"""What a command writes: the answer, progress, warnings, and errors as messages with an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from lmemtest.cli.options import OPTIONS
+
+if TYPE_CHECKING:
+    from lmemtest.report.analysis import Analysis
+
+WRONG_INPUT = 2
+READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
+INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
+TYPED = "lmemtest.words"  # where the context of a command keeps what was typed
+
+
+def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], None], *, json: bool = False) -> None:
+    import dataclasses
+
+    from lmemtest._caller import command_with
+
+    analysis = dataclasses.replace(analysis, call=command_with(()))
+    path = None if target is None else analysis.save(target, progress=step)
+    step("")
+    if json:
+        typer.echo(analysis.to_json(), nl=False)
+        return
+    from lmemtest.report.document import plain
+    from lmemtest.report.wording import headline
+
+    for sentence in headline(analysis):
+        typer.echo(plain(sentence))
+    typer.echo(str(path))
+
+
+@contextmanager
+def session(context: typer.Context, **names: str) -> Iterator[None]:
+    """A command: its errors as messages, its advice in options."""
+    from lmemtest._caller import on_command_line
+
+    with on_command_line(context.meta.get(TYPED, ["lmemtest"]), {**OPTIONS, **names}), _errors():
+        yield
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    """One message instead of a traceback where the input is wrong; warnings as messages."""
+    import warnings
+
+    from lmemtest.errors import LmemtestError, LmemtestWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LmemtestWarning)
+        try:
+            yield
+        except LmemtestError as error:
+            _fail(str(error))
+        except BrokenPipeError:
+            # the reader has gone (`| head`): stop in silence, also when Python flushes the rest at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(READER_GONE) from None
+        except OSError as error:
+            named = error.strerror and error.filename is not None
+            _fail(f"{error.strerror}: {str(error.filename)!r}" if named else str(error))
+        finally:
+            for warning in caught:
+                typer.echo(f"warning: {warning.message}", err=True)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(WRONG_INPUT)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """What is being done, on standard error: a status on a terminal, elsewhere a line now and then."""
+    with _status() if sys.stderr.isatty() else _lines() as step:
+        yield step
+
+
+@contextmanager
+def _status() -> Iterator[Callable[[str], None]]:
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+
+        def step(text: str) -> None:
+            if text:
+                status.update(f"{text} ...")
+            else:
+                status.stop()
+
+        yield step
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[str], None]]:
+    """The step at hand every `INTERVAL` seconds, so that a log shows life and a short command stays silent."""
+    import threading
+    import time
+
+    done, start, current = threading.Event(), time.monotonic(), "starting"
+
+    def step(text: str) -> None:
+        nonlocal current
+        current = text
+        if not text:
+            done.set()
+
+    def tell() -> None:
+        while not done.wait(INTERVAL):
+            typer.echo(f"{current} ... ({time.monotonic() - start:.0f} s)", err=True)
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield step
+    finally:
+        done.set()
+        teller.join()

@@ -1,1 +1,0 @@
-"""Planning a study: what a number of benchmarks and seeds would find."""
