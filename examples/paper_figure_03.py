@@ -33,7 +33,7 @@ def main() -> None:
     builder = lt.ModelBuilder(study())
     seeds = builder.test_seed_dependency(verbose=True)
     information = builder.test_benchmark_information(per="benchmark", verbose=True)
-    budget = builder.test_fidelity(verbose=True)
+    budget = builder.budget_effect(verbose=True)
     print(f"\n{PAPER}\n")
     for result in (seeds, information, budget):
         print("Here:", result.sentence)

@@ -19,7 +19,7 @@ from lmemtest.inference.means.nemenyi import blocks, nemenyi
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 from lmemtest.plots.horizons import horizons_plot
-from lmemtest.recipes.horizons import horizons
+from lmemtest.studies.budget.horizons import horizons
 
 
 def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.relative_ranks import relative_ranks_plot
-from lmemtest.recipes.relative_ranks import relative_ranks
+from lmemtest.studies.budget.relative_ranks import relative_ranks
 
 
 def study() -> lt.Runs:

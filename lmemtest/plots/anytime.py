@@ -25,7 +25,7 @@ from lmemtest.plots._curves import (
     write_upwards,
 )
 from lmemtest.plots._panels import LINE, SMALL, Cell
-from lmemtest.recipes.anytime import Anytime
+from lmemtest.studies.budget.anytime import Anytime
 from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax
     Parameters
     ----------
     result : Anytime
-        From `lmemtest.recipes.anytime.anytime`.
+        From `lmemtest.studies.budget.anytime.anytime`.
     algorithms : sequence of str, optional
         These are drawn with their bands, the others as thin grey lines. With None all are drawn alike, with bands if
         there are no more than five.
@@ -85,7 +85,7 @@ def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.anytime import anytime_plot
-    >>> from lmemtest.recipes.anytime import anytime
+    >>> from lmemtest.studies.budget.anytime import anytime
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
     >>> ax = anytime_plot(anytime(runs))
     >>> sorted(text.get_text() for text in ax.child_axes[0].texts)

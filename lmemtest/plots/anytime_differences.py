@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from lmemtest.recipes.anytime import Anytime
+    from lmemtest.studies.budget.anytime import Anytime
 
     FloatArray = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ def anytime_differences_plot(
     Parameters
     ----------
     result : Anytime
-        From `lmemtest.recipes.anytime.anytime`.
+        From `lmemtest.studies.budget.anytime.anytime`.
     pairs : sequence of (str, str), optional
         Names of the algorithms of each panel, first minus second. With None all pairs, or the six with the largest
         ``|t|`` at a budget where there are more.
@@ -108,7 +108,7 @@ def anytime_differences_plot(
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.anytime_differences import anytime_differences_plot
-    >>> from lmemtest.recipes.anytime import anytime
+    >>> from lmemtest.studies.budget.anytime import anytime
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
     >>> ax = anytime_differences_plot(anytime(runs))
     >>> [panel.get_title(loc="left") for panel in ax.child_axes]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    from lmemtest.recipes.anytime import Anytime
+    from lmemtest.studies.budget.anytime import Anytime
 
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
@@ -95,7 +95,7 @@ def cd_ribbon(result: Anytime, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : Anytime
-        From `lmemtest.recipes.anytime.anytime`.
+        From `lmemtest.studies.budget.anytime.anytime`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
         the number of algorithms.
@@ -129,7 +129,7 @@ def cd_ribbon(result: Anytime, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.anytime_ribbon import cd_ribbon
-    >>> from lmemtest.recipes.anytime import anytime
+    >>> from lmemtest.studies.budget.anytime import anytime
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
     >>> ax = cd_ribbon(anytime(runs))
     >>> curves, strip = ax.child_axes

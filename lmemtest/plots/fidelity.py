@@ -11,9 +11,9 @@ from matplotlib.patches import ConnectionPatch
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _fitting, _style
 from lmemtest.plots._spacing import spread_downwards
-from lmemtest.recipes.budget_curves import LOG_RANGE
-from lmemtest.recipes.budget_words import short_fit
-from lmemtest.recipes.budgets import FidelityResult
+from lmemtest.studies.budget.budget_effect import BudgetEffect
+from lmemtest.studies.budget.budget_words import short_fit
+from lmemtest.studies.budget.curve_model import LOG_RANGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,13 +45,13 @@ class _Curve:
     marker: str
 
 
-def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
+def fidelity_plot(result: BudgetEffect, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each algorithm over the budget.
 
     Parameters
     ----------
-    result : FidelityResult
-        From `lmemtest.recipes.budgets.fidelity`.
+    result : BudgetEffect
+        From `lmemtest.studies.budget.budget_effect.budget_effect`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -67,7 +67,7 @@ def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ArgumentError
-        If `result` is not the result of `fidelity`, or `ax` is too small for readable text.
+        If `result` is not the result of `budget_effect`, or `ax` is too small for readable text.
 
     Notes
     -----
@@ -78,15 +78,15 @@ def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.fidelity import fidelity_plot
-    >>> from lmemtest.recipes.budgets import fidelity
+    >>> from lmemtest.studies.budget.budget_effect import budget_effect
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
-    >>> ax = fidelity_plot(fidelity(runs))
+    >>> ax = fidelity_plot(budget_effect(runs))
     >>> sorted(text.get_text() for text in ax.texts)
     ['HB', 'RS']
     """
     _canvas.check_axes(ax)
-    if not isinstance(result, FidelityResult):
-        raise ArgumentError(f"result must be the result of fidelity(), got {type(result).__name__}.")
+    if not isinstance(result, BudgetEffect):
+        raise ArgumentError(f"result must be the result of budget_effect(), got {type(result).__name__}.")
     curves, places = _curves(result)
     if ax is None:
         rows = _LINE * len(curves) + 5.0
@@ -108,7 +108,7 @@ def fidelity_plot(result: FidelityResult, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _curves(result: FidelityResult) -> tuple[list[_Curve], tuple[str, ...] | None]:
+def _curves(result: BudgetEffect) -> tuple[list[_Curve], tuple[str, ...] | None]:
     """The curves, and the names of budgets that are no numbers."""
     table, seen = result.curves, result.observed
     budgets = list(dict.fromkeys(table["budget"]))
@@ -146,7 +146,7 @@ def _font(ax: Axes, height: float, n_curves: int) -> float:
     return size
 
 
-def _logarithmic(result: FidelityResult, curves: list[_Curve]) -> bool:
+def _logarithmic(result: BudgetEffect, curves: list[_Curve]) -> bool:
     """The axis on which a line is straight; for curves the one on which they would be tested as a line."""
     x = np.concatenate([curve.x for curve in curves])
     return result.form == "log" or bool(result.form != "linear" and x.min() > 0 and x.max() >= LOG_RANGE * x.min())
@@ -259,7 +259,7 @@ def _apart(values: np.ndarray, labels: list[str], where: np.ndarray, ruler: _sty
     return kept
 
 
-def _label_axes(ax: Axes, result: FidelityResult, size: float) -> None:
+def _label_axes(ax: Axes, result: BudgetEffect, size: float) -> None:
     dpi = ax.figure.figure.dpi
     box = ax.get_window_extent()
     ruler = _style.Ruler(ax, size)
@@ -274,7 +274,7 @@ def _label_axes(ax: Axes, result: FidelityResult, size: float) -> None:
         _style.literal(label)
 
 
-def _caption(result: FidelityResult) -> str:
+def _caption(result: BudgetEffect) -> str:
     """The budget, the verdict, and what is drawn."""
     means = result.drawn == "categorical"
     parts = [f"verdict: {result.verdict}", *(() if means else ("lines: fitted",))]

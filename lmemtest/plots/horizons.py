@@ -23,7 +23,7 @@ from lmemtest.plots.critical_difference import (
     label_zones,
     plan_of,
 )
-from lmemtest.recipes.horizons import Horizon, Horizons
+from lmemtest.studies.budget.horizons import Horizon, Horizons
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def horizons_plot(result: Horizons, *, axes: Sequence[Axes] | None = None, layou
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.horizons import horizons_plot
-    >>> from lmemtest.recipes.horizons import horizons
+    >>> from lmemtest.studies.budget.horizons import horizons
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE"], prior="good")
     >>> axes = horizons_plot(horizons(runs, [8, 32]))
     >>> [ax.texts[-1].get_text().startswith("Marginal means of loss") for ax in axes]

@@ -14,7 +14,7 @@ from lmemtest.plots import _canvas, _panels, _rows, _style
 from lmemtest.plots._curves import looks
 from lmemtest.plots._panels import LINE, SMALL, Cell
 from lmemtest.plots._spacing import spread_downwards
-from lmemtest.recipes.relative_ranks import RelativeRanks
+from lmemtest.studies.budget.relative_ranks import RelativeRanks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,7 +69,7 @@ def relative_ranks_plot(result: RelativeRanks, *, ax: Axes | None = None) -> Axe
     Parameters
     ----------
     result : RelativeRanks
-        From `lmemtest.recipes.relative_ranks.relative_ranks`.
+        From `lmemtest.studies.budget.relative_ranks.relative_ranks`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
         the number of panels and algorithms.
@@ -91,7 +91,7 @@ def relative_ranks_plot(result: RelativeRanks, *, ax: Axes | None = None) -> Axe
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.relative_ranks import relative_ranks_plot
-    >>> from lmemtest.recipes.relative_ranks import relative_ranks
+    >>> from lmemtest.studies.budget.relative_ranks import relative_ranks
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"])
     >>> ax = relative_ranks_plot(relative_ranks(runs, by="prior"))
     >>> [panel.get_title(loc="left") for panel in ax.child_axes]

@@ -127,7 +127,13 @@ def test_an_effect_that_varies_around_zero_is_not_found(peer, table, capsys):
 def test_a_real_effect_of_the_budget_is_found_by_both(peer, table, capsys):
     assert peer["checks"]["fidelity"]["real"][0] == "simple_effect"
     assert fidelity_check(table("real")) == "simple_effect"
-    assert "=> used_fidelity changes value" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert [lines[0], lines[2]] == [
+        "Simple model << Model with budget effect",
+        "Model with budget effect == Model with interaction",
+    ]
+    assert re.fullmatch(r"mean: F\(1, 5\) = .*, p < 0.001; direction: .*, adjusted p .*", lines[1])
+    assert lines[4].startswith("=> used_fidelity changes value")
 
 
 def test_an_interaction_has_the_peers_word(table):

@@ -163,7 +163,7 @@ def calls() -> dict[str, Call]:
         "emtrends": (lt.emtrends, {"fit": sloped(), "specs": "tool", "var": "budget"}),
         "equivalence": (lt.equivalence, {"pairs": differences(), "margin": 1.0}),
         "expected_best": (lt.expected_best, {"scores": a, "direction": "minimize"}),
-        "fidelity": (lt.fidelity, {"runs": runs()}),
+        "budget_effect": (lt.budget_effect, {"runs": runs()}),
         "fit_lmm": (lt.fit_lmm, {"formula": "loss ~ tool + (1 | task)", "data": table()}),
         "fit_noisy_quadratic": (lt.fit_noisy_quadratic, {"scores": a, "direction": "minimize"}),
         "fit_quadratic": (lt.fit_quadratic, {"scores": a, "direction": "minimize"}),

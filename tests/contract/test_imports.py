@@ -32,8 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "formula": {"data"},
     "model": BASE,
     "inference": MIXED,
-    "recipes": {*MIXED, "inference", "studies"},
-    "studies": {*MIXED, "inference", "recipes"},
+    "studies": {*MIXED, "inference"},
     "tuning": {"data"},
 }
 RESULTS = set(ALLOWED)

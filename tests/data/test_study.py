@@ -115,7 +115,7 @@ QUESTIONS = {
     "analyze": lt.analyze,
     "horizons": lt.horizons,
     "anytime": lt.anytime,
-    "fidelity": lt.fidelity,
+    "budget_effect": lt.budget_effect,
     "seed_dependency": lt.seed_dependency,
     "benchmark_information": lt.benchmark_information,
     "benchmark_effects": lt.benchmark_effects,

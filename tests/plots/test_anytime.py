@@ -18,7 +18,7 @@ from lmemtest.plots._curves import BudgetAxis, set_budget_axis
 from lmemtest.plots.anytime import anytime_plot
 from lmemtest.plots.anytime_differences import anytime_differences_plot
 from lmemtest.plots.anytime_ribbon import cd_ribbon
-from lmemtest.recipes.anytime import anytime
+from lmemtest.studies.budget.anytime import anytime
 
 FIGURES = (anytime_plot, anytime_differences_plot, cd_ribbon)
 BUDGETS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 120)

@@ -14,11 +14,11 @@ from pytest import approx
 from lmemtest.errors import ArgumentError
 from lmemtest.plots._spacing import spread_downwards
 from lmemtest.plots.fidelity import fidelity_plot
-from lmemtest.recipes.budget_tests import BudgetTest
-from lmemtest.recipes.budgets import FidelityResult
+from lmemtest.studies.budget.budget_effect import BudgetEffect
+from lmemtest.studies.budget.budget_tests import BudgetTest
 
 
-def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> FidelityResult:
+def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> BudgetEffect:
     """A result without a fit."""
     rng = np.random.default_rng(1)
     rows = []
@@ -40,7 +40,7 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
         "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "clusters": "runs", "n_clusters": 3,
         "n_obs": 10,
     }  # fmt: skip
-    return FidelityResult(**{**given, **options})
+    return BudgetEffect(**{**given, **options})
 
 
 def lines(ax, label):

@@ -15,7 +15,7 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
 from lmemtest.plots.horizons import horizons_plot
-from lmemtest.recipes.horizons import horizons
+from lmemtest.studies.budget.horizons import horizons
 
 LONG_NAMES = (
     "a very long algorithm name with $\\alpha$ and _under_ <b>bold</b> 1",

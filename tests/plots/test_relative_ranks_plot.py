@@ -13,7 +13,7 @@ from pytest import approx
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.relative_ranks import relative_ranks_plot
-from lmemtest.recipes.relative_ranks import RelativeRanks
+from lmemtest.studies.budget.relative_ranks import RelativeRanks
 
 LONG = tuple(f"a very long name of an optimizer with $\\alpha$ and _under_ number {i}" for i in range(5))
 

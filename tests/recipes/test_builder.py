@@ -137,7 +137,7 @@ def test_a_model_is_assembled_from_the_parts_of_another(runs, builder):
 
 def test_no_other_module_uses_what_is_private_to_a_builder():
     private = {name for name in vars(ModelBuilder) if name.startswith("_") and not name.startswith("__")}
-    for path in (Path(lt.__file__).parent / "recipes").glob("*.py"):
+    for path in (Path(lt.__file__).parent / "studies").rglob("*.py"):
         if path.name == "builder.py":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -487,7 +487,7 @@ def test_recipes_are_methods(builder):
     builder = ModelBuilder(runs.filter(step=list(runs.levels("step"))[:3]))
     assert len(builder.test_seed_dependency().table) == 3
     assert builder.test_benchmark_information(rank_benchmarks=True).ranked
-    assert builder.test_fidelity(form="linear").verdict in {"none", "simple", "interaction"}
+    assert builder.budget_effect(form="linear").verdict in {"none", "simple", "interaction"}
     assert len(builder.metafeature_analysis(("HB", "PB"), "prior").to_frame()) == 6
     assert "share" in builder.variance_sources().to_frame()
     assert len(builder.check_all().to_frame()) > 3
@@ -507,7 +507,7 @@ def test_recipes_are_methods(builder):
 QUESTIONS = {
     "test_seed_dependency": lt.seed_dependency,
     "test_benchmark_information": lt.benchmark_information,
-    "test_fidelity": lt.fidelity,
+    "budget_effect": lt.budget_effect,
     "check_all": lt.check_all,
     "metafeature_analysis": lt.metafeature_analysis,
     "metafeature_model": lt.metafeature_model,

@@ -220,9 +220,9 @@ def pair(r):
 RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ...]]] = {
     "seed_dependency": (lambda r: lt.seed_dependency(r, rng=0), {}, ()),
     "benchmark_information": (lambda r: lt.benchmark_information(r, rank_benchmarks=True), {}, ()),
-    "fidelity linear": (lambda r: lt.fidelity(r), {}, ("p_value", "p_adjusted")),
-    "fidelity spline": (lambda r: lt.fidelity(r, form="spline"), {"budgets": 5, "seeds": 2}, ("p_value",)),
-    "fidelity categorical": (lambda r: lt.fidelity(r, form="categorical"), {}, ("p_value",)),
+    "budget_effect linear": (lambda r: lt.budget_effect(r), {}, ("p_value", "p_adjusted")),
+    "budget_effect spline": (lambda r: lt.budget_effect(r, form="spline"), {"budgets": 5, "seeds": 2}, ("p_value",)),
+    "budget_effect categorical": (lambda r: lt.budget_effect(r, form="categorical"), {}, ("p_value",)),
     "check_all": (lambda r: lt.check_all(r, rng=0), {}, ()),
     "metafeature_analysis": (lambda r: lt.metafeature_analysis(r, **pair(r), rng=0, n=199), {"levels": 2}, ()),
     "metafeature_model": (lambda r: lt.metafeature_model(r, **pair(r), rng=0), {"levels": 2}, ("contrast",)),
@@ -284,10 +284,10 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "no benchmark can be tested: b0: all runs have the same score, so it": ("all equal",),
         "no benchmark can be tested: all runs: fewer than two algorithms ran": ("two rows",),
     },
-    "fidelity linear": {
+    "budget_effect linear": {
         "The budgets of the algorithms do not overlap (A00: 1 to 3, A01: 11 to": ("budgets apart",),
         "There is one budget only (used_fidelity = 1), so its effect cannot be": ("one budget",),
-        "runs has no budget column, so there is no fidelity to test. Name it:": (
+        "runs has no budget column, so it has no effect to test. Name it:": (
             "no budget column",
             "one row each",
             "two rows",
@@ -295,11 +295,11 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "1 of ": ("missing score",),
         "No score changes with used_fidelity: it is the same at every budget, s": ("all equal",),
     },
-    "fidelity spline": {
+    "budget_effect spline": {
         "Some algorithm lacks budgets that form='spline' needs, so its curve is": ("budgets differ",),
         "The budgets of the algorithms do not overlap (A00: 1 to 5, A01: 11 to": ("budgets apart",),
         "There is one budget only (used_fidelity = 1), so its effect cannot be": ("one budget",),
-        "runs has no budget column, so there is no fidelity to test. Name it:": (
+        "runs has no budget column, so it has no effect to test. Name it:": (
             "no budget column",
             "one row each",
             "two rows",
@@ -307,10 +307,10 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "1 of ": ("missing score",),
         "No score changes with used_fidelity: it is the same at every budget, s": ("all equal",),
     },
-    "fidelity categorical": {
+    "budget_effect categorical": {
         "form='categorical' compares algorithms at every budget, but they share": ("budgets differ", "budgets apart"),
         "There is one budget only (used_fidelity = 1), so its effect cannot be": ("one budget",),
-        "runs has no budget column, so there is no fidelity to test. Name it:": (
+        "runs has no budget column, so it has no effect to test. Name it:": (
             "no budget column",
             "one row each",
             "two rows",

@@ -11,8 +11,8 @@ from scipy.stats import binomtest, rankdata
 
 import lmemtest as lt
 from lmemtest.errors import DataError
-from lmemtest.recipes.budget_courses import Courses, Fitted, _beside, _columns
-from lmemtest.recipes.budget_tests import budget_tests
+from lmemtest.studies.budget.budget_model import Courses, Fitted, _beside, _columns
+from lmemtest.studies.budget.budget_tests import budget_tests
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest, norm
 
 import lmemtest as lt
-from lmemtest.recipes.horizon_tests import share_level
-from lmemtest.recipes.horizons import horizons
+from lmemtest.studies.budget.horizon_tests import share_level
+from lmemtest.studies.budget.horizons import horizons
 
 pytestmark = pytest.mark.slow
 

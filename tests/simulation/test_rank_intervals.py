@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.recipes.rank_blocks import mean_ranks
-from lmemtest.recipes.relative_ranks import relative_ranks
+from lmemtest.studies.budget.rank_blocks import mean_ranks
+from lmemtest.studies.budget.relative_ranks import relative_ranks
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,10 +12,12 @@ from lmemtest.compat.significance_analysis.messages import errors_of
 from lmemtest.compat.significance_analysis.roles import as_runs
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, to_table
 from lmemtest.errors import DesignError
-from lmemtest.recipes.budgets import fidelity
+from lmemtest.studies.budget.budget_effect import BudgetEffect, budget_effect
+from lmemtest.studies.budget.budget_words import tests_text
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation, benchmark_information
 from lmemtest.studies.checks.run_scores import run_scores
 from lmemtest.studies.checks.seed_effect import seed_dependency
+from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -83,7 +85,7 @@ def seed_dependency_check(
     return [str(name) for name in found.affected]
 
 
-def say(lines: Sequence[str], verbose: bool | None) -> None:
+def say(lines: Iterable[str], verbose: bool | None) -> None:
     """Print the lines of a check: all, none, or with None those that hold its decision."""
     for line in lines:
         if verbose or (verbose is None and line.startswith("=>")):
@@ -259,7 +261,7 @@ def fidelity_check(
 
     See Also
     --------
-    lmemtest.fidelity : the same check with its table, slopes and sentences.
+    lmemtest.budget_effect : the same check with its table, slopes and sentences.
 
     Examples
     --------
@@ -278,6 +280,20 @@ def fidelity_check(
             budget=fidelity_var,
             seed=seed_var,
         )
-        found = fidelity(runs)
-    say(found.paper_lines(), verbose)
+        found = budget_effect(runs)
+    say(_budget_lines(found), verbose)
     return _EFFECTS[found.verdict]
+
+
+def _budget_lines(found: BudgetEffect) -> Iterator[str]:
+    """The comparisons in the order and manner of the package."""
+    names = {
+        "effect": ("Simple model", "Model with budget effect"),
+        "interaction": ("Model with budget effect", "Model with interaction"),
+    }
+    for question, (null, alternative) in names.items():
+        test = found.get(question)
+        if test is not None:
+            yield f"{null} {'<<' if test.p_adjusted < found.alpha else '=='} {alternative}"
+            yield f"{tests_text(found, test)}, adjusted {p_text(test.p_adjusted)}"
+    yield f"=> {found.sentence}"

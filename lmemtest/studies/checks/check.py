@@ -168,10 +168,10 @@ def _seeds(study: _Study) -> Found:
 
 
 def _budget(study: _Study) -> Found:
-    from lmemtest.recipes.budget_words import fit_sentence, one_way
-    from lmemtest.recipes.budgets import fidelity
+    from lmemtest.studies.budget.budget_effect import budget_effect
+    from lmemtest.studies.budget.budget_words import fit_sentence, one_way
 
-    result = fidelity(study.runs, form=study.form, alpha=study.alpha)
+    result = budget_effect(study.runs, form=study.form, alpha=study.alpha)
     found = (result.sentence, *((fit_sentence(result),) if result.verdict != "none" and not result.fits else ()))
     effect = result.get("effect")
     nothing = result.verdict == "none" and result.fits and not (effect is not None and one_way(result, effect))
@@ -285,7 +285,7 @@ def check_all(
     alpha : float in (0, 0.5)
         Level of every statistical check by itself.
     form : {"auto", "linear", "log", "categorical", "spline"}
-        How `fidelity` takes the budget.
+        How `budget_effect` takes the budget.
     rng : int, numpy.random.Generator or None
         For checks that simulate.
     checks : tuple of SanityCheck
@@ -318,7 +318,7 @@ def check_all(
     >>> [(outcome.check, outcome.severity) for outcome in report.outcomes][:3]
     [('scores', 'fine'), ('kind', 'fine'), ('names', 'fine')]
     """
-    from lmemtest.recipes.budget_courses import FORMS
+    from lmemtest.studies.budget.budget_model import FORMS
 
     require_runs(runs)
     alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")

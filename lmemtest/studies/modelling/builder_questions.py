@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lmemtest.data.runs import Runs
-    from lmemtest.recipes.anytime import Anytime
-    from lmemtest.recipes.budgets import FidelityResult
-    from lmemtest.recipes.horizons import Horizons
-    from lmemtest.recipes.relative_ranks import RelativeRanks
     from lmemtest.studies.benchmark.benchmark_clusters import BenchmarkClusters
     from lmemtest.studies.benchmark.benchmark_effects import ShrunkenEffects
     from lmemtest.studies.benchmark.metafeature_effect import MetafeatureModel
     from lmemtest.studies.benchmark.metafeatures import MetafeatureAnalysis
+    from lmemtest.studies.budget.anytime import Anytime
+    from lmemtest.studies.budget.budget_effect import BudgetEffect
+    from lmemtest.studies.budget.horizons import Horizons
+    from lmemtest.studies.budget.relative_ranks import RelativeRanks
     from lmemtest.studies.checks.benchmark_information import BenchmarkInformation
     from lmemtest.studies.checks.report import SanityReport
     from lmemtest.studies.checks.seed_effect import SeedDependency
@@ -46,11 +46,11 @@ class Questions:
 
         return benchmark_information(self.runs, rank_benchmarks=rank_benchmarks, **options)
 
-    def test_fidelity(self, *, fidelity_var: str | None = None, **options: Any) -> FidelityResult:
-        """Does the budget matter, and for all algorithms alike? See `fidelity`, which takes the same options."""
-        from lmemtest.recipes.budgets import fidelity
+    def budget_effect(self, **options: Any) -> BudgetEffect:
+        """Does the budget matter, and for all algorithms alike? See `budget_effect`, which takes the same options."""
+        from lmemtest.studies.budget.budget_effect import budget_effect
 
-        return fidelity(self.runs, fidelity_var=fidelity_var, **options)
+        return budget_effect(self.runs, **options)
 
     def check_all(self, **options: Any) -> SanityReport:
         """All sanity checks as one tree, with what to fix first. See `check_all`, which takes the same options."""
@@ -72,7 +72,7 @@ class Questions:
 
     def relative_ranks(self, **options: Any) -> RelativeRanks:
         """The mean rank of each algorithm at each budget. See `relative_ranks`, which takes the same options."""
-        from lmemtest.recipes.relative_ranks import relative_ranks
+        from lmemtest.studies.budget.relative_ranks import relative_ranks
 
         return relative_ranks(self.runs, **options)
 
@@ -90,13 +90,13 @@ class Questions:
 
     def anytime(self, **options: Any) -> Anytime:
         """Which algorithm is better over all budgets at once? See `anytime`, which takes the same options."""
-        from lmemtest.recipes.anytime import anytime
+        from lmemtest.studies.budget.anytime import anytime
 
         return anytime(self.runs, **options)
 
     def horizons(self, budgets: Sequence[Any] | None = None, **options: Any) -> Horizons:
         """Which algorithm is better at which budget, and does that change? See `horizons` for the options."""
-        from lmemtest.recipes.horizons import horizons
+        from lmemtest.studies.budget.horizons import horizons
 
         return horizons(self.runs, budgets, **options)
 

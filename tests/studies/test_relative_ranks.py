@@ -14,8 +14,8 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.recipes.rank_blocks import mean_ranks
-from lmemtest.recipes.relative_ranks import relative_ranks
+from lmemtest.studies.budget.rank_blocks import mean_ranks
+from lmemtest.studies.budget.relative_ranks import relative_ranks
 
 
 def make_table(

@@ -10,7 +10,7 @@ import numpy as np
 from lmemtest._levels import in_order
 from lmemtest.errors import DataError
 from lmemtest.inference.distributions.curves import LargestOverCurves, largest_over_curves, pair_ratios
-from lmemtest.recipes.budget_curves import CurveModel, PairedCurves, from_axis, spline_over, to_axis
+from lmemtest.studies.budget.curve_model import CurveModel, PairedCurves, from_axis, spline_over, to_axis
 from lmemtest.words import listed
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import pandas as pd
 from lmemtest._validate import check_columns
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.recipes.budget_curves import LOG_RANGE, spline_over, to_axis
+from lmemtest.studies.budget.curve_model import LOG_RANGE, spline_over, to_axis
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -143,13 +143,13 @@ class _Design:
         return (*self.instance, self.runs.algorithm, *((self.runs.seed,) if self.runs.seed else ()))
 
 
-def budget_courses(runs: Runs, fidelity_var: str | None, form: str) -> Courses:
+def budget_courses(runs: Runs, budget: str | None, form: str) -> Courses:
     """Reduce a table of runs to courses over the budget.
 
     Parameters
     ----------
     runs : Runs
-    fidelity_var : str or None
+    budget : str or None
         The column of the budget; that of the runs by default.
     form : {"auto", "linear", "log", "categorical", "spline"}
 
@@ -165,7 +165,7 @@ def budget_courses(runs: Runs, fidelity_var: str | None, form: str) -> Courses:
         If the budget effect cannot be identified: one budget, nothing repeated, or algorithms without common budgets.
     """
     require_runs(runs)
-    runs = _with_budget(runs, fidelity_var)
+    runs = _with_budget(runs, budget)
     design = _design(runs)
     form, notes = _checked_form(design, form)
     _check_common(design, form)
@@ -202,16 +202,12 @@ def budget_courses(runs: Runs, fidelity_var: str | None, form: str) -> Courses:
 
 def _with_budget(runs: Runs, name: str | None) -> Runs:
     if name is None:
-        if runs.budget is None:
-            raise ArgumentError(
-                "runs has no budget column, so there is no fidelity to test. Name it: Runs(table, ..., budget=...), "
-                f"or fidelity_var=... Columns: {listed(runs.columns)}."
-            )
+        runs.study.require("budget", "it has no effect to test")
         return runs
-    check_columns((name,), runs.columns, argument="fidelity_var")
+    check_columns((name,), runs.columns, argument="budget")
     taken = {runs.score: "score", runs.algorithm: "algorithm", runs.benchmark: "benchmark", runs.seed: "seed"}
     if name in taken:
-        raise ArgumentError(f"fidelity_var must not be the {taken[name]} column, got {name!r}.")
+        raise ArgumentError(f"budget must not be the {taken[name]} column, got {name!r}.")
     rest = tuple(m for m in runs.metafeatures if m != name)
     return dataclasses.replace(runs, budget=name, metafeatures=rest)
 

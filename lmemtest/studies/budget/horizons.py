@@ -17,8 +17,8 @@ from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES
 from lmemtest.model import fit_lmm
-from lmemtest.recipes.horizon_changes import change_sentences, compare_changes, overlapping, scored_runs
-from lmemtest.recipes.horizon_scores import (
+from lmemtest.studies.budget.horizon_changes import change_sentences, compare_changes, overlapping, scored_runs
+from lmemtest.studies.budget.horizon_scores import (
     Curves,
     HorizonScores,
     checked_places,
@@ -26,7 +26,7 @@ from lmemtest.recipes.horizon_scores import (
     place_label,
     scores_at,
 )
-from lmemtest.recipes.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
+from lmemtest.studies.budget.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_level, listed
 
@@ -332,7 +332,7 @@ def horizons(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.horizons import horizons
+    >>> from lmemtest.studies.budget.horizons import horizons
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE"], prior="good")
     >>> found = horizons(runs, [2, 8, (12, 32)])
     >>> found.labels

@@ -12,8 +12,8 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.recipes.budget_courses import FORMS
-from lmemtest.recipes.budgets import fidelity
+from lmemtest.studies.budget.budget_effect import budget_effect
+from lmemtest.studies.budget.budget_model import FORMS
 from lmemtest.words import format_number, format_p
 
 
@@ -51,7 +51,7 @@ def appendix_c(seed: int = 1, *, per_algorithm=False) -> lt.Runs:
 
 def test_different_ranges_of_budgets_are_noted():
     table = make_table(budgets=5).query("~(algorithm == 'a2' and budget > 3)")
-    result = fidelity(runs_of(table))
+    result = budget_effect(runs_of(table))
     assert any(
         note.startswith("Algorithms have different ranges of budget (a0: 1 to 5, a1: 1 to 5, a2: 1 to 3)")
         for note in result.notes
@@ -61,64 +61,75 @@ def test_different_ranges_of_budgets_are_noted():
 def test_what_cannot_be_answered_is_refused_in_words():
     table = make_table()
     cases = [
-        (lambda: fidelity(runs_of(table, budget=None)), ArgumentError, "runs has no budget column, so there is no fid"),
-        (lambda: fidelity(runs_of(table), fidelity_var="nope"), UnknownColumnError, "fidelity_var names the column"),
         (
-            lambda: fidelity(runs_of(table), fidelity_var="seed"),
+            lambda: budget_effect(runs_of(table, budget=None)),
+            ArgumentError,
+            "runs has no budget column, so it has no effect",
+        ),
+        (
+            lambda: budget_effect(runs_of(table), budget="nope"),
+            UnknownColumnError,
+            "budget names the column",
+        ),
+        (
+            lambda: budget_effect(runs_of(table), budget="seed"),
             ArgumentError,
             "must not be the seed column, got 'seed'",
         ),
-        (lambda: fidelity(runs_of(table), form="cubic"), ArgumentError, "form must be 'auto' or 'linear' or 'log' or"),
-        (lambda: fidelity(runs_of(table), verbose="yes"), ArgumentError, "verbose must be True or False"),
         (
-            lambda: fidelity(runs_of(table.assign(budget=table["budget"] - 1)), form="log"),
+            lambda: budget_effect(runs_of(table), form="cubic"),
+            ArgumentError,
+            "form must be 'auto' or 'linear' or 'log' or",
+        ),
+        (
+            lambda: budget_effect(runs_of(table.assign(budget=table["budget"] - 1)), form="log"),
             ArgumentError,
             "form='log' needs budgets above 0, the lowest budget is 0. Use form='linear'.",
         ),
         (
-            lambda: fidelity(runs_of(table.query("budget == 2"))),
+            lambda: budget_effect(runs_of(table.query("budget == 2"))),
             DataError,
             "one budget only (budget = 2), so its effect",
         ),
-        (lambda: fidelity(runs_of(table), form="spline"), ArgumentError, "needs at least 5 budgets, there are 4."),
+        (lambda: budget_effect(runs_of(table), form="spline"), ArgumentError, "needs at least 5 budgets, there are 4."),
         (
-            lambda: fidelity(runs_of(make_table(budgets=51, seeds=1, benchmarks=2)), form="categorical"),
+            lambda: budget_effect(runs_of(make_table(budgets=51, seeds=1, benchmarks=2)), form="categorical"),
             ArgumentError,
             "there are 51 budgets, more than 50. Use form='spline'",
         ),
         (
-            lambda: fidelity(
+            lambda: budget_effect(
                 runs_of(table.assign(budget=pd.Categorical(table["budget"].map("step {:.0f}".format)))), form="linear"
             ),
             ArgumentError,
             "form='linear' needs numbers as budgets, and 'budget' has none. Use form='categorical'.",
         ),
         (
-            lambda: fidelity(runs_of(make_table(benchmarks=1, seeds=1))),
+            lambda: budget_effect(runs_of(make_table(benchmarks=1, seeds=1))),
             DataError,
             "one benchmark and one run per algorithm, so the course of a run cannot be told from an effect of budget.",
         ),
         (
-            lambda: fidelity(runs_of(make_table(benchmarks=1), seed=None)),
+            lambda: budget_effect(runs_of(make_table(benchmarks=1), seed=None)),
             DataError,
             "Which rows belong to one run is not known",
         ),
         (
-            lambda: fidelity(runs_of(table.query("algorithm != 'a1' or budget == 1"))),
+            lambda: budget_effect(runs_of(table.query("algorithm != 'a1' or budget == 1"))),
             DataError,
             "'a1' ran at one budget only",
         ),
         (
-            lambda: fidelity(runs_of(table.assign(budget=table["budget"] + 9 * (table["algorithm"] == "a1")))),
+            lambda: budget_effect(runs_of(table.assign(budget=table["budget"] + 9 * (table["algorithm"] == "a1")))),
             DataError,
             "The budgets of the algorithms do not overlap (a0: 1 to 4, a1: 10 to 13, a2: 1 to 4)",
         ),
         (
-            lambda: fidelity(runs_of(table.query("algorithm != 'a1' or budget < 4")), form="categorical"),
+            lambda: budget_effect(runs_of(table.query("algorithm != 'a1' or budget < 4")), form="categorical"),
             DataError,
             "form='categorical' compares algorithms at every budget, but they share 3 of 4 budgets.",
         ),
-        (lambda: fidelity(table), ArgumentError, "runs must be Runs, got DataFrame."),
+        (lambda: budget_effect(table), ArgumentError, "runs must be Runs, got DataFrame."),
     ]
     for call, kind, words in cases:
         with pytest.raises(kind, match=re.escape(words)):
@@ -129,7 +140,7 @@ def test_budgets_that_are_words_are_taken_as_categories():
     table = make_table(slopes=0.5, spread=0.05)
     words = ["low", "middle", "high", "full"]
     table["budget"] = pd.Categorical.from_codes(table["budget"].astype(int) - 1, words, ordered=True)
-    result = fidelity(runs_of(table), form="categorical")
+    result = budget_effect(runs_of(table), form="categorical")
     assert result.verdict == "simple"
     assert list(result.curves["budget"].unique()) == words
 
@@ -149,7 +160,7 @@ def slopes_of(runs: lt.Runs) -> np.ndarray:
 
 
 def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
-    result = fidelity(appendix_c())
+    result = budget_effect(appendix_c())
     assert result.verdict == "simple"
     assert result["effect"].p_adjusted < 0.001
     assert result["interaction"].p_adjusted > 0.05
@@ -160,7 +171,7 @@ def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
 
 
 def test_a_budget_that_moves_one_algorithm_is_an_interaction():
-    result = fidelity(appendix_c(per_algorithm=True))
+    result = budget_effect(appendix_c(per_algorithm=True))
     assert result.verdict == "interaction"
     assert result.sentence.startswith("budget changes loss differently for different algorithms (mean: F(")
     assert result.sentences()[1].startswith("The mean of the algorithms changes with budget (mean: F(1, 5) = ")
@@ -170,7 +181,7 @@ def test_a_budget_that_moves_one_algorithm_is_an_interaction():
 
 
 def test_what_was_not_shown_is_said_with_what_is_not_excluded():
-    result = fidelity(runs_of(make_table(seed=3)))
+    result = budget_effect(runs_of(make_table(seed=3)))
     assert result.verdict == "none"
     assert result.sentence.startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
     low, high = result.change.ci_low, result.change.ci_high
@@ -185,7 +196,7 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     """A budget that helps on twelve of twelve benchmarks, three of which have a unit a thousand times as large."""
     table = make_table(benchmarks=12, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     unit = np.where(table["task"] < 3, 1000.0 * (1 + table["task"]) ** 2, 1.0)
-    plain, mixed = (fidelity(runs_of(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
+    plain, mixed = (budget_effect(runs_of(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
     assert plain.verdict == mixed.verdict == "interaction"
     for question in ("effect", "interaction"):
         assert mixed[question].direction_p == plain[question].direction_p == approx(2.0**-11)
@@ -196,7 +207,7 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     assert deciding <= 3
     assert f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentence
     assert mixed.sentence.endswith("Means speak for all of them on one scale: runs.normalize(per='benchmark').")
-    on_one_scale = fidelity(runs_of(table.assign(loss=table["loss"] * unit)).normalize(per="benchmark"))
+    on_one_scale = budget_effect(runs_of(table.assign(loss=table["loss"] * unit)).normalize(per="benchmark"))
     assert on_one_scale["interaction"].mean_p < 0.05
     assert on_one_scale["interaction"].deciding > 2 * mixed["interaction"].deciding
     assert "Only the direction" not in plain.sentence
@@ -205,11 +216,11 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
 def test_all_forms_give_one_verdict_on_scores_of_unlike_scales():
     table = make_table(benchmarks=12, budgets=8, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     table["loss"] *= np.where(table["task"] < 3, 1000.0, 1.0)
-    assert {fidelity(runs_of(table), form=form).verdict for form in FORMS} == {"interaction"}
+    assert {budget_effect(runs_of(table), form=form).verdict for form in FORMS} == {"interaction"}
 
 
 def test_a_mean_that_few_benchmarks_decide_is_named():
-    result = fidelity(runs_of(make_table(benchmarks=12, spread=0.05).assign(loss=_two_large)))
+    result = budget_effect(runs_of(make_table(benchmarks=12, spread=0.05).assign(loss=_two_large)))
     assert result["effect"].mean_p > 0.05
     assert result.verdict == "none"
 
@@ -223,7 +234,7 @@ def _two_large(table):
 def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
     table = make_table(benchmarks=benchmarks, slopes=-1.0, spread=0.5)
     table["loss"] *= np.where(table["task"] == 0, 1000.0, 1.0)
-    result = fidelity(runs_of(table))
+    result = budget_effect(runs_of(table))
     test = result["effect"]
     assert not test.uses_direction
     assert test.p_value == test.mean_p
@@ -236,7 +247,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
 
 
 def test_the_parts_of_the_level_are_bonferroni_and_holm():
-    result = fidelity(runs_of(make_table(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
+    result = budget_effect(runs_of(make_table(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
     effect, different = result["effect"], result["interaction"]
     for test in (effect, different):
         assert test.p_value == approx(min(1.0, 2.0 * min(test.mean_p, test.direction_p)))
@@ -264,7 +275,7 @@ def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
     want = f_test(fit, crossed, ddf="kenward-roger")
     mean = np.array([[1.0 if n == "budget" else 1.0 / algorithms if ":" in n else 0.0 for n in names]])
     common = f_test(fit, mean, ddf="kenward-roger")
-    result = fidelity(runs)
+    result = budget_effect(runs)
     assert result["interaction"].f_ratio == approx(want.f_ratio, rel=1e-6)
     assert result["effect"].f_ratio == approx(common.f_ratio, rel=1e-6)
     assert result["effect"].mean_p == approx(common.p_value, rel=1e-5)
@@ -278,7 +289,7 @@ def test_directions_of_two_algorithms_are_sign_tests():
     from scipy.stats import binomtest
 
     table = make_table(benchmarks=11, algorithms=2, slopes=[0.1, 0.4], seed=1)
-    result = fidelity(runs_of(table))
+    result = budget_effect(runs_of(table))
     slopes = slopes_of(runs_of(table))
     gap = slopes[:, 0] - slopes[:, 1]
     assert result["interaction"].direction_p == approx(binomtest(int((gap > 0).sum()), 11).pvalue)
@@ -290,7 +301,7 @@ def test_changes_have_the_intervals_of_the_benchmarks_slopes():
     from scipy.stats import t
 
     table = make_table(benchmarks=9, slopes=0.2)
-    result = fidelity(runs_of(table))
+    result = budget_effect(runs_of(table))
     slopes = slopes_of(runs_of(table))
     half = t.ppf(0.975, 8) * slopes.std(axis=0, ddof=1) / 3
     assert result.slopes["estimate"].to_numpy() == approx(slopes.mean(axis=0), rel=1e-9)
@@ -305,7 +316,7 @@ def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table
     from scipy.stats import t
 
     table = make_table(slopes=0.1)
-    result = fidelity(runs_of(table), form="categorical")
+    result = budget_effect(runs_of(table), form="categorical")
     assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-9)
     cells = table.groupby(["algorithm", "budget", "task"])["loss"].mean().unstack().to_numpy()
     half = t.ppf(0.975, 5) * cells.std(axis=1, ddof=1) / np.sqrt(6)
@@ -318,7 +329,7 @@ def test_missing_rows_leave_the_courses_within_runs():
     table.loc[(table["seed"] == 1), "loss"] += 50.0
     part = table[~((table["seed"] == 1) & (table["budget"] > 2))]
     for form in ("linear", "categorical"):
-        whole, less = fidelity(runs_of(table), form=form), fidelity(runs_of(part), form=form)
+        whole, less = budget_effect(runs_of(table), form=form), budget_effect(runs_of(part), form=form)
         assert less.slopes["estimate"].to_numpy() == approx(whole.slopes["estimate"].to_numpy(), abs=0.2)
         assert less.verdict == whole.verdict == "simple"
 
@@ -326,10 +337,10 @@ def test_missing_rows_leave_the_courses_within_runs():
 def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
     table = make_table(slopes=[0.0, 0.0, -1.0], spread=0.1, benchmarks=9)
     patchy = table.query("not (task == 0 and algorithm == 'a1') and not (task == 4 and algorithm == 'a2')")
-    result = fidelity(runs_of(patchy))
+    result = budget_effect(runs_of(patchy))
     assert result.verdict == "interaction"
     assert result["interaction"].n == 9
-    curves = fidelity(runs_of(patchy), form="categorical")
+    curves = budget_effect(runs_of(patchy), form="categorical")
     assert curves.verdict == "interaction"
     assert curves["interaction"].n == 7
     assert any(note.startswith("2 of 9 benchmarks lack an algorithm, or budgets that form='c") for note in curves.notes)
@@ -340,20 +351,20 @@ def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
 
 def test_relabelling_scales_and_the_order_of_rows_do_not_matter():
     table = make_table(slopes=[0, 0.1, 0.3])
-    first = fidelity(runs_of(table))
+    first = budget_effect(runs_of(table))
     shuffled = table.sample(frac=1.0, random_state=np.random.default_rng(1))
-    second = fidelity(runs_of(shuffled.assign(loss=100 + 3 * shuffled["loss"])))
+    second = budget_effect(runs_of(shuffled.assign(loss=100 + 3 * shuffled["loss"])))
     pd.testing.assert_frame_equal(first.to_frame(), second.to_frame(), rtol=1e-9)
     assert second.slopes["estimate"].to_numpy() == approx(3 * first.slopes["estimate"].to_numpy(), rel=1e-9)
 
 
 def test_metafeatures_are_averaged_within_benchmarks():
     table = pd.concat([make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")])
-    result = fidelity(runs_of(table, metafeatures=("prior",)))
+    result = budget_effect(runs_of(table, metafeatures=("prior",)))
     assert result["effect"].n == 6
     parts = [slopes_of(runs_of(part)) for _, part in table.groupby("prior")]
     assert result.slopes["estimate"].to_numpy() == approx(np.mean(parts, axis=0).mean(axis=0), rel=1e-9)
-    alone = fidelity(runs_of(table.query("task == 0"), metafeatures=("prior",)))
+    alone = budget_effect(runs_of(table.query("task == 0"), metafeatures=("prior",)))
     assert (alone.clusters, alone["effect"].n, alone["effect"].df_den) == ("runs", 8, 6)
 
 
@@ -364,19 +375,19 @@ def test_metafeatures_are_averaged_within_benchmarks():
 def test_the_line_is_over_the_logarithm_where_budgets_span_a_factor_of_eight(budgets):
     table = make_table(budgets=5)
     table["budget"] = np.array(budgets, dtype=float)[table["budget"].astype(int) - 1]
-    result = fidelity(runs_of(table))
+    result = budget_effect(runs_of(table))
     log = min(budgets) > 0 and max(budgets) / min(budgets) >= 8
     assert result.form == ("log" if log else "linear")
     assert result.per == ("for twice the budget" if log else "for one more unit of budget")
-    same = fidelity(runs_of(table), form=result.form)
+    same = budget_effect(runs_of(table), form=result.form)
     pd.testing.assert_frame_equal(same.to_frame(), result.to_frame())
 
 
 def test_a_line_over_the_logarithm_is_a_line_over_a_column_with_it():
     table = make_table(budgets=5, slopes=[0.0, 0.2, 0.4])
     table["budget"] = 2.0 ** table["budget"]
-    result = fidelity(runs_of(table))
-    other = fidelity(runs_of(table.assign(budget=np.log2(table["budget"]))), form="linear")
+    result = budget_effect(runs_of(table))
+    other = budget_effect(runs_of(table.assign(budget=np.log2(table["budget"]))), form="linear")
     pd.testing.assert_frame_equal(result.to_frame(), other.to_frame(), rtol=1e-9)
     assert result.slopes["estimate"].to_numpy() == approx(other.slopes["estimate"].to_numpy(), rel=1e-9)
 
@@ -384,11 +395,11 @@ def test_a_line_over_the_logarithm_is_a_line_over_a_column_with_it():
 @pytest.mark.parametrize("form", ["categorical", "spline"])
 def test_a_bend_is_found_by_the_forms_that_can_bend(form):
     runs = runs_of(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
-    line = fidelity(runs, form="linear")
+    line = budget_effect(runs, form="linear")
     assert line.verdict == "none"
     assert "But a straight line over budget does not describe the mean scores" in line.sentence
     assert line.sentence.endswith("; form='categorical' looks for more than a trend.")
-    result = fidelity(runs, form=form)
+    result = budget_effect(runs, form=form)
     assert result.verdict == "simple"
     assert result.per == "from budget 1 to 6"
 
@@ -399,7 +410,7 @@ def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
     table["loss"] += (
         floor + np.exp(2.0 - table["budget"]) * np.array([0.2, 0.5, 3.0])[table["algorithm"].str[1].astype(int)]
     )
-    result, line = fidelity(runs_of(table)), fidelity(runs_of(table), form="linear")
+    result, line = budget_effect(runs_of(table)), budget_effect(runs_of(table), form="linear")
     assert not result.fits
     assert result["lack of fit"].p_adjusted < 0.001
     assert (result.form, result.drawn, result.per) == ("log", "categorical", "from budget 1 to 8")
@@ -418,10 +429,10 @@ def test_an_order_that_the_line_turns_round_is_said():
     """Two algorithms that are alike but for the start: the line puts the late one ahead at the end."""
     table = make_table(budgets=8, spread=0.0, benchmarks=9, algorithms=2, slopes=0.0)
     table["loss"] += np.where(table["algorithm"] == "a1", 0.5 + 8.0 * (table["budget"] == 1), 0.0)
-    result = fidelity(runs_of(table), form="linear")
+    result = budget_effect(runs_of(table), form="linear")
     said = "At budget 8 the fitted curves put a1 ahead of a0, and the observed means a0 ahead of a1."
     assert said in result.notes
-    assert said not in fidelity(runs_of(table)).notes
+    assert said not in budget_effect(runs_of(table)).notes
 
 
 def test_lines_are_not_contradicted_by_lines():
@@ -429,7 +440,7 @@ def test_lines_are_not_contradicted_by_lines():
     exact = make_table(budgets=5, seeds=1, benchmarks=9, slopes=0.3)
     exact["loss"] = exact["task"] * 1.0 + exact["budget"] * (exact["task"] + 1.0)
     exact["loss"] += np.where(exact["algorithm"] == "a1", 0.1, 0.0) * exact["budget"] * exact["task"]
-    result = fidelity(runs_of(exact), form="linear")
+    result = budget_effect(runs_of(exact), form="linear")
     assert result["lack of fit"].p_value == 1.0
     assert result.fits
 
@@ -439,12 +450,12 @@ def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
     rng = np.random.default_rng(1)
     table = make_table(budgets=12, benchmarks=9, slopes=0.0, seeds=2, spread=0.02)
     table["budget"] += rng.uniform(0, 0.9, size=len(table))
-    straight = fidelity(runs_of(table), form="linear")
+    straight = budget_effect(runs_of(table), form="linear")
     assert straight.fits
     table["loss"] += 3.0 * np.exp(-table["budget"])
-    bent = fidelity(runs_of(table), form="auto")
+    bent = budget_effect(runs_of(table), form="auto")
     assert (bent.form, bent.drawn) == ("log", "spline") if not bent.fits else ("log", "log")
-    assert not fidelity(runs_of(table), form="linear").fits
+    assert not budget_effect(runs_of(table), form="linear").fits
     assert len(bent.observed) == 0
     assert len(bent.curves) == 3 * 25
 
@@ -453,7 +464,7 @@ def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
 
 
 def test_one_benchmark_is_compared_over_runs_with_a_note():
-    result = fidelity(runs_of(make_table(benchmarks=1, seeds=8)))
+    result = budget_effect(runs_of(make_table(benchmarks=1, seeds=8)))
     assert (result.clusters, result["effect"].n, result["effect"].df_den) == ("runs", 8, 7)
     assert any(note.startswith("There is one benchmark") for note in result.notes)
 
@@ -461,20 +472,20 @@ def test_one_benchmark_is_compared_over_runs_with_a_note():
 def test_runs_without_common_seeds_are_independent():
     table = make_table(benchmarks=1, seeds=8, slopes=[0.0, 0.0, 2.0])
     table["seed"] += 100 * table["algorithm"].str[1].astype(int)
-    result = fidelity(runs_of(table))
+    result = budget_effect(runs_of(table))
     assert result["interaction"].df_den == approx(21)
     assert result.verdict == "interaction"
     with pytest.raises(DataError, match="Only 0 of 24 runs have a curve of every algorithm"):
-        fidelity(runs_of(table), form="categorical")
+        budget_effect(runs_of(table), form="categorical")
 
 
 def test_one_seed_on_several_benchmarks_is_enough():
-    assert fidelity(runs_of(make_table(seeds=1, slopes=-2.0))).verdict == "simple"
-    assert fidelity(runs_of(make_table(seeds=1, slopes=-2.0), seed=None)).verdict == "simple"
+    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0))).verdict == "simple"
+    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0), seed=None)).verdict == "simple"
 
 
 def test_two_algorithms_and_two_budgets_are_enough():
-    result = fidelity(runs_of(make_table(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
+    result = budget_effect(runs_of(make_table(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
     assert result.verdict == "interaction"
     assert result.form == "linear"
     assert "With two budgets form='categorical' is the same as form='linear', which was fitted." in result.notes
@@ -485,35 +496,25 @@ def test_effects_without_variation_have_no_verdict():
     table = make_table(seeds=2, benchmarks=4)
     table["loss"] = table["budget"] * 2.0
     with pytest.raises(DataError, match="The effect of budget is the same on all 4 benchmarks to the last digit"):
-        fidelity(runs_of(table))
+        budget_effect(runs_of(table))
     with pytest.raises(DataError, match="No score changes with budget: it is the same at every budget"):
-        fidelity(runs_of(table.assign(loss=table["task"] * 1.1)))
+        budget_effect(runs_of(table.assign(loss=table["task"] * 1.1)))
     same = make_table(algorithms=2, seeds=2)
     same["loss"] = same.groupby(["task", "seed", "budget"])["loss"].transform("first")
-    copies = fidelity(runs_of(same))
+    copies = budget_effect(runs_of(same))
     assert copies["interaction"].p_value == 1.0
     assert copies.difference == 0.0
 
 
-def test_another_column_can_be_the_fidelity():
+def test_another_column_can_be_the_budget():
     table = make_table().rename(columns={"budget": "epochs so far"})
-    result = fidelity(runs_of(table, budget=None), fidelity_var="epochs so far")
+    result = budget_effect(runs_of(table, budget=None), budget="epochs so far")
     assert result.budget == "epochs so far"
     assert "No effect of epochs so far" in result.sentence or "epochs so far changes loss" in result.sentence
 
 
-def test_lines_in_the_manner_of_the_paper_are_printed_on_request(capsys):
-    result = fidelity(appendix_c(), verbose=True)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == list(result.paper_lines())
-    assert lines[0] == "Simple model << Model with budget effect"
-    assert lines[2] == "Model with budget effect == Model with interaction"
-    assert re.fullmatch(r"mean: F\(1, 5\) = .*, p < 0.001; direction: .*, adjusted p < 0.001", lines[1])
-    assert lines[4] == f"=> {result.sentence}"
-
-
 def test_the_table_and_the_text_say_what_was_done():
-    result = fidelity(appendix_c())
+    result = budget_effect(appendix_c())
     frame = result.to_frame()
     assert list(frame.columns) == [
         "question", "f_ratio", "df_num", "df_den", "mean_p", "better", "worse", "agreement", "direction_p", "n",
@@ -533,7 +534,7 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
     """Closed form: two-way analysis of slopes."""
     table = make_table(algorithms=algorithms, benchmarks=9, seed=4, slopes=np.linspace(0, 0.3, algorithms))
     runs = runs_of(table).normalize(how)
-    result = fidelity(runs)
+    result = budget_effect(runs)
     slopes = slopes_of(runs)
     m, k = slopes.shape
     between = slopes.mean(axis=0)
@@ -553,7 +554,7 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
 def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
     """Whether the score was made relative before the run was lost or after."""
     table = make_table(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
-    complete = fidelity(runs_of(table).normalize(how))["interaction"]
+    complete = budget_effect(runs_of(table).normalize(how))["interaction"]
     relative = runs_of(table).normalize(how).to_frame()
     after = lt.Runs(
         relative.drop(index=relative.index[3]),
@@ -565,7 +566,7 @@ def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
         budget="budget",
     )
     for runs in (after, runs_of(table.drop(index=3)).normalize(how)):
-        result = fidelity(runs)
+        result = budget_effect(runs)
         assert result.get("effect") is None
         assert result["interaction"].f_ratio == approx(complete.f_ratio, rel=0.2)
 
@@ -573,7 +574,7 @@ def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
 @pytest.mark.parametrize("form", ["spline", "categorical"])
 def test_curves_of_ranks_are_compared_within_benchmarks(form):
     runs = runs_of(make_table(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
-    result = fidelity(runs, form=form)
+    result = budget_effect(runs, form=form)
     assert result.verdict == "interaction"
     assert result.sentence.startswith("budget changes loss_rank differently")
     means = runs.to_frame().groupby(["algorithm", "budget"])["loss_rank"].mean()
@@ -586,4 +587,4 @@ def test_levels_alone_may_be_relative_to_the_benchmark():
     """Scores centred per benchmark over all budgets: the budget still moves their mean."""
     table = make_table(slopes=-0.5, benchmarks=8)
     table["loss"] -= table.groupby("task")["loss"].transform("mean")
-    assert fidelity(runs_of(table)).verdict == "simple"
+    assert budget_effect(runs_of(table)).verdict == "simple"

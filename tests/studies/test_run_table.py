@@ -11,7 +11,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.recipes.run_table import benchmark_means, run_table
+from lmemtest.studies.budget.run_table import benchmark_means, run_table
 
 
 def table(seed=0, *, benchmarks=20, priors=("bad", "good"), seeds=4) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from lmemtest.data.cells import column_codes
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.smooth import fit_spline
 from lmemtest.formula.tokens import quote_name
-from lmemtest.recipes.run_table import RunTable, benchmark_means, run_table
+from lmemtest.studies.budget.run_table import RunTable, benchmark_means, run_table
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pandas as pd
 from lmemtest.errors import DataError
 from lmemtest.inference.hypotheses.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.recipes.budget_courses import LINES, Courses
+from lmemtest.studies.budget.budget_model import LINES, Courses
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.model import fit_lmm
-from lmemtest.recipes.horizon_scores import Curves, HorizonScores
-from lmemtest.recipes.horizon_tests import Family, families_of, is_shown
+from lmemtest.studies.budget.horizon_scores import Curves, HorizonScores
+from lmemtest.studies.budget.horizon_tests import Family, families_of, is_shown
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_number, format_p
 

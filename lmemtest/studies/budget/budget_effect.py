@@ -11,10 +11,10 @@ import numpy as np
 from lmemtest._rounding import below
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.inference.hypotheses.mean_vectors import MeanVector, fewest_directions
-from lmemtest.recipes.budget_courses import FORMS, LINES, MOST_BUDGETS, Courses, Fitted, budget_courses
-from lmemtest.recipes.budget_tests import BudgetTest, budget_tests
+from lmemtest.studies.budget.budget_model import FORMS, LINES, MOST_BUDGETS, Courses, Fitted, budget_courses
+from lmemtest.studies.budget.budget_tests import BudgetTest, budget_tests
 from lmemtest.words import format_p
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Change:
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class FidelityResult(Tabular):
+class BudgetEffect(Tabular):
     """Whether the budget matters, and for all algorithms alike.
 
     Attributes
@@ -138,27 +138,21 @@ class FidelityResult(Tabular):
     @property
     def sentence(self) -> str:
         """The verdict, with the tests that it rests on."""
-        from lmemtest.recipes.budget_words import verdict_sentence
+        from lmemtest.studies.budget.budget_words import verdict_sentence
 
         return verdict_sentence(self)
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict, the effect on the mean and on each algorithm, and where the form does not fit."""
-        from lmemtest.recipes.budget_words import effect_sentence, fit_sentence, slope_sentence
+        from lmemtest.studies.budget.budget_words import effect_sentence, fit_sentence, slope_sentence
 
         slopes = [slope_sentence(self, row) for row in self.slopes.to_dict("records")]
         return tuple(text for text in (self.sentence, effect_sentence(self), *slopes, fit_sentence(self)) if text)
 
-    def paper_lines(self) -> tuple[str, ...]:
-        """The comparisons of models in the manner of the package of the paper, by the tests of this package."""
-        from lmemtest.recipes.budget_words import paper_lines
-
-        return paper_lines(self)
-
     def to_table(self) -> ResultTable:
         """The tests as a table for text, markdown, html and latex."""
         from lmemtest._table import ResultTable
-        from lmemtest.recipes.budget_words import method_notes
+        from lmemtest.studies.budget.budget_words import method_notes
 
         title = f"Does {self.budget} matter? Verdict: {self.verdict}"
         formats = {"f_ratio": ".4g", "df_num": ".3g", "df_den": ".3g", "agreement": ".2f"}
@@ -171,21 +165,20 @@ class FidelityResult(Tabular):
 
 
 @one_blas_thread()
-def fidelity(
+def budget_effect(
     runs: Runs,
     *,
-    fidelity_var: str | None = None,
+    budget: str | None = None,
     form: str = "auto",
     alpha: float = 0.05,
-    verbose: bool = False,
-) -> FidelityResult:
+) -> BudgetEffect:
     """Test whether scores depend on the budget, and whether they do so alike for all algorithms.
 
     Parameters
     ----------
     runs : Runs
         With two or more budgets, and several benchmarks or seeds.
-    fidelity_var : str, optional
+    budget : str, optional
         The column to test; the budget of the runs by default.
     form : {"auto", "linear", "log", "categorical", "spline"}
         The mean score is a straight line over the budget, a straight line over its logarithm, has a value of its own
@@ -194,12 +187,10 @@ def fidelity(
         line unless the budget means contradict it; then curves and slopes are those of the means.
     alpha : float in (0, 1)
         Level of the verdict.
-    verbose : bool
-        Print the comparisons in the manner of the paper.
 
     Returns
     -------
-    FidelityResult
+    BudgetEffect
         ``verdict``, ``to_frame()`` (one row per question), ``slopes``, ``curves``, ``sentences()``.
 
     Raises
@@ -235,21 +226,20 @@ def fidelity(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.budgets import fidelity
+    >>> from lmemtest.studies.budget.budget_effect import budget_effect
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
-    >>> result = fidelity(runs)
+    >>> result = budget_effect(runs)
     >>> result.verdict in ("none", "simple", "interaction")
     True
     """
     check_choice(form, "form", FORMS)
     alpha = check_fraction(alpha, "alpha")
-    check_flag(verbose, "verbose")
-    courses = budget_courses(runs, fidelity_var, form)
+    courses = budget_courses(runs, budget, form)
     tests, left_out = budget_tests(courses, alpha)
     drawn, fitted = _drawn(courses, tests, form, alpha)
     change, difference = _over_the_range(courses, _level_of_one(tests, alpha))
     slopes, per = _slopes(courses, fitted, drawn)
-    result = FidelityResult(
+    return BudgetEffect(
         verdict=_verdict(tests, alpha),
         tests=tests,
         slopes=slopes,
@@ -270,9 +260,6 @@ def fidelity(
         n_obs=courses.n_obs,
         notes=(*courses.notes, *left_out, *_cautions(courses, tests, fitted, alpha)),
     )
-    if verbose:
-        print("\n".join(result.paper_lines()))
-    return result
 
 
 def _verdict(tests: tuple[BudgetTest, ...], alpha: float) -> str:

@@ -11,7 +11,7 @@ from lmemtest._rounding import below, written
 from lmemtest.words import format_number, format_p, listed
 
 if TYPE_CHECKING:
-    from lmemtest.recipes.anytime import Anytime
+    from lmemtest.studies.budget.anytime import Anytime
 
 _NAMED = 8  # algorithms in a sentence
 

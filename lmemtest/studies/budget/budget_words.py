@@ -8,11 +8,11 @@ import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest.words import format_number, format_p
+from lmemtest.words import format_number, p_text
 
 if TYPE_CHECKING:
-    from lmemtest.recipes.budget_tests import BudgetTest
-    from lmemtest.recipes.budgets import FidelityResult
+    from lmemtest.studies.budget.budget_effect import BudgetEffect
+    from lmemtest.studies.budget.budget_tests import BudgetTest
 
 FORM_WORDS = {
     "linear": "a straight line over {budget}",
@@ -22,7 +22,7 @@ FORM_WORDS = {
 }
 
 
-def verdict_sentence(result: FidelityResult) -> str:
+def verdict_sentence(result: BudgetEffect) -> str:
     """The verdict: what was shown and by which tests; what could not be shown, and how large it may be."""
     budget, score = result.budget, result.score
     effect, different = result.get("effect"), result["interaction"]
@@ -53,7 +53,7 @@ def verdict_sentence(result: FidelityResult) -> str:
     return text + ("" if result.fits else f" But {_misfit(result)}; {_more(result)}.")
 
 
-def effect_sentence(result: FidelityResult) -> str:
+def effect_sentence(result: BudgetEffect) -> str:
     """What the verdict of an interaction leaves open: the effect on the mean of the algorithms; else empty."""
     effect = result.get("effect")
     if result.verdict != "interaction" or effect is None:
@@ -63,7 +63,7 @@ def effect_sentence(result: FidelityResult) -> str:
     return f"That the mean of the algorithms changes with {result.budget} was not shown ({_tested(result, effect)})."
 
 
-def slope_sentence(result: FidelityResult, row: dict[Any, Any]) -> str:
+def slope_sentence(result: BudgetEffect, row: dict[Any, Any]) -> str:
     """The effect on one algorithm, with its interval."""
     low, high, estimate = row["ci_low"], row["ci_high"], row["estimate"]
     if not np.isfinite(estimate):
@@ -81,7 +81,7 @@ def slope_sentence(result: FidelityResult, row: dict[Any, Any]) -> str:
     return f"{text} (95 % interval of the change {format_number(low)} to {format_number(high)}{shown})."
 
 
-def fit_sentence(result: FidelityResult) -> str:
+def fit_sentence(result: BudgetEffect) -> str:
     """Whether the budget means contradict the form; empty where they do not, or where that was not tested."""
     if result.fits:
         return ""
@@ -93,15 +93,15 @@ def fit_sentence(result: FidelityResult) -> str:
     return f"{_capital(_misfit(result))}; {_more(result)}."
 
 
-def short_fit(result: FidelityResult) -> str:
+def short_fit(result: BudgetEffect) -> str:
     """The same for a figure; empty where there is nothing to say."""
     if result.fits:
         return ""
     form = "the curve" if result.form == "spline" else "a straight line"
-    return f"{form} does not fit, {_p(result['lack of fit'].p_adjusted)}"
+    return f"{form} does not fit, {p_text(result['lack of fit'].p_adjusted)}"
 
 
-def method_notes(result: FidelityResult) -> tuple[str, ...]:
+def method_notes(result: BudgetEffect) -> tuple[str, ...]:
     """What the tests are and how they share the level."""
     form = FORM_WORDS[result.form].format(budget=result.budget)
     together = "p_value is twice the smaller one" if result.tests[0].uses_direction else "p_value is that of the mean"
@@ -112,38 +112,23 @@ def method_notes(result: FidelityResult) -> tuple[str, ...]:
     )
 
 
-def paper_lines(result: FidelityResult) -> tuple[str, ...]:
-    """The comparisons in the order and manner of the package of the paper."""
-    names = {
-        "effect": ("Simple model", "Model with budget effect"),
-        "interaction": ("Model with budget effect", "Model with interaction"),
-    }
-    lines = []
-    for question, (null, alternative) in names.items():
-        test = result.get(question)
-        if test is not None:
-            lines.append(f"{null} {'<<' if test.p_adjusted < result.alpha else '=='} {alternative}")
-            lines.append(f"{_tests(result, test)}, adjusted {_p(test.p_adjusted)}")
-    return (*lines, f"=> {result.sentence}")
-
-
 # ------------------------------------------------------------------ parts
 
 
-def _tested(result: FidelityResult, test: BudgetTest) -> str:
-    both = f"; adjusted {_p(test.p_adjusted)}" if test.uses_direction or test.p_adjusted != test.mean_p else ""
-    return f"{_tests(result, test)}{both}"
+def _tested(result: BudgetEffect, test: BudgetTest) -> str:
+    both = f"; adjusted {p_text(test.p_adjusted)}" if test.uses_direction or test.p_adjusted != test.mean_p else ""
+    return f"{tests_text(result, test)}{both}"
 
 
-def _tests(result: FidelityResult, test: BudgetTest) -> str:
+def tests_text(result: BudgetEffect, test: BudgetTest) -> str:
     mean = "mean: no variation"
     if np.isfinite(test.mean_p):
         df_num, df_den, ratio = (written(value, ".3g") for value in (test.df_num, test.df_den, test.f_ratio))
-        mean = f"mean: F({df_num}, {df_den}) = {ratio}, {_p(test.mean_p)}"
+        mean = f"mean: F({df_num}, {df_den}) = {ratio}, {p_text(test.mean_p)}"
     return f"{mean}; {_direction(result, test)}"
 
 
-def _direction(result: FidelityResult, test: BudgetTest) -> str:
+def _direction(result: BudgetEffect, test: BudgetTest) -> str:
     if test.better >= 0:
         way = "better" if test.better >= test.worse else "worse"
         text = f"direction: {way} on {max(test.better, test.worse)} of {test.n} {result.clusters}"
@@ -151,16 +136,16 @@ def _direction(result: FidelityResult, test: BudgetTest) -> str:
         text = f"direction: agreement {written(test.agreement, '.2f')} of {test.n} {result.clusters}"
     else:
         text = f"direction: none on {test.n} {result.clusters}"
-    return f"{text}, {_p(test.direction_p)}" if test.uses_direction else f"{text}, too few to test"
+    return f"{text}, {p_text(test.direction_p)}" if test.uses_direction else f"{text}, too few to test"
 
 
-def _difference(result: FidelityResult) -> str:
+def _difference(result: BudgetEffect) -> str:
     if not np.isfinite(result.difference):
         return ""
     return f"; over the whole range their changes may differ by up to {format_number(result.difference)}"
 
 
-def _disagreement(result: FidelityResult, test: BudgetTest) -> str:
+def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
     """What it means if one test shows it and the other does not."""
     if not test.uses_direction or not np.isfinite(test.mean_p):
         return ""
@@ -177,7 +162,7 @@ def _disagreement(result: FidelityResult, test: BudgetTest) -> str:
     return ""
 
 
-def one_way(result: FidelityResult, test: BudgetTest) -> str:
+def one_way(result: BudgetEffect, test: BudgetTest) -> str:
     """An effect of one sign on all benchmarks, which are too few to show it for others."""
     if min(test.better, test.worse) != 0 or test.better == test.worse:
         return ""
@@ -188,13 +173,13 @@ def one_way(result: FidelityResult, test: BudgetTest) -> str:
     return f" {here} {result.clusters} it gets {way}{rest}, which are too few to show that for others."
 
 
-def _misfit(result: FidelityResult) -> str:
+def _misfit(result: BudgetEffect) -> str:
     lack = result["lack of fit"]
     form = FORM_WORDS[result.form].format(budget=result.budget)
     return f"{form} does not describe the mean scores (lack of fit, {_tested(result, lack)})"
 
 
-def _more(result: FidelityResult) -> str:
+def _more(result: BudgetEffect) -> str:
     if len(result.observed) == 0 or result.form == "spline":
         return f"form={'categorical' if len(result.observed) else 'spline'!r} follows more than that"
     return "form='categorical' looks for more than a trend"
@@ -202,8 +187,3 @@ def _more(result: FidelityResult) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _p(p: float) -> str:
-    text = format_p(p)
-    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"

@@ -14,10 +14,10 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.means.moderated import deviations
-from lmemtest.recipes import anytime_decisions as decisions_
-from lmemtest.recipes import anytime_words as words
-from lmemtest.recipes.budget_curves import CurveModel, curve_model, to_axis
-from lmemtest.recipes.mean_curves import CurveFamily, MeanCurves, complete_curves, spline_curves
+from lmemtest.studies.budget import anytime_words as words
+from lmemtest.studies.budget import stretches as decisions_
+from lmemtest.studies.budget.curve_model import CurveModel, curve_model, to_axis
+from lmemtest.studies.budget.curves import CurveFamily, MeanCurves, complete_curves, spline_curves
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ def anytime(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.anytime import anytime
+    >>> from lmemtest.studies.budget.anytime import anytime
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
     >>> result = anytime(runs)
     >>> result.stretches[["better", "worse"]].drop_duplicates().values.tolist()

@@ -18,7 +18,7 @@ from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.smooth import fit_spline
 from lmemtest.inference.means.adjust import adjust
 from lmemtest.inference.means.moderation import moderation
-from lmemtest.recipes.anytime import anytime
+from lmemtest.studies.budget.anytime import anytime
 
 BUDGETS = np.array([1.0, 2, 3, 4, 6, 8, 12, 16])
 

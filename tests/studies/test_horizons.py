@@ -14,8 +14,8 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.means.separation import separation_of
-from lmemtest.recipes.horizon_tests import best_sentence, is_shown, share_level
-from lmemtest.recipes.horizons import horizons
+from lmemtest.studies.budget.horizon_tests import best_sentence, is_shown, share_level
+from lmemtest.studies.budget.horizons import horizons
 
 
 def make_table(

@@ -20,7 +20,7 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.recipes.rank_blocks import RankedRuns, ranked_runs
+from lmemtest.studies.budget.rank_blocks import RankedRuns, ranked_runs
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def relative_ranks(
     the benchmarks.
 
     Ranks know no distances, and the rank of one algorithm depends on the others: leave one out, and two others may
-    change places. For differences in the score see `analyze` and `fidelity`.
+    change places. For differences in the score see `analyze` and `budget_effect`.
 
     References
     ----------
@@ -227,7 +227,7 @@ def relative_ranks(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.recipes.relative_ranks import relative_ranks
+    >>> from lmemtest.studies.budget.relative_ranks import relative_ranks
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"])
     >>> ranks = relative_ranks(runs, by="prior")
     >>> for sentence in ranks.sentences():
