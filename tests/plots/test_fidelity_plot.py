@@ -134,7 +134,7 @@ def test_missing_means_leave_gaps():
 
 
 def test_what_is_no_result_and_axes_that_are_too_small_are_refused():
-    with pytest.raises(ArgumentError, match=r"result must be the result of fidelity\(\), got int\."):
+    with pytest.raises(ArgumentError, match=r"result must be the result of budget_effect\(\), got int\."):
         fidelity_plot(3)
     ax = Figure(figsize=(3.0, 0.5)).add_axes((0.0, 0.0, 1.0, 1.0))
     with pytest.raises(ArgumentError, match="ax is too small: a plot of 3 curves needs at least"):
