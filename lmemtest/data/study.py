@@ -237,7 +237,10 @@ def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
     >>> labels(pd.DataFrame({"task": ["a", "b"], "prior": [1.0, 2.5]}), ["task", "prior"]).tolist()
     ['a / 1', 'b / 2.5']
     """
-    parts = [[format_level(value) for value in frame[name]] for name in columns]
+    parts = []
+    for name in columns:
+        codes, levels = pd.factorize(frame[name])
+        parts.append(np.array([format_level(level) for level in levels], dtype=object)[codes])
     return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)
 
 

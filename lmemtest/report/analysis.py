@@ -28,14 +28,26 @@ from lmemtest.inference.means.comparisons import PairsResult, pairs
 from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
 from lmemtest.inference.means.joint import FTest, f_test
 from lmemtest.inference.means.separation import Separation, separation
-from lmemtest.report.components import Component, variance_components
 from lmemtest.report.curves import call_of, curves_of
-from lmemtest.report.effects import ObservedAdvantages, observed_advantages, turns
 from lmemtest.report.files import check_report_path, write_atomically
-from lmemtest.report.interactions import Interaction, interactions, without_properties_of_algorithms
-from lmemtest.report.scope import BudgetUse, Missing, Sample, budget_use, missing_terms, sample_of, shared_seeds_finding
+from lmemtest.studies.benchmark.metafeature_interactions import (
+    Interaction,
+    interactions,
+    without_properties_of_algorithms,
+)
+from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages, observed_advantages, turns
+from lmemtest.studies.modelling.adequacy import (
+    BudgetUse,
+    Missing,
+    Sample,
+    budget_use,
+    missing_terms,
+    sample_of,
+    shared_seeds_finding,
+)
 from lmemtest.studies.modelling.recommend import Recommendation, recommend
 from lmemtest.studies.scores.scale_agreement import ScaleAgreement, decisions_compared, raw_runs
+from lmemtest.studies.variation.model_components import Component, variance_components
 from lmemtest.words import listed
 
 if TYPE_CHECKING:

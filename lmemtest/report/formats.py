@@ -33,8 +33,8 @@ def content_of(analysis: Analysis, suffix: str, progress: Progress | None) -> st
 
 def json_of(analysis: Analysis) -> str:
     """Roles, findings, model, answer, ranking and pairs, with all digits; what is not known is null."""
-    from lmemtest.report.components import components_frame
     from lmemtest.report.wording import headline
+    from lmemtest.studies.variation.model_components import components_frame
 
     runs = analysis.runs
     found = {

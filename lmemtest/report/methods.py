@@ -23,7 +23,7 @@ from lmemtest.report.document import (
     paragraph,
 )
 from lmemtest.report.figures import figure
-from lmemtest.report.scope import holds_shared_seeds
+from lmemtest.studies.modelling.adequacy import holds_shared_seeds
 from lmemtest.studies.modelling.shared_seeds import seeds_cross
 from lmemtest.words import counted, format_level, format_number, format_p, joined, sentence
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from lmemtest._table import ResultTable
 from lmemtest.report import methods, wording
-from lmemtest.report.components import components_frame
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
     Block,
@@ -28,13 +27,14 @@ from lmemtest.report.document import (
 )
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
+from lmemtest.studies.variation.model_components import components_frame
 from lmemtest.words import counted, format_level, format_number, joined, sentence
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.report.analysis import Analysis
-    from lmemtest.report.effects import ObservedAdvantages
+    from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
 MOST_ROWS = 24  # of a table per benchmark before it is folded

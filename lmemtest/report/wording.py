@@ -13,17 +13,17 @@ from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.inference.means.emmeans import DDF_NAMES
-from lmemtest.report.cautious import CautiousCheck, cautious_check
-from lmemtest.report.components import own_difference_sd, share_of_benchmarks
 from lmemtest.report.document import Strong, Text
-from lmemtest.report.effects import leaders, turns
-from lmemtest.report.scope import ZERO
+from lmemtest.studies.benchmark.cautious_check import CautiousCheck, cautious_check
+from lmemtest.studies.benchmark.observed_advantages import leaders, turns
+from lmemtest.studies.modelling.adequacy import ZERO
 from lmemtest.studies.scores.scale_agreement import hypothesis_on, what_differs
+from lmemtest.studies.variation.model_components import own_difference_sd, share_of_benchmarks
 from lmemtest.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
-    from lmemtest.report.effects import ObservedAdvantages
+    from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
 
 FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer than five degrees of freedom
 MOST_LEVELS = 6  # of a metafeature, whose winners are listed one by one

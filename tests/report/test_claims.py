@@ -17,7 +17,7 @@ from lmemtest.data.budget_mix import are_single_trials, budgets_shared, budgets_
 from lmemtest.data.points import collect_points
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.report.interactions import interactions
+from lmemtest.studies.benchmark.metafeature_interactions import interactions
 
 Make = Callable[..., Any]
 

@@ -14,8 +14,13 @@ from pytest import approx
 
 import lmemtest as lt
 import lmemtest.report
-from lmemtest.report.components import difference_sd, own_difference_sd, share_of_benchmarks, variance_components
-from lmemtest.report.effects import expected_means, observed_advantages
+from lmemtest.studies.benchmark.observed_advantages import expected_means, observed_advantages
+from lmemtest.studies.variation.model_components import (
+    difference_sd,
+    own_difference_sd,
+    share_of_benchmarks,
+    variance_components,
+)
 
 Make = Callable[..., Any]
 FORMULA = "loss ~ tool + (1 | task) + (1 | task:tool)"

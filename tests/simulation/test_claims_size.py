@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
-from lmemtest.report.interactions import interactions
+from lmemtest.studies.benchmark.metafeature_interactions import interactions
 
 pytestmark = pytest.mark.slow
 

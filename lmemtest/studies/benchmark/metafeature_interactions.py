@@ -11,7 +11,7 @@ from lmemtest._rounding import below, written
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.report.scope import columns_of
+from lmemtest.studies.modelling.adequacy import columns_of
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_p
 

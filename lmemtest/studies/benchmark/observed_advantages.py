@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest.data.compress import compress
+from lmemtest.data.study import labels
 from lmemtest.errors import UnknownColumnError
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.words import format_level
@@ -18,7 +18,6 @@ from lmemtest.words import format_level
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.cells import Cells
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
@@ -29,14 +28,16 @@ if TYPE_CHECKING:
 ROUNDING = 64 * np.finfo(float).eps  # relative to the scores: what arithmetic makes of equal ones
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ObservedAdvantages(Tabular):
+@result
+class ObservedAdvantages(Result):
     """Each algorithm's deviation from the mean of each benchmark (with metafeatures: of each instance).
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per instance and algorithm: ``benchmark`` (label of the instance), ``algorithm``, ``n_runs``, ``mean``
+        (observed), ``effect`` (observed deviation from the mean of the algorithms there), ``se``, ``df``, ``ci_low``,
+        ``ci_high``, ``shrunken`` (the deviation that the model expects if the benchmark is run again).
     instance : tuple of str
         Columns that make up an instance.
     replicates : {"seed", "row"} or None
@@ -77,28 +78,15 @@ class ObservedAdvantages(Tabular):
     response: str
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per instance and algorithm.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``benchmark`` (label of the instance), ``algorithm``, ``n_runs``, ``mean`` (observed), ``effect``
-            (observed deviation from the mean of the algorithms there), ``se``, ``df``, ``ci_low``, ``ci_high``,
-            ``shrunken`` (the deviation that the model expects if the benchmark is run again).
-        """
-        return self.table.copy()
-
     @property
     def incomplete(self) -> int:
         """Instances on which some algorithm did not run."""
         return int((self.table.groupby("benchmark", sort=False).size() < len(self.wins)).sum())
 
-    def to_table(self) -> ResultTable:
-        """The effects as a table."""
-        from lmemtest._table import ResultTable
-
-        return ResultTable(title="Effects by benchmark", frame=self.to_frame(), notes=self.notes)
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Effects by benchmark"
 
 
 def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> ObservedAdvantages | None:
@@ -150,11 +138,11 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     keys = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
     cells = compress(runs, keys, score=runs.score, transform=parsed.response_transform)
     replicates = "seed" if runs.seed else None if runs.budget else "row"
-    instance, labels = pd.factorize(_labels(cells.frame, runs.instance))
+    instance, names = pd.factorize(labels(cells.frame, runs.instance))
     places = _Places.of(instance.astype(np.intp), cells.frame, runs)
     table, paired = _observed(cells, places, runs.seed, replicates, level)
-    firsts = cells.frame.iloc[places.cell[places.first]].set_axis(list(labels))
-    table.insert(0, "benchmark", labels[places.instance])
+    firsts = cells.frame.iloc[places.cell[places.first]].set_axis(list(names))
+    table.insert(0, "benchmark", names[places.instance])
     table.insert(1, "algorithm", pd.Index(list(runs.algorithms)).take(places.algorithm))
     table["shrunken"] = _shrunken(fit, cells.frame.iloc[places.cell], places, runs)
     counted = _counted(table)
@@ -165,9 +153,9 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
         instance=runs.instance,
         replicates=replicates if table["se"].notna().any() else None,
         paired=paired,
-        n_instances=len(labels),
+        n_instances=len(names),
         wins=_wins(best, places, runs),
-        benchmark_of=dict(zip(labels, firsts[runs.benchmark] if runs.benchmark else [None] * len(labels), strict=True)),
+        benchmark_of=dict(zip(names, firsts[runs.benchmark] if runs.benchmark else [None] * len(names), strict=True)),
         wins_by=_wins_by(best, places, runs, firsts),
         intervals=int(counted.sum()),
         clear=int(clear.sum()),
@@ -175,15 +163,6 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
         response=f"{parsed.response_function}({runs.score})" if parsed.response_function else runs.score,
         notes=_notes(table, runs),
     )
-
-
-def _labels(frame: pd.DataFrame, instance: Sequence[str]) -> NDArray[np.object_]:
-    """What each row's instance is called."""
-    columns = []
-    for name in instance:
-        codes, values = pd.factorize(frame[name])
-        columns.append(np.array([format_level(value) for value in values], dtype=object)[codes])
-    return np.array([" · ".join(row) for row in zip(*columns, strict=True)], dtype=object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

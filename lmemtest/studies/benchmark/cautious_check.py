@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import below
-from lmemtest._table import Tabular
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.words import format_level
@@ -16,14 +15,11 @@ from lmemtest.words import format_level
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
-    from lmemtest.report.effects import ObservedAdvantages
-
-TITLE = "A cautious check over benchmark means"
+    from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class CautiousCheck(Tabular):
+@result
+class CautiousCheck(Result):
     """Paired t-tests of one algorithm against each other over the means of the benchmarks.
 
     Attributes
@@ -31,39 +27,37 @@ class CautiousCheck(Tabular):
     leader : str
         The algorithm that is compared with each other one.
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per other algorithm: ``algorithm``, ``n_benchmarks`` (on which both ran), ``difference`` (leader -
+        algorithm), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm-adjusted; NaN with fewer than two benchmarks).
     """
+
+    formats = {"t": ".2f", "p": "p"}
 
     leader: str
     table: pd.DataFrame
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per other algorithm.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``algorithm``, ``n_benchmarks`` (on which both ran), ``difference`` (leader - algorithm), ``se``, ``df``,
-            ``t_ratio``, ``p_value`` (Holm-adjusted; NaN with fewer than two benchmarks).
-        """
-        return self.table.copy()
 
     def beaten(self, alpha: float) -> list[str]:
         """Algorithms that differ from the leader at this level."""
         return self.table["algorithm"][below(self.table["p_value"], alpha)].tolist()
 
-    def to_table(self) -> ResultTable:
-        """The tests as a table."""
-        from lmemtest._table import ResultTable
-        from lmemtest.words import format_p
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "A cautious check over benchmark means"
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the tests were made."""
+        return (
+            f"Paired t-tests of {self.leader} against each other algorithm, over one mean per benchmark and "
+            "algorithm; p-values adjusted by Holm's method.",
+        )
+
+    def shown(self) -> pd.DataFrame:
+        """The tests, with columns as a reader names them."""
         frame = self.to_frame()
         frame.columns = ["compared with", "benchmarks", f"{self.leader} − other", "SE", "df", "t", "p"]
-        note = (
-            f"Paired t-tests of {self.leader} against each other algorithm, over one mean per benchmark and algorithm; "
-            "p-values adjusted by Holm's method."
-        )
-        return ResultTable(TITLE, frame, (note,), {"t": ".2f", "p": format_p})
+        return frame
 
 
 def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
@@ -91,7 +85,7 @@ def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
     >>> import lmemtest as lt
     >>> runs = lt.Runs({"tool": ["A", "B"] * 3, "task": list("uuvvww"), "loss": [1., 2, 3, 5, 4, 7]},
     ...                score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    >>> from lmemtest.report.effects import observed_advantages
+    >>> from lmemtest.studies.benchmark.observed_advantages import observed_advantages
     >>> check = cautious_check(observed_advantages(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs), "A")
     >>> check.to_frame()[["algorithm", "difference", "df", "t_ratio"]].round(3).to_dict("list")
     {'algorithm': ['B'], 'difference': [-2.0], 'df': [2], 't_ratio': [-3.464]}

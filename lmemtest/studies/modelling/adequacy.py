@@ -13,7 +13,7 @@ from lmemtest.data.findings import Finding, Severity
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import Bar, ParsedFormula, parse_formula
 from lmemtest.formula.tokens import quote_name
-from lmemtest.report.components import pair_variance
+from lmemtest.studies.variation.model_components import pair_variance
 from lmemtest.words import format_level, format_number, listed
 
 if TYPE_CHECKING:
@@ -112,9 +112,9 @@ def sample_of(fit: LmmFit, runs: Runs) -> Sample:
     """
     if runs.benchmark is None:
         return Sample(noun="benchmark", size=1, varies=False)
-    benchmarks = count_groups(runs, (runs.benchmark,))
+    benchmarks = runs.study.count(runs.benchmark)
     for noun, columns in (("benchmark", (runs.benchmark,)), ("instance", tuple(runs.instance))):
-        size = count_groups(runs, columns)
+        size = runs.study.count(*columns)
         variance = _variance_between(fit, runs, columns) if benchmarks > 1 else None
         if variance is not None:
             return Sample(
@@ -126,7 +126,7 @@ def sample_of(fit: LmmFit, runs: Runs) -> Sample:
 def _variance_between(fit: LmmFit, runs: Runs, columns: tuple[str, ...]) -> float | None:
     """Variance of differences between groups of these columns; NaN if it is the residual, None if there is none."""
     cells = (*columns, runs.algorithm)
-    if count_groups(runs, cells) >= runs.n_rows:
+    if runs.study.count(*cells) >= runs.n_rows:
         return float("nan")
     found = [
         _mean_variance(fit, runs, index)
@@ -276,20 +276,8 @@ def _same_groups(runs: Runs, left: Sequence[str], right: Sequence[str]) -> bool:
         return True
     if not left or not right:
         return False
-    size = count_groups(runs, left)
-    return size == count_groups(runs, right) == count_groups(runs, (*left, *right))
-
-
-def count_groups(runs: Runs, columns: Sequence[str]) -> int:
-    """Distinct combinations of some columns.
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> count_groups(lt.datasets.load_hpo_runs(), ("benchmark", "prior"))
-    40
-    """
-    return runs.study.count(*columns)
+    size = runs.study.count(*left)
+    return size == runs.study.count(*right) == runs.study.count(*left, *right)
 
 
 def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
