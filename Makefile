@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo test test-0 test-figures test-simulations test-all test-kernels golden golden-save lint types figures bench clean
+.PHONY: help demo $(TESTS) golden golden-save lint types figures bench clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -13,6 +14,7 @@ help:
 	@echo "make test-figures      figures, pages, examples, thin designs in full"
 	@echo "make test-simulations  long simulations"
 	@echo "make test-all  all of these"
+	@echo "make test-seconds      all but simulations, and who takes long is written to tests/seconds.json"
 	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
 	@echo "make golden    compare every number with the golden record (ARGS=\"--only thin:horizons\", --words, --all)"
 	@echo "make golden-save  write the golden record anew (ARGS as above)"
@@ -34,8 +36,8 @@ demo: $(STAMP)
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 # Threads of the workers' BLAS would only get into each other's way.
-test test-0 test-figures test-simulations test-all test-kernels: export OMP_NUM_THREADS ?= 1
-test test-0 test-figures test-simulations test-all test-kernels: export OPENBLAS_NUM_THREADS ?= 1
+$(TESTS): export OMP_NUM_THREADS ?= 1
+$(TESTS): export OPENBLAS_NUM_THREADS ?= 1
 
 test: $(STAMP)
 	$(PYTEST) -m "level0 or level1"
@@ -48,6 +50,9 @@ test-figures: $(STAMP)
 
 test-simulations: $(STAMP)
 	$(PYTEST) -m level3
+
+test-seconds: $(STAMP)
+	$(PYTEST) -m "level0 or level1 or level2" --record-seconds
 
 test-all: $(STAMP)
 	$(PYTEST) -m "level0 or level1 or level2 or level3"

@@ -1,23 +1,26 @@
 """Tests by level, and what a session costs.
 
-========  ==============================================================  ===================================
-level     what                                                            run by
-========  ==============================================================  ===================================
-0         units and messages: no figure, no fit above 0.1 s               ``make test-0`` (on every save)
-1         references and studies; one case of each file of level 2        ``make test`` (levels 0 and 1)
-2         figures, pages, examples, thin designs in full                  ``make test-figures``, plain pytest
-3         simulations                                                     ``make test-simulations``
-========  ==============================================================  ===================================
+========  ==================================================================  ==================================
+level     what                                                                run by
+========  ==================================================================  ==================================
+0         units and messages: no figure, at most 0.1 s each                   ``make test-0`` (on every save)
+1         references and studies, at most 0.5 s each; of each file of         ``make test`` (levels 0 and 1)
+          figures the first test
+2         figures, pages, examples, thin designs in full, longer studies      ``make test-figures``
+3         simulations                                                         ``make test-simulations``
+========  ==================================================================  ==================================
 
-A test has the level of its folder (`LEVELS`); the marker ``level(n)`` of a file, a test or a case says otherwise. Of a
-file at level 2, its first test is at level 1, so that `make test` sees each figure once. The levels are marks for
-``pytest -m``: ``pytest tests/plots -m "level0 or level1"``. Plain ``pytest`` runs everything but simulations.
+A test has the level of its folder (`LEVELS`). If it takes longer than that level allows (`LIMITS`), it has the level
+that does; its seconds are those in tests/seconds.json, measured by ``make test-seconds``, not those of the day. The
+marker ``level(n)`` of a file, a test or a case overrides both. The levels are marks for ``pytest -m``: ``pytest
+tests/plots -m "level0 or level1"``. Plain ``pytest`` runs everything but simulations.
 
 The summary at the end gives items and processor seconds by level, and those of the whole session with its workers.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
@@ -30,24 +33,28 @@ import pytest
 
 ROOT = Path(__file__).parent
 TESTS = ROOT / "tests"
-# The longest folder that holds a file decides.
+# The longest of these folders (and files) that holds a file decides.
 LEVELS = {
-    "lmemtest": 1,  # doctests
-    "lmemtest/data": 0,
-    "lmemtest/formula": 0,
+    "lmemtest": 0,  # doctests
     "lmemtest/plots": 2,
-    "tests": 0,
-    "tests/compat": 1,
-    "tests/engine": 1,
-    "tests/inference": 1,
-    "tests/kernels": 1,
+    "lmemtest/report": 1,
+    "tests": 1,
+    "tests/contract": 0,
+    "tests/data": 0,
+    "tests/engine": 0,
+    "tests/formula": 0,
     "tests/plots": 2,
-    "tests/recipes": 1,
-    "tests/report": 1,
     "tests/simulation": 3,
-    "tests/studies": 1,
-    "tests/tuning": 1,
+    "tests/test_replicates.py": 0,
+    "tests/test_result.py": 0,
+    "tests/test_rounding.py": 0,
+    "tests/test_spec.py": 0,
+    "tests/test_table.py": 0,
+    "tests/test_validate.py": 0,
+    "tests/tuning": 0,
 }
+LIMITS = {0: 0.1, 1: 0.5}  # processor seconds of one item
+SECONDS = TESTS / "seconds.json"
 NAMES = {0: "units and messages", 1: "references and studies", 2: "figures, pages, thin designs", 3: "simulations"}
 
 
@@ -58,6 +65,7 @@ class Spent:
     start: float = field(default_factory=time.perf_counter)
     items: Counter[int] = field(default_factory=Counter)
     seconds: Counter[int] = field(default_factory=Counter)
+    long: dict[str, float] = field(default_factory=dict)
     workers: float = 0.0
 
 
@@ -71,26 +79,44 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SPENT] = Spent()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-seconds", action="store_true", help=f"write {SECONDS.name} from this session")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     shown = set()
     for item in items:
-        level = _own_level(item)
-        if level == 2 and TESTS in item.path.parents and item.path not in shown:
+        level = _level(item, seconds.get(_key(item), 0.0))
+        if level == 2 and TESTS / "plots" in item.path.parents and item.path not in shown:
             shown.add(item.path)
             level = 1
         item.stash[LEVEL] = level
         item.add_marker(f"level{level}")
 
 
-def _own_level(item: pytest.Item) -> int:
+def _level(item: pytest.Item, seconds: float) -> int:
     marker = item.get_closest_marker("level")
     if marker:
         return int(marker.args[0])
     if item.get_closest_marker("slow"):
         return 3
-    folder = item.path.relative_to(ROOT).as_posix()
-    return LEVELS[max((name for name in LEVELS if folder.startswith(f"{name}/")), key=len)]
+    return max(_level_of_folder(item.path), _level_of_cost(seconds))
+
+
+def _level_of_folder(path: Path) -> int:
+    file = f"{path.relative_to(ROOT).as_posix()}/"
+    return LEVELS[max((folder for folder in LEVELS if file.startswith(f"{folder}/")), key=len)]
+
+
+def _level_of_cost(seconds: float) -> int:
+    return sum(seconds > limit for limit in LIMITS.values())
+
+
+def _key(item: pytest.Item) -> str:
+    """A test by the name of its file, so that it may move to another folder."""
+    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
 
 
 # ------------------------------------------------------------------------------------------- what a session costs
@@ -112,19 +138,31 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     return answer
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    before = _processor_seconds()
+    answer = yield
+    seconds = _processor_seconds() - before
+    if _level_of_cost(seconds) > _level_of_folder(item.path):
+        item.config.stash[SPENT].long[_key(item)] = round(seconds, 1)
+    return answer
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """A worker of pytest-xdist sends what it spent."""
     if hasattr(session.config, "workeroutput"):
         spent = session.config.stash[SPENT]
-        session.config.workeroutput["spent"] = (dict(spent.items), dict(spent.seconds), _processor_seconds())
+        counts = (dict(spent.items), dict(spent.seconds), dict(spent.long))
+        session.config.workeroutput["spent"] = (*counts, _processor_seconds())
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     spent = node.config.stash[SPENT]
-    items, seconds, processor = getattr(node, "workeroutput", {}).get("spent", ({}, {}, 0.0))
+    items, seconds, long, processor = getattr(node, "workeroutput", {}).get("spent", ({}, {}, {}, 0.0))
     spent.items.update(items)
     spent.seconds.update(seconds)
+    spent.long.update(long)
     spent.workers += processor
 
 
@@ -139,3 +177,5 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         )
     wall = time.perf_counter() - spent.start
     terminalreporter.write_line(f"wall time {wall:.1f} s, processor time {processor:.1f} s with collection and workers")
+    if config.getoption("record_seconds"):
+        SECONDS.write_text(json.dumps(dict(sorted(spent.long.items())), indent=0) + "\n", encoding="utf-8")
