@@ -31,11 +31,11 @@ def main() -> None:
     runs = study()
     with detached_figures():
         for over in ("benchmarks", "seeds"):
-            ranks = relative_ranks(runs, by="prior", over=over)
+            ranks = relative_ranks(runs, by="prior", unit=over)
             print(f"Intervals over {over}: {ranks.band}")
             print("\n".join(f"  {sentence}" for sentence in ranks.sentences()))
             relative_ranks_plot(ranks).figure.savefig(out / f"figure-06-{over}.svg")
-    print("Paper: the band is one standard error over seeds (rank - se to rank + se of over='seeds').")
+    print("Paper: the band is one standard error over seeds (rank - se to rank + se of unit='seeds').")
     if "rel_rank" in runs.columns:
         theirs = runs.to_frame().groupby([runs.algorithm, runs.budget])["rel_rank"].mean()
         ours = ranks.panel("all").set_index(["algorithm", "budget"])["rank"]

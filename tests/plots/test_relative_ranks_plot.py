@@ -30,7 +30,7 @@ def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), *
     table = pd.DataFrame(rows, columns=columns)
     given = {
         "table": table if levels else table.drop(columns="prior"), "by": "prior" if levels else None, "panels": panels,
-        "algorithms": tuple(names), "budgets": tuple(budgets), "budget": "epochs", "over": "benchmarks", "level": 0.95,
+        "algorithms": tuple(names), "budgets": tuple(budgets), "budget": "epochs", "unit": "benchmarks", "level": 0.95,
         "n_benchmarks": 12, "n_seeds": 5, "score": "loss", "direction": "minimize",
     }  # fmt: skip
     return RelativeRanks(**{**given, **options})

@@ -8,8 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.studies.budget.rank_blocks import mean_ranks
-from lmemtest.studies.budget.relative_ranks import relative_ranks
+from lmemtest.studies.budget.relative_ranks import mean_ranks, relative_ranks
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +29,7 @@ def intervals(scores, over):
     index = np.indices(scores.shape).reshape(3, -1)
     table = pd.DataFrame({"b": index[0], "s": index[1], "a": index[2], "y": scores.ravel()})
     runs = lt.Runs(table, score="y", direction="minimize", algorithm="a", benchmark="b", seed="s")
-    return relative_ranks(runs, over=over).to_frame()
+    return relative_ranks(runs, unit=over).to_frame()
 
 
 def covered(tables, truth):

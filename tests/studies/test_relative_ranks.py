@@ -14,8 +14,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.studies.budget.rank_blocks import mean_ranks
-from lmemtest.studies.budget.relative_ranks import relative_ranks
+from lmemtest.studies.budget.relative_ranks import mean_ranks, relative_ranks
 
 
 def make_table(
@@ -53,7 +52,7 @@ def test_ranks_and_both_intervals_are_those_of_pandas_and_scipy(direction, digit
     for over, unit in (("benchmarks", "task"), ("seeds", "seed")):
         means = ranked.groupby(["algorithm", "budget", unit])["rank"].mean()
         want = means.groupby(level=[0, 1]).agg(["mean", "sem", "count"])
-        got = at(relative_ranks(runs, over=over, level=0.9))
+        got = at(relative_ranks(runs, unit=over, level=0.9))
         assert got["rank"].to_numpy() == approx(want["mean"].to_numpy())
         assert got["se"].to_numpy() == approx(want["sem"].to_numpy(), abs=1e-12)
         assert (got["n"] == want["count"]).all()
@@ -107,7 +106,7 @@ def test_priorband_ranks_are_its_own_column(data_dir):
         table, score="value", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed",
         budget="used_fidelity", metafeatures=("prior",),
     )  # fmt: skip
-    result = relative_ranks(runs, by="prior", over="seeds")
+    result = relative_ranks(runs, by="prior", unit="seeds")
     seeds = table.groupby(["prior", "algorithm", "used_fidelity", "seed"])["rel_rank"].mean()
     want = seeds.groupby(level=[0, 1, 2]).agg(["mean", "sem"])
     got = result.to_frame().set_index(["prior", "algorithm", "budget"]).loc[want.index]
@@ -196,16 +195,16 @@ def test_without_a_budget_there_is_one_rank_per_algorithm():
 def test_one_benchmark_leaves_the_seeds():
     table = make_table(benchmarks=1)
     got = relative_ranks(runs_of(table))
-    assert (got.over, got.n_benchmarks, got.n_seeds) == ("seeds", 1, 5)
+    assert (got.unit, got.n_benchmarks, got.n_seeds) == ("seeds", 1, 5)
     assert "There is one benchmark only, so the intervals are over seeds." in got.notes
     message = (
-        "over='benchmarks' needs at least 2 benchmarks, but there is one. Use over='seeds': intervals for exactly "
+        "unit='benchmarks' needs at least 2 benchmarks, but there is one. Use unit='seeds': intervals for exactly "
         "these benchmarks."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        relative_ranks(runs_of(table), over="benchmarks")
+        relative_ranks(runs_of(table), unit="benchmarks")
     split = relative_ranks(runs_of(make_table()), by="task")
-    assert split.over == "seeds"
+    assert split.unit == "seeds"
     assert "There is one benchmark only in b0, b1, b2, b3, so the intervals are over seeds." in split.notes
 
 
@@ -216,9 +215,9 @@ def test_one_benchmark_with_one_seed_is_refused():
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         relative_ranks(runs_of(make_table(benchmarks=1, seeds=1)))
-    message = message.replace("one benchmark leaves the seeds as the sample, which needs", "over='seeds' needs")
+    message = message.replace("one benchmark leaves the seeds as the sample, which needs", "unit='seeds' needs")
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        relative_ranks(runs_of(make_table(), seed=None), over="seeds")
+        relative_ranks(runs_of(make_table(), seed=None), unit="seeds")
 
 
 def test_without_seeds_repeated_rows_are_averaged():
@@ -236,7 +235,7 @@ def test_without_seeds_repeated_rows_are_averaged():
 def test_seeds_that_some_instances_lack_are_left_out_of_seed_means():
     table = make_table()
     table = table[~((table["task"] == "b0") & (table["seed"] == 4))]
-    got = relative_ranks(runs_of(table), over="seeds")
+    got = relative_ranks(runs_of(table), unit="seeds")
     assert (got.to_frame()["n"] == 4).all()
     assert "Seeds that some instances do not have were left out." in got.notes
     kept = with_ranks(table[table["seed"] < 4])
@@ -280,7 +279,7 @@ def test_unpaired_seeds_are_refused_and_single_gaps_are_left_out():
          "algorithm, task, prior, seed, budget, loss. Did you mean 'prior'?"),
         ({"by": "seed"}, ArgumentError, "by must name a column that describes instances, such as a metafeature, got "
          "'seed', which is the score, the algorithm, the seed or the budget."),
-        ({"over": "runs"}, ArgumentError, "over must be 'benchmarks' or 'seeds', got 'runs'."),
+        ({"unit": "runs"}, ArgumentError, "unit must be 'benchmarks' or 'seeds', got 'runs'."),
         ({"level": 95}, ArgumentError, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
     ],
 )  # fmt: skip
@@ -302,7 +301,7 @@ def test_a_column_that_changes_within_instances_cannot_split_them():
         runs_of(table.assign(family=table["task"].map(lambda name: int(name[1]) // 2))), by="family"
     )
     assert family.panels == ("all", "0", "1")
-    assert family.over == "benchmarks"
+    assert family.unit == "benchmarks"
 
 
 def test_missing_scores_and_other_tables_are_refused():

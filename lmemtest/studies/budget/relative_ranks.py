@@ -2,7 +2,10 @@
 
 At every budget the algorithms are ranked within each instance and seed (1 = best), and the ranks are averaged: over the
 seeds of an instance, the instances of a benchmark, the benchmarks. What an interval around such a mean says depends on
-what is taken for the sample: benchmarks (what would others show?) or seeds (what would other seeds show on these?).
+what counts as independent: benchmarks (what would others show?) or seeds (what would other seeds show on these?).
+
+Only complete comparisons count. An instance with a seed takes part if all algorithms ran there, and a budget if all of
+these runs have it; else the mean over budgets would also show which runs come and go.
 """
 
 from __future__ import annotations
@@ -13,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_column, check_fraction
+from lmemtest.data.cells import column_codes, group_numbers
 from lmemtest.data.runs import require_runs
-from lmemtest.errors import ArgumentError
+from lmemtest.data.study import labels
+from lmemtest.data.trace import checked_budgets
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.studies.budget.rank_blocks import RankedRuns, ranked_runs
-from lmemtest.words import listed
+from lmemtest.words import format_level, listed, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,22 +35,26 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
-    FloatArray = NDArray[np.float64]
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+    Mask = NDArray[np.bool_]
 
-OVER = ("benchmarks", "seeds")
+UNITS = ("benchmarks", "seeds")
 ALL = "all"
 _SHOWN = 5  # budgets in the printed table
 _EQUAL = 1e-9  # mean ranks that differ by less are equal
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class RelativeRanks(Tabular):
+@result
+class RelativeRanks(Result):
     """Mean ranks of the algorithms over the budget.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per panel, algorithm and budget: the column of ``by`` if there is one ("all" for all instances
+        together), ``algorithm``, ``budget``, ``rank`` (mean rank), ``se``, ``ci_low``, ``ci_high`` (within 1 and the
+        number of algorithms), ``n`` (benchmarks or seeds behind the standard error).
     by : str or None
         The column that splits the instances.
     panels : tuple of str
@@ -55,15 +64,19 @@ class RelativeRanks(Tabular):
         ``(None,)`` where the runs have no budget.
     budget : str or None
         The column.
-    over : {"benchmarks", "seeds"}
+    unit : {"benchmarks", "seeds"}
         The sample that the intervals generalise from.
     level : float
-        Confidence level of each interval on its own.
+        Coverage of each interval by itself.
     n_benchmarks, n_seeds : int
         0 seeds if the runs name none.
     score, direction : str
     notes : tuple of str
     """
+
+    parts = {"table": "table", "leaders": "leaders"}
+    formats = {**dict.fromkeys(["rank", "ci_low", "ci_high"], ".2f"), "se": ".3f"}
+    figure = "relative_ranks_plot"
 
     table: pd.DataFrame
     by: str | None
@@ -71,7 +84,7 @@ class RelativeRanks(Tabular):
     algorithms: tuple[Any, ...]
     budgets: tuple[Any, ...]
     budget: str | None
-    over: str
+    unit: str
     level: float
     n_benchmarks: int
     n_seeds: int
@@ -80,10 +93,22 @@ class RelativeRanks(Tabular):
     notes: tuple[str, ...] = ()
 
     @property
+    def title(self) -> str:
+        """What is ranked by which score."""
+        return f"Relative ranks by {self.score} ({'lower' if self.direction == 'minimize' else 'higher'} is better)"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Which budgets are printed, and what the intervals mean."""
+        shown, every = len(self._printed()), len(self.budgets)
+        cut = (f"{shown} of {every} budgets; all are in to_frame().",) if shown < every else ()
+        return (*cut, f"Intervals: {self.band}")
+
+    @property
     def band(self) -> str:
         """What the intervals mean, for the foot of a figure."""
-        size = f"{100 * self.level:.4g} % t intervals over"
-        if self.over == "seeds":
+        size = f"{percent(self.level)} t intervals over"
+        if self.unit == "seeds":
             return f"{size} seeds: the luck of seeds on these benchmarks; they say nothing about other benchmarks."
         return f"{size} benchmarks: mean ranks to expect on other benchmarks of this kind."
 
@@ -103,67 +128,62 @@ class RelativeRanks(Tabular):
         """
         rows = []
         for name in self.panels:
-            for budget, part in _per_budget(self.panel(name)):
-                rows.append(({self.by: name} if self.by else {}) | {"budget": budget} | _leader(part))
+            for budget, part in self.panel(name).groupby("budget", dropna=False, sort=False):
+                rank = part["rank"].to_numpy(dtype=float)
+                first = rank <= rank.min() + _EQUAL
+                apart = part["ci_high"].to_numpy()[first][0] < part["ci_low"].to_numpy()[~first].min(initial=np.inf)
+                row = {
+                    "budget": budget if self.budget else None,
+                    "best": " and ".join(map(str, part["algorithm"][first])),
+                    "rank": float(rank.min()),
+                    "apart": bool(first.sum() == 1 and apart),
+                }
+                rows.append(row if self.by is None else {self.by: name, **row})
         return pd.DataFrame(rows)
 
     def sentences(self) -> tuple[str, ...]:
         """One sentence per panel: who ranks best, from which budget on, and whether the intervals separate."""
         leaders = self.leaders()
-        out = []
-        for name in self.panels:
-            rows = leaders if self.by is None else leaders[leaders[self.by] == name]
-            scope = "" if self.by is None else "All instances: " if name == self.panels[0] else f"{self.by} {name}: "
-            out.append(scope + self._who(rows.reset_index(drop=True)))
-        return tuple(out)
+        if self.by is None:
+            return (self._who(leaders),)
+        scopes = ["All instances: ", *(f"{self.by} {name}: " for name in self.panels[1:])]
+        parts = [leaders[leaders[self.by] == name].reset_index(drop=True) for name in self.panels]
+        return tuple(scope + self._who(part) for scope, part in zip(scopes, parts, strict=True))
 
     def _who(self, rows: pd.DataFrame) -> str:
         best = rows["best"].iloc[-1]
         others = np.flatnonzero((rows["best"] != best).to_numpy())
-        start = int(others[-1]) + 1 if len(others) else 0
-        when = self._when(rows, start)
+        start = int(others[-1]) + 1 if len(others) else 0  # from here on the last leader leads
+        if len(rows) == 1:
+            when = f" (mean rank {written(rows['rank'].iloc[0], '.2f')})"
+        elif start == 0:
+            when = f" at all {len(rows)} budgets"
+        else:
+            before = listed(name for name in dict.fromkeys(rows["best"].iloc[:start]) if name != best)
+            on = f"from {self.budget} {format_level(rows['budget'].iloc[start])} on"
+            when = f" {on if start < len(rows) - 1 else 'at the last budget only'} (before: {before})"
         if best not in map(str, self.algorithms):
             return f"{best} have the best observed rank{when}."
-        share = _share(rows["apart"].iloc[start:], len(rows))
-        return f"{best} has the best observed rank{when}; its {100 * self.level:.4g} % interval is {share}."
+        apart = rows["apart"].iloc[start:]
+        count, total = int(apart.sum()), len(apart)
+        no = "" if count else "not "
+        if total == 1:
+            share = f"{no}apart from all others{' there' if len(rows) > 1 else ''}"
+        elif count in (0, total):
+            share = f"{no}apart from all others at {'all' if count else 'any'} of these {total} budgets"
+        else:
+            share = f"apart from all others at {count} of these {total} budgets"
+        return f"{best} has the best observed rank{when}; its {percent(self.level)} interval is {share}."
 
-    def _when(self, rows: pd.DataFrame, start: int) -> str:
-        """From which budget on the last leader leads."""
-        if len(rows) == 1:
-            return f" (mean rank {written(rows['rank'].iloc[0], '.2f')})"
-        if start == 0:
-            return f" at all {len(rows)} budgets"
-        best = rows["best"].iloc[-1]
-        before = listed(name for name in dict.fromkeys(rows["best"].iloc[:start]) if name != best)
-        at = f"from {self.budget} {_value(rows['budget'].iloc[start])} on"
-        return f" {at if start < len(rows) - 1 else 'at the last budget only'} (before: {before})"
+    def _printed(self) -> list[Any]:
+        at = np.linspace(0, len(self.budgets) - 1, min(_SHOWN, len(self.budgets)))
+        return [self.budgets[i] for i in np.unique(at.round().astype(int))]
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per panel, algorithm and budget.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The column of ``by`` if there is one ("all" for all instances together), ``algorithm``, ``budget``,
-            ``rank`` (mean rank), ``se``, ``ci_low``, ``ci_high`` (within 1 and the number of algorithms), ``n``
-            (benchmarks or seeds behind the standard error).
-        """
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The mean ranks as a table; of many budgets, a few."""
-        kept = np.unique(np.linspace(0, len(self.budgets) - 1, min(_SHOWN, len(self.budgets))).round().astype(int))
-        shown = [self.budgets[i] for i in kept]
-        notes = [*self.sentences(), f"Intervals: {self.band}", *self.notes]
-        frame = self.table
-        if len(shown) < len(self.budgets):
-            frame = frame[frame["budget"].isin(shown)].reset_index(drop=True)
-            notes.insert(0, f"{len(shown)} of {len(self.budgets)} budgets; all are in to_frame().")
+    def shown(self) -> pd.DataFrame:
+        """The mean ranks; of many budgets, a few."""
         if self.budget is None:
-            frame = frame.drop(columns="budget")
-        formats = {**dict.fromkeys(["rank", "ci_low", "ci_high"], ".2f"), "se": ".3f"}
-        what = "lower is better" if self.direction == "minimize" else "higher is better"
-        return ResultTable(f"Relative ranks by {self.score} ({what})", frame, notes=tuple(notes), formats=formats)
+            return self.table.drop(columns="budget")
+        return self.table[self.table["budget"].isin(self._printed())].reset_index(drop=True)
 
 
 @one_blas_thread()
@@ -171,7 +191,7 @@ def relative_ranks(
     runs: Runs,
     *,
     by: str | None = None,
-    over: str | None = None,
+    unit: str | None = None,
     level: float = 0.95,
     budgets: Iterable[float] | None = None,
 ) -> RelativeRanks:
@@ -184,13 +204,13 @@ def relative_ranks(
     by : str, optional
         A column that is constant within each instance, such as a metafeature: ranks are given for all instances and for
         each of its levels.
-    over : {"benchmarks", "seeds"}, optional
-        The sample. "benchmarks" (default): the interval is for the mean rank over benchmarks like these; instances of
-        one benchmark are averaged first. "seeds": it is for the mean rank on exactly these benchmarks with other seeds;
-        its standard error is the band of the paper. With a single benchmark (in all or in a level of `by`) the default
-        is "seeds", and the notes say so.
+    unit : {"benchmarks", "seeds"}, optional
+        What counts as independent. "benchmarks" (default): the interval is for the mean rank over benchmarks like
+        these; instances of one benchmark are averaged first. "seeds": it is for the mean rank on exactly these
+        benchmarks with other seeds; its standard error is the band of the paper. With a single benchmark (in all or in
+        a level of `by`) the default is "seeds", and the notes say so.
     level : float in (0, 1)
-        Confidence level of each interval on its own.
+        Coverage of each interval by itself.
     budgets : iterable of float, optional
         Budgets at which to rank. Each run then has the score of its last row at or before that budget, which is right
         for the best score so far. By default: the budgets that all runs have.
@@ -242,84 +262,74 @@ def relative_ranks(
     """
     require_runs(runs)
     level = check_fraction(level, "level")
-    if over is not None:
-        check_choice(over, "over", OVER)
-    ranked = ranked_runs(runs, by=by, budgets=budgets)
-    panels = _panels(ranked)
-    over, notes = _sample(ranked, panels, over)
-    parts = []
-    for name, mask in panels.items():
-        table = _summary(ranked, mask, over, level)
-        if by is not None:
-            table.insert(0, by, name)
-        parts.append(table)
-    table = pd.concat(parts, ignore_index=True)
-    notes += (
-        f"Ranks are among these {len(ranked.algorithms)} algorithms: with another set of algorithms two of them can "
-        "change places.",
+    if unit is not None:
+        check_choice(unit, "unit", UNITS)
+    blocks = _blocks(runs, by, budgets)
+    panels = {ALL: np.ones(len(blocks.instance), dtype=bool)}
+    if blocks.group is not None:
+        names = [str(name) for name in blocks.groups]
+        top = f"({ALL})" if ALL in names else ALL
+        panels = {top: panels[ALL]} | {name: blocks.group == i for i, name in enumerate(names)}
+    unit, notes = _unit(blocks, panels, unit)
+    parts = {name: _summary(blocks, mask, unit, level) for name, mask in panels.items()}
+    if by is not None:
+        for name, part in parts.items():
+            part.insert(0, by, name)
+    table = pd.concat(parts.values(), ignore_index=True)
+    notes.append(
+        f"Ranks are among these {len(blocks.algorithms)} algorithms: with another set of algorithms two of them can "
+        "change places."
     )
-    if len(ranked.budgets) > 1:
-        notes += (
+    if len(blocks.budgets) > 1:
+        notes.append(
             "Each interval is right at its own budget; budgets of one run are not independent. Intervals of two "
-            "algorithms that overlap do not show that the two are equal: ranks of one run depend on each other.",
+            "algorithms that overlap do not show that the two are equal: ranks of one run depend on each other."
         )
     if (table["se"] == 0).any():
-        notes += ("A standard error of 0 says that every sample mean was the same, not that nothing else can happen.",)
+        notes.append(
+            "A standard error of 0 says that every sample mean was the same, not that nothing else can happen."
+        )
     return RelativeRanks(
         table=table,
         by=by,
         panels=tuple(panels),
-        algorithms=ranked.algorithms,
-        budgets=ranked.budgets,
+        algorithms=blocks.algorithms,
+        budgets=blocks.budgets,
         budget=runs.budget,
-        over=over,
+        unit=unit,
         level=level,
-        n_benchmarks=len(np.unique(ranked.benchmark)),
-        n_seeds=len(ranked.seeds) if runs.seed else 0,
+        n_benchmarks=len(np.unique(blocks.benchmark)),
+        n_seeds=len(np.unique(blocks.seed)) if runs.seed else 0,
         score=runs.score,
         direction=runs.direction,
-        notes=(*ranked.notes, *notes),
+        notes=(*blocks.notes, *notes),
     )
 
 
-def _panels(ranked: RankedRuns) -> dict[str, np.ndarray]:
-    """Which runs belong to a panel."""
-    everything = np.ones(len(ranked.instance), dtype=bool)
-    if ranked.group is None:
-        return {ALL: everything}
-    names = [str(level) for level in ranked.groups]
-    top = ALL if ALL not in names else f"({ALL})"
-    return {top: everything} | {name: ranked.group == i for i, name in enumerate(names)}
-
-
-def _sample(ranked: RankedRuns, panels: dict[str, np.ndarray], over: str | None) -> tuple[str, tuple[str, ...]]:
+def _unit(blocks: _Blocks, panels: dict[str, Mask], unit: str | None) -> tuple[str, list[str]]:
     """What the intervals generalise from, and the notes on it."""
-    benchmarks = {name: len(np.unique(ranked.benchmark[mask])) for name, mask in panels.items()}
-    seeds = {name: len(_common_seeds(ranked, mask)) for name, mask in panels.items()}
-    few = [name for name, n in benchmarks.items() if n < 2]
-    if over == "benchmarks" and few:
+    few = [name for name, mask in panels.items() if len(np.unique(blocks.benchmark[mask])) < 2]
+    if unit == "benchmarks" and few:
         raise ArgumentError(
-            f"over='benchmarks' needs at least 2 benchmarks, but there is one{_where(few)}. "
-            "Use over='seeds': intervals for exactly these benchmarks."
+            f"unit='benchmarks' needs at least 2 benchmarks, but there is one{_where(few)}. "
+            "Use unit='seeds': intervals for exactly these benchmarks."
         )
-    if over is None and not few:
-        over = "benchmarks"
-    if over == "benchmarks":
-        return over, ()
-    short = [name for name, n in seeds.items() if n < 2]
+    if unit == "benchmarks" or (unit is None and not few):
+        return "benchmarks", []
+    common = {name: blocks.common_seeds(mask) for name, mask in panels.items()}
+    short = [name for name, seeds in common.items() if len(seeds) < 2]
     if short:
-        wanted = "over='seeds' needs" if over else "one benchmark leaves the seeds as the sample, which needs"
+        wanted = "unit='seeds' needs" if unit else "one benchmark leaves the seeds as the sample, which needs"
         raise ArgumentError(
             f"{wanted} at least 2 seeds that all instances have, but there are fewer{_where(short)}. "
             "Name the column of the seeds, Runs(..., seed=...), or add runs with other seeds."
         )
     notes = []
-    if over is None:
+    if unit is None:
         notes.append(f"There is one benchmark only{_where(few)}, so the intervals are over seeds.")
-    partial = [name for name, mask in panels.items() if seeds[name] < len(np.unique(ranked.seed[mask]))]
-    if partial:
+    if any(len(common[name]) < len(np.unique(blocks.seed[mask])) for name, mask in panels.items()):
         notes.append("Seeds that some instances do not have were left out.")
-    return "seeds", tuple(notes)
+    return "seeds", notes
 
 
 def _where(names: list[str]) -> str:
@@ -327,22 +337,15 @@ def _where(names: list[str]) -> str:
     return f" in {listed(names)}" if names else ""
 
 
-def _common_seeds(ranked: RankedRuns, mask: np.ndarray) -> np.ndarray:
-    """Codes of the seeds that every instance of a panel has."""
-    if not ranked.has_seeds:
-        return np.zeros(0, dtype=np.intp)
-    counts = np.bincount(ranked.seed[mask])
-    return np.flatnonzero(counts == len(np.unique(ranked.instance[mask])))
-
-
-def _summary(ranked: RankedRuns, mask: np.ndarray, over: str, level: float) -> pd.DataFrame:
+def _summary(blocks: _Blocks, mask: Mask, unit: str, level: float) -> pd.DataFrame:
     """Mean, standard error and interval per algorithm and budget."""
-    if over == "seeds":
-        mask = mask & np.isin(ranked.seed, _common_seeds(ranked, mask))
-        sample, _ = group_means(ranked.ranks[mask], ranked.seed[mask])
+    if unit == "seeds":
+        mask = mask & np.isin(blocks.seed, blocks.common_seeds(mask))
+        sample = _means_within(blocks.ranks[mask], blocks.seed[mask])
     else:
-        instances, which = group_means(ranked.ranks[mask], ranked.instance[mask])
-        sample, _ = group_means(instances, ranked.benchmark_of[which])
+        instances = _means_within(blocks.ranks[mask], blocks.instance[mask])
+        first = np.unique(blocks.instance[mask], return_index=True)[1]
+        sample = _means_within(instances, blocks.benchmark[mask][first])
     n, n_budgets, n_algorithms = sample.shape
     mean = sample.mean(axis=0)
     se = sample.std(axis=0, ddof=1) / np.sqrt(n)
@@ -350,8 +353,8 @@ def _summary(ranked: RankedRuns, mask: np.ndarray, over: str, level: float) -> p
     half = float(t_quantile((1.0 - level) / 2.0, np.array([n - 1.0]))[0]) * se
     return pd.DataFrame(
         {
-            "algorithm": np.repeat(np.array(ranked.algorithms, dtype=object), n_budgets),
-            "budget": list(ranked.budgets) * n_algorithms,
+            "algorithm": np.repeat(np.array(blocks.algorithms, dtype=object), n_budgets),
+            "budget": list(blocks.budgets) * n_algorithms,
             "rank": mean.T.ravel(),
             "se": se.T.ravel(),
             "ci_low": np.clip(mean - half, 1.0, None).T.ravel(),
@@ -361,38 +364,190 @@ def _summary(ranked: RankedRuns, mask: np.ndarray, over: str, level: float) -> p
     )
 
 
-def group_means(values: FloatArray, group: np.ndarray) -> tuple[FloatArray, np.ndarray]:
-    """Means over the first axis within groups, and the groups."""
+def _means_within(values: Array, group: Codes) -> Array:
+    """Means over the first axis within groups."""
     names, codes = np.unique(group, return_inverse=True)
     member = np.zeros((len(names), len(group)))
     member[codes.ravel(), np.arange(len(group))] = 1.0
     member /= member.sum(axis=1, keepdims=True)
-    return (member @ values.reshape(len(group), -1)).reshape(len(names), *values.shape[1:]), names
+    return np.asarray((member @ values.reshape(len(group), -1)).reshape(len(names), *values.shape[1:]))
 
 
-def _per_budget(table: pd.DataFrame) -> list[tuple[Any, pd.DataFrame]]:
-    if table["budget"].isna().all():
-        return [(None, table)]
-    return [(budget, table[table["budget"] == budget]) for budget in dict.fromkeys(table["budget"])]
+# ------------------------------------------------------------------ ranks of complete comparisons
 
 
-def _leader(part: pd.DataFrame) -> dict[str, Any]:
-    rank = part["rank"].to_numpy()
-    first = rank <= rank.min() + _EQUAL
-    names = [str(name) for name in part["algorithm"].to_numpy()[first]]
-    apart = len(names) == 1 and part["ci_high"].to_numpy()[first][0] < part["ci_low"].to_numpy()[~first].min()
-    return {"best": " and ".join(names), "rank": float(rank.min()), "apart": bool(apart)}
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Blocks:
+    """Ranks ``(blocks, budgets, algorithms)``; a block is an instance with a seed on which all algorithms ran."""
+
+    ranks: Array
+    instance: Codes
+    seed: Codes
+    benchmark: Codes
+    group: Codes | None  # level of the column that splits the instances
+    groups: tuple[Any, ...]
+    algorithms: tuple[Any, ...]
+    budgets: tuple[Any, ...]
+    has_seeds: bool
+    notes: tuple[str, ...]
+
+    def common_seeds(self, mask: Mask) -> Codes:
+        """The seeds that every instance of a panel has."""
+        if not self.has_seeds:
+            return np.zeros(0, dtype=np.intp)
+        return np.flatnonzero(np.bincount(self.seed[mask]) == len(np.unique(self.instance[mask])))
 
 
-def _share(apart: pd.Series[bool], n_budgets: int) -> str:
-    """At how many budgets the interval of the leader is apart from the others."""
-    count, total = int(apart.sum()), len(apart)
-    if total == 1:
-        return f"{'' if count else 'not '}apart from all others{' there' if n_budgets > 1 else ''}"
-    if count in (0, total):
-        return f"{'' if count else 'not '}apart from all others at {'all' if count else 'any'} of these {total} budgets"
-    return f"apart from all others at {count} of these {total} budgets"
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Points:
+    """Scores of the blocks: which block, algorithm and budget each belongs to."""
+
+    block: Codes
+    algorithm: Codes
+    budget: Codes
+    score: Array
+    shape: tuple[int, int]  # blocks, algorithms
+    budgets: tuple[Any, ...]
 
 
-def _value(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, (int, float, np.number)) else str(value)
+def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> _Blocks:
+    """Rank the algorithms within every instance, seed and budget."""
+    if by is not None:
+        check_column(by, runs.columns, argument="by")
+        if by in (runs.score, runs.algorithm, runs.seed, runs.budget):
+            raise ArgumentError(
+                f"by must name a column that describes instances, such as a metafeature, got {by!r}, which is the "
+                "score, the algorithm, the seed or the budget."
+            )
+    own = [name for name in (runs.seed, runs.algorithm, runs.budget) if name]
+    cells = runs.study.cells([*runs.instance, *([by] if by else []), *own])
+    frame, notes = cells.frame, []
+    instance = group_numbers(frame, runs.instance)
+    firsts = np.unique(instance, return_index=True)[1]
+    benchmark, _ = _coded(frame, runs.benchmark)
+    group, groups = _coded(frame, by)
+    if (group[firsts][instance] != group).any():
+        raise ArgumentError(
+            f"by must name a column that is constant within each instance ({':'.join(runs.instance)}), but {by!r} "
+            f"changes there. If it describes the circumstances of a run, name it in Runs(..., metafeatures=({by!r},))."
+        )
+    if cells.n_rows > len(frame):
+        what = "" if runs.seed else " (no column of seeds is named)"
+        notes.append(f"Repeated rows of an algorithm on an instance{what} were averaged before they were ranked.")
+    seed, seeds = _coded(frame, runs.seed)
+    algorithm, algorithms = _coded(frame, runs.algorithm)
+    there = np.zeros((len(firsts), len(seeds), len(algorithms)), dtype=bool)
+    there[instance, seed, algorithm] = True
+    names = labels(frame.iloc[firsts], runs.instance) if runs.instance else np.array(["the table"], dtype=object)
+    ran: Mask = np.asarray(there.any(axis=1))
+    if not ran.all():
+        i, a = np.argwhere(~ran)[0]
+        raise DataError(
+            f"{algorithms[a]!r} has no run on {names[i]} ({int((~ran).sum()):,} such gaps in all), so ranks there "
+            "would be among fewer algorithms. Filter the runs to algorithms or benchmarks without gaps; runs.check() "
+            "lists them."
+        )
+    complete: Mask = np.asarray(there.all(axis=2))
+    if not complete.any(axis=1).all():
+        raise DataError(
+            f"no {runs.seed!r} was run by all {len(algorithms)} algorithms on "
+            f"{listed(names[~complete.any(axis=1)], 5)}, so their runs cannot be ranked against each other. Give runs "
+            "that belong together the same seed, or leave the seeds out: Runs(..., seed=None) ranks the means."
+        )
+    dropped = int(there.any(axis=2).sum() - complete.sum())
+    if dropped:
+        notes.append(f"{dropped:,} pairs of instance and seed that some algorithm does not have were left out.")
+    rows = complete[instance, seed]
+    number = np.cumsum(complete.ravel()).reshape(complete.shape) - 1
+    budget, every = _coded(frame, runs.budget)
+    points = _Points(
+        block=number[instance, seed][rows],
+        algorithm=algorithm[rows],
+        budget=budget[rows],
+        score=cells.mean[rows],
+        shape=(int(complete.sum()), len(algorithms)),
+        budgets=every,
+    )
+    if budgets is None:
+        scores, levels, more = _at_common_budgets(points, runs.budget)
+    else:
+        scores, levels, more = _at_given_budgets(points, str(runs.budget), checked_budgets(runs, budgets))
+    i, s = np.nonzero(complete)
+    return _Blocks(
+        ranks=mean_ranks(scores if runs.direction == "minimize" else -scores),
+        instance=i,
+        seed=s,
+        benchmark=benchmark[firsts][i],
+        group=None if by is None else group[firsts][i],
+        groups=groups,
+        algorithms=algorithms,
+        budgets=levels,
+        has_seeds=runs.seed is not None,
+        notes=(*notes, *more),
+    )
+
+
+def _coded(frame: pd.DataFrame, column: str | None) -> tuple[Codes, tuple[Any, ...]]:
+    """Codes in the order of the levels, and the levels; one code for all without a column."""
+    if column is None:
+        return np.zeros(len(frame), dtype=np.intp), (None,)
+    codes, levels = column_codes(frame[column])
+    return codes.astype(np.intp), tuple(pd.Series(levels).tolist())
+
+
+def mean_ranks(values: Array) -> Array:
+    """Ranks along the last axis, 1 for the lowest; ties share the mean of their ranks.
+
+    >>> mean_ranks(np.array([[0.5, 0.1, 0.5]]))
+    array([[2.5, 1. , 2.5]])
+    """
+    ranks = np.full(values.shape, 0.5)
+    for i in range(values.shape[-1]):  # one algorithm at a time keeps memory at the size of the table
+        other = values[..., i : i + 1]
+        ranks += (other < values) + 0.5 * (other == values)
+    return ranks
+
+
+def _at_common_budgets(points: _Points, column: str | None) -> tuple[Array, tuple[Any, ...], list[str]]:
+    """``(blocks, budgets, algorithms)`` scores at the budgets that all runs have."""
+    n, k = points.shape
+    common = np.flatnonzero(np.bincount(points.budget, minlength=len(points.budgets)) == n * k)
+    if not len(common):
+        raise DataError(
+            f"the runs have no value of {column!r} in common, so there is no budget at which all algorithms can be "
+            "ranked. Name budgets: relative_ranks(runs, budgets=[...]) takes the last score of each run up to them."
+        )
+    scores = np.full((n, len(points.budgets), k), np.nan)
+    scores[points.block, points.budget, points.algorithm] = points.score
+    notes = []
+    left = len(points.budgets) - len(common)
+    if left:
+        notes.append(
+            f"Ranks are at the {len(common):,} values of {column} that all runs have; {left:,} "
+            f"other{'s were' if left > 1 else ' was'} left out (budgets=[...] ranks at any, by each run's last score "
+            "up to them)."
+        )
+    return scores[:, common], tuple(points.budgets[i] for i in common), notes
+
+
+def _at_given_budgets(points: _Points, column: str, wanted: Array) -> tuple[Array, tuple[Any, ...], list[str]]:
+    """The last score of every run at or before each budget."""
+    n, k = points.shape
+    place = np.asarray(points.budgets, dtype=float)[points.budget]
+    first, end = np.full((n, k), np.inf), np.full((n, k), -np.inf)
+    np.minimum.at(first, (points.block, points.algorithm), place)
+    np.maximum.at(end, (points.block, points.algorithm), place)
+    if wanted[0] < first.max():
+        raise ArgumentError(
+            f"budgets must not be below {first.max():g}, where the last of the runs begins, got {wanted[0]:g}: before "
+            "its first score a run has no rank."
+        )
+    order = np.argsort(place, kind="stable")
+    scores = np.empty((n, len(wanted), k))
+    for i, end_of_rows in enumerate(np.searchsorted(place[order], wanted, side="right")):
+        rows = order[:end_of_rows]  # of two scores of a run the later one is assigned last, and stays
+        scores[points.block[rows], i, points.algorithm[rows]] = points.score[rows]
+    notes = [f"At each {column} every run has its last score so far, which suits scores of the best so far."]
+    if wanted[-1] > end.min():
+        notes.append(f"Some runs end at {end.min():g}; beyond it they keep their last score.")
+    return scores, tuple(wanted.tolist()), notes
