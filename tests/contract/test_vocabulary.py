@@ -1,0 +1,195 @@
+"""One word for one thing, in the arguments of public functions and in the fields of results.
+
+`ALLOWED` holds what is not yet renamed. It only shrinks: a new offender fails, and so does one that is no more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+
+import lmemtest as lt
+from lmemtest._table import Tabular
+from lmemtest.model import LmmFit
+
+ARGUMENTS = {
+    "confidence": "level",
+    "df": "columns",
+    "error": "target or unit",
+    "interval": "simultaneous, or method of a bootstrap",
+    "jackknife": "unit",
+    "most": "max_rows, max_steps or max_models",
+    "n_boot": "n_draws",
+    "n_flips": "n_draws",
+    "n_obs": "bic_n",
+    "n_permutations": "n_draws",
+    "n_sim": "n_draws",
+    "over": "by",
+    "paper": "nothing: it belongs to compat",
+    "per": "by or unit",
+    "response": "score",
+    "runs_or_builder": "runs",
+    "verbose": "nothing: it belongs to compat",
+}
+FIELDS = {
+    "confidence": "level",
+    "lower": "ci_low or band_low",
+    "n_boot": "n_draws",
+    "n_flips": "n_draws",
+    "n_permutations": "n_draws",
+    "n_sim": "n_draws",
+    "p_unadjusted": "p_raw",
+    "pvalue": "p_value",
+    "pvalue_error": "p_error",
+    "response": "score",
+    "upper": "ci_high or band_high",
+    "verdict": "decision",
+}
+
+ALLOWED = {
+    "BenchmarkClusters.n_boot",
+    "BenchmarkClusters.response",
+    "BestOf.confidence",
+    "BestOf.lower",
+    "BestOf.upper",
+    "BootstrapBand.confidence",
+    "BootstrapBand.lower",
+    "BootstrapBand.n_boot",
+    "BootstrapBand.upper",
+    "BootstrapGlrtResult.pvalue",
+    "BootstrapGlrtResult.pvalue_error",
+    "BudgetEffect.verdict",
+    "CdfBand.confidence",
+    "CdfBand.lower",
+    "CdfBand.upper",
+    "Coverage.n_sim",
+    "CurveComparison.confidence",
+    "EmmeansResult.response",
+    "EmpiricalDistribution.band(confidence)",
+    "FTestsResult.response",
+    "FalseLabelRates.n_sim",
+    "GlrtResult.pvalue",
+    "GlrtResult.pvalue_error",
+    "Horizons.response",
+    "ModelBuilder.random(per)",
+    "PermutationResult.pvalue",
+    "PermutationResult.pvalue_error",
+    "RandomEffects.response",
+    "RankingReliability.response",
+    "Runs.normalize(per)",
+    "Separation.response",
+    "SignFlipTest.n_flips",
+    "SignFlipTest.pvalue",
+    "Traces.verdict",
+    "TrendsResult.response",
+    "TuningCurve.lower",
+    "TuningCurve.upper",
+    "TuningCurves.confidence",
+    "TuningCurves.labels(n_sim)",
+    "TuningPlan.confidence",
+    "VarianceSources.response",
+    "anytime(df)",
+    "anytime(rng=0)",
+    "benchmark_clusters(n_boot)",
+    "benchmark_effects(interval)",
+    "benchmark_effects(per)",
+    "benchmark_information(per)",
+    "benchmark_information(verbose)",
+    "best_of(confidence)",
+    "bootstrap(interval)",
+    "bootstrap(jackknife)",
+    "bootstrap(n_boot)",
+    "bootstrap_fit(n_boot)",
+    "cdf_band(confidence)",
+    "check_all(verbose)",
+    "compare_curves(confidence)",
+    "compare_curves(n_sim)",
+    "fit_noisy_quadratic(confidence)",
+    "fit_quadratic(confidence)",
+    "glrt(n_boot)",
+    "glrt(n_sim)",
+    "horizons(paper)",
+    "metafeature_analysis(error)",
+    "metafeature_analysis(rng=0)",
+    "metafeature_analysis(verbose)",
+    "metafeature_model(rng=0)",
+    "permutation_test(n_permutations)",
+    "plan_tuning(confidence)",
+    "plots.benchmark_effects_plot(most)",
+    "plots.caterpillar_plot(most)",
+    "plots.information_plot(most)",
+    "plots.selection_plot(most)",
+    "plots.shrunken_effects_plot(most)",
+    "random_effects(error)",
+    "random_effects(interval)",
+    "ranova(n_boot)",
+    "relative_ranks(over)",
+    "search_models(most)",
+    "search_models(n_obs)",
+    "search_models(runs_or_builder)",
+    "seed_dependency(verbose)",
+    "select_terms(most)",
+    "select_terms(n_obs)",
+    "select_terms(runs_or_builder)",
+    "select_terms(verbose)",
+    "sign_flip_test(n_flips)",
+    "tuning_curve(confidence)",
+    "tuning_curves(confidence)",
+    "tuning_curves(over)",
+    "tuning_risk(confidence)",
+}
+
+
+def functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    """Public functions, those of public modules, and the public methods of classes and results."""
+    classes = {LmmFit, *results()}
+    for name in lt.__all__:
+        thing = getattr(lt, name)
+        if inspect.ismodule(thing):
+            yield from ((f"{name}.{inner}", getattr(thing, inner)) for inner in getattr(thing, "__all__", ()))
+        else:
+            yield name, thing
+            classes |= {thing} if inspect.isclass(thing) else set()
+    for owner in classes:
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            if not name.startswith("_"):
+                yield f"{owner.__name__}.{name}", method
+
+
+def results() -> list[type]:
+    """Every class of results, each once (a slotted dataclass leaves a twin behind)."""
+    for module in pkgutil.walk_packages(lt.__path__, "lmemtest."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    found: dict[str, type] = {}
+    waiting = [Tabular]
+    while waiting:
+        for result in waiting.pop().__subclasses__():
+            waiting.append(result)
+            if ".compat." not in result.__module__ and not result.__name__.startswith("_"):
+                found[result.__name__] = result
+    return list(found.values())
+
+
+def offenders() -> set[str]:
+    found = set()
+    for name, function in functions():
+        parameters = inspect.signature(function).parameters
+        found |= {f"{name}({word})" for word in ARGUMENTS if word in parameters}
+        if "rng" in parameters and parameters["rng"].default not in (None, inspect.Parameter.empty):
+            found.add(f"{name}(rng={parameters['rng'].default!r})")
+    for result in results():
+        fields = {field.name for field in dataclasses.fields(result)} if dataclasses.is_dataclass(result) else set()
+        found |= {f"{result.__name__}.{word}" for word in FIELDS if word in fields}
+    return found
+
+
+def test_one_word_for_one_thing() -> None:
+    assert sorted(offenders() - ALLOWED) == [], "ARGUMENTS and FIELDS say which word it is"
+
+
+def test_what_is_renamed_is_no_longer_allowed() -> None:
+    assert sorted(ALLOWED - offenders()) == [], "renamed: take them out of ALLOWED"
