@@ -6,14 +6,18 @@ The model is ``y = X b + sum_j Z_j u_j + e`` with ``u_j ~ N(0, s2 Sigma_j)`` per
 =============  =================================================================================
 blocks         terms and cells -> blocked cross-products of [Z X y]
 cross          cross-products between a grouping factor and the dense remainder (dense or sparse)
+strata         the same kept per stratum, for a residual variance of each
+triangular     solves with triangular factors
 sweep          eliminates one grouping factor after the other, and the exact adjoint of that
-criterion      profiled ML and REML deviance with its gradient
-hessian        the derivative of that gradient
 theta          theta <-> Cholesky factors, scales, signs
-optimize       quasi-Newton search with a certificate
-covariance     covariance of the fixed effects, conditional modes
+criterion      profiled ML and REML deviance with its gradient
+hessian        the exact derivative of that gradient
+information    average information, a cheaper curvature
+problem        one model ready to be searched: whitened, orthonormal, scaled
+start          where the search begins: variances from moments
+optimize       trust-region Newton search with a certificate
+ddf            covariance of the variances, Satterthwaite degrees of freedom
 error_slopes   how errors of estimates and predictions change with the covariance parameters
-ddf            Satterthwaite degrees of freedom
 kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-products
 profile        the criterion with one parameter held, and its minimiser
 profile_path   follows that parameter to the ends of an interval

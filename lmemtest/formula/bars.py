@@ -183,11 +183,6 @@ class ParsedFormula:
     def check_columns(self, available: Iterable[object]) -> None:
         """Check that every column of the formula is in the table.
 
-        Parameters
-        ----------
-        available : iterable
-            The columns of the table.
-
         Raises
         ------
         UnknownColumnError

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import Codes, Columns, Levels
 from lmemtest.formula.functions import SEVERAL_COLUMNS, columns_of, contrast_of, differentiate, evaluate, levels_of
-from lmemtest.formula.pointing import listing, point
+from lmemtest.formula.pointing import point
 from lmemtest.formula.syntax import Call, Name
+from lmemtest.words import listed
 
 Array = NDArray[np.float64]
 Atom = Name | Call
@@ -85,24 +86,7 @@ class Measure:
 
 
 def measure(atom: Atom, columns: Columns, weights: Array, state: dict[str, Any]) -> tuple[Measure, Array]:
-    """Fit a numeric atom.
-
-    Parameters
-    ----------
-    atom : Name or Call
-        The column or expression.
-    columns : Columns
-        The cells.
-    weights : (n,) float
-        Rows per cell.
-    state : dict
-        Shared by all atoms, so that the same transform in two terms is the same column.
-
-    Returns
-    -------
-    tuple
-        The fitted measure and its `(n, k)` values on the cells.
-    """
+    """Fit a numeric atom."""
     values = _compute(atom, columns, state, weights, columns.text)
     name = atom.value if isinstance(atom, Name) else str(atom)
     several = isinstance(atom, Call) and atom.function in SEVERAL_COLUMNS
@@ -133,13 +117,7 @@ def _finite(values: Array, atom: Atom, columns: Columns, text: str, what: str) -
 
 
 def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Codes]:
-    """Fit a factor: a column, or `C(column, contrast, levels=...)`.
-
-    Returns
-    -------
-    tuple
-        The coding and the codes of the cells.
-    """
+    """Fit a factor: a column, or `C(column, contrast, levels=...)`."""
     if isinstance(atom, Name):
         codes, levels = columns.factor(atom)
         return _treatment(atom, atom.value, levels, 0), codes
@@ -178,7 +156,7 @@ def _base(call: Call, levels: Levels, options: dict[str, Any], text: str) -> int
         return None
     place = levels.places.get(base)
     if place is None:
-        message = f"the base level {base!r} is not in the data. Levels: {listing(levels.labels())}."
+        message = f"the base level {base!r} is not in the data. Levels: {listed(levels.labels())}."
         raise DataError(point(message, text, call.start, call.end))
     return place
 
@@ -217,7 +195,7 @@ def _reorder(
     missing = [value for value in levels.values if value not in wanted]
     if missing or len(set(wanted)) < len(wanted):
         problem = f"does not list {missing[0]!r}" if missing else "lists a level twice"
-        message = f"levels= {problem}; list every level of '{column.value}' once: {listing(levels.labels())}."
+        message = f"levels= {problem}; list every level of '{column.value}' once: {listed(levels.labels())}."
         raise DataError(point(message, text, call.start, call.end))
     ordered = Levels.of(levels.values[levels.places[value]] for value in wanted if value in levels.places)
     place = np.array([ordered.places[value] for value in levels.values], dtype=np.intp)

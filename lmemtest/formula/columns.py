@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from lmemtest._levels import level_order
 from lmemtest.errors import DataError, FormulaError, UnknownColumnError
-from lmemtest.formula.pointing import listing, point, unknown_column
+from lmemtest.formula.pointing import point, unknown_column
 from lmemtest.formula.syntax import Name
+from lmemtest.words import listed
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -160,8 +161,8 @@ class Columns:
         order = order[occurs[order]]
         place = np.zeros(len(values), dtype=np.intp)
         place[order] = np.arange(len(order))
-        listed = values.tolist()
-        return place[codes], Levels.of(listed[i] for i in order)
+        plain = values.tolist()
+        return place[codes], Levels.of(plain[i] for i in order)
 
     def _factorize(self, name: Name) -> tuple[Codes, pd.Index]:
         try:
@@ -172,11 +173,11 @@ class Columns:
         return codes, pd.Index(values)
 
     def _order(self, values: Any, name: Name) -> NDArray[np.intp]:
-        listed = values.tolist()
+        plain = values.tolist()
         try:
-            return level_order(listed)
+            return level_order(plain)
         except TypeError as error:
-            kinds = sorted({type(value).__name__ for value in listed})
+            kinds = sorted({type(value).__name__ for value in plain})
             message = (
                 f"'{name.value}' mixes values that cannot be ordered ({', '.join(kinds)}); "
                 "make it one type, for example with .astype(str)."
@@ -186,15 +187,6 @@ class Columns:
     def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Codes:
         """Place the values among known levels.
 
-        Parameters
-        ----------
-        name : Name
-            The column.
-        levels : Levels
-            The levels of the fit.
-        unknown : bool
-            Code new levels as -1 instead of raising.
-
         Raises
         ------
         DataError
@@ -203,13 +195,13 @@ class Columns:
         codes, values = self._factorize(name)
         if np.any(codes < 0) and not unknown:
             raise self._missing(name, int(np.count_nonzero(codes < 0)))
-        listed = values.tolist()
-        places = np.array([_place(levels, value) for value in listed] + [-1], dtype=np.intp)
-        new = [value for value, place in zip(listed, places, strict=False) if place < 0]
+        plain = values.tolist()
+        places = np.array([_place(levels, value) for value in plain] + [-1], dtype=np.intp)
+        new = [value for value, place in zip(plain, places, strict=False) if place < 0]
         if new and not unknown:
             message = (
                 f"column '{name.value}' has the level {new[0]!r}, which the fit has not seen. "
-                f"Levels: {listing(levels.labels())}."
+                f"Levels: {listed(levels.labels())}."
             )
             raise DataError(point(message, self.text, name.start, name.end))
         return places[codes]  # a missing value has code -1 and so takes the last entry, -1

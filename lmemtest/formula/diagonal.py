@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 def check_variances(design: Design, term: RandomDesign, n: int) -> None:
     """Refuse variances of single levels that the rows cannot show.
 
-    Parameters
-    ----------
-    design : Design
-    term : RandomDesign
-        One of its random effects, a `diag` term.
-    n : int
-        Rows of the table.
-
     Raises
     ------
     DesignError

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from lmemtest.errors import DataError, FormulaError
 from lmemtest.formula import smooth
-from lmemtest.formula.pointing import did_you_mean, point
+from lmemtest.formula.pointing import point
 from lmemtest.formula.syntax import Binary, Call, Expression, Group, Literal, Name, Sequence, Unary
+from lmemtest.words import suggest
 
 Array = NDArray[np.float64]
 
@@ -104,13 +105,6 @@ def columns_of(node: Expression) -> Iterator[Name]:
 def check_call(call: Call, text: str) -> None:
     """Refuse a call that is not on the allow-list or is not called as it should be.
 
-    Parameters
-    ----------
-    call : Call
-        A call that is a term of the formula.
-    text : str
-        The formula, for the message.
-
     Raises
     ------
     FormulaError
@@ -133,13 +127,7 @@ def check_offset(call: Call, text: str) -> None:
 
 
 def check_response(node: Expression, text: str) -> tuple[str, str | None]:
-    """Read the left side: a column or an elementwise function of one column.
-
-    Returns
-    -------
-    tuple
-        Column name and function name (None without one).
-    """
+    """Read the left side, a column or an elementwise function of one: their names, None without a function."""
     if isinstance(node, Name):
         return node.value, None
     allowed = ", ".join(ELEMENTWISE)
@@ -196,7 +184,7 @@ def _check_function(call: Call, text: str, outermost: bool) -> None:
 
 def _refused(call: Call, text: str) -> FormulaError:
     advice = _ELSEWHERE.get(call.function)
-    hint = f" {advice[0].upper()}{advice[1:]}" if advice else did_you_mean(call.function, ALLOWED)
+    hint = f" {advice[0].upper()}{advice[1:]}" if advice else suggest(call.function, ALLOWED)
     message = f"function '{call.function}' is not allowed. Allowed: {', '.join(ALLOWED)}.{hint}"
     return _error(message, text, call.start, call.name_end)
 
@@ -224,7 +212,7 @@ def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:
     node = given[0]
     name = node.value if isinstance(node, Name) else node.function if isinstance(node, Call) else None
     if name not in CONTRASTS or name is None:
-        hint = did_you_mean(str(name), list(CONTRASTS))
+        hint = suggest(str(name), list(CONTRASTS))
         message = f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}"
         raise _error(message, text, node.start, node.end)
     registered, options = CONTRASTS[name]
@@ -326,26 +314,7 @@ def evaluate(node: Expression, columns: Numbers, state: dict[str, Any], counts: 
 
 
 def differentiate(node: Expression, name: str, columns: Numbers, state: dict[str, Any], text: str) -> tuple[Any, Any]:
-    """Compute a checked expression and its derivative with respect to one column, exactly.
-
-    Parameters
-    ----------
-    node : Expression
-        A column or a call that passed `check_call`.
-    name : str
-        The column; the others are held.
-    columns : Numbers
-        The table.
-    state : dict
-        Fitted transforms by their canonical text.
-    text : str
-        The formula, for messages.
-
-    Returns
-    -------
-    value, slope : (n,) or (n, k) float
-        The slope is not finite where there is none (abs at 0).
-    """
+    """Compute a checked expression and its derivative in one column, exactly; not finite where it has none."""
 
     def both(inner: Expression) -> tuple[Any, Any]:
         return differentiate(inner, name, columns, state, text)

@@ -49,20 +49,7 @@ class Grouping:
 
 
 def group_rows(names: Sequence[Name], table: Columns) -> tuple[Grouping, Codes]:
-    """Find the groups that occur.
-
-    Parameters
-    ----------
-    names : sequence of Name
-        The columns, at least one.
-    table : Columns
-        The cells.
-
-    Returns
-    -------
-    tuple
-        The grouping, and the group of each cell.
-    """
+    """Find the groups that occur."""
     codes, first = table.factor(names[0])
     levels, steps, labels = [first], [], first.labels()
     for name in names[1:]:

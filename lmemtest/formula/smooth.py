@@ -33,20 +33,7 @@ class Affine:
 
 
 def fit_affine(x: Array, counts: Array, center: bool | float, scale: bool | float) -> Affine:
-    """Centre at the mean and divide by the standard deviation (n - 1), as R's `scale`.
-
-    Parameters
-    ----------
-    x, counts : (n,) float
-        Values and how many rows carry each.
-    center, scale : bool or float
-        A number is used as it is; without centring the width is the root mean square, as in R.
-
-    Returns
-    -------
-    Affine
-        The fitted map. A constant `x` gives width 0, which the caller reports.
-    """
+    """Centre at the mean and divide by the standard deviation (n - 1), as R's `scale`."""
     shift = float(counts @ x / counts.sum()) if center is True else float(center)
     if scale is True:
         width = float(np.sqrt(counts @ (x - shift) ** 2 / max(counts.sum() - 1.0, 1.0)))
@@ -89,20 +76,7 @@ class Polynomial:
 
 
 def fit_polynomial(x: Array, counts: Array, degree: int) -> Polynomial:
-    """Fit R's `poly(x, degree)` (Kennedy & Gentle 1980, pp. 343-344) by the Stieltjes procedure.
-
-    Parameters
-    ----------
-    x, counts : (n,) float
-        Values and how many rows carry each.
-    degree : int
-        At least 1 and below the number of distinct values (checked by the caller).
-
-    Returns
-    -------
-    Polynomial
-        Leading coefficients are positive, as in R.
-    """
+    """Fit R's `poly(x, degree)` (Kennedy & Gentle 1980, pp. 343-344) by the Stieltjes procedure."""
     alpha, norm2 = [], [float(counts.sum())]
     previous, current = np.zeros_like(x), np.ones_like(x)
     for k in range(degree):
@@ -195,18 +169,7 @@ class NaturalSpline:
 
 
 def fit_natural(cubic: Spline) -> NaturalSpline:
-    """Combine cubic B-splines as R's `splines::ns`: by the Householder reflections that meet the two conditions.
-
-    Parameters
-    ----------
-    cubic : Spline
-        Of degree 3.
-
-    Returns
-    -------
-    NaturalSpline
-        Two columns less than `cubic`.
-    """
+    """Combine cubic B-splines as R's `splines::ns`: by the Householder reflections that meet the two conditions."""
     bounds = np.array([cubic.knots[0], cubic.knots[-1]])
     Q = np.linalg.qr(cubic.derivative(bounds, 2).T, mode="complete")[0]
     return NaturalSpline(cubic, tuple(map(tuple, Q[:, 2:].tolist())))
@@ -222,26 +185,7 @@ def fit_spline(
     lower: float | None,
     upper: float | None,
 ) -> Spline:
-    """Fit the knots of R's `splines::bs`.
-
-    Parameters
-    ----------
-    x, counts : (n,) float
-        Values and how many rows carry each.
-    n_inner : int
-        Number of inner knots, put at row quantiles (R's type 7) if `inner` is None.
-    inner : tuple of float or None
-        Inner knots, used as given.
-    degree : int
-        Degree of the pieces.
-    lower, upper : float or None
-        Boundary knots; the range of `x` by default.
-
-    Returns
-    -------
-    Spline
-        The fitted basis, `degree + number of inner knots` columns.
-    """
+    """Fit the knots of R's `splines::bs`."""
     low = float(x.min()) if lower is None else lower
     high = float(x.max()) if upper is None else upper
     if inner is None:

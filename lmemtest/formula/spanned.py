@@ -23,17 +23,6 @@ def held_by_fixed(design: Design, term: RandomDesign) -> str | None:
 
     The restricted likelihood does not depend on its variance then, and the likelihood is largest at zero, whatever
     the data. `lme4` gives a variance all the same.
-
-    Parameters
-    ----------
-    design : Design
-    term : RandomDesign
-        One of its random effects.
-
-    Returns
-    -------
-    str or None
-        A sentence without its full stop; None where all of the term can be estimated.
     """
     held = [term.names[j] for j in held_columns(design, term)]
     if not held:

@@ -213,16 +213,6 @@ class Tree:
 def parse_tree(text: str) -> Tree:
     """Read a two-sided formula.
 
-    Parameters
-    ----------
-    text : str
-        The formula.
-
-    Returns
-    -------
-    Tree
-        Its two sides.
-
     Raises
     ------
     FormulaError

@@ -122,18 +122,6 @@ class TermList:
 def expand(node: Sum, text: str) -> TermList:
     """List the terms of a sum that holds no random-effect term.
 
-    Parameters
-    ----------
-    node : Sum
-        Right side of a formula or left side of a bar. The intercept is implied unless 0 or -1 removes it.
-    text : str
-        The formula, for messages.
-
-    Returns
-    -------
-    TermList
-        Ordered as formulaic orders them: by degree, then as written.
-
     Examples
     --------
     >>> from lmemtest.formula.syntax import parse_tree

@@ -59,16 +59,6 @@ class Token:
 def tokenize(text: str) -> list[Token]:
     """Split a formula into tokens; the last one has kind "end".
 
-    Parameters
-    ----------
-    text : str
-        The formula.
-
-    Returns
-    -------
-    list of Token
-        In order.
-
     Raises
     ------
     FormulaError

@@ -6,7 +6,7 @@ fitting         the way from a formula and a table to a fit
 fit             the fit: estimates, covariances, degrees of freedom, draws
 random_effects  conditional modes and the error of predictions
 arrays          names and frames -> the arrays that the engine sees
-words           a fit as tables
+tables          a fit as tables
 ==============  ====================================================================
 """
 

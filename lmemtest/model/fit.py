@@ -24,7 +24,7 @@ from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.formula import build_design
 from lmemtest.formula.design import Design
 from lmemtest.formula.spanned import beside_held
-from lmemtest.model import random_effects, words
+from lmemtest.model import random_effects, tables
 from lmemtest.model.arrays import engine_terms, strata
 
 if TYPE_CHECKING:
@@ -598,7 +598,7 @@ class LmmFit:
 
         Kenward-Roger shows the REML refit of a maximum-likelihood fit, with its adjusted standard errors.
         """
-        return words.fixed_effects(self, ddf)
+        return tables.fixed_effects(self, ddf)
 
     def certificate(self) -> pd.DataFrame:
         """What is known about the optimum.
@@ -609,11 +609,11 @@ class LmmFit:
             ``check``, ``value``, ``meaning``: what another Newton step promises, the slope at the boundary, the
             smallest curvature over the largest, the starts that agree, and the evaluations spent.
         """
-        return words.certificate(self)
+        return tables.certificate(self)
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Fixed effects and variance components as tables."""
-        return words.tables(self)
+        return tables.tables(self)
 
     def summary(self) -> str:
         """The fit as text."""

@@ -21,14 +21,7 @@ _ROLE = "|".join(_ARGUMENTS)
 
 @contextmanager
 def errors_of(function: str, table: str = "data") -> Iterator[None]:
-    """Errors name what `function` has.
-
-    Parameters
-    ----------
-    function : str
-    table : str
-        The name of its first argument.
-    """
+    """Errors name what `function` has."""
     try:
         yield
     except LmemtestError as error:
@@ -41,14 +34,6 @@ def errors_of(function: str, table: str = "data") -> Iterator[None]:
 
 def translated(text: str, function: str, table: str) -> str:
     """A message with the arguments of a function of the package.
-
-    Parameters
-    ----------
-    text, function, table : str
-
-    Returns
-    -------
-    str
 
     Examples
     --------

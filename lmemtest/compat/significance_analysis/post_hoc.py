@@ -52,18 +52,7 @@ def marginal_comparisons(
     grouping_vars: str | Sequence[str] | None,
     p_adjust: str | None,
 ) -> Comparisons:
-    """Compare marginal means or slopes.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    marginal_vars, grouping_vars : str or sequence of str
-    p_adjust : str or None
-
-    Returns
-    -------
-    Comparisons
-    """
+    """Compare marginal means or slopes."""
     wanted = _names(marginal_vars)
     given = _names(grouping_vars)
     if not wanted:

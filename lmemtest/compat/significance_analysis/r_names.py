@@ -16,15 +16,7 @@ _RESERVED = frozenset({*_CONTROL, "TRUE", "FALSE", "NULL", "Inf", "NaN", "NA", "
 
 
 def coefficient(name: str, numbered: Mapping[str, Sequence[Any]]) -> str:
-    """A coefficient of the fixed part: ``(Intercept)``, ``priorgood``, ``algorithm1:budget``.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``algorithm[T.HB]:budget``.
-    numbered : mapping of str to sequence
-        Factors that were passed to the model, which R numbers, with their levels.
-    """
+    """A coefficient of the fixed part: ``(Intercept)``, ``priorgood``, ``algorithm1:budget``."""
     if name == "Intercept":
         return "(Intercept)"
     return ":".join(_atom(part, numbered) for part in _parts(name))

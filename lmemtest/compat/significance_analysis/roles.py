@@ -84,20 +84,6 @@ def as_runs(
 ) -> Runs:
     """Give the columns of a table their roles.
 
-    Parameters
-    ----------
-    data : dataframe or tuple
-    function : str
-        Name of the function that the user called, for messages.
-    algorithm, loss : str
-    benchmark, budget, seed : str or None
-        Columns that its arguments name; None to look for one.
-
-    Returns
-    -------
-    Runs
-        Losses are minimized.
-
     Warns
     -----
     DataWarning
@@ -129,20 +115,6 @@ def find_roles(
     metafeatures: Iterable[str] = (),
 ) -> Roles:
     """Find the roles that arguments leave open, by the rule above.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    function : str
-    algorithm, loss : str
-    given : dict
-        ``benchmark``, ``budget`` and ``seed``: the column that an argument names, or None.
-    metafeatures : iterable of str
-        Columns that arguments make metafeatures.
-
-    Returns
-    -------
-    Roles
 
     Raises
     ------

@@ -113,17 +113,7 @@ def _to_number(frame: pd.DataFrame, name: str, verbose: bool) -> bool:
 
 
 def to_table(data: Any) -> pd.DataFrame:
-    """The pandas frame behind what a user passes: a table, or what `dataframe_validator` returned.
-
-    Parameters
-    ----------
-    data : dataframe or tuple of (dataframe, list)
-
-    Returns
-    -------
-    pandas.DataFrame
-        The caller's own if it is one: do not change it.
-    """
+    """The pandas frame behind what a user passes: a table, or what `dataframe_validator` returned."""
     if isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], list):
         data = data[0]
     if isinstance(data, pd.DataFrame):

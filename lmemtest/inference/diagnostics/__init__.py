@@ -1,4 +1,22 @@
-"""What the conclusions of a fit rest on: shapes, scales, groups, explained variance, collinearity, influence."""
+"""What the conclusions of a fit rest on: shapes, scales, groups, explained variance, collinearity, influence.
+
+============  ==================================================================
+diagnose      every check of one fit in one table
+check         one line of it, and the scale of its decisions
+rows          the rows behind the cells, where they can still be read
+score         the kind of the score, and the function that the model takes of it
+draws         residuals and random effects of tables drawn from the fit
+normality     shapes of residuals and random effects
+scale         residual variances by level of a column
+advantages    how much the advantage of each algorithm varies over benchmarks
+bounds        scores on a floor or ceiling
+explained     R2 and ICC
+collinearity  variance inflation of the fixed terms
+groups        levels of the random terms, boundaries, the end of the search
+influence     the fit without each level of a group, and which results change
+left_out      the refits behind it
+============  ==================================================================
+"""
 
 from __future__ import annotations
 

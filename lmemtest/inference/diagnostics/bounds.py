@@ -88,14 +88,6 @@ class Bounds(Judged):
 def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
     """Find the largest share of scores on a bound.
 
-    Parameters
-    ----------
-    fit : LmmFit
-    rows : Rows
-        Of `rows_of`.
-    response : Score, optional
-        Of `score_of`, which is asked where it is not given.
-
     References
     ----------
     Terwee et al. (2007). Quality criteria were proposed for measurement properties of health status questionnaires.

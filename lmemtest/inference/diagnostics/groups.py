@@ -80,10 +80,6 @@ class Groups(Result):
 def groups(fit: LmmFit) -> Groups:
     """Levels and boundaries of the random terms, and the certificate of the search.
 
-    Parameters
-    ----------
-    fit : LmmFit
-
     Examples
     --------
     >>> import lmemtest as lt

@@ -212,22 +212,7 @@ class Normality(Result):
 def judge(
     fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], score: Score
 ) -> Normality:
-    """Compare the shapes of the fit with those of the simulated tables.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    rows : Rows
-        What the residuals are of.
-    observed : Parts
-        Of the fit.
-    draws : list of list of Measured
-        `measure_parts` of each simulated table.
-    shares : tuple of (k,) float
-        `reach` of the random effects of each term.
-    response : Score
-        Of `score_of`.
-    """
+    """Compare the shapes of the fit with those of the simulated tables."""
     shapes = [_shape("residuals", observed.z, [draw[0] for draw in draws], rows, score, zero=False, matters=True)]
     tiny = _ZERO * np.sqrt(fit.scale)
     for position, (i, c, name) in enumerate(subjects(fit), start=1):

@@ -82,14 +82,7 @@ class Score:
 
 
 def score_of(fit: LmmFit, rows: Rows) -> Score:
-    """The score of a fit, from its runs where it has them.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    rows : Rows
-        Of `rows_of`.
-    """
+    """The score of a fit, from its runs where it has them."""
     y = fit.cells.mean[rows.cell] + rows.deviation
     parsed, points = fit.design.parsed, None
     logged = parsed.response_function in _LOGARITHMS
