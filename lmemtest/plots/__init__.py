@@ -17,9 +17,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
         "_canvas": ["detached_figures"],
-        "anytime": ["anytime_plot"],
-        "anytime_differences": ["anytime_differences_plot"],
-        "anytime_ribbon": ["cd_ribbon"],
+        "anytime": ["anytime_differences_plot", "anytime_plot", "cd_ribbon"],
         "calibration": ["calibration_plot"],
         "caterpillar": ["caterpillar_plot"],
         "clustering": ["benchmark_clusters_plot"],
@@ -51,9 +49,9 @@ __getattr__, __dir__, __all__ = _lazy.attach(
 
 if TYPE_CHECKING:
     from lmemtest.plots._canvas import detached_figures as detached_figures
+    from lmemtest.plots.anytime import anytime_differences_plot as anytime_differences_plot
     from lmemtest.plots.anytime import anytime_plot as anytime_plot
-    from lmemtest.plots.anytime_differences import anytime_differences_plot as anytime_differences_plot
-    from lmemtest.plots.anytime_ribbon import cd_ribbon as cd_ribbon
+    from lmemtest.plots.anytime import cd_ribbon as cd_ribbon
     from lmemtest.plots.calibration import calibration_plot as calibration_plot
     from lmemtest.plots.caterpillar import caterpillar_plot as caterpillar_plot
     from lmemtest.plots.clustering import benchmark_clusters_plot as benchmark_clusters_plot

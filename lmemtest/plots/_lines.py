@@ -1,229 +1,579 @@
-"""Lines with bands in one frame: what the figures of two searches and of single results share."""
+"""Line plots: a figure module says which curves, bands, panels and words there are, and the drawing is here.
+
+The axes that are given hold the panels, ``ax.child_axes``, from the top left; legend, foot and the names of the shared
+axes belong to the axes themselves.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.transforms import ScaledTranslation
 
-from lmemtest.plots import _canvas, _fitting, _style
-from lmemtest.plots._rows import legend_columns
+from lmemtest._rounding import tie_order
+from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.transforms import Bbox
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
 
-_HEIGHT = 4.2  # inches of a new figure
-_LINES = 13.0  # lines of text that axes must be high
-_LOG_RATIO = 25.0  # of the last to the first budget, from which the axis is logarithmic
-STRIP = 0.075  # of the height: a strip at the foot
-_BAND, _TRIVIAL_BAND = 0.22, 0.08  # opacity
-_MARKED = 12  # budgets, up to which they have markers
-_ROOM = 0.05  # of the range of the y axis, above and below
-_ABREAST = 3  # names of a legend that share a line even if they must be cut for it
+MOST_BANDS = 5  # more bands over each other are mud
+LOG_RATIO = 25.0  # of the last to the first budget, from which an axis is logarithmic
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))  # 4 and 7 colours are coprime
+_WIDEST_NAME, _WIDEST_LABEL = 0.3, 0.4  # of the width of a panel with its names, or with labels of its rows
+_MOST_MARKERS, _FEW_MARKERS = 30, 15  # points with a marker each; of more points so many have one
+_DODGE, _MOST_DODGE = 0.4, 0.15  # between curves side by side: font sizes, and share of the distance between points
+_LEAST_WHOLE = 6.5  # points: below it larger titles without their middle are the lesser evil
+_CUT = 0.7  # what cut titles cost, beside the logarithm of a bad aspect and twice the share that is cut
+_PANEL, _ALONE = 130.0, 215.0  # points of a panel in a new figure: one of several, or the only one
+_ROW, _FILLED, _GAP = 1.4, 0.62, 0.9  # of a strip: small font sizes of a row, share that is filled, fonts above it
+_TRIVIAL = 0.35  # opacity of the grey where a band says nothing
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Line:
-    """A curve with a band, known so finely that lines between its budgets are true."""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colour and dashes of a curve."""
 
-    name: str
-    grid: FloatArray
-    lower: FloatArray
-    estimate: FloatArray
-    upper: FloatArray
-    known: NDArray[np.bool_]  # where the band says something
     colour: str
-    style: Any = "-"
-    marked: tuple[FloatArray, FloatArray] | None = None  # budgets that were asked for, and the estimate there
-    outlined: bool = False  # where bands lie on top of each other
+    dash: Any = "-"
 
 
-def begin(ax: Axes | None) -> tuple[Axes, float, Bbox]:
-    """Axes, font size, and the rectangle that the plot must keep to."""
+def looks(count: int, *, dashed: bool = False) -> list[Look]:
+    """Looks that differ: all colours in full lines, then dashed, ...; or `dashed` from the second on, for legends."""
+    turns = [i if dashed else i // len(_style.PALETTE) for i in range(count)]
+    return [Look(_style.colour(i), _DASHES[turn % len(_DASHES)]) for i, turn in enumerate(turns)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curve:
+    """A curve with its band.
+
+    Attributes
+    ----------
+    x, y : (n,) float
+        NaN leaves a gap.
+    low, high : (n,) float or None
+        The band: an area, or a bar at each x with `bars`.
+    known : (n,) bool or None
+        Where the band says something; elsewhere it is grey.
+    name : str
+        Beside its right end or in the legend; empty for none.
+    look : Look
+    marker : str
+    size, width : float
+        Of markers and line, in font sizes; no line with a width of 0.
+    opacity : float
+        Of the band.
+    outlined : bool
+        Whether the band has an outline.
+    step : bool
+        Whether values hold up to the next x.
+    clip : bool
+        Whether the curve goes on beyond the panel.
+    label, band_label : str
+        Of the artists; without a label no line is drawn.
+    front : int
+        What is drawn later.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    known: BoolArray | None = None
+    name: str = ""
+    look: Look = Look(_style.ACCENT)
+    marker: str = "none"
+    size: float = 0.42
+    width: float = 0.16
+    opacity: float = 0.18
+    bars: bool = False
+    outlined: bool = False
+    step: bool = False
+    clip: bool = False
+    label: str = "_curve"
+    band_label: str = "_band"
+    front: int = 3
+
+    def points(self) -> list[FloatArray]:
+        """All values that the panel must show."""
+        if self.low is None or self.high is None:
+            return [self.y]
+        known = np.ones(len(self.x), dtype=bool) if self.known is None else self.known
+        return [self.y, self.low[known], self.high[known]]
+
+    def handle(self, font: float) -> Artist:
+        """The entry of a legend."""
+        if not self.label:
+            return Patch(facecolor=self.look.colour, alpha=self.opacity, linewidth=0.0)
+        line: Any = "none" if self.width == 0 else self.look.dash
+        return Line2D(
+            [], [], color=self.look.colour, linestyle=line, linewidth=max(self.width, 0.18) * font,
+            marker=self.marker, markersize=self.size * font,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A line across the panel, with words above it at the left."""
+
+    at: float
+    words: str = ""
+    colour: str = _style.INK
+    dash: Any = "--"
+    width: float = 0.09
+    label: str = "_reference"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Panel:
+    """What is in a panel; `title` in parts is a difference, and `draw` adds what is not a curve.
+
+    `lanes` is the room below and above the values, in font sizes; `missing` says why there are no curves.
+    """
+
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...] = ()
+    levels: tuple[Level, ...] = ()
+    title: tuple[str, ...] = ()
+    lanes: tuple[float, float] = (0.0, 0.0)
+    draw: Callable[[Axes, Cell, float], None] | None = None
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A filled piece of a row of a strip."""
+
+    start: float
+    end: float
+    fill: dict[str, Any]
+    word: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A row of a strip."""
+
+    spans: tuple[Span, ...]
+    name: str = ""
+    colour: str = _style.INK
+    empty: str = ""  # said where there is no span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Lines:
+    """Content of a line plot.
+
+    Attributes
+    ----------
+    what : str
+        For the message of axes that are too small.
+    panels : tuple of Panel
+    x_label : str
+    y_label : tuple of str
+        From the longest to the shortest: the first that fits is written.
+    foot : str
+        Below everything.
+    beside : bool
+        Whether curves are named beside their ends, else in a legend.
+    key : tuple of (str, callable or None)
+        Further entries of the legend, with what makes their handle from a font size.
+    strip : tuple of Row
+        Rows below the only panel, over the same axis.
+    shared : bool
+        Whether panels have the same vertical axis, so that only the first of a row has numbers.
+    guides : bool
+    wide_first : bool
+        Whether the first panel has a row of its own.
+    dodge : bool
+        Whether curves stand side by side, so that their bars do not cover each other.
+    smallest : (float, float)
+        Of a panel, in font sizes.
+    """
+
+    what: str
+    panels: tuple[Panel, ...]
+    x_label: str
+    y_label: tuple[str, ...]
+    foot: str = ""
+    beside: bool = False
+    key: tuple[tuple[str, Callable[[float], Artist]], ...] = ()
+    strip: tuple[Row, ...] = ()
+    shared: bool = False
+    guides: bool = True
+    wide_first: bool = False
+    dodge: bool = False
+    smallest: tuple[float, float] = (8.0, 4.5)
+
+    def names(self) -> list[str]:
+        """Names at the right."""
+        curves = [curve.name for panel in self.panels for curve in panel.curves if self.beside]
+        return list(dict.fromkeys(name for name in (*curves, *(row.name for row in self.strip)) if name))
+
+    def most_names(self) -> int:
+        return max(sum(bool(curve.name) for curve in panel.curves) for panel in self.panels) if self.beside else 0
+
+    def entries(self) -> list[tuple[str, Callable[[float], Artist]]]:
+        """Of the legend: every curve that has a name, once, and what else there is."""
+        curves = {c.name: c.handle for panel in self.panels for c in panel.curves if c.name and not self.beside}
+        return [*curves.items(), *self.key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The largest font that fits, and the places that follow."""
+
+    lines: Lines
+    font: float
+    places: list[Cell]  # of the axes of each panel
+    margins: tuple[float, float]  # left and right of each
+    titles: list[str]
+    names: dict[str, str]  # as they are written
+    foot: list[str]
+    key: tuple[list[str], int]  # names and columns of the legend
+    area: Cell  # all panels with their margins
+    strip: Cell | None
+    lost: float  # share of the titles that is cut
+
+
+def axis_around(curves: Sequence[Curve], **options: Any) -> Axis:
+    """The vertical axis that holds curves, and their bands where these say something."""
+    return Axis.around(np.concatenate([values for curve in curves for values in curve.points()]), **options)
+
+
+def spans_much(x: FloatArray) -> bool:
+    """Tell whether budgets span so much that their axis is logarithmic."""
+    return bool(x.max() > LOG_RATIO * x.min() > 0.0)
+
+
+def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, height: float | None = None) -> Axes:
+    """Draw `lines`, `or_else` where they do not fit, in `ax` or in a new figure with panels of `height` points."""
     if ax is None:
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _HEIGHT)
-    _, height = _canvas.size_in_points(ax)
-    size = min(_style.base_font(), (height - 2 * _canvas.PAD) / _LINES)
-    if size < _style.SMALLEST_FONT:
-        raise _canvas.too_small(ax, "a plot of curves", _LINES * _style.SMALLEST_FONT + 2 * _canvas.PAD)
-    return ax, size, ax.get_window_extent().frozen()
+        ax = _canvas.new_axes(*_new_size(lines, height))
+    _canvas.bare(ax)
+    size = _canvas.size_in_points(ax)
+    plan = _plan(ax, (lines,) if or_else is None else (lines, or_else), size)
+    lines = plan.lines
+    small = SMALL * plan.font
+    first_column = min(place.x for place in plan.places)
+    for index, (panel, place) in enumerate(zip(lines.panels, plan.places, strict=True)):
+        box = place.inset(ax, size)
+        _layout.open_panel(box, small)
+        spill = (plan.margins[0] or small, plan.margins[1] - 0.3 * small)
+        _layout.set_along(box, panel.x, place.width, small, spill=spill, labels=plan.strip is None)
+        y = _with_lanes(box, plan, panel, place, numbers=not lines.shared or place.x == first_column)
+        for level in panel.levels:
+            _draw_level(box, level, plan.font)
+        shifts = _dodges(panel, place, plan.font) if lines.dodge else [0.0] * len(panel.curves)
+        for curve, shift in zip(panel.curves, shifts, strict=True):
+            _draw_curve(box, curve, y, plan.font, shift)
+        if panel.draw is not None:
+            panel.draw(box, place, plan.font)
+        if panel.missing:
+            box.set_xticks([])
+            style = _style.text_style(small, color=_style.MUTED, ha="center", va="center")
+            box.text(0.5, 0.5, panel.missing, transform=box.transAxes, **style)
+        if lines.beside:
+            _name_ends(box, panel, y, plan, place)
+        if panel.title:
+            _layout.write_title(box, plan.titles[index], plan.font)
+    if plan.strip is not None:
+        _draw_strip(plan.strip.inset(ax, size), lines, plan, plan.strip)
+    _write_words(ax, lines, plan, size)
+    return ax
 
 
-def panel(
-    ax: Axes,
-    grid: FloatArray,
-    lines: list[Line],
-    size: float,
-    *,
-    limits: tuple[float, float] | None = None,
-    strip: bool = False,
-    log: bool = True,
-) -> None:
-    """Axes for budgets with the lines on them; logarithmic, if allowed, where budgets span a factor of 25."""
-    _canvas.frame(ax, size)
-    ax.spines["left"].set_visible(True)
-    if log and grid[-1] > _LOG_RATIO * grid[0] > 0.0:
-        ax.set_xscale("log")
-        ax.minorticks_off()
-    low, high = _limits(lines) if limits is None else limits
-    ax.set_ylim(low - (STRIP / (1 - STRIP)) * (high - low) * strip, high)
-    ax.set_xlim(*_x_limits(ax, grid))
-    for line in lines:
-        _draw_band(ax, line, low, high)
-        look: dict[str, Any] = {"color": line.colour, "zorder": 3, "clip_on": False}
-        ax.plot(
-            line.grid,
-            np.clip(line.estimate, low, high),
-            linestyle=line.style,
-            linewidth=0.16 * size,
-            marker="none",
-            label="_estimate",
-            **look,
-        )
-        if line.marked is not None and len(line.marked[0]) <= _MARKED:
-            at, values = line.marked[0], np.clip(line.marked[1], low, high)
-            ax.plot(at, values, linestyle="none", marker="o", markersize=0.35 * size, label="_asked", **look)
+# ---------------------------------------------------------------------------------------------------- layout
 
 
-def _draw_band(ax: Axes, line: Line, low: float, high: float) -> None:
-    """Full colour where the band says something, pale where a limit is trivial; neighbours overlap at one budget."""
-    lower, upper = np.clip(line.lower, low, high), np.clip(line.upper, low, high)
-    if line.outlined:
-        for limit in (lower, upper):
-            shown = np.where(line.known, limit, np.nan)
-            ax.plot(line.grid, shown, color=line.colour, linestyle=line.style, linewidth=0.8, label="_limit", zorder=2)
-    pale = ~line.known
-    pale_with_ends = pale | np.roll(pale, 1) * (np.arange(len(pale)) > 0) | np.roll(pale, -1) * _not_last(pale)
-    for where, opacity in ((line.known, _BAND), (pale_with_ends, _TRIVIAL_BAND)):
+def _new_size(lines: Lines, height: float | None) -> tuple[float, float]:
+    """Inches of a new figure."""
+    font = _style.base_font()
+    count = len(lines.panels) - (lines.wide_first and len(lines.panels) > 1)
+    columns = count if count < 2 else 2 if count in (2, 4) else 3
+    rows = math.ceil(count / columns) + (count < len(lines.panels))
+    panel = height or (_ALONE if len(lines.panels) == 1 else _PANEL)
+    panel = max(panel, LINE * SMALL * font * lines.most_names())
+    longest = max((len(_layout.MINUS.join(panel.title)) for panel in lines.panels), default=0)
+    titles = (longest > 0) + (0.58 * longest * font > _canvas.FIGURE_WIDTH * 72 / columns)
+    glyph, width = 0.55 * SMALL * font, _canvas.FIGURE_WIDTH * 72
+    foot = math.ceil(len(lines.foot) * glyph / width)
+    entries = [min(len(name) * glyph, 0.45 * width) for name, _ in lines.entries()]
+    key = -(-len(entries) // _layout.legend_columns(entries, width, SMALL * font)) if entries else 0
+    words = LINE * SMALL * foot + KEY_LINE * SMALL * key + WORDS + 0.5
+    strip = _ROW * SMALL * len(lines.strip) + _GAP * bool(lines.strip)
+    head = TITLE * bool(titles) + LINE * titles + TICKS
+    return _canvas.FIGURE_WIDTH, (rows * (panel + head * font) + (words + strip) * font + 3 * _canvas.PAD) / 72
+
+
+def _plan(ax: Axes, contents: Sequence[Lines], size: tuple[float, float]) -> _Plan:
+    """The plan with the largest font that leaves titles whole; else the largest."""
+    with_cuts = None
+    for font in _layout.fonts():
+        if with_cuts is not None and font < _LEAST_WHOLE:
+            break
+        for lines in contents:
+            plan = _plan_with(ax, lines, size, font)
+            if plan is not None and not plan.lost:
+                return plan
+            with_cuts = with_cuts or plan
+    if with_cuts is None:
+        raise _canvas.too_small(ax, contents[0].what)
+    return with_cuts
+
+
+def _plan_with(ax: Axes, lines: Lines, size: tuple[float, float], font: float) -> _Plan | None:
+    small = _style.Ruler(ax, SMALL * font)
+    room = size[0] - 2 * _canvas.PAD
+    foot = _style.wrap(_style.one_line(lines.foot), room, small) if lines.foot else []
+    entries = [_style.one_line(name) for name, _ in lines.entries()]
+    ruler = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
+    key_names, columns, key_rows = _layout.legend_rows(entries, room, ruler)
+    below = _canvas.PAD + LINE * SMALL * font * len(foot) + WORDS * font * bool(lines.x_label) + 0.5 * _canvas.PAD
+    strip = _ROW * SMALL * font * len(lines.strip)
+    above = _canvas.PAD + KEY_LINE * SMALL * font * key_rows
+    x = _canvas.PAD + WORDS * font
+    numbers = 0.0
+    if lines.shared:  # which numbers there are depends on the height, which the arrangement decides
+        heights = [(size[1] - below) / rows for rows in range(1, 3 * len(lines.panels) + 1)]
+        numbers = max(_layout.room_for_numbers(lines.panels[0].y, height, small) for height in heights)
+    lift = below + (strip + _GAP * font if lines.strip else 0.0)
+    area = Cell(x + numbers, lift, size[0] - _canvas.PAD - x - numbers, size[1] - lift - above)
+    names = lines.names()
+    shown = {name: _style.one_line(name) for name in names}
+    wide = _style.Ruler(ax, SMALL * font, **_style.font_for(list(shown.values())))
+    titles = [tuple(map(_style.one_line, panel.title)) for panel in lines.panels]
+    title_ruler = _style.Ruler(ax, font, **_style.font_for([part for parts in titles for part in parts]))
+    has_titles = any(titles)
+
+    def margins(cell: Cell, head: float) -> tuple[float, float, float, float]:
+        lanes = max(sum(panel.lanes) for panel in lines.panels) * font
+        inner = max(cell.height - (TICKS + head) * font - lanes, 1.0)
+        left = 0.0 if lines.shared else max(_layout.room_for_numbers(p.y, inner, small) for p in lines.panels)
+        if any(panel.y.every for panel in lines.panels):
+            left = min(left, _WIDEST_LABEL * cell.width)
+        gap = (1.6 if len(lines.panels) > 1 else 0.8) * font
+        right = min(wide.widest(list(shown.values())), _WIDEST_NAME * cell.width) + LEAD * font if names else gap
+        return left, TICKS * font, right, head * font
+
+    best: tuple[float, _Plan] | None = None
+    edges: dict[Cell, tuple[float, float]] = {}
+    for title_lines in (1, 2) if has_titles else (0,):
+        head = TITLE + LINE * title_lines if has_titles else 0.5
+
+        def inside(cell: Cell, head: float = head) -> Cell | None:
+            left, below_it, right, above_it = margins(cell, head)
+            inner = cell.inside(left, below_it, right, above_it)
+            edges[inner] = (left, right)
+            least = max(lines.smallest[1] * font, LINE * SMALL * font * lines.most_names())
+            if inner.width < lines.smallest[0] * font or inner.height < least:
+                return None
+            words = [p.x for p in lines.panels if p.x.every]
+            return inner if all(len(x.ticked(inner.width, small)[1]) == len(x.labels) for x in words) else None
+
+        found = _layout.arrange(len(lines.panels), area, inside, wide_first=lines.wide_first)
+        if found is None:
+            continue
+        places, ugly = found
+        place = places[-1]  # of which there may be several in a row
+        left, right = edges[place]
+        written = [""] * len(places)
+        if has_titles:
+            narrow = place.width + 0.8 * right
+            written = _layout.titles_within(titles, narrow, title_lines, title_ruler)
+        whole = sum(len(_layout.MINUS.join(parts)) for parts in titles)
+        cut = sum("…" in text and "…" not in "".join(parts) for text, parts in zip(written, titles, strict=True))
+        lost = max(1.0 - sum(len(text.replace("…", "")) for text in written) / whole, 1e-9) if cut else 0.0
+        cost = ugly + (_CUT + 2.0 * lost if lost else 0.0)
+        if best is not None and cost >= best[0]:
+            continue
+        short = _style.shorten(list(shown.values()), right - LEAD * font + 0.01, wide)
+        names_shown = dict(zip(names, short, strict=True))
+        rows = Cell(place.x, below + TICKS * font, place.width, strip) if lines.strip else None
+        key = (key_names, columns)
+        best = cost, _Plan(lines, font, places, (left, right), written, names_shown, foot, key, area, rows, lost)
+    return None if best is None else best[1]
+
+
+def _with_lanes(box: Axes, plan: _Plan, panel: Panel, place: Cell, *, numbers: bool) -> Axis:
+    """Ticks on the vertical axis, whose limits leave lanes below and above the values."""
+    bottom, top = (lane * plan.font for lane in panel.lanes)
+    room = place.height - bottom - top
+    across = plan.margins[0] if panel.y.every else None
+    _layout.set_upwards(box, panel.y, room, SMALL * plan.font, across, guides=plan.lines.guides, labels=numbers)
+    unit = (panel.y.limits[1] - panel.y.limits[0]) / room
+    y = replace(panel.y, limits=(panel.y.limits[0] - bottom * unit, panel.y.limits[1] + top * unit))
+    box.set_ylim(*y.limits)
+    return y
+
+
+def _dodges(panel: Panel, place: Cell, font: float) -> list[float]:
+    """Points by which curves are moved sideways."""
+    values = panel.x.share(np.unique(np.concatenate([curve.x for curve in panel.curves]))) * place.width
+    count = len(panel.curves)
+    gap = float(np.diff(values).min()) if len(values) > 1 and count > 1 else math.inf
+    step = min(_DODGE * font, _MOST_DODGE * gap / max(count - 1, 1))
+    return [(i - 0.5 * (count - 1)) * step for i in range(count)]
+
+
+# ---------------------------------------------------------------------------------------------------- drawing
+
+
+def _draw_level(box: Axes, level: Level, font: float) -> None:
+    style = {"color": level.colour, "linewidth": level.width * font, "linestyle": level.dash}
+    box.axhline(level.at, zorder=1, label=level.label, **style)
+    if level.words:
+        place: dict[str, Any] = {"xycoords": box.get_yaxis_transform(), "textcoords": "offset points"}
+        words = _style.text_style(SMALL * font, color=_style.MUTED, ha="left", va="bottom")
+        box.annotate(level.words, (0.0, level.at), xytext=(0.3 * font, 0.15 * font), **place, **words)
+
+
+def _draw_curve(box: Axes, curve: Curve, y: Axis, font: float, shift: float) -> None:
+    moved = box.transData + ScaledTranslation(shift / 72, 0.0, box.figure.dpi_scale_trans) if shift else box.transData
+    if curve.low is not None and curve.high is not None:
+        _draw_band(box, curve, [curve.low, curve.high], y, font, moved)
+    if curve.label == "":
+        return
+    count = len(curve.x)
+    few = np.unique(np.linspace(0, count - 1, min(count, _FEW_MARKERS)).round().astype(np.intp))
+    box.plot(
+        curve.x,
+        curve.y,
+        color=curve.look.colour,
+        linestyle=curve.look.dash if curve.width else "none",
+        linewidth=curve.width * font,
+        drawstyle="steps-post" if curve.step else "default",
+        marker=curve.marker,
+        markevery=few.tolist() if curve.width and count > _MOST_MARKERS else None,
+        markersize=curve.size * font,
+        markeredgewidth=0.0,
+        transform=moved,
+        clip_on=curve.clip,
+        label=curve.label,
+        zorder=curve.front,
+    )
+
+
+def _draw_band(box: Axes, curve: Curve, band: list[FloatArray], y: Axis, font: float, moved: Any) -> None:
+    """Coloured where the band says something, grey elsewhere up to the last coloured point; or bars."""
+    bottom, top = sorted(y.limits)
+    low, high = (np.clip(end, 2 * bottom - top, 2 * top - bottom) for end in band)
+    colour, known = curve.look.colour, curve.known
+    if curve.bars:
+        for x, start, end in zip(curve.x, low, high, strict=True):
+            if math.isfinite(start) and math.isfinite(end):
+                bar: dict[str, Any] = {"linewidth": 0.16 * font, "linestyle": "-", "marker": "none", "zorder": 2}
+                bar |= {"solid_capstyle": "butt", "alpha": curve.opacity, "transform": moved}
+                box.plot([x, x], [start, end], color=colour, label=curve.band_label, **bar)
+        return
+    known = np.ones(len(curve.x), dtype=bool) if known is None else known
+    grey = ~known
+    grey[1:] |= ~known[:-1]
+    grey[:-1] |= ~known[1:]
+    for where, paint, opacity, label in (
+        (grey, _style.FAINT, _TRIVIAL, "_trivial"),
+        (known, colour, curve.opacity, curve.band_label),
+    ):
         if where.any():
-            ax.fill_between(
-                line.grid,
-                lower,
-                upper,
-                where=where,
-                color=line.colour,
-                alpha=opacity,
-                linewidth=0,
-                label="_band",
-                zorder=2,
-            )
+            step: Any = "post" if curve.step else None
+            area = box.fill_between(curve.x, low, high, where=where.tolist(), step=step, color=paint, alpha=opacity)
+            area.set(linewidth=0.0, label=label, zorder=2 if label == curve.band_label else 1)
+    for limit in (low, high) if curve.outlined else ():
+        edge = {"color": colour, "linestyle": curve.look.dash, "linewidth": 0.09 * font}
+        box.plot(curve.x, np.where(known, limit, np.nan), label="_limit", zorder=2, **edge)
 
 
-def _not_last(values: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    return np.asarray(np.arange(len(values)) < len(values) - 1)
+def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> None:
+    """Names beside the right edge, in the order of the ends of their curves, each with a line from its end."""
+    size = SMALL * plan.font
+    named = [curve for curve in panel.curves if curve.name]
+    ends = []
+    for curve in named:
+        known = np.flatnonzero(np.isfinite(curve.y))
+        last = known[-1] if len(known) else -1
+        ends.append((float(panel.x.share(curve.x[last])), float(y.share(curve.y[last])) if len(known) else 0.0))
+    order = tie_order([end[1] for end in ends])
+    heights = _layout.spread([ends[i][1] * place.height for i in order], LINE * size, (0.0, place.height))
+    font = _style.font_for(list(plan.names.values()))
+    farthest = max((end[0] for end in ends), default=1.0)
+    edge = 1.0 + 0.8 * LEAD * size / place.width
+    for i, height in zip(order, heights, strict=True):
+        style = _style.text_style(size, color=named[i].look.colour, ha="left", va="center", **font)
+        text = plan.names[named[i].name]
+        box.text(edge + 0.2 * size / place.width, height / place.height, text, transform=box.transAxes, **style)
+        (start, level), target = ends[i], height / place.height
+        early = start < farthest - 1e-9  # straight to the edge first: a slanted line would look like a curve
+        box.plot(
+            [start, farthest, edge] if early else [start, edge],
+            [level, level, target] if early else [level, target],
+            transform=box.transAxes,
+            color=named[i].look.colour,
+            linewidth=0.06 * size,
+            linestyle=(0, (1.0, 3.0)) if early else "-",
+            marker="none",
+            clip_on=False,
+            label="_lead",
+        )
 
 
-def _limits(lines: list[Line]) -> tuple[float, float]:
-    """The range of all estimates and of the limits that say something."""
-    values = np.concatenate(
-        [v for line in lines for v in (line.estimate, line.lower[line.known], line.upper[line.known])]
-    )
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    spread = high - low if high - low > 1e-12 * max(abs(low), abs(high)) else max(abs(low), 1.0) * 0.1
-    return low - _ROOM * spread, high + _ROOM * spread
+def _draw_strip(box: Axes, lines: Lines, plan: _Plan, place: Cell) -> None:
+    """Rows of pieces over the axis of the panel above."""
+    size = SMALL * plan.font
+    axis, count = lines.panels[0].x, len(lines.strip)
+    _canvas.frame(box, size)
+    box.set_yticks([])
+    _layout.set_along(box, axis, place.width, size, spill=(plan.margins[0], plan.margins[1] - 0.3 * size))
+    box.set_ylim(count, 0.0)
+    font = _style.font_for(list(plan.names.values()))
+    for row, content in enumerate(lines.strip):
+        middle = row + 0.5
+        box.axhline(middle, color=_style.FAINT, linewidth=0.06 * plan.font, zorder=0.5, label="_guide")
+        for span in content.spans:
+            ends = (middle - _FILLED / 2.0, middle + _FILLED / 2.0) if count > 1 else (0.0, 1.0)
+            box.fill_between([span.start, span.end], *ends, zorder=2, **{"linewidth": 0.0} | span.fill)
+            start, end = axis.share([span.start, span.end])
+            ruler = _style.Ruler(box, 0.9 * size)
+            if span.word and ruler.width(span.word) <= 0.9 * (end - start) * place.width:
+                dark = span.fill.get("alpha", 1.0) > 0.5
+                words = _style.text_style(0.9 * size, color="white" if dark else _style.INK, ha="center", va="center")
+                box.text((start + end) / 2.0, 1.0 - middle / count, span.word, transform=box.transAxes, **words)
+        if content.empty and not content.spans:
+            words = _style.text_style(0.9 * size, color=_style.MUTED, ha="center", va="center", backgroundcolor="white")
+            box.text(0.5, 1.0 - middle / count, content.empty, transform=box.transAxes, **words)
+        if content.name:
+            x = 1.0 + (0.8 * LEAD + 0.2) * size / place.width
+            words = _style.text_style(size, color=content.colour, ha="left", va="center", **font)
+            box.text(x, 1.0 - middle / count, plan.names[content.name], transform=box.transAxes, **words)
 
 
-def _x_limits(ax: Axes, grid: FloatArray) -> tuple[float, float]:
-    first, last = float(grid[0]), float(grid[-1])
-    if ax.get_xscale() == "log":
-        return first / (last / first) ** 0.02, last * (last / first) ** 0.02
-    pad = 0.03 * (last - first) if last > first else 0.5 * last
-    return first - pad, last + pad
-
-
-def finish(
-    ax: Axes, words: tuple[str, str, str], lines: list[Line], size: float, slot: Bbox, *, whole: bool = False
-) -> None:
-    """Axis labels, ticks and legend; ticks again after each step that moves the axes."""
-    x_label, y_label, note = words
-    ruler = _style.Ruler(ax, 0.85 * size)
-    room = slot.width * 72 / ax.figure.figure.dpi - 7 * size
-    below = _style.wrap(_style.one_line(note), room, ruler)
-    style = _style.text_style(0.95 * size, **_style.font_for([x_label, *below]))
-    ax.set_xlabel("\n".join([x_label, *below]), **style, labelpad=0.4 * size)
-    height = ax.get_window_extent().height * 72 / ax.figure.figure.dpi - (4.0 + 1.2 * len(below)) * size
-    tall = _style.wrap(y_label, max(height, 8 * size), _style.Ruler(ax, size))
-    ax.set_ylabel("\n".join(tall), **_style.text_style(size, **_style.font_for(tall)), labelpad=0.4 * size)
-    _set_ticks(ax, size, whole=whole)
-    _draw_legend(ax, lines, size)
-    for _ in range(2):
-        _fitting.fit_inside(ax, slot)
-        _set_ticks(ax, size, whole=whole)
-    _fitting.fit_inside(ax, slot)
-
-
-def _draw_legend(ax: Axes, lines: list[Line], size: float) -> None:
-    if not lines:
-        return
-    names = [_style.one_line(line.name) for line in lines]
-    font = _style.font_for(names)
-    width = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
-    ruler = _style.Ruler(ax, size, **font)
-    names = _style.shorten(names, max(0.7 * width / min(len(names), _ABREAST) - 4 * size, 6 * size), ruler)
-    columns = legend_columns([ruler.width(name) + 0.5 * size for name in names], width, size)
-    legend = ax.legend(
-        handles=[
-            Line2D([], [], color=line.colour, linestyle=line.style, linewidth=0.2 * size, marker="none")
-            for line in lines
-        ],
-        labels=[str(i) for i in range(len(names))],
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=columns,
-        frameon=False,
-        fontsize=size,
-        borderpad=0.0,
-        borderaxespad=0.5,
-        handlelength=2.2,
-        handletextpad=0.5,
-        columnspacing=1.5,
-    )
-    for entry, name in zip(legend.get_texts(), names, strict=True):
-        _style.literal(entry).set(text=name, color=_style.INK, **font)
-
-
-def _set_ticks(ax: Axes, size: float, *, whole: bool) -> None:
-    box = ax.get_window_extent()
-    dpi = ax.figure.figure.dpi
-    ruler = _style.Ruler(ax, size)
-    low, high = ax.get_ylim()
-    foot = low + STRIP * (high - low)  # no number beside the strip
-    shown = _canvas.choose_ticks(foot if _has_strip(ax) else low, high, box.height * 72 / dpi, ruler, cover=False)
-    ax.set_yticks(shown.values, shown.labels, **_style.text_style(size))
-    for label in ax.get_yticklabels():
-        _style.literal(label).set(va="center")
-    limits = ax.get_xlim()
-    if ax.get_xscale() != "log":
-        _canvas.set_number_ticks(ax, *limits, size, whole=whole)
-        return
-    values = round_numbers(*limits)
-    room = box.width * 72 / dpi
-    place = np.log(values / limits[0]) / np.log(limits[1] / limits[0]) * room
-    labels = [f"{value:g}" for value in values]
-    kept: list[int] = []
-    for i in range(len(values)):
-        apart = place[i] - place[kept[-1]] if kept else np.inf
-        if apart > size + 0.5 * (ruler.width(labels[i]) + (ruler.width(labels[kept[-1]]) if kept else 0.0)):
-            kept.append(i)
-    ax.set_xticks(values[kept], [labels[i] for i in kept], **_style.text_style(size))
-    ax.set_xlim(limits)
-
-
-def _has_strip(ax: Axes) -> bool:
-    return any(line.get_label() == "_guide" for line in ax.lines)
-
-
-def round_numbers(low: float, high: float) -> FloatArray:
-    """1, 2, 5, 10, ... between two limits."""
-    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
-    values = (decades[:, None] * np.array([1.0, 2.0, 5.0])).ravel()
-    return values[(values >= low) & (values <= high)]
+def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float]) -> None:
+    font, entries = plan.font, lines.entries()
+    _layout.write_foot(ax, plan.foot, size, font)
+    low = min(place.x for place in plan.places)
+    high = max(place.x + place.width for place in plan.places)
+    bottom = _canvas.PAD + LINE * SMALL * font * len(plan.foot) + 0.2 * font
+    if lines.x_label:
+        _layout.write_below(ax, _style.one_line(lines.x_label), (low + high) / 2.0, bottom, size, font)
+    texts = [_style.one_line(text) for text in lines.y_label]
+    span = (min(place.y for place in plan.places), max(place.top for place in plan.places))
+    if _style.Ruler(ax, font, **_style.font_for(texts)).width(texts[0]) > span[1] - span[0]:
+        span = (bottom + font if plan.foot else _canvas.PAD, plan.area.top)
+    _layout.write_upwards(ax, texts, span, size, font)
+    if entries:
+        place: dict[str, Any] = {"loc": "upper left", "borderaxespad": 0.0}
+        place |= {"bbox_to_anchor": (_canvas.PAD / size[0], 1.0 - 0.7 * _canvas.PAD / size[1])}
+        handles = [make(SMALL * font) for _, make in entries]
+        _layout.draw_legend(ax, handles, *plan.key, SMALL * font, **place)

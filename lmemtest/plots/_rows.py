@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.lines import Line2D
 
 from lmemtest._caller import in_words_of
-from lmemtest.plots import _canvas, _fitting, _style
+from lmemtest.plots import _canvas, _fitting, _layout, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,7 +174,7 @@ def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
     _canvas.set_number_ticks(ax, *limits, size)
     _fitting.fit_inside(ax, slot)
     if rows.legend and any(series.name for series in rows.series):
-        draw_legend(ax, rows, size)
+        _draw_legend(ax, rows, size)
         _fitting.fit_inside(ax, slot)
     _canvas.set_number_ticks(ax, *limits, size)  # the axis is shorter now, so fewer labels may fit
     _fitting.fit_inside(ax, slot)
@@ -338,41 +338,16 @@ def _label_axis(ax: Axes, rows: Rows, room: float, size: float) -> None:
     ax.set_xlabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
 
 
-def draw_legend(ax: Axes, rows: Rows, size: float) -> None:
+def _draw_legend(ax: Axes, rows: Rows, size: float) -> None:
     width = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
     named = [series for series in rows.series if series.name]
     names = [series.name for series in named]
-    font = _style.font_for(names)
-    ruler = _style.Ruler(ax, size, **font)
+    ruler = _style.Ruler(ax, size, **_style.font_for(names))
     names = _style.shorten(names, max(width - 4 * size, 4 * size), ruler)
-    columns = legend_columns([ruler.width(name) for name in names], width, size)
-    legend = ax.legend(
-        handles=[_handle(series, size) for series in named],
-        labels=[str(i) for i in range(len(names))],
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=columns,
-        frameon=False,
-        fontsize=size,
-        borderpad=0.0,
-        borderaxespad=0.5,
-        handlelength=1.6,
-        handletextpad=0.5,
-        columnspacing=1.5,
-        labelspacing=0.35,
-    )
-    for entry, name in zip(legend.get_texts(), names, strict=True):
-        # set afterwards, because a label that starts with an underscore would be dropped
-        _style.literal(entry).set(text=name, color=_style.INK, **font)
-
-
-def legend_columns(widths: Sequence[float], room: float, size: float) -> int:
-    """Return the most columns that fit; matplotlib fills them one after another, the first ones longest."""
-    for columns in range(len(widths), 1, -1):
-        stacked = [float(max(part)) for part in np.array_split(np.asarray(widths), columns)]
-        if sum(stacked) + (columns * 2.3 + (columns - 1) * 1.5) * size <= room:
-            return columns
-    return 1
+    columns = _layout.legend_columns([ruler.width(name) for name in names], width, size)
+    handles = [_handle(series, size) for series in named]
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.5}
+    _layout.draw_legend(ax, handles, names, columns, size, **place)
 
 
 def _handle(series: Series, size: float) -> Line2D:

@@ -1,30 +1,32 @@
-"""Mean curves over the budget with bands that hold for all algorithms and budgets at once."""
+"""Figures of `anytime`: mean curves over the budget, their differences, and who can be the best at which budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
+from lmemtest._rounding import tie_order
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _panels, _style
-from lmemtest.plots._curves import (
-    LEAD,
-    MOST_MARKERS,
-    BudgetAxis,
+from lmemtest.plots import _canvas, _style
+from lmemtest.plots._layout import PAD, SMALL, Axis, Cell
+from lmemtest.plots._lines import (
+    MOST_BANDS,
+    Curve,
+    Level,
+    Lines,
     Look,
-    last_point,
+    Panel,
+    Row,
+    Span,
+    axis_around,
+    draw_lines,
     looks,
-    name_ends,
-    padded,
-    room_for_numbers,
-    set_budget_axis,
-    write_below,
-    write_upwards,
 )
-from lmemtest.plots._panels import LINE, SMALL, Cell
 from lmemtest.studies.budget.anytime import Anytime
 from lmemtest.words import listed, suggest
 
@@ -33,23 +35,109 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
 
-_HEIGHT = 4.0  # inches of a new figure with few curves
-_MOST_BANDS = 5  # more bands over each other are mud
-_WIDEST_NAME = 0.3  # of the width
-_SMALLEST = (9.0, 5.0)  # of the panel, in font sizes
-TICKS, WORDS = 1.8, 1.5  # room for tick labels and the name of an axis, in font sizes
-ALONE = "Means are at the observed budgets (small ticks); nothing is said between them."
+_ALONE = "Means are at the observed budgets (small ticks); nothing is said between them."
+_MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
+_CELL = 0.36  # of the distance to the nearest neighbour, on either side of a budget that stands for itself
+_MOST_PANELS = 6
+_MOST_MARKERS = 30  # budgets with a large marker each
+_LANE, _BAR = 1.2, 0.5  # of a difference: for the name of a side, and for bars, in font sizes
+_LEFT, _RIGHT = _style.ACCENT, _style.WARM  # the colour of the algorithm that is better
+_MOST_NAMED = 8  # curves behind the best; of more only those have a name that can be the best somewhere
+_ABSENT, _BEATEN, _CANDIDATE, _BEST = -1, 0, 1, 2
+_PALE = 0.3  # opacity of a candidate
+_RIBBON, _RIBBON_RANGE = 0.75, 0.35  # opacity up to the smallest critical difference, and from there to the largest
+_EQUAL = 1e-6  # relative difference of critical differences that is rounding
+_HATCHED = {"facecolor": "white", "edgecolor": _style.FAINT, "hatch": "////", "linewidth": 0.0}
+
+
+# ------------------------------------------------------------------------------------------------- what they share
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """The largest font that fits, and the places that follow."""
+class BudgetAxis:
+    """Where curves are known, the observed budgets, and whether curves say something between the points."""
 
-    font: float
-    place: Cell
-    names: list[str]
-    foot: list[str]
+    points: FloatArray
+    observed: FloatArray
+    log: bool
+    joined: bool
+
+    @classmethod
+    def of(cls, result: Anytime) -> BudgetAxis:
+        return cls(result.budgets, result.observed, result.scale == "log", result.columns is not None)
+
+    @property
+    def axis(self) -> Axis:
+        """The budgets themselves are labelled if they are few."""
+        few = len(self.observed) <= _MOST_LABELLED
+        whole = _canvas.all_whole(self.observed)
+        options: dict[str, Any] = {"small": self.observed, "ticks": self.observed if few else None, "whole": whole}
+        return Axis.around(self.points, log=self.log, **options)
+
+    def cells(self) -> FloatArray:
+        """``(n, 2)`` budgets from which to which each point counts: up to the middle between neighbours where curves
+        are joined, else a piece around each point with gaps between them."""
+        x = np.log(self.points) if self.log else self.points
+        gaps = np.diff(x)
+        if self.joined:
+            middles = x[:-1] + gaps / 2.0
+            edges = np.column_stack([np.append(x[0], middles), np.append(middles, x[-1])])
+        else:
+            half = _CELL * np.minimum(np.append(gaps[0], gaps), np.append(gaps, gaps[-1]))
+            half[[0, -1]] = np.minimum(half[[0, -1]], PAD * (x[-1] - x[0]))  # within the axis
+            edges = np.column_stack([x - half, x + half])
+        return np.exp(edges) if self.log else edges
+
+    def spans(self, mask: BoolArray) -> list[tuple[float, float]]:
+        """Budgets from which to which `mask` holds: one span per run of points if they are joined, else per point."""
+        edges = self.cells()
+        if not self.joined:
+            return [(float(a), float(b)) for a, b in edges[mask]]
+        turns = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+        return [(float(edges[a, 0]), float(edges[b - 1, 1])) for a, b in zip(turns[::2], turns[1::2], strict=True)]
+
+
+def _require_anytime(result: object, ax: object) -> None:
+    _canvas.check_axes(ax)
+    if not isinstance(result, Anytime):
+        raise ArgumentError(f"result must be the result of anytime(), got {type(result).__name__}.")
+
+
+def _check_names(names: Sequence[str], result: Anytime, argument: str) -> None:
+    for name in names:
+        if name not in result.algorithms:
+            raise ArgumentError(
+                f"{argument} must name algorithms of the result, got {name!r}.{suggest(str(name), result.algorithms)} "
+                f"It has {listed(result.algorithms)}."
+            )
+
+
+def _confidence(result: Anytime, family: str | None) -> str:
+    """What the bands hold for, and how much they rest on."""
+    every = "all budgets" if family is None else f"all {family} and budgets"
+    sample = f"{result.n_sample} {'benchmarks' if result.sample == 'benchmarks' else 'runs'}"
+    return f"{_style.nobreak(f'{100 * result.level:g} %')} confidence for {every} at once ({sample})"
+
+
+def _course(result: Anytime, index: int, column: str) -> FloatArray:
+    """One column of the curve of an algorithm."""
+    n = len(result.budgets)
+    return result.curves[column].to_numpy(dtype=float)[index * n : (index + 1) * n]
+
+
+def _mean_style(axis: BudgetAxis, index: int, *, front: bool) -> dict[str, Any]:
+    """Markers where every budget has means of its own, which lines only join."""
+    return {
+        "marker": "none" if axis.joined else _style.marker(index),
+        "size": 0.42 if front else 0.25,
+        "width": (0.16 if front else 0.08) * (1.0 if axis.joined else 0.6),
+        "front": 3 if front else 2,
+    }
+
+
+# ------------------------------------------------------------------------------------------------- mean curves
 
 
 def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
@@ -91,172 +179,373 @@ def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax
     >>> sorted(text.get_text() for text in ax.child_axes[0].texts)
     ['HB', 'RS']
     """
-    _canvas.check_axes(ax)
-    require_anytime(result)
-    chosen = _chosen(result, algorithms)
-    if ax is None:
-        rows = LINE * SMALL * len(result.algorithms) + 7.0
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, max(_HEIGHT, rows * _style.base_font() / 72))
-    _canvas.bare(ax)
-    size = _canvas.size_in_points(ax)
-    limits = _limits(result, chosen)
-    plan = _plan(ax, result, algorithms, limits, size)
-    box = plan.place.inset(ax, size)
-    _panels.open_panel(box, SMALL * plan.font)
-    axis = budget_axis(result)
-    set_budget_axis(box, axis, plan.place.width, SMALL * plan.font)
-    _panels.set_ticks_upwards(box, limits, plan.place.height, SMALL * plan.font)
-    style = _looks(result, algorithms)
-    for i, name in enumerate(result.algorithms):
-        front = algorithms is None or name in algorithms
-        _draw(box, result, i, axis, style[i], plan.font, band=name in chosen, front=front)
-    ends = [last_point(axis.points, course(result, i, "mean")) for i in range(len(result.algorithms))]
-    colours = [look.colour for look in style]
-    name_ends(box, axis, ends, plan.names, colours, plan.place, limits, SMALL * plan.font)
-    _write_words(ax, result, plan, size)
-    return ax
-
-
-def require_anytime(result: object) -> None:
-    """Raise unless `result` is that of `anytime`."""
-    if not isinstance(result, Anytime):
-        raise ArgumentError(f"result must be the result of anytime(), got {type(result).__name__}.")
-
-
-def budget_axis(result: Anytime) -> BudgetAxis:
-    """The x axis of all figures of the result."""
-    return BudgetAxis(result.budgets, result.observed, result.scale == "log", result.columns is not None)
-
-
-def course(result: Anytime, index: int, column: str) -> FloatArray:
-    """One column of the curve of an algorithm."""
-    n = len(result.budgets)
-    return result.curves[column].to_numpy(dtype=float)[index * n : (index + 1) * n]
-
-
-def check_names(names: Sequence[str], result: Anytime, argument: str) -> None:
-    """Raise unless all names are algorithms of the result."""
-    for name in names:
-        if name not in result.algorithms:
-            raise ArgumentError(
-                f"{argument} must name algorithms of the result, got {name!r}.{suggest(str(name), result.algorithms)} "
-                f"It has {listed(result.algorithms)}."
-            )
-
-
-def sure_words(result: Anytime, family: str | None) -> str:
-    """What the bands hold for."""
-    every = "all budgets" if family is None else f"all {family} and budgets"
-    return f"{_style.nobreak(f'{100 * result.level:g} %')} confidence for {every} at once ({_sample_words(result)})"
-
-
-def _sample_words(result: Anytime) -> str:
-    """How much the bands rest on."""
-    return f"{result.n_sample} {'benchmarks' if result.sample == 'benchmarks' else 'runs'}"
-
-
-def _chosen(result: Anytime, algorithms: Sequence[str] | None) -> tuple[str, ...]:
-    """Algorithms that get a band."""
-    if algorithms is None:
-        return result.algorithms if len(result.algorithms) <= _MOST_BANDS else ()
-    if isinstance(algorithms, str) or not isinstance(algorithms, Sequence):
+    _require_anytime(result, ax)
+    if algorithms is not None and (isinstance(algorithms, str) or not isinstance(algorithms, Sequence)):
         raise ArgumentError(
             f"algorithms must be a list of names or None, got {algorithms!r}. For one: algorithms=[{algorithms!r}]."
         )
-    check_names(algorithms, result, "algorithms")
-    return tuple(algorithms)
-
-
-def _looks(result: Anytime, algorithms: Sequence[str] | None) -> list[Look]:
-    """Colours by position among all, so that an algorithm looks the same in every figure of the result."""
-    grey = Look(_style.NEUTRAL, "-")
-    every = looks(len(result.algorithms))
-    return [
-        look if algorithms is None or name in algorithms else grey
-        for name, look in zip(result.algorithms, every, strict=True)
-    ]
-
-
-# ------------------------------------------------------------------------------------------------- layout
-
-
-def _limits(result: Anytime, chosen: Sequence[str]) -> tuple[float, float]:
-    banded = result.curves["algorithm"].isin(chosen)
-    parts = [result.curves["mean"], *(result.curves.loc[banded, column] for column in ("band_low", "band_high"))]
-    return padded(np.concatenate([part.to_numpy(dtype=float) for part in parts]))
-
-
-def _plan(
-    ax: Axes,
-    result: Anytime,
-    algorithms: Sequence[str] | None,
-    limits: tuple[float, float],
-    size: tuple[float, float],
-) -> _Plan:
-    names = [_style.one_line(name) for name in result.algorithms]
-    for font in _panels.fonts():
-        small = _style.Ruler(ax, SMALL * font)
-        foot = _style.wrap(_foot(result, algorithms), size[0] - 2 * _canvas.PAD, small)
-        below = 2 * _canvas.PAD + LINE * SMALL * font * len(foot) + (WORDS + TICKS) * font
-        height = size[1] - below - _canvas.PAD - 0.5 * font
-        if height < max(_SMALLEST[1], LINE * SMALL * len(names)) * font:
-            continue
-        left = _canvas.PAD + WORDS * font + room_for_numbers(limits, height, small)
-        ruler = _style.Ruler(ax, SMALL * font, **_style.font_for(names))
-        short = _style.shorten(names, _WIDEST_NAME * size[0], ruler)
-        width = size[0] - left - LEAD * font - ruler.widest(short) - _canvas.PAD
-        if width >= _SMALLEST[0] * font:
-            return _Plan(font, Cell(left, below, width, height), short, foot)
-    raise _canvas.too_small(ax, f"a plot of {len(names)} curves")
-
-
-def _foot(result: Anytime, algorithms: Sequence[str] | None) -> str:
-    banded = algorithms is not None or len(result.algorithms) <= _MOST_BANDS
+    _check_names(algorithms or (), result, "algorithms")
+    banded = algorithms is not None or len(result.algorithms) <= MOST_BANDS
+    axis, curves = BudgetAxis.of(result), []
+    # colours by position among all, so that an algorithm looks the same in every figure of the result
+    for i, (name, look) in enumerate(zip(result.algorithms, looks(len(result.algorithms)), strict=True)):
+        front = algorithms is None or name in algorithms
+        low, high = (_course(result, i, column) for column in ("band_low", "band_high"))
+        curves.append(
+            Curve(
+                name=_style.one_line(name),
+                x=axis.points,
+                y=_course(result, i, "mean"),
+                low=low if banded and front else None,
+                high=high if banded and front else None,
+                look=look if front else Look(_style.NEUTRAL),
+                label="_mean",
+                **_mean_style(axis, i, front=front),
+            )
+        )
     if banded:
-        words = [
-            f"Bands: {sure_words(result, 'algorithms')}. Whether two curves differ is seen in their difference, not in "
-            "these bands."
-        ]
+        foot = (
+            f"Bands: {_confidence(result, 'algorithms')}. Whether two curves differ is seen in their difference, "
+            "not in these bands."
+        )
     else:
-        words = [f"Bands are left out with more than {_MOST_BANDS} algorithms; algorithms=[...] draws those of a few."]
-    if result.columns is None:
-        words.append(ALONE)
-    return " ".join(words)
+        foot = f"Bands are left out with more than {MOST_BANDS} algorithms; algorithms=[...] draws those of a few."
+    better = "lower" if result.direction == "minimize" else "higher"
+    lines = Lines(
+        what=f"a plot of {len(curves)} curves",
+        panels=(Panel(x=axis.axis, y=axis_around(curves), curves=tuple(curves)),),
+        beside=True,
+        x_label=result.budget,
+        y_label=(
+            f"Mean {result.score} ({better} is better)",
+            f"{result.score} ({better} is better)",
+            f"{better} is better",
+        ),
+        foot=foot + ("" if axis.joined else f" {_ALONE}"),
+    )
+    return draw_lines(lines, ax)
 
 
-# ------------------------------------------------------------------------------------------------- drawing
+# ------------------------------------------------------------------------------------------------- differences
 
 
-def _draw(
-    box: Axes, result: Anytime, index: int, axis: BudgetAxis, look: Look, font: float, *, band: bool, front: bool
-) -> None:
-    if band:
-        low, high = course(result, index, "band_low"), course(result, index, "band_high")
-        area = box.fill_between(axis.points, low, high, color=look.colour, alpha=0.16, linewidth=0.0)
-        area.set_label("_band")
-    marked = not axis.joined and len(axis.points) <= MOST_MARKERS
-    box.plot(
-        axis.points,
-        course(result, index, "mean"),
-        color=look.colour,
-        linewidth=(0.16 if front else 0.08) * font * (1.0 if axis.joined else 0.6),
-        linestyle=look.dash,
-        marker=_style.marker(index) if marked else "none",
-        markersize=(0.42 if front else 0.25) * font,
-        markeredgewidth=0.0,
-        label="_mean",
-        zorder=3 if front else 2,
-        clip_on=False,
+def anytime_differences_plot(
+    result: Anytime, *, pairs: Sequence[tuple[str, str]] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the differences of pairs of algorithms over the budget.
+
+    Parameters
+    ----------
+    result : Anytime
+        From `lmemtest.studies.budget.anytime.anytime`.
+    pairs : sequence of (str, str), optional
+        Names of the algorithms of each panel, first minus second. With None all pairs, or the six with the largest
+        ``|t|`` at a budget where there are more.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
+        the number of pairs.
+
+    Returns
+    -------
+    Axes
+        It holds the panels, ``ax.child_axes``, with the same scales. Bands hold for all pairs (also those that are not
+        drawn) and all budgets at once. Where a difference is shown the curve is thick and coloured, and a bar at the
+        foot of the panel marks the stretch: blue where the first of the pair is better, orange where the second is.
+
+    Raises
+    ------
+    ArgumentError
+        If `result` is not the result of `anytime`, `pairs` are no pairs of its algorithms, or `ax` is too small for
+        readable text.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.plots.anytime import anytime_differences_plot
+    >>> from lmemtest.studies.budget.anytime import anytime
+    >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
+    >>> ax = anytime_differences_plot(anytime(runs))
+    >>> [panel.get_title(loc="left") for panel in ax.child_axes]
+    ['HB − RS']
+    """
+    _require_anytime(result, ax)
+    chosen = _chosen_pairs(result, pairs)
+    axis = BudgetAxis.of(result)
+    parts = [_difference(result, axis, left, right) for left, right in chosen]
+    y = axis_around([Curve(x=np.zeros(1), y=np.zeros(1)), *(part.curves[0] for part in parts)])
+    panels = tuple(
+        Panel(x=axis.axis, y=y, title=names, **part.options()) for names, part in zip(chosen, parts, strict=True)
+    )
+    every = len(result.algorithms) * (len(result.algorithms) - 1) // 2
+    words = [f"Bands: {_confidence(result, f'{every} pairs' if every > 1 else None)}."]
+    words.append("Coloured, with a bar at the foot: shown to be better.")
+    if pairs is None and len(chosen) < every:
+        words.append(f"Shown: the {len(chosen)} pairs with the largest |t| at a budget; pairs=[...] draws others.")
+    if not axis.joined:
+        words.append(_ALONE)
+    lines = Lines(
+        what=f"a plot of {len(chosen)} pair{'s' * (len(chosen) > 1)}",
+        panels=panels,
+        shared=True,
+        x_label=result.budget,
+        y_label=(f"Difference of mean {result.score}", f"Difference of {result.score}", "Difference"),
+        foot=" ".join(words),
+    )
+    return draw_lines(lines, ax)
+
+
+def _chosen_pairs(result: Anytime, pairs: Sequence[tuple[str, str]] | None) -> list[tuple[str, str]]:
+    if pairs is None:
+        table = result.differences
+        largest = table["t_ratio"].abs().groupby([table["left"], table["right"]], sort=False).max()
+        kept = largest.nlargest(_MOST_PANELS).index if len(largest) > _MOST_PANELS else largest.index
+        return [(str(left), str(right)) for left, right in kept]
+    rule = "pairs must hold pairs of names, such as [('A', 'B')]"
+    if isinstance(pairs, str) or not isinstance(pairs, Sequence):
+        raise ArgumentError(f"{rule}, got {pairs!r}.")
+    if len(pairs) == 0:
+        raise ArgumentError(f"{rule}, got none. pairs=None draws those that differ most.")
+    chosen = []
+    for pair in pairs:
+        if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+            raise ArgumentError(f"{rule}, got {pair!r}.")
+        _check_names(pair, result, "pairs")
+        if pair[0] == pair[1]:
+            raise ArgumentError(f"pairs must hold pairs of different algorithms, got {tuple(pair)!r}.")
+        chosen.append((pair[0], pair[1]))
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """What is drawn of a pair: the curve, where it is coloured, and bars at the foot of the panel."""
+
+    curves: list[Curve]
+    bars: list[tuple[float, float, str]]
+    sides: tuple[tuple[str, str], tuple[str, str]]  # name and colour of who is better below and above
+
+    def options(self) -> dict[str, Any]:
+        zero = Level(at=0.0, dash="-", label="_zero")
+        lanes = (_LANE + _BAR, _LANE)
+        return {"curves": tuple(self.curves), "levels": (zero,), "lanes": lanes, "draw": self.draw}
+
+    def draw(self, box: Axes, place: Cell, font: float) -> None:
+        """Bars where somebody is shown to be better, and which side is whose."""
+        bottom, top = box.get_ylim()
+        for start, end, colour in self.bars:
+            ends = (bottom, bottom + _BAR * font / place.height * (top - bottom))
+            box.fill_between([start, end], *ends, color=colour, linewidth=0.0, label="_bar", zorder=3)
+        names = [_style.one_line(name) for name, _ in self.sides]
+        style = _style.font_for(names)
+        ruler = _style.Ruler(box, SMALL * font, **style)
+        short = _style.shorten(names, place.width - ruler.width(" better") - font, ruler)
+        heights = (((_BAR + 0.1) * font / place.height, "bottom"), (1.0, "top"))
+        for name, (_, colour), (y, side) in zip(short, self.sides, heights, strict=True):
+            words = _style.text_style(SMALL * font, color=colour, ha="left", va=side, **style)
+            box.text(0.4 * font / place.width, y, f"{name} better", transform=box.transAxes, **words)
+
+
+def _difference(result: Anytime, axis: BudgetAxis, left: str, right: str) -> _Difference:
+    first, second = result.algorithms.index(left), result.algorithms.index(right)
+    sign, names = (1.0, (left, right)) if first < second else (-1.0, (right, left))
+    rows = result.differences[(result.differences["left"] == names[0]) & (result.differences["right"] == names[1])]
+    estimate, one, other = (sign * rows[name].to_numpy(dtype=float) for name in ("estimate", "band_low", "band_high"))
+    band: dict[str, Any] = {"low": np.minimum(one, other), "high": np.maximum(one, other)}
+    x, verdict = axis.points, result.decisions[first, second]
+    grey = Look(_style.NEUTRAL)
+    sides = ((left, _LEFT), (right, _RIGHT))
+    sides = sides if result.direction == "minimize" else sides[::-1]  # a difference above zero favours the first
+    if axis.joined:
+        found = result.stretches[result.stretches[["better", "worse"]].isin(names).all(axis=1)]
+        curves = [Curve(x=x, y=estimate, look=grey, width=0.1, label="_difference", opacity=0.3, **band)]
+        bars = []
+        for row in found.to_dict("records"):
+            start, end = float(row["budget_from"]), float(row["budget_to"])
+            bars.append((start, end, _LEFT if row["better"] == left else _RIGHT))
+            at = np.array([start, *x[(x > start) & (x < end)], end])
+            y = np.interp(np.log(at), np.log(x), estimate) if axis.log else np.interp(at, x, estimate)
+            curves.append(Curve(x=at, y=y, look=Look(bars[-1][2]), width=0.26, label="_shown", front=4))
+        return _Difference(curves, bars, sides)
+    curves = [Curve(x=x, y=estimate, look=grey, width=0.05, label="_difference", **band, band_label="", opacity=0.0)]
+    size = 0.5 if len(x) <= _MOST_MARKERS else 0.25
+    for value, colour in ((0, _style.NEUTRAL), (1, _LEFT), (-1, _RIGHT)):
+        here = verdict == value
+        bars_here: dict[str, Any] = {name: end[here] for name, end in band.items()} | {"bars": True, "opacity": 1.0}
+        style: dict[str, Any] = {"look": Look(colour), "marker": "o", "size": size, "width": 0.0, "front": 4}
+        label = "_shown" if value else "_not_shown"
+        curves.append(Curve(x=x[here], y=estimate[here], label=label, **bars_here, **style))
+    bars = [(a, b, colour) for v, colour in ((1, _LEFT), (-1, _RIGHT)) for a, b in axis.spans(verdict == v)]
+    return _Difference(curves, bars, sides)
+
+
+# ------------------------------------------------------------------------------------------------- ribbon
+
+
+def cd_ribbon(result: Anytime, *, ax: Axes | None = None) -> Axes:
+    """Draw who can be the best at which budget.
+
+    Parameters
+    ----------
+    result : Anytime
+        From `lmemtest.studies.budget.anytime.anytime`.
+    ax : Axes, optional
+        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
+        the number of algorithms.
+
+    Returns
+    -------
+    Axes
+        It holds two panels, ``ax.child_axes``. The upper one has the distance of each mean curve from the best mean at
+        the same budget, the best on top, and a ribbon as wide as the critical difference. The strip below has a row per
+        algorithm, in the order of their means over the range of budgets: filled where it is shown to be better than all
+        others, pale where nobody is shown to be better, empty where somebody is, hatched where it has no scores.
+
+    Raises
+    ------
+    ArgumentError
+        If `result` is not the result of `anytime`, or `ax` is too small for readable text.
+
+    Notes
+    -----
+    In a complete table all differences at a budget have the same standard error. Then a curve is inside the ribbon
+    exactly where the row of its algorithm is not empty. Else the ribbon has a pale part, between the smallest and the
+    largest critical difference of two algorithms, and the rows say who can be the best.
+
+    With more than eight algorithms those that can be the best nowhere are grey and have their names in the strip only.
+
+    References
+    ----------
+    Demšar (2006), Journal of Machine Learning Research 7, 1-30, on the critical difference
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.plots.anytime import cd_ribbon
+    >>> from lmemtest.studies.budget.anytime import anytime
+    >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
+    >>> ax = cd_ribbon(anytime(runs))
+    >>> curves, strip = ax.child_axes
+    >>> [text.get_text() for text in strip.texts]
+    ['HB', 'RS']
+    """
+    _require_anytime(result, ax)
+    axis, state = BudgetAxis.of(result), _states(result)
+    means, count = result.means(), len(result.algorithms)
+    worse = means if result.direction == "minimize" else -means
+    behind = worse - np.nanmin(worse, axis=0)
+    # with one algorithm left there is nothing to compare
+    low, high = (np.where(np.isfinite(means).sum(axis=0) > 1, x, np.nan) for x in result.critical_difference())
+    unequal = bool((high > low * (1.0 + _EQUAL)).any())
+    named = [i for i in range(count) if count <= _MOST_NAMED or (state[i] >= _CANDIDATE).any()]
+    every = [look if i in named else Look(_style.NEUTRAL) for i, look in enumerate(looks(count))]
+    curves = tuple(
+        Curve(
+            name=_style.one_line(result.algorithms[i]) if i in named else "",
+            x=axis.points,
+            y=behind[i],
+            look=look,
+            label="_behind",
+            **_mean_style(axis, i, front=i in named),
+        )
+        for i, look in enumerate(every)
+    )
+    largest = max(float(np.nanmax(behind)), float(np.nanmax(high))) or 1.0
+
+    def draw_ribbon(box: Axes, place: Cell, font: float) -> None:  # noqa: ARG001
+        """From the best on top: an area where curves go on between budgets, else a bar at each."""
+        parts = [("_ribbon", np.zeros_like(low), low, _RIBBON), ("_ribbon_range", low, high, _RIBBON_RANGE)]
+        for label, start, end, alpha in parts if unequal else parts[:1]:
+            style: dict[str, Any] = {
+                "color": _style.FAINT,
+                "linewidth": 0.0,
+                "zorder": 0.7,
+                "alpha": alpha,
+                "label": label,
+            }
+            if axis.joined:
+                box.fill_between(axis.points, start, end, **style)
+                continue
+            for ends, one, other in zip(axis.cells(), start, end, strict=True):
+                box.fill_between(ends, one, other, **style)
+
+    lines = Lines(
+        what=f"a plot of {count} curves and rows",
+        panels=(
+            Panel(x=axis.axis, y=Axis(limits=((1.0 + PAD) * largest, -PAD * largest)), curves=curves, draw=draw_ribbon),
+        ),
+        beside=True,
+        strip=tuple(
+            Row(
+                name=_style.one_line(result.algorithms[i]),
+                colour=every[i].colour,
+                spans=_spans(axis, state[i], every[i].colour),
+            )
+            for i in _best_first(result)
+        ),
+        key=_ribbon_key(state),
+        x_label=result.budget,
+        y_label=(f"Mean {result.score}, behind the best", f"{result.score}, behind the best", "Behind the best"),
+        foot=_ribbon_foot(result, unequal=unequal, grey=len(named) < count, joined=axis.joined),
+    )
+    return draw_lines(lines, ax)
+
+
+def _states(result: Anytime) -> NDArray[np.int8]:
+    """What is known of each algorithm at each point, from the stretches of `result.best`."""
+    candidate = result.candidates()
+    state = np.where(candidate, _CANDIDATE, np.where(np.isfinite(result.means()), _BEATEN, _ABSENT)).astype(np.int8)
+    for row in result.best[result.best["best"].notna()].to_dict("records"):
+        inside = (result.budgets >= row["budget_from"]) & (result.budgets <= row["budget_to"])
+        state[result.algorithms.index(row["best"]), inside] = _BEST
+    return state
+
+
+def _best_first(result: Anytime) -> list[int]:
+    """Best mean over the range first: by the sum of the differences from all others."""
+    table = result.overall
+    estimate = table["estimate"].fillna(0.0)
+    total = [
+        float(estimate[table["left"] == name].sum() - estimate[table["right"] == name].sum())
+        for name in result.algorithms
+    ]
+    return tie_order(total, descending=result.direction != "minimize")
+
+
+def _spans(axis: BudgetAxis, states: NDArray[np.int8], colour: str) -> tuple[Span, ...]:
+    fills: dict[int, dict[str, Any]] = {
+        _BEST: {"facecolor": colour, "label": "_best"},
+        _CANDIDATE: {"facecolor": colour, "alpha": _PALE, "label": "_candidate"},
+        _ABSENT: {**_HATCHED, "label": "_absent"},
+    }
+    return tuple(
+        Span(start=start, end=end, fill=fill)
+        for state, fill in fills.items()
+        for start, end in axis.spans(states == state)
     )
 
 
-def _write_words(ax: Axes, result: Anytime, plan: _Plan, size: tuple[float, float]) -> None:
-    _panels.write_foot(ax, plan.foot, size, plan.font)
-    place = plan.place
-    name = _style.one_line(result.budget)
-    bottom = place.y - (TICKS + WORDS) * plan.font + 0.2 * plan.font
-    write_below(ax, name, place.x + place.width / 2.0, bottom, size, plan.font)
-    score, better = _style.one_line(result.score), "lower" if result.direction == "minimize" else "higher"
-    texts = (f"Mean {score} ({better} is better)", f"{score} ({better} is better)", f"{better} is better")
-    span = (_canvas.PAD, size[1] - _canvas.PAD) if place.height < 14 * plan.font else (place.y, place.y + place.height)
-    write_upwards(ax, texts, _canvas.PAD + 0.6 * plan.font, span, size, plan.font)
+def _ribbon_key(state: NDArray[np.int8]) -> tuple[tuple[str, Any], ...]:
+    def patch(**style: Any) -> Any:
+        return lambda font: Patch(**{"linewidth": 0.0} | style)  # noqa: ARG005
+
+    entries = [
+        ("up to the critical difference", patch(facecolor=_style.FAINT, alpha=_RIBBON)),
+        ("better than all others", patch(facecolor=_style.MUTED)),
+        ("can be the best", patch(facecolor=_style.MUTED, alpha=_PALE)),
+        ("somebody is better", lambda font: Line2D([], [], color=_style.FAINT, linewidth=0.1 * font)),
+    ]
+    return (*entries, ("no scores", patch(**_HATCHED))) if (state == _ABSENT).any() else tuple(entries)
+
+
+def _ribbon_foot(result: Anytime, *, unequal: bool, grey: bool, joined: bool) -> str:
+    words = [f"{_confidence(result, 'pairs')}."]
+    if unequal:
+        words.append(
+            "Standard errors differ between pairs: the pale part of the ribbon lies between the smallest and the "
+            "largest critical difference, and the rows say who can be the best."
+        )
+    if grey:
+        words.append("Grey: can be the best nowhere.")
+    if not joined:
+        words.append(_ALONE)
+    return " ".join(words)

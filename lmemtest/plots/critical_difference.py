@@ -22,7 +22,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.emmeans import format_level
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._spacing import spread
+from lmemtest.plots._layout import spread
 from lmemtest.plots.pairwise import ADJUSTMENTS
 
 if TYPE_CHECKING:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._lines import STRIP, Line, begin, finish, panel
+from lmemtest.plots._layout import Axis
+from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, Row, Span, axis_around, draw_lines, spans_much
 from lmemtest.tuning._arguments import name_of
-from lmemtest.tuning.compare import ComparedCurve, CurveComparison
-from lmemtest.tuning.evidence import Segment
+from lmemtest.tuning.compare import CurveComparison
 from lmemtest.tuning.winning import BestOf
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 _SHADE = {"weak": 0.3, "fair": 0.6, "strong": 1.0}
+_MARKED = 12  # budgets, up to which they have markers
+_LOOKS = (Look(_style.ACCENT), Look(_style.WARM, (0, (4, 1.5))))
 
 
 def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axes:
@@ -36,9 +38,9 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
     Returns
     -------
     Axes
-        The x axis has the budgets, logarithmic if they span more than a factor of 25; bands are pale where a limit is
-        trivial. Curves and bands are drawn as the steps that they are, between the budgets too. The strip at the bottom
-        has the colour of the better curve, darker for more evidence.
+        It holds the panel and a strip, ``ax.child_axes``. The x axis has the budgets, logarithmic if they span more
+        than a factor of 25; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that they
+        are, between the budgets too. The strip below has the colour of the better curve, darker for more evidence.
 
     Raises
     ------
@@ -63,19 +65,32 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
             f"comparison must be the result of compare_curves(), got {type(comparison).__name__}. "
             "A BestOf is drawn by winning_plot()."
         )
-    lines = [
-        _of_curve(curve, comparison.grid, colour, style)
-        for curve, colour, style in zip(
-            (comparison.a, comparison.b), (_style.ACCENT, _style.WARM), ("-", (0, (4, 1.5))), strict=True
+    asked, curves = comparison.grid, []
+    for curve, look in zip((comparison.a, comparison.b), _LOOKS, strict=True):
+        grid, shown = curve.drawn(float(asked[0]), float(asked[-1]))
+        curves.append(
+            Curve(
+                name=_style.one_line(curve.name),
+                x=grid,
+                y=shown.estimate,
+                low=shown.lower,
+                high=shown.upper,
+                known=~shown.trivial,
+                look=look,
+                label="_estimate",
+            )
         )
-    ]
-    words = f"{name_of(comparison.statistic)} of the best score".capitalize()
-    note = comparison.sentences()[0]
-    ax, size, slot = begin(ax)
-    panel(ax, comparison.grid, lines, size, strip=True)
-    _draw_strip(ax, comparison, size)
-    finish(ax, (_x_label(comparison.unit), words, note), lines, size, slot, whole=comparison.unit == "trials")
-    return ax
+    dots = [dots_at(asked, c.estimate, look) for c, look in zip((comparison.a, comparison.b), _LOOKS, strict=True)]
+    x = budget_axis(asked, comparison.unit)
+    lines = Lines(
+        what="a plot of curves",
+        panels=(Panel(x=x, y=axis_around(curves), curves=(*curves, *(one for one in dots if len(asked) <= _MARKED))),),
+        strip=(Row(spans=_evidence(comparison, x), empty="none"),),
+        x_label=_x_label(comparison.unit),
+        y_label=(f"{name_of(comparison.statistic)} of the best score".capitalize(), "Best score"),
+        foot=comparison.sentences()[0],
+    )
+    return draw_lines(lines, ax)
 
 
 def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
@@ -91,7 +106,8 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        The x axis has the budgets, the y axis the probability in percent with a line at 50 %.
+        It holds the panel, ``ax.child_axes[0]``. The x axis has the budgets, the y axis the probability in percent with
+        a line at 50 %.
 
     Raises
     ------
@@ -103,112 +119,65 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
     >>> from lmemtest.plots.evidence_plot import winning_plot
     >>> from lmemtest.tuning.winning import best_of
     >>> ax = winning_plot(best_of([0.7, 0.8, 0.9], [0.5, 0.6, 0.75], direction="maximize", names=("new", "old")))
-    >>> ax.get_ylabel()
+    >>> ax.texts[-1].get_text()
     'P(best of new beats best of old), %'
     """
     _canvas.check_axes(ax)
     if not isinstance(result, BestOf):
         raise ArgumentError(f"result must be the result of best_of(), got {type(result).__name__}.")
     shown = result.drawn()
-    line = Line(
+    curve = Curve(
         name=f"estimate with {100 * result.confidence:.4g} % band",
-        grid=shown.grid,
-        lower=100.0 * shown.lower,
-        estimate=100.0 * shown.estimate,
-        upper=100.0 * shown.upper,
-        known=np.ones(len(shown.grid), dtype=bool),
-        colour=_style.ACCENT,
-        marked=(result.grid, 100.0 * result.estimate),
+        x=shown.grid,
+        y=100.0 * shown.estimate,
+        low=100.0 * shown.lower,
+        high=100.0 * shown.upper,
+        label="_estimate",
     )
-    ax, size, slot = begin(ax)
-    panel(ax, result.grid, [line], size, limits=(0.0, 100.0))
-    ax.axhline(50.0, color=_style.INK, linewidth=0.8, linestyle="--", zorder=1, label="_reference")
+    dots = dots_at(result.grid, 100.0 * result.estimate, curve.look)
     first, second = (_style.one_line(name) for name in result.names)
-    words = f"P(best of {first} beats best of {second}), %"
-    finish(ax, (_x_label(result.unit), words, result.sentence()), [line], size, slot, whole=result.unit == "trials")
-    return ax
-
-
-def _of_curve(curve: ComparedCurve, asked: FloatArray, colour: str, style: Any) -> Line:
-    grid, shown = curve.drawn(float(asked[0]), float(asked[-1]))
-    return Line(
-        name=curve.name,
-        grid=grid,
-        lower=shown.lower,
-        estimate=shown.estimate,
-        upper=shown.upper,
-        known=~shown.trivial,
-        colour=colour,
-        style=style,
-        marked=(asked, curve.estimate),
+    panel = Panel(
+        x=budget_axis(result.grid, result.unit),
+        y=Axis(limits=(0.0, 100.0)),
+        curves=(curve, dots) if len(result.grid) <= _MARKED else (curve,),
+        levels=(Level(at=50.0),),
     )
+    lines = Lines(
+        what="a plot of curves",
+        panels=(panel,),
+        x_label=_x_label(result.unit),
+        y_label=(f"P(best of {first} beats best of {second}), %", f"P({first} beats {second}), %"),
+        foot=result.sentence(),
+    )
+    return draw_lines(lines, ax)
+
+
+def budget_axis(grid: FloatArray, unit: str) -> Axis:
+    """Of trials or costs."""
+    return Axis.around(grid, log=spans_much(grid), pad=0.03, whole=unit == "trials")
+
+
+def dots_at(x: FloatArray, y: FloatArray, look: Look) -> Curve:
+    """Estimates at the budgets that were asked for."""
+    return Curve(x=x, y=y, look=look, marker="o", size=0.35, width=0.0, label="_asked")
 
 
 def _x_label(unit: str) -> str:
     return "Trials" if unit == "trials" else "Cost"
 
 
-# ---------------------------------------------------------------------------------------------------- evidence
-
-
-def _draw_strip(ax: Axes, comparison: CurveComparison, size: float) -> None:
-    """One cell per budget at the foot of the axes, and the word where it fits."""
-    names = (comparison.a.name, comparison.b.name)
-    colours = dict(zip(names, (_style.ACCENT, _style.WARM), strict=True))
-    left, right = _cells(ax, comparison.grid)
-    transform = ax.get_xaxis_transform()
-    ax.axhline(
-        ax.get_ylim()[0] + STRIP * (ax.get_ylim()[1] - ax.get_ylim()[0]),
-        color=_style.FAINT,
-        linewidth=0.6,
-        zorder=1,
-        label="_guide",
+def _evidence(comparison: CurveComparison, axis: Axis) -> tuple[Span, ...]:
+    """Runs of evidence, each from half way to the budget before it to half way to the one after it."""
+    grid = np.log(comparison.grid) if axis.log else comparison.grid
+    step = np.diff(grid) if len(grid) > 1 else np.ones(1)
+    edges = np.concatenate(
+        [[grid[0] - 0.5 * step[0]], grid[: len(grid) - 1] + 0.5 * step[: len(grid) - 1], [grid[-1] + 0.5 * step[-1]]]
     )
-    if not comparison.segments:
-        middle: dict[str, Any] = {"transform": ax.transAxes, "ha": "center", "va": "center_baseline", "zorder": 4}
-        ax.text(0.5, 0.5 * STRIP, "none", **middle, **_style.text_style(0.8 * size, color=_style.MUTED))
+    edges = np.clip(np.exp(edges) if axis.log else edges, *axis.limits)
+    colours = dict(zip((comparison.a.name, comparison.b.name), (look.colour for look in _LOOKS), strict=True))
+    spans = []
     for run in comparison.segments:
-        inside = (comparison.grid >= run.start) & (comparison.grid <= run.stop)
-        begin, end = float(left[inside].min()), float(right[inside].max())
-        ax.axvspan(
-            begin,
-            end,
-            ymin=0.0,
-            ymax=STRIP,
-            facecolor=colours[run.better],
-            alpha=_SHADE[run.level],
-            linewidth=0,
-            label=f"_{run.level}",
-            zorder=2.5,
-        )
-        _write_level(ax, run, begin, end, transform, size)
-
-
-def _write_level(ax: Axes, run: Segment, begin: float, end: float, transform: Any, size: float) -> None:
-    box = ax.transData.transform([(begin, 0.0), (end, 0.0)])
-    room = (box[1, 0] - box[0, 0]) * 72 / ax.figure.figure.dpi
-    small = 0.8 * size
-    if _style.Ruler(ax, small).width(run.level) > 0.65 * room:  # the axes will shrink for their labels
-        return
-    middle = float(np.sqrt(begin * end)) if ax.get_xscale() == "log" else 0.5 * (begin + end)
-    ax.text(
-        middle,
-        0.5 * STRIP,
-        run.level,
-        transform=transform,
-        ha="center",
-        va="center_baseline",
-        zorder=4,
-        **_style.text_style(small, color="white" if run.level != "weak" else _style.INK),
-    )
-
-
-def _cells(ax: Axes, grid: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends of the cells around the budgets: half way to their neighbours on the scale of the axis."""
-    log = ax.get_xscale() == "log"
-    x = np.log(grid) if log else grid
-    step = np.diff(x)
-    first, last = (step[0], step[-1]) if len(step) else (0.5, 0.5)
-    edges = np.concatenate([[x[0] - 0.5 * first], x[:-1] + 0.5 * step, [x[-1] + 0.5 * last]])
-    edges = np.clip(np.exp(edges) if log else edges, *ax.get_xlim())
-    return edges[:-1], edges[1:]
+        inside = np.flatnonzero((comparison.grid >= run.start) & (comparison.grid <= run.stop))
+        fill = {"facecolor": colours[run.better], "alpha": _SHADE[run.level], "label": f"_{run.level}"}
+        spans.append(Span(start=float(edges[inside[0]]), end=float(edges[inside[-1] + 1]), fill=fill, word=run.level))
+    return tuple(spans)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _fitting, _style
-from lmemtest.plots._spacing import spread_downwards
+from lmemtest.plots import _canvas, _style
+from lmemtest.plots._layout import Axis
+from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
 from lmemtest.studies.variation.ranking_reliability import TARGETS, RankingReliability
+from lmemtest.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_HEIGHT = 4.0  # inches of a new figure
-_SMALLEST = 9.0  # lines of text that axes must be high
-_LINE = 1.25  # of a label, in font sizes
 _POINTS = 200
 
 
@@ -34,8 +33,8 @@ def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> A
     Returns
     -------
     Axes
-        A line for each number of seeds of the table, named at its right end; the study itself as a dot with its
-        interval; dashed lines at 0.8 and 0.9.
+        It holds the panel, ``ax.child_axes[0]``: a line for each number of seeds of the table, named at its right end;
+        the study itself as a dot with its interval; dashed lines at 0.8 and 0.9.
 
     Raises
     ------
@@ -48,115 +47,53 @@ def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> A
     >>> from lmemtest.plots.reliability import reliability_plot
     >>> from lmemtest.studies.variation.ranking_reliability import ranking_reliability
     >>> found = ranking_reliability(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
-    >>> [text.get_text() for text in reliability_plot(found).texts]
-    ['0.8', '0.9', '25 seeds', '1 seed']
+    >>> [text.get_text() for text in reliability_plot(found).child_axes[0].texts]
+    ['0.8', '0.9', '1 seed', '25 seeds']
     """
     _canvas.check_axes(ax)
     if not isinstance(result, RankingReliability):
         raise ArgumentError(f"result must be the result of ranking_reliability(), got {type(result).__name__}.")
     seeds = [float(n) for n in dict.fromkeys(result.table["n_seeds"])]
-    if ax is None:
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _HEIGHT)
-    _, height = _canvas.size_in_points(ax)
-    slot = ax.get_window_extent().frozen()
-    size = _font(ax, height, len(seeds))
     most = float(max(result.table["n_benchmarks"].max(), result.n_benchmarks))
-    _frame(ax, size)
-    for i, n in enumerate(seeds):
-        _draw_curve(ax, result, n, most, _style.colour(i), size)
-    own = seeds.index(result.n_seeds) if result.n_seeds in seeds else None
-    _draw_study(ax, result, _style.INK if own is None else _style.colour(own), size)
-    _label_axes(ax, result, size)
-    _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size, whole=True)
-    _fitting.fit_inside(ax, slot)
-    _label_curves(ax, result, seeds, most, size)
-    _fitting.fit_inside(ax, slot)
-    _canvas.set_number_ticks(ax, 0.0, 1.02 * most, size, whole=True)
-    _fitting.fit_inside(ax, slot)
-    return ax
-
-
-def _font(ax: Axes, height: float, n_curves: int) -> float:
-    lines = max(_SMALLEST, _LINE * n_curves + 4.5)
-    size = min(_style.base_font(), (height - 2 * _canvas.PAD) / lines)
-    if size < _style.SMALLEST_FONT:
-        needed = lines * _style.SMALLEST_FONT + 2 * _canvas.PAD
-        raise _canvas.too_small(ax, f"a plot of {n_curves} line{'s' * (n_curves > 1)}", needed)
-    return size
-
-
-def _frame(ax: Axes, size: float) -> None:
-    _canvas.frame(ax, size)
-    ax.set_ylim(0.0, 1.0)
-    ticks = np.arange(0.0, 1.01, 0.2)
-    ax.set_yticks(ticks, [written(tick, ".1f") for tick in ticks], **_style.text_style(size))
-    for tick in ticks[1:]:
-        ax.axhline(tick, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
-    for target in TARGETS:
-        ax.axhline(target, color=_style.INK, linewidth=0.8, linestyle="--", zorder=1, label="_reference")
-        ax.annotate(
-            f"{target:g}",
-            (0.0, target),
-            xycoords=ax.get_yaxis_transform(),
-            xytext=(0.3 * size, 0.1 * size),
-            textcoords="offset points",
-            ha="left",
-            va="bottom",
-            **_style.text_style(0.85 * size, color=_style.MUTED),
+    x = np.linspace(1.0, most, _POINTS)
+    every = dict(zip(seeds, looks(len(seeds)), strict=True))
+    curves = [
+        Curve(
+            name=f"{written(n, '.4g')} seed{'s' * (n != 1)}",
+            x=x,
+            y=np.array([result.at(b, n) for b in x]),
+            look=look,
+            width=0.14,
         )
-
-
-def _draw_curve(ax: Axes, result: RankingReliability, n: float, most: float, colour: str, size: float) -> None:
-    benchmarks = np.linspace(1.0, most, _POINTS)
-    values = [result.at(b, n) for b in benchmarks]
-    style: dict[str, Any] = {"linewidth": 0.14 * size, "linestyle": "-", "marker": "none", "clip_on": False}
-    ax.plot(benchmarks, values, color=colour, label="_curve", zorder=3, **style)
-
-
-def _draw_study(ax: Axes, result: RankingReliability, colour: str, size: float) -> None:
-    x = float(result.n_benchmarks)
-    style: dict[str, Any] = {"linewidth": 0.16 * size, "linestyle": "-", "marker": "none", "solid_capstyle": "butt"}
-    ax.plot([x, x], [result.ci_low, result.ci_high], color=colour, label="_interval", zorder=2, **style)
-    ax.plot(
-        [x],
-        [result.reliability],
-        linestyle="none",
+        for n, look in every.items()
+    ]
+    study = Curve(
+        x=np.array([float(result.n_benchmarks)]),
+        y=np.array([result.reliability]),
+        low=np.array([result.ci_low]),
+        high=np.array([result.ci_high]),
+        bars=True,
+        opacity=1.0,
+        look=every.get(result.n_seeds, Look(_style.INK)),
         marker="o",
-        markersize=0.6 * size,
-        color=colour,
+        size=0.6,
+        width=0.0,
         label="_study",
-        clip_on=False,
-        zorder=4,
+        band_label="_interval",
+        front=4,
     )
-
-
-def _label_axes(ax: Axes, result: RankingReliability, size: float) -> None:
-    level = _style.nobreak(f"{100 * result.level:g} %")
-    ruler = _style.Ruler(ax, size)
-    width, height = (s * 72 / ax.figure.figure.dpi for s in ax.get_window_extent().size)
-    label = f"Benchmarks (dot: this study with its {level} interval)"
-    ax.set_xlabel(
-        "\n".join(_style.wrap(label, width - 10 * size, ruler)), **_style.text_style(size), labelpad=0.4 * size
+    panel = Panel(
+        x=Axis(limits=(0.0, 1.02 * most), whole=True),
+        y=Axis(limits=(0.0, 1.0)),
+        curves=(*curves, study),
+        levels=tuple(Level(at=target, words=f"{target:g}") for target in TARGETS),
     )
-    lines = _style.wrap("Reliability of the ranking", height - 3 * size, ruler)
-    ax.set_ylabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
-
-
-def _label_curves(ax: Axes, result: RankingReliability, seeds: list[float], most: float, size: float) -> None:
-    """Name the lines beside their right ends, from the highest down, without overlap."""
-    height = ax.get_window_extent().height * 72 / ax.figure.figure.dpi
-    order = sorted(range(len(seeds)), key=lambda i: -seeds[i])
-    places = spread_downwards([100.0 * result.at(most, seeds[i]) for i in order], 100.0 * _LINE * size / height, 100.0)
-    for i, place in zip(order, places, strict=True):
-        name = f"{written(seeds[i], '.4g')} seed{'s' * (seeds[i] != 1)}"
-        ax.annotate(
-            name,
-            (1.0, place / 100.0),
-            xycoords=ax.get_yaxis_transform(),
-            xytext=(0.5 * size, 0.0),
-            textcoords="offset points",
-            ha="left",
-            va="center",
-            annotation_clip=False,
-            **_style.text_style(size, color=_style.colour(i)),
-        )
+    lines = Lines(
+        what=f"a plot of {counted(len(curves), 'line')}",
+        panels=(panel,),
+        beside=True,
+        x_label="Benchmarks",
+        y_label=("Reliability of the ranking", "Reliability"),
+        foot=f"Dot: this study with its {_style.nobreak(f'{100 * result.level:g} %')} interval.",
+    )
+    return draw_lines(lines, ax)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._lines import Line, begin, finish, panel
+from lmemtest.plots._layout import Axis
+from lmemtest.plots._lines import Curve, Lines, Look, Panel, axis_around, draw_lines, looks, spans_much
+from lmemtest.plots.evidence_plot import dots_at
 from lmemtest.tuning._arguments import name_of
 from lmemtest.tuning.bands import CdfBand
 from lmemtest.tuning.curves import TuningCurve
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+_MARKED = 12  # points asked for, up to which they have markers
 
 
 def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], *, ax: Axes | None = None) -> Axes:
@@ -40,7 +42,8 @@ def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], *, ax: Ax
     Returns
     -------
     Axes
-        Curves and bands as the steps that they are; pale where a limit is the end of the support.
+        It holds the panel, ``ax.child_axes[0]``: curves and bands as the steps that they are; grey where a limit is the
+        end of the support.
 
     Raises
     ------
@@ -52,22 +55,20 @@ def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], *, ax: Ax
     >>> from lmemtest.plots.result_curves import tuning_curve_plot
     >>> from lmemtest.tuning.curves import tuning_curve
     >>> ax = tuning_curve_plot(tuning_curve([0.5, 0.7, 0.6, 0.8], direction="maximize"))
-    >>> ax.get_ylabel()
+    >>> ax.texts[-1].get_text()
     'Median of the largest of k scores'
     """
     named = _named(curves, (TuningCurve,), "curves", "tuning_curve()", ax)
     first = next(iter(named.values()))
     _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
-    lines = []
-    for i, (name, curve) in enumerate(named.items()):
+    lines, asked = [], [(curve.k, curve.estimate) for curve in named.values()]
+    for look, (name, curve) in zip(looks(len(named), dashed=True), named.items(), strict=True):
         shown = curve.drawn()
-        lines.append(
-            _line(i, name, shown.k, shown.lower, shown.estimate, shown.upper, ~shown.trivial, (curve.k, curve.estimate))
-        )
+        lines.append(_line(look, name, shown.k, shown.lower, shown.estimate, shown.upper, known=~shown.trivial))
     best = "largest" if first.direction == "maximize" else "smallest"
     words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
     note = f"{_facts({curve.band.describe(): None for curve in named.values()})}, for all k at once."
-    return _draw(ax, lines, ("Trials k", words, note), whole=True)
+    return _draw(ax, lines, ("Trials k", words, note), asked=asked, whole=True)
 
 
 def cdf_band_plot(
@@ -86,7 +87,7 @@ def cdf_band_plot(
     Returns
     -------
     Axes
-        Band and empirical distribution function as the steps that they are.
+        It holds the panel, ``ax.child_axes[0]``: band and empirical distribution function as the steps that they are.
 
     Raises
     ------
@@ -98,13 +99,13 @@ def cdf_band_plot(
     >>> from lmemtest.plots.result_curves import cdf_band_plot
     >>> from lmemtest.tuning.distribution import EmpiricalDistribution
     >>> ax = cdf_band_plot(EmpiricalDistribution([0.5, 0.7, 0.6, 0.8], bounds=(0, 1)).band())
-    >>> ax.get_xlabel().splitlines()[0], ax.get_ylabel()
-    ('Score', 'Distribution function')
+    >>> [text.get_text() for text in ax.texts[-2:]]
+    ['Score', 'Distribution function']
     """
     named = _named(bands, (DistributionBand, CdfBand), "bands", "cdf_band() or EmpiricalDistribution.band()", ax)
     _same(named, type, "kind")
     lines = []
-    for i, (name, band) in enumerate(named.items()):
+    for look, (name, band) in zip(looks(len(named), dashed=True), named.items(), strict=True):
         if isinstance(band, CdfBand):
             share = np.arange(band.n + 1) / band.n
             at, values = _steps(share, band.lower, share, band.upper)
@@ -115,7 +116,7 @@ def cdf_band_plot(
             points = np.unique([max(score[0] - pad, low), *score, min(score[-1] + pad, high)])
             lower, upper = band.cdf_bounds(points)
             at, values = _steps(points, lower, np.asarray(band.distribution.cdf(points)), upper)
-        lines.append(_line(i, name, at, values[0], values[1], values[2], np.ones(len(at), dtype=bool), None))
+        lines.append(_line(look, name, at, *values))
     of_scores = isinstance(next(iter(named.values())), DistributionBand)
     facts = {(band.band if isinstance(band, DistributionBand) else band).describe(): None for band in named.values()}
     words = ("Score" if of_scores else "Share of scores at or below", "Distribution function", f"{_facts(facts)}.")
@@ -135,7 +136,7 @@ def expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest], *, ax
     Returns
     -------
     Axes
-        Lines without any band, which the note below the axis says.
+        It holds the panel, ``ax.child_axes[0]``: lines without any band, which the note below the axis says.
 
     Raises
     ------
@@ -154,13 +155,14 @@ def expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest], *, ax
     named = _named(results, (ExpectedBest,), "results", "expected_best()", ax)
     _same(named, lambda found: found.direction, "direction")
     lines = []
-    for i, (name, found) in enumerate(named.items()):
+    for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
         order = np.argsort(found.k, kind="stable")
         y = found.estimate[order]
-        lines.append(_line(i, name, found.k[order], y, y, y, np.ones(len(y), dtype=bool), (found.k[order], y)))
+        lines.append(_line(look, name, found.k[order], None, y, None))
     best = "largest" if next(iter(named.values())).direction == "maximize" else "smallest"
     note = "Point estimates: how much another sample would change them is not shown."
-    return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), whole=True)
+    asked = [(line.x, line.y) for line in lines]
+    return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), asked=asked, whole=True)
 
 
 def coverage_plot(results: Coverage | Mapping[str, Coverage], *, ax: Axes | None = None) -> Axes:
@@ -176,7 +178,8 @@ def coverage_plot(results: Coverage | Mapping[str, Coverage], *, ax: Axes | None
     Returns
     -------
     Axes
-        Coverage in percent with exact 99 % intervals of the simulation; the dashed line is what was claimed.
+        It holds the panel, ``ax.child_axes[0]``: coverage in percent with exact 99 % intervals of the simulation; the
+        dashed line is what was claimed.
 
     Raises
     ------
@@ -189,34 +192,25 @@ def coverage_plot(results: Coverage | Mapping[str, Coverage], *, ax: Axes | None
     >>> from lmemtest.tuning.quadratic import QuadraticDistribution
     >>> from lmemtest.tuning.simulation import simulate_coverage
     >>> found = simulate_coverage(QuadraticDistribution(0, 1, 2), 5, n_sim=50, rng=1)
-    >>> coverage_plot(found).get_ylabel()
+    >>> coverage_plot(found).texts[-1].get_text()
     'Coverage, %'
     """
     named = _named(results, (Coverage,), "results", "simulate_coverage() or simulate_bootstrap_coverage()", ax)
     _same(named, lambda found: found.by, "kind")
     lines = []
-    for i, (name, found) in enumerate(named.items()):
-        order = np.argsort(found.at, kind="stable")
-        x = found.at[order] * (1.0 if found.by == "k" else 100.0)
-        low, high = (100.0 * end[order] for end in found.interval())
-        rate = 100.0 * found.rate[order]
-        lines.append(_line(i, name, x, low, rate, high, np.ones(len(x), dtype=bool), (x, rate)))
     by_k = next(iter(named.values())).by == "k"
+    claims = []
+    for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+        order = np.argsort(found.at, kind="stable")
+        x = found.at[order] * (1.0 if by_k else 100.0)
+        low, high = (100.0 * end[order] for end in found.interval())
+        lines.append(_line(look, name, x, low, 100.0 * found.rate[order], high))
+        claim: dict[str, Any] = {"look": Look(_style.INK, "--"), "width": 0.09, "label": "_reference", "front": 1}
+        claims.append(Curve(x=x, y=100.0 * found.nominal[order], **claim))
     facts = [f"{f.target}: {f.method}, n = {f.n:,}, {f.n_sim:,} simulations" for f in named.values()]
-    note = f"{_facts(dict.fromkeys(facts))}."
-    ax = _draw(ax, lines, ("Trials k" if by_k else "Nominal, %", "Coverage, %", note), limits=(0.0, 100.0), log=by_k)
-    claims: dict[str, Any] = {
-        "color": _style.INK,
-        "linewidth": 0.8,
-        "linestyle": "--",
-        "zorder": 1,
-        "label": "_reference",
-    }
-    for found in named.values():
-        x = found.at if by_k else 100.0 * found.at
-        order = np.argsort(x, kind="stable")
-        ax.plot(x[order], 100.0 * found.nominal[order], **claims)
-    return ax
+    words = ("Trials k" if by_k else "Nominal, %", "Coverage, %", f"{_facts(dict.fromkeys(facts))}.")
+    asked = [(line.x, line.y) for line in lines]
+    return _draw(ax, lines, words, asked=asked, limits=(0.0, 100.0), log=by_k, levels=claims)
 
 
 # ---------------------------------------------------------------------------------------------------- parts
@@ -242,17 +236,10 @@ def _same(named: dict[str, Any], what: Callable[[Any], Any], words: str) -> None
 
 
 def _line(
-    place: int,
-    name: str,
-    grid: FloatArray,
-    lower: FloatArray,
-    estimate: FloatArray,
-    upper: FloatArray,
-    known: NDArray[np.bool_],
-    marked: tuple[FloatArray, FloatArray] | None,
-) -> Line:
-    colour, dash = _style.colour(place), _DASHES[place % len(_DASHES)]
-    return Line(name, grid, lower, estimate, upper, known, colour, dash, marked)
+    look: Look, name: str, x: FloatArray, low: FloatArray | None, y: FloatArray, high: FloatArray | None, **more: Any
+) -> Curve:
+    name = _style.one_line(name) if name else ""
+    return Curve(name=name, x=x, y=y, low=low, high=high, look=look, label="_estimate", **more)
 
 
 def _steps(points: FloatArray, *values: FloatArray) -> tuple[FloatArray, list[FloatArray]]:
@@ -267,17 +254,25 @@ def _facts(facts: dict[str, None]) -> str:
 
 def _draw(
     ax: Axes | None,
-    lines: list[Line],
+    curves: list[Curve],
     words: tuple[str, str, str],
     *,
+    asked: Sequence[tuple[FloatArray, FloatArray]] = (),
     limits: tuple[float, float] | None = None,
     log: bool = True,
     whole: bool = False,
+    levels: Sequence[Curve] = (),
 ) -> Axes:
-    drawn, size, slot = begin(ax)
-    if len(lines) > 1:
-        lines = [replace(line, outlined=True) for line in lines]
-    grid = np.unique(np.concatenate([line.grid for line in lines]))
-    panel(drawn, grid, lines, size, limits=limits, log=log)
-    finish(drawn, words, [line for line in lines if line.name], size, slot, whole=whole)
-    return drawn
+    """One panel with the curves, and dots at what was asked for where that is not much."""
+    grid = np.concatenate([curve.x for curve in curves])
+    curves = [replace(curve, outlined=len(curves) > 1) for curve in curves]
+    dots = [dots_at(*at, curve.look) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
+    panel = Panel(
+        x=Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole),
+        y=axis_around(curves) if limits is None else Axis(limits=limits),
+        curves=(*levels, *curves, *dots),
+    )
+    x_label, y_label, foot = words
+    return draw_lines(
+        Lines(what="a plot of curves", panels=(panel,), x_label=x_label, y_label=(y_label,), foot=foot), ax
+    )

@@ -16,7 +16,7 @@ from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.means.comparisons import PairsResult, pairs
 from lmemtest.inference.means.emmeans import EmmeansResult
 from lmemtest.inference.means.separation import Separation, separation
-from lmemtest.plots import detached_figures
+from lmemtest.plots import _canvas, detached_figures
 
 LONG_NAMES = (
     "a very long algorithm name with $\\alpha$ and _under_ <b>bold</b> 1",
@@ -158,6 +158,31 @@ def assert_readable() -> Callable[[Any], None]:
         assert not overlaps
 
     return check
+
+
+@pytest.fixture
+def assert_fits(assert_readable) -> Callable[..., None]:
+    """Assert of one figure, new and in small axes: all text can be read, and nothing is cut at any resolution."""
+
+    def check(draw: Callable[[Any], Any], small: tuple[float, float] = (3.9, 3.4)) -> None:
+        assert_readable(draw(None))
+        ax = _canvas.new_axes(*small)
+        assert draw(ax) is ax
+        assert_readable(ax)
+        figure = ax.figure.figure
+        for dpi in (60, 75, 150):
+            figure.set_dpi(dpi)
+            extents = ax.get_tightbbox()
+            gaps = np.array([extents.x0, extents.y0, figure.bbox.x1 - extents.x1, figure.bbox.y1 - extents.y1])
+            assert (gaps * 72 / dpi > -0.5).all(), (dpi, gaps.round(1))  # half a point: the white rim of a letter
+
+    return check
+
+
+@pytest.fixture
+def two_five_twenty() -> dict[int, Sequence[str]]:
+    """Names of algorithms: short ones, five that are long or odd, and many."""
+    return {2: ("HB", "RS"), 5: LONG_NAMES, 20: [f"optimizer_{i:02d}" for i in range(20)]}
 
 
 CASES: dict[str, tuple[Any, ...]] = {

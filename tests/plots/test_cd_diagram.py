@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
-from lmemtest.plots._spacing import spread
+from lmemtest.plots._layout import spread
 from lmemtest.plots.critical_difference import _stack
 
 CASES = (

@@ -31,7 +31,7 @@ def lines(panel, label):
 
 def test_a_panel_shows_curve_interval_estimate_and_cut(result):
     ax = profile_plot(result)
-    assert [panel.get_title() for panel in ax.child_axes] == list(result.labels)
+    assert [panel.get_title(loc="left") for panel in ax.child_axes] == list(result.labels)
     for panel, row in zip(ax.child_axes, result.to_frame().itertuples(), strict=True):
         (interval,) = lines(panel, "_interval")
         assert list(interval.get_xdata()) == [row.ci_low, row.ci_high]
@@ -66,11 +66,10 @@ def test_the_deviance_is_the_square_of_zeta(result):
     assert grey.get_ydata() == approx((slope * (grey.get_xdata() - estimate)) ** 2)
 
 
-@pytest.mark.parametrize("scale", ["zeta", "deviance"])
-@pytest.mark.parametrize("size", [(7.0, 4.0), (4.0, 3.0), (3.0, 6.0), (10.0, 2.0)])
-def test_text_is_readable_in_every_size(result, assert_readable, scale, size):
-    ax = Figure(size).add_axes((0, 0, 1, 1))
-    assert_readable(profile_plot(result, scale=scale, ax=ax))
+@pytest.mark.parametrize("size", [(4.0, 3.0), (3.0, 6.0), (10.0, 2.0)])
+def test_text_is_readable_in_every_shape(result, assert_readable, size):
+    for scale in ("zeta", "deviance"):
+        assert_readable(profile_plot(result, scale=scale, ax=Figure(size).add_axes((0, 0, 1, 1))))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
@@ -141,7 +140,7 @@ NAMES = (
 def test_long_names_take_two_lines_and_are_whole(assert_readable, size):
     result = made_of(NAMES)
     ax = profile_plot(result, ax=None if size is None else Figure(size).add_axes((0, 0, 1, 1)))
-    titles = [panel.get_title() for panel in ax.child_axes]
+    titles = [panel.get_title(loc="left") for panel in ax.child_axes]
     assert [title.replace("\n", "").replace(" ", "") for title in titles] == [name.replace(" ", "") for name in NAMES]
     assert all(title.count("\n") <= 1 for title in titles)
     assert any("\n" in title for title in titles)
@@ -149,7 +148,7 @@ def test_long_names_take_two_lines_and_are_whole(assert_readable, size):
 
 
 def test_names_break_at_spaces_and_colons_first():
-    titles = [panel.get_title() for panel in profile_plot(made_of(NAMES)).child_axes]
+    titles = [panel.get_title(loc="left") for panel in profile_plot(made_of(NAMES)).child_axes]
     assert titles[0] == "sd Intercept |\nbenchmark:algorithm"
     assert titles[2] == "algorithm[T.random\nsearch]:prior[T.good]"
 
@@ -157,7 +156,7 @@ def test_names_break_at_spaces_and_colons_first():
 def test_names_too_long_for_two_lines_lose_their_middle_and_stay_different(assert_readable):
     names = [f"a name {'that goes on and on ' * 8}{end}" for end in ("first", "second")]
     ax = profile_plot(made_of(names), ax=Figure((4.0, 3.0)).add_axes((0, 0, 1, 1)))
-    titles = [panel.get_title() for panel in ax.child_axes]
+    titles = [panel.get_title(loc="left") for panel in ax.child_axes]
     assert len(set(titles)) == 2
     assert all(title.count("…") == 1 and "\n" in title for title in titles)
     assert_readable(ax)

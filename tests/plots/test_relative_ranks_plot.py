@@ -15,8 +15,6 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots.relative_ranks import relative_ranks_plot
 from lmemtest.studies.budget.relative_ranks import RelativeRanks
 
-LONG = tuple(f"a very long name of an optimizer with $\\alpha$ and _under_ number {i}" for i in range(5))
-
 
 def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), **options) -> RelativeRanks:
     """A result without runs."""
@@ -117,28 +115,18 @@ def test_one_budget_is_drawn_as_rows(levels, assert_readable):
     assert_readable(ax)
 
 
-NAMES = {"two": ("HB", "PB"), "five": LONG, "twenty": [f"optimizer_{i:02d}" for i in range(20)]}
-
-
-@pytest.mark.parametrize("case", NAMES)
 @pytest.mark.parametrize("levels", [(), ("bad", "good"), tuple("abcde")])
-def test_everything_can_be_read(case, levels, assert_readable):
-    assert_readable(relative_ranks_plot(make_result(names=NAMES[case], levels=levels)))
-
-
-@pytest.mark.parametrize("case", NAMES)
-def test_everything_can_be_read_in_small_axes(case, assert_readable):
-    figure = Figure(figsize=(5.0, 4.0))
-    left, right = figure.subplots(1, 2, gridspec_kw={"left": 0, "right": 1, "bottom": 0, "top": 1, "wspace": 0})
-    relative_ranks_plot(make_result(names=NAMES[case]), ax=left)
-    relative_ranks_plot(make_result(names=NAMES["two"], levels=("bad", "good")), ax=right)
-    assert_readable(left)
+def test_names_and_words_fit_whatever_the_number_of_algorithms(two_five_twenty, levels, assert_fits):
+    for names in two_five_twenty.values():
+        small = (6.0, 7.0) if len(names) * len(levels) > 30 else (5.0, 5.0) if levels else (2.5, 4.0)
+        result = make_result(names=names, levels=levels)
+        assert_fits(lambda ax, result=result: relative_ranks_plot(result, ax=ax), small)
 
 
 def test_axes_that_are_too_small_and_other_results_are_refused():
     ax = Figure(figsize=(0.8, 0.6)).add_axes((0, 0, 1, 1))
     message = (
-        "ax is too small: a plot of 3 algorithms in 1 panel(s) needs larger axes, it is 0.8 x 0.6 inches. Pass larger "
+        "ax is too small: a plot of 3 algorithms in 1 panel needs larger axes, it is 0.8 x 0.6 inches. Pass larger "
         "axes, or ax=None for a figure that grows with its content."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):

@@ -79,7 +79,7 @@ def test_variation_draws_standard_deviations_and_says_what_it_leaves_out() -> No
 
 def test_reliability_draws_the_closed_form_and_the_study() -> None:
     found = ranking_reliability(make_runs(), n_benchmarks=[30], n_seeds=[1, 4])
-    ax = reliability_plot(found)
+    ax = reliability_plot(found).child_axes[0]
     for line, n in zip(lines(ax, "_curve"), (1, 4), strict=True):
         x, y = line.get_data()
         assert y == approx(np.array([found.at(b, n) for b in x]))
@@ -91,7 +91,7 @@ def test_reliability_draws_the_closed_form_and_the_study() -> None:
 @pytest.mark.parametrize("size", [(7.0, 4.0), (3.5, 3.0)])
 def test_reliability_has_no_ticks_at_half_benchmarks(n, size) -> None:
     found = ranking_reliability(make_runs(), n_benchmarks=[n], n_seeds=[1])
-    ax = reliability_plot(found, ax=Figure(figsize=size).subplots())
+    ax = reliability_plot(found, ax=Figure(figsize=size).subplots()).child_axes[0]
     ticks = [tick.get_text() for tick in ax.get_xticklabels()]
     assert all(tick.isdecimal() for tick in ticks)
     assert len(set(ticks)) == len(ticks) >= 2

@@ -159,7 +159,7 @@ def test_colours_follow_the_second_column():
 def test_axes_that_are_too_small_and_other_results_are_refused():
     ax = Figure(figsize=(0.8, 0.6)).add_axes((0, 0, 1, 1))
     message = (
-        "ax is too small: a plot of 3 groups in 1 panel(s) needs larger axes, it is 0.8 x 0.6 inches. Pass larger "
+        "ax is too small: a plot of 3 groups in 1 panel needs larger axes, it is 0.8 x 0.6 inches. Pass larger "
         "axes, or ax=None for a figure that grows with its content."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):

@@ -1,0 +1,411 @@
+"""The layout of figures in points: fonts to try, panels, axes with their ticks, titles, and words around them.
+
+A figure is planned before it is drawn: for fonts from the largest to the smallest, is there room for every text and for
+panels that can be read? The first plan that fits is drawn, and nothing is moved afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+
+from lmemtest.plots import _canvas, _style
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+LINE = 1.3  # font sizes from one line of words to the next
+SMALL = 0.85  # size of secondary text
+KEY_LINE = 1.5  # small font sizes of a line of a legend
+TICKS, WORDS, TITLE = 1.8, 1.5, 0.7  # room for numbers below an axis, its name, and a title beside its lines
+LEAD = 1.2  # font sizes from the axes to names beside curves
+PAD = 0.04  # of the range of an axis, beyond what is drawn
+MINUS = " − "
+_ASPECT = 1.4  # width over height of a panel that reads well
+_AIR = 0.6  # font sizes between tick labels
+_STEP = 0.25  # points by which fonts shrink until everything fits
+_FEW_NAMES = 6  # of a legend: of more, none takes more than half a line
+_BREAKS = (" :…", "[](_.-/", "")  # of a title, after one of these: the best first, anywhere last
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A rectangle in points, from the lower left corner of the axes."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def top(self) -> float:
+        return self.y + self.height
+
+    def inside(self, left: float, bottom: float, right: float, top: float) -> Cell:
+        """What margins leave."""
+        return Cell(self.x + left, self.y + bottom, self.width - left - right, self.height - bottom - top)
+
+    def inset(self, ax: Axes, size: tuple[float, float]) -> Axes:
+        """New axes at this place within `ax`, which is `size` points."""
+        return ax.inset_axes((self.x / size[0], self.y / size[1], self.width / size[0], self.height / size[1]))
+
+
+def fonts() -> Iterator[float]:
+    """Font sizes to try, from the largest."""
+    size = _style.base_font()
+    while size > _style.SMALLEST_FONT:
+        yield size
+        size -= _STEP
+    yield _style.SMALLEST_FONT
+
+
+# ---------------------------------------------------------------------------------------------------- panels
+
+
+def arrange(
+    count: int, area: Cell, inside: Callable[[Cell], Cell | None], *, wide_first: bool = False
+) -> tuple[list[Cell], float] | None:
+    """Places of `count` panels in the arrangement that looks best, and how bad it looks; None where none fits.
+
+    `inside` is the place of a panel in a cell, None if it cannot be drawn there; with `wide_first` the first panel has
+    a row of its own.
+    """
+    best, least = None, math.inf
+    rest = count - 1 if wide_first and count > 1 else count
+    for columns in range(1, rest + 1):
+        rows = [1] * (rest < count) + [columns] * math.ceil(rest / columns)
+        height = area.height / len(rows)
+        cells = [
+            Cell(area.x + i * area.width / n, area.top - (row + 1) * height, area.width / n, height)
+            for row, n in enumerate(rows)
+            for i in range(n)
+        ][:count]
+        places = [place for place in map(inside, cells) if place is not None]
+        if len(places) == count:
+            ugly = abs(math.log(places[-1].width / places[-1].height / _ASPECT)) + (sum(rows) - count) / count
+            if ugly < least:
+                best, least = places, ugly
+    return None if best is None else (best, least)
+
+
+def titles_within(titles: Sequence[tuple[str, ...]], room: float, lines: int, ruler: _style.Ruler) -> list[str]:
+    """Titles of one line, or up to two, of `room` points; the parts of a difference are cut by themselves."""
+    names = [MINUS.join(parts) for parts in titles]
+    if ruler.widest(names) <= room:
+        return names
+    if any(len(parts) > 1 for parts in titles):
+        return [_difference(parts, room, lines, ruler) for parts in titles]
+    if lines == 2:
+        for candidates in (names, _style.shorten(names, 1.8 * room, ruler)):
+            broken = [text for text in (_broken(name, room, ruler) for name in candidates) if text is not None]
+            if len(broken) == len(names):
+                return broken
+    return _style.shorten(names, room, ruler)
+
+
+def _difference(parts: tuple[str, ...], room: float, lines: int, ruler: _style.Ruler) -> str:
+    """Two names with a minus between them, each on a line of its own where there are two."""
+    if ruler.width(MINUS.join(parts)) <= room:
+        return MINUS.join(parts)
+    if lines == 2:
+        return "\n− ".join(_style.shorten(parts, [room, room - ruler.width("− ")], ruler))
+    half = (room - ruler.width(MINUS)) / 2.0
+    spare = max(half - min(map(ruler.width, parts)), 0.0)  # a short name leaves room to the other
+    return MINUS.join(_style.shorten(parts, half + spare, ruler))
+
+
+def _broken(name: str, room: float, ruler: _style.Ruler) -> str | None:
+    """A name on one line, or on two at the best place to break; None if two lines cannot hold it."""
+    if ruler.width(name) <= room:
+        return name
+    if ruler.width(name.replace(" ", "")) > 2.1 * room:
+        return None
+    for after in _BREAKS:
+        places = [i for i, char in enumerate(name[:-1], 1) if not after or char in after]
+        parts = [(name[:i].rstrip(), name[i:].lstrip()) for i in places]
+        best = min(parts, key=ruler.widest, default=None)
+        if best is not None and ruler.widest(best) <= room:
+            return "\n".join(best)
+    return None
+
+
+# ---------------------------------------------------------------------------------------------------- axes
+
+
+class Upright(_style.Ruler):
+    """Measures tick labels along a vertical axis, where each takes a line and air around it."""
+
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+    def width(self, text: str) -> float:  # noqa: ARG002 - every label is as high as a line
+        return 1.8 * self.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Axis:
+    """An axis: from its first end to its last (which may be the smaller one), and where its ticks are.
+
+    Attributes
+    ----------
+    limits : (float, float)
+    log : bool
+    ticks : (m,) float or None
+        Values to label, as many as do not touch and the last for sure; None for round numbers.
+    labels : tuple of str
+        Of `ticks`; empty for the numbers themselves.
+    small : (n,) float or None
+        Where ticks without labels are.
+    whole : bool
+        Whether round numbers are whole, because the axis counts something.
+    every : bool
+        Whether all labels must be shown; along a vertical axis they may be cut.
+    """
+
+    limits: tuple[float, float]
+    log: bool = False
+    ticks: FloatArray | None = None
+    labels: tuple[str, ...] = ()
+    small: FloatArray | None = None
+    whole: bool = False
+    every: bool = False
+
+    @classmethod
+    def around(cls, values: FloatArray, *, log: bool = False, pad: float = PAD, **options: Any) -> Axis:
+        """From the smallest of the finite values to the largest, and a little more."""
+        values = values[np.isfinite(values)]
+        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+        if log and high > low:
+            return cls(limits=(low / (high / low) ** pad, high * (high / low) ** pad), log=True, **options)
+        spread = high - low if high - low > 1e-12 * max(abs(low), abs(high)) else 0.1 * max(abs(low), 1.0) / pad
+        return cls(limits=(low - pad * spread, high + pad * spread), **options)
+
+    def share(self, values: Any) -> Any:
+        """Places of values as shares of the axis."""
+        low, high = self.limits
+        at = np.asarray(values, dtype=float)
+        return np.log(at / low) / np.log(high / low) if self.log else (at - low) / (high - low)
+
+    def ticked(self, room: float, ruler: _style.Ruler) -> tuple[FloatArray, list[str]]:
+        """Ticks on `room` points with labels that do not touch."""
+        low, high = sorted(self.limits)
+        values, labels = self.ticks, list(self.labels)
+        if values is None and not self.log:
+            ticks = _canvas.choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
+            values, labels = np.array(ticks.values), list(ticks.labels)
+            if len(values) < 2 and not self.whole:  # one number is no scale: the farthest two round ones
+                ends = np.array(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]).tick_values(low, high))
+                ends = ends[(ends >= low) & (ends <= high)][[0, -1]] if len(ends) else ends
+                names = _style.tick_labels(ends.tolist())
+                if abs(float(np.ptp(self.share(ends)))) * room >= 0.75 * ruler.widest(names) > 0.0:
+                    return ends, names
+            return values, labels
+        if values is None:
+            values = round_numbers(low, high)
+            if len(values) < 2:  # there are none between 21 and 49
+                few = _canvas.choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
+                values = np.array(few.values) if self.small is None else self.small
+        labels = labels or [f"{value:g}" for value in values]
+        where = np.abs(self.share(values)) * room
+        kept = apart(where, [ruler.width(label) for label in labels], ruler.size)
+        if self.every and isinstance(ruler, Upright):
+            kept = list(range(len(labels)))
+        return values[kept], [labels[i] for i in kept]
+
+
+def round_numbers(low: float, high: float) -> FloatArray:
+    """1, 2, 5, 10, ... between two limits: only powers of ten where these are many."""
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
+    values = (decades[:, None] * np.array([1.0, 2.0, 5.0])).ravel()
+    values = values[(values >= low) & (values <= high)]
+    powers = decades[(decades >= low) & (decades <= high)]
+    return powers if len(powers) > 3 else values
+
+
+def apart(where: FloatArray, widths: Sequence[float], size: float) -> list[int]:
+    """Every, every second, ... label from the last, so that neighbours do not touch."""
+    for stride in range(1, len(where) + 1):
+        kept = list(range(len(where) - 1, -1, -stride))[::-1]
+        gaps = [abs(where[b] - where[a]) - 0.5 * (widths[a] + widths[b]) for a, b in pairwise(kept)]
+        if all(gap >= _AIR * size for gap in gaps):
+            return kept
+    return [len(where) - 1]
+
+
+def open_panel(box: Axes, size: float) -> None:
+    """Lower and left edge, and no other decoration."""
+    _canvas.frame(box, size)
+    box.spines["left"].set_visible(True)
+    box.tick_params(axis="y", left=True, length=3.0, width=0.8, color=_style.MUTED, labelsize=size)
+
+
+def set_along(
+    box: Axes, axis: Axis, room: float, size: float, *, spill: tuple[float, float] = (99.0, 99.0), labels: bool = True
+) -> None:
+    """Ticks on the horizontal axis of `room` points; labels reach at most `spill` points beyond its ends."""
+    if axis.log:
+        box.set_xscale("log")
+    box.xaxis.set_minor_locator(NullLocator())
+    box.xaxis.set_minor_formatter(NullFormatter())
+    font = _style.font_for(axis.labels)
+    ruler = _style.Ruler(box, size, **font)
+    values, words = axis.ticked(room, ruler)
+    place = axis.share(values) * room
+    half = np.array([ruler.width(word) for word in words]) / 2.0
+    kept = np.flatnonzero((place - half >= -spill[0]) & (place + half <= room + spill[1]))
+    box.set_xticks(values[kept], [words[i] if labels else "" for i in kept], **_style.text_style(size, **font))
+    box.tick_params(axis="x", which="major", length=0.4 * size, pad=0.3 * size)
+    if axis.small is not None:
+        box.set_xticks(axis.small, minor=True)
+        short = {"length": 0.25 * size, "width": 0.6, "color": _style.MUTED, "direction": "out"}
+        box.tick_params(axis="x", which="minor", bottom=True, **short)
+    box.set_xlim(*axis.limits)
+
+
+def set_upwards(
+    box: Axes,
+    axis: Axis,
+    room: float,
+    size: float,
+    across: float | None = None,
+    *,
+    guides: bool = True,
+    labels: bool = True,
+) -> None:
+    """Ticks on the vertical axis of `room` points, with faint lines; labels are cut to `across` points."""
+    values, words = axis.ticked(room, Upright(size))
+    font = _style.font_for(axis.labels)
+    if across is not None:
+        words = _style.shorten(words, across - 0.9 * size, _style.Ruler(box, size, **font))
+    box.set_yticks(values, words if labels else [""] * len(words), **_style.text_style(size, **font))
+    box.set_ylim(*axis.limits)
+    for label in box.get_yticklabels():
+        _style.literal(label).set(va="center")
+    for value in values if guides else ():
+        box.axhline(value, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
+
+
+def room_for_numbers(axis: Axis, room: float, ruler: _style.Ruler) -> float:
+    """Width of the tick labels of a vertical axis of `room` points, with the ticks."""
+    return ruler.widest(axis.ticked(room, Upright(ruler.size))[1]) + 0.9 * ruler.size
+
+
+# ---------------------------------------------------------------------------------------------------- words
+
+
+def write(ax: Axes, x: float, y: float, text: str, size: tuple[float, float], style: dict[str, Any]) -> None:
+    """Write at a place in points from the lower left corner of `ax`."""
+    ax.text(x / size[0], y / size[1], text, transform=ax.transAxes, **style)
+
+
+def write_foot(ax: Axes, lines: Sequence[str], size: tuple[float, float], font: float) -> None:
+    """Lines of small muted words along the lower edge of `ax`."""
+    style = _style.text_style(SMALL * font, color=_style.MUTED, ha="left", va="bottom", **_style.font_for(lines))
+    for below, line in zip(reversed(range(len(lines))), lines, strict=True):
+        write(ax, _canvas.PAD, _canvas.PAD + below * LINE * SMALL * font, line, size, style)
+
+
+def write_title(box: Axes, text: str, font: float) -> None:
+    """A title at the left."""
+    style = _style.text_style(font, linespacing=1.1, **_style.font_for([text]))
+    _style.literal(box.set_title(text, loc="left", pad=0.5 * font, **style))
+
+
+def write_upwards(
+    ax: Axes, texts: Sequence[str], span: tuple[float, float], size: tuple[float, float], font: float
+) -> None:
+    """Write the first of `texts` that fits between two heights along the left edge; the last one is cut."""
+    room = span[1] - span[0]
+    style = _style.font_for(texts)
+    ruler = _style.Ruler(ax, font, **style)
+    shown = next((text for text in texts if ruler.width(text) <= room), None)
+    shown = shown or _style.shorten([texts[-1]], room, ruler)[0]
+    upright = _style.text_style(font, ha="center", va="center", rotation=90, **style)
+    write(ax, _canvas.PAD + 0.6 * font, (span[0] + span[1]) / 2.0, shown, size, upright)
+
+
+def write_below(ax: Axes, text: str, middle: float, bottom: float, size: tuple[float, float], font: float) -> None:
+    """Write the name of a horizontal axis around `middle`, cut to what fits."""
+    style = _style.font_for([text])
+    room = 2.0 * min(middle, size[0] - middle) - 2.0 * _canvas.PAD
+    shown = _style.shorten([text], room, _style.Ruler(ax, font, **style))[0]
+    write(ax, middle, bottom, shown, size, _style.text_style(font, ha="center", va="bottom", **style))
+
+
+# ---------------------------------------------------------------------------------------------------- legends
+
+
+def legend_columns(widths: Sequence[float], room: float, size: float) -> int:
+    """Return the most columns that fit; matplotlib fills them one after another, the first ones longest."""
+    for columns in range(len(widths), 1, -1):
+        stacked = [float(max(part)) for part in np.array_split(np.asarray(widths), columns)]
+        if sum(stacked) + (columns * 2.3 + (columns - 1) * 1.5) * size <= room:
+            return columns
+    return 1
+
+
+def legend_rows(names: Sequence[str], room: float, ruler: _style.Ruler) -> tuple[list[str], int, int]:
+    """Names of a legend cut to what fits, its columns and its rows."""
+    names = _style.shorten(
+        names, max((0.45 if len(names) > _FEW_NAMES else 1.0) * room - 4 * ruler.size, 4 * ruler.size), ruler
+    )
+    columns = legend_columns([ruler.width(name) for name in names], room, ruler.size)
+    return names, columns, -(-len(names) // columns) if names else 0
+
+
+def draw_legend(
+    ax: Axes, handles: Sequence[Artist], names: Sequence[str], columns: int, size: float, **place: Any
+) -> None:
+    """A legend without frame; names are set afterwards, because one that starts with an underscore would be dropped."""
+    legend = ax.legend(
+        handles=handles,
+        labels=[str(i) for i in range(len(names))],
+        ncols=columns,
+        frameon=False,
+        fontsize=size,
+        borderpad=0.0,
+        handlelength=1.6,
+        handleheight=0.7,
+        handletextpad=0.5,
+        columnspacing=1.5,
+        labelspacing=0.35,
+        **place,
+    )
+    for entry, name in zip(legend.get_texts(), names, strict=True):
+        _style.literal(entry).set(text=name, color=_style.INK, **_style.font_for(names))
+
+
+# ---------------------------------------------------------------------------------------------------- beside points
+
+
+def spread(places: Sequence[float], gap: float, limits: tuple[float, float]) -> tuple[float, ...]:
+    """Move ascending places as little as possible (in squares) so that neighbours are `gap` apart.
+
+    With z = place - index * gap this is isotonic regression: pool adjacent violators, then clip. Where the limits do
+    not hold all places, the gap gives way.
+
+    >>> spread([20.0, 89.0, 90.0], 5.0, (0.0, 100.0)), spread([100.0, 100.0], 5.0, (0.0, 100.0))
+    ((20.0, 87.0, 92.0), (95.0, 100.0))
+    """
+    count = len(places)
+    gap = min(gap, (limits[1] - limits[0]) / max(count - 1, 1))
+    pools: list[list[float]] = []  # (mean, size)
+    for index, place in enumerate(places):
+        pools.append([place - index * gap, 1])
+        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
+            mean, size = pools.pop()
+            total = pools[-1][1] + size
+            pools[-1] = [(pools[-1][0] * pools[-1][1] + mean * size) / total, total]
+    pooled = np.repeat([pool[0] for pool in pools], [int(pool[1]) for pool in pools])
+    clipped = np.clip(pooled, limits[0], limits[1] - (count - 1) * gap)
+    return tuple((clipped + gap * np.arange(count)).tolist())
