@@ -36,9 +36,8 @@ SEQUENTIAL = "Blues"
 DIVERGING = "RdBu_r"  # red and blue are told apart in every common colour vision; white is zero
 
 SMALLEST_FONT = 4.0  # points; below this print cannot be read, so an axes that needs it is refused
-# Hinting makes text of 10 points up to 5 % wider at one resolution than at another, and smaller text up to half a point
-# per font size.
-HINTING_SLACK, SMALL_SLACK = 1.05, 0.5
+# Hinting makes small text up to 5 % wider at one resolution than at another.
+HINTING_SLACK = 1.05
 # Fonts with wide coverage, tried in this order for characters that the default font lacks.
 FALLBACK_FONTS = (
     "Noto Sans CJK SC",
@@ -159,8 +158,7 @@ class Ruler:
             self._probe.set_fontfamily(font_for([text]).get("fontfamily", self._family))
             self._probe.set_text(text)
             pixels = self._probe.get_window_extent().width if text else 0.0
-            slack = max(HINTING_SLACK, 1.0 + SMALL_SLACK / self.size)
-            self._known[text] = slack * pixels * 72 / self._figure.dpi
+            self._known[text] = HINTING_SLACK * pixels * 72 / self._figure.dpi
         return self._known[text]
 
     def widest(self, texts: Sequence[str]) -> float:
