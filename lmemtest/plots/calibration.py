@@ -42,7 +42,7 @@ def calibration_plot(audit: CalibrationAudit, *, ax: Axes | None = None) -> Axes
     >>> from lmemtest.plots.calibration import calibration_plot
     >>> from lmemtest.studies.checks.audit import audit
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
-    >>> ax = calibration_plot(audit(runs, n=20, unit="benchmark", rng=1))
+    >>> ax = calibration_plot(audit(runs, n=4, unit="benchmark", rng=1))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['exchange by benchmark']
     """

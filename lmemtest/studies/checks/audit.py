@@ -363,11 +363,11 @@ def audit(
     >>> import lmemtest as lt
     >>> from lmemtest.studies.checks.audit import audit
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
-    >>> result = audit(runs, n=20, unit="benchmark", rng=1)
+    >>> result = audit(runs, n=4, unit="benchmark", rng=1)
     >>> result.to_frame()[["unit", "model", "n"]]
-            unit        model   n
-    0  benchmark        naive  20
-    1  benchmark  recommended  20
+            unit        model  n
+    0  benchmark        naive  4
+    1  benchmark  recommended  4
     """
     require_runs(runs)
     n = check_positive_int(n, "n")
