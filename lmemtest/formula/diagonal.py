@@ -38,14 +38,14 @@ def check_variances(design: Design, term: RandomDesign, n: int) -> None:
     if seen.sum() >= n:
         apart = in_words_of(python="dispersion=", command_line="--dispersion")
         raise DesignError(
-            f"{term.label} has {seen.sum():,} effects for {n:,} rows, so its variances cannot be told apart from the "
-            f"residual. Bring repeated runs, or give the residual a variance for each level with {apart}."
+            f"{term.label} has {seen.sum():,} effects for {n:,} rows, so its variances cannot be distinguished "
+            f"from the residual. Bring repeated runs, or give the residual a variance for each level with {apart}."
         )
     for other in design.random:
         if one_variance(other.names, other.codes, term, term.basis, term.codes):
             raise DesignError(
                 f"{other.label} and {term.label} are about the same groups: one variance for all levels and one for "
-                f"each, which cannot be told apart. Leave out {other.label}."
+                f"each, which the data cannot separate. Leave out {other.label}."
             )
 
 

@@ -219,7 +219,7 @@ def _check_identified(design: Design, cells: Cells) -> None:
         if levels * k >= n and not term.diagonal:
             raise DesignError(
                 f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
-                f"{n:,} rows, so it cannot be told apart from the residual. Leave it out, simplify it, or bring "
+                f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or bring "
                 "repeated runs."
             )
 

@@ -41,7 +41,11 @@ def certificate(fit: LmmFit) -> pd.DataFrame:
     """What is known about the optimum; see `LmmFit.certificate`."""
     o = fit.optim
     rows = [
-        ("newton_decrement", o.decrement, "what another step promises, in units of -2 log-likelihood; 0 is best"),
+        (
+            "newton_decrement",
+            o.decrement,
+            "expected gain of another Newton step, in units of -2 log-likelihood; 0 is best",
+        ),
         ("boundary_slope", o.boundary_slope, "negative: a variance wants to leave zero; NaN: none is zero"),
         ("smallest_curvature", fit.curvature.smallest, "over the largest; near 0: a direction is not identified"),
         ("starts", float(o.restarts + 1), "starting points of the search"),

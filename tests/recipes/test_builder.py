@@ -240,14 +240,14 @@ def test_summary_and_html_show_formula_and_terms(builder):
         (
             lambda b: b.random("task:tool:seed:step:prior"),
             DesignError,
-            "the random effect (1 | task:tool:seed:step:prior) cannot be told apart from the residual: its 432 groups "
-            "are single rows of the 432, as many as there are residuals. The residual takes its place; leave it out, "
-            "or bring repeated runs.",
+            "the random effect (1 | task:tool:seed:step:prior) cannot be distinguished from the residual: its 432 "
+            "groups are single rows of the 432, as many as there are residuals. The residual takes its place; leave it "
+            "out, or bring repeated runs.",
         ),
         (
             lambda b: b.slope("algorithm", "benchmark:seed:budget:prior"),
             DesignError,
-            "the random effect (1 + tool | task:seed:step:prior) cannot be told apart from the residual: 144 groups "
+            "the random effect (1 + tool | task:seed:step:prior) cannot be distinguished from the residual: 144 groups "
             "with 3 effects each are 432 numbers from 432 rows. The residual takes its place; leave it out, or bring "
             "repeated runs.",
         ),

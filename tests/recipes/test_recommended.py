@@ -109,7 +109,7 @@ def test_a_metafeature_that_tells_kinds_of_benchmarks_apart_makes_no_instances()
 def test_a_term_of_single_rows_is_left_to_the_residual():
     got = recommend(runs_of(table(seeds=1, budgets=1), seed=None))
     assert got.formula == "loss ~ algorithm + (1 | task)"
-    assert "cannot be told apart from the residual" in got.left_out[0]
+    assert "cannot be distinguished from the residual" in got.left_out[0]
 
 
 def test_a_term_with_the_groups_of_another_is_left_out():

@@ -113,7 +113,7 @@ def _to_number(frame: pd.DataFrame, name: str, verbose: bool) -> bool:
 
 
 def to_table(data: Any) -> pd.DataFrame:
-    """The pandas frame behind what a user passes: a table, or what `dataframe_validator` returned."""
+    """The pandas frame behind a table or the result of `dataframe_validator`: perhaps the caller's: do not change."""
     if isinstance(data, tuple) and len(data) == 2 and isinstance(data[1], list):
         data = data[0]
     if isinstance(data, pd.DataFrame):

@@ -45,7 +45,7 @@ _AT_ONCE = 2_000_000  # numbers of one batch of exchanges
 # Two algorithms have one difference per benchmark, which belongs to both.
 _FEWEST_ALGORITHMS, _FEWEST_BENCHMARKS = 3, 4
 _MOST_NAMED = 3
-_LARGEST = 10.0  # ratios above it are not told apart
+_LARGEST = 10.0  # ratios above it are shown as that
 _ROUNDING = 1e-9
 
 

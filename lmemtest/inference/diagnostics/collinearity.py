@@ -173,10 +173,10 @@ def _decide(
     if "Intercept" not in fit.design.x_names:
         return "fine", "Without an intercept the factors say little."
     if vif[worst] < VIF_LOOK:
-        return "fine", "The fixed terms can be told apart."
+        return "fine", "The fixed terms are distinguishable."
     decision = "act" if vif[worst] >= VIF_ACT else "look"
     return decision, (
-        f"{worst} can hardly be told from the other terms, which makes its standard errors "
+        f"{worst} is hardly distinguishable from the other terms, which makes its standard errors "
         f"{written(np.sqrt(vif[worst]), '.3g')} times larger: leave one of them out, or do not interpret them one by "
         f"one."
     )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# Points of a quantile plot: more cannot be told apart in a figure.
+# Points of a quantile plot: more cannot be seen in a figure.
 _POINTS = 201
 # Below this number nothing can be said about a shape: with 5 values a skewness beyond chance hardly exists.
 _FEWEST = 6
@@ -49,7 +49,7 @@ _ZERO = 1e-7
 
 @result
 class Shape(Judged):
-    """How the distribution of some values differs from what the model promises.
+    """How the distribution of some values differs from what the model assumes.
 
     Attributes
     ----------
@@ -334,7 +334,7 @@ def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *,
         hidden = f" {rows.hidden:,} rows were only seen through the means of their cells, which hides single outliers."
     noun = "values" if rows is not None else "levels"
     if p > LOOK_P:
-        return "fine", f"As normal as the model promises for {n:,} {noun}.{hidden}"
+        return "fine", f"As normal as the model assumes, for {n:,} {noun}.{hidden}"
     if not skewed and not heavy:
         return "fine", f"Not exactly normal, but too little to change a conclusion about means.{hidden}"
     kind = " and ".join(

@@ -101,7 +101,7 @@ def _check_random(index: int, bar: Bar, design: Design, cells: pd.DataFrame, n_r
         else:
             what = f"{levels:,} groups with {width} effects each are {levels * width:,} numbers from {n_rows:,} rows"
         raise DesignError(
-            f"the random effect {bar} cannot be told apart from the residual: {what}. The residual takes its place; "
+            f"the random effect {bar} cannot be distinguished from the residual: {what}. The residual takes its place; "
             "leave it out, or bring repeated runs."
         )
     for label, name in _effects(bar):

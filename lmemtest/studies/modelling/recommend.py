@@ -375,8 +375,8 @@ def _identified(
             left_out.append(f"{candidate.text}: there is only one such group.")
         elif levels * candidate.width >= runs.n_rows:
             left_out.append(
-                f"{candidate.text}: each of its groups is a single row, so it cannot be told apart from the residual, "
-                "which takes its place."
+                f"{candidate.text}: each of its groups is a single row, so it cannot be distinguished from the "
+                "residual, which takes its place."
             )
         elif set(blocks) < set(candidate.columns) and levels == n_blocks:
             left_out.append(

@@ -34,8 +34,8 @@ def test_inflation_is_one_over_unexplained(vif, decision):
 def test_what_to_do_about_collinearity():
     found = collinearity(lt.fit_lmm("y ~ x + z", regression(np.sqrt(0.96))))
     assert found.advice == (
-        "x can hardly be told from the other terms, which makes its standard errors 5 times larger: leave one of them "
-        "out, or do not interpret them one by one."
+        "x is hardly distinguishable from the other terms, which makes its standard errors 5 times larger: leave one "
+        "of them out, or do not interpret them one by one."
     )
 
 
