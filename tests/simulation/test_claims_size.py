@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from study import make_study
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
@@ -33,9 +34,9 @@ def noise(
     advantages: float = 0.3,
 ) -> pd.DataFrame:
     """Algorithms of one mean, whose advantages differ between benchmarks."""
-    a, t, s = (x.ravel() for x in np.meshgrid(range(tools), range(tasks), range(seeds), indexing="ij"))
-    loss = rng.normal(size=tasks)[t] + rng.normal(0, advantages, (tools, tasks))[a, t] + rng.normal(0, 0.3, len(a))
-    return pd.DataFrame({"tool": np.array(list("ABCDE"))[a], "task": [f"t{i}" for i in t], "seed": s, "loss": loss})
+    counts = {"tool": tools, "task": tasks, "seed": seeds}
+    table = make_study(rng, counts, {"task": 1.0, "tool:task": advantages}, noise=0.3)
+    return table.assign(tool=table["tool"].map("ABCDE".__getitem__), task=table["task"].map("t{}".format))
 
 
 def analysed(runs: lt.Runs) -> tuple[bool, str]:

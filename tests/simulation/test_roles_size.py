@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from study import make_study
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
@@ -15,11 +16,14 @@ N = 100
 
 def null_table(rng: np.random.Generator) -> pd.DataFrame:
     """Five equal classifiers on 15 data sets with 10 folds; each does better on some data sets than on others."""
-    a, d, f = np.array(np.meshgrid(range(5), range(15), range(10), indexing="ij")).reshape(3, -1)
-    score = 0.8 + rng.normal(0, 0.01, 15)[d] + rng.normal(0, 0.03, (5, 15))[a, d] + rng.normal(0, 0.01, (15, 10))[d, f]
-    score += rng.normal(0, 0.02, len(a))
-    names = {"classifier": [f"c{i}" for i in a], "dataset": [f"d{i}" for i in d], "fold": f, "accuracy": score}
-    return pd.DataFrame(names)
+    counts = {"classifier": 5, "dataset": 15, "fold": 10}
+    sds = {"dataset": 0.01, "classifier:dataset": 0.03, "dataset:fold": 0.01}
+    table = make_study(rng, counts, sds, noise=0.02, score="accuracy")
+    return table.assign(
+        classifier=table["classifier"].map("c{}".format),
+        dataset=table["dataset"].map("d{}".format),
+        accuracy=0.8 + table["accuracy"],
+    )
 
 
 def claims(table: pd.DataFrame, **roles: str) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from study import make_study
 
 import lmemtest as lt
 
@@ -16,17 +15,9 @@ pytestmark = pytest.mark.slow
 
 def null_table(rng: np.random.Generator, benchmarks: int = 12, algorithms: int = 3, seeds: int = 8) -> pd.DataFrame:
     """Algorithms of equal mean whose advantage differs from benchmark to benchmark."""
-    rows = itertools.product(range(benchmarks), range(algorithms), range(seeds))
-    table = pd.DataFrame(list(rows), columns=["benchmark", "algorithm", "seed"])
-    b, a, s = (table[c].to_numpy() for c in table)
-    table["loss"] = (
-        rng.normal(size=benchmarks)[b]
-        + 0.4 * rng.normal(size=(benchmarks, algorithms))[b, a]
-        + 0.5 * rng.normal(size=(benchmarks, seeds))[b, s]
-        + rng.normal(size=len(table))
-    )
-    table["algorithm"] = table["algorithm"].map(lambda i: f"a{i}")
-    return table
+    counts = {"benchmark": benchmarks, "algorithm": algorithms, "seed": seeds}
+    table = make_study(rng, counts, {"benchmark": 1.0, "benchmark:algorithm": 0.4, "benchmark:seed": 0.5})
+    return table.assign(algorithm=table["algorithm"].map("a{}".format))
 
 
 def rejections(make_formula, n: int = 1000) -> int:
