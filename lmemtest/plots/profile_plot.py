@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SCALES = ("zeta", "deviance")
 _MARGIN = 0.05  # of the range, on both ends of the x axis
+_HEIGHT = 95.0  # points of a panel in a new figure
 _TOP = 1.3  # of the vertical axis, in cuts
 _Y_LABELS = {
     "zeta": ("ζ, signed root of the deviance", "root of deviance", "ζ"),
@@ -79,6 +80,7 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
         panels=tuple(_panel(result, name, row, y, scale) for name, row in rows),
         shared=True,
         guides=False,
+        smallest=(8.0, 3.8),
         x_label="",
         y_label=_Y_LABELS[scale],
         foot=(
@@ -86,7 +88,7 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
             "Grey: what a symmetric interval takes the profile for."
         ),
     )
-    return draw_lines(lines, ax)
+    return draw_lines(lines, ax, height=_HEIGHT)
 
 
 def _y_axis(result: ProfileResult, scale: str) -> Axis:

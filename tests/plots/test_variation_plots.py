@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -37,28 +38,38 @@ def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:
     )
 
 
+def clusters(runs: lt.Runs):
+    return benchmark_clusters(runs, n_boot=20, rng=1)
+
+
 PLOTS = {
     "variation": (variance_sources, variation_plot, {}),
     "reliability": (ranking_reliability, reliability_plot, {}),
     "heatmap": (benchmark_effects, shrunken_effects_plot, {}),
     "caterpillar": (benchmark_effects, shrunken_effects_plot, {"kind": "caterpillar"}),
-    "dendrogram": (lambda runs: benchmark_clusters(runs, n_boot=20, rng=1), benchmark_clusters_plot, {}),
+    "dendrogram": (clusters, benchmark_clusters_plot, {}),
     "together": (
-        lambda runs: benchmark_clusters(runs, n_boot=20, rng=1),
+        clusters,
         benchmark_clusters_plot,
         {"kind": "together"},
     ),
 }
 
 
+@functools.cache
+def result_of(compute, k, *, long):
+    return compute(make_runs(k, long=long))
+
+
 @pytest.mark.parametrize("name", PLOTS)
-@pytest.mark.parametrize(("k", "long"), [(2, False), (5, True), (20, True)])
-def test_every_figure_is_readable(name, k, long, assert_readable) -> None:
+def test_every_figure_is_readable(name, assert_readable) -> None:
     compute, draw, options = PLOTS[name]
-    result = compute(make_runs(k, long=long))
-    assert_readable(draw(result, **options))
-    figure = Figure(figsize=(9, 7) if name in ("heatmap", "together") else (6.5, 4.5))
-    assert_readable(draw(result, ax=figure.subplots(), **options))
+    assert_readable(draw(result_of(compute, 2, long=False), **options))
+    size = (9, 7) if name in ("heatmap", "together") else (6.5, 4.5)
+    assert_readable(draw(result_of(compute, 5, long=True), ax=Figure(figsize=size).subplots(), **options))
+    many = result_of(compute, 20, long=True)
+    for ax in (None, Figure(figsize=size).subplots()):
+        assert_readable(draw(many, ax=ax, **options))
 
 
 def lines(ax, label):
