@@ -126,7 +126,6 @@ ALLOWED = {
     "random_effects(error)",
     "random_effects(interval)",
     "ranova(n_boot)",
-    "relative_ranks(over)",
     "search_models(most)",
     "search_models(n_obs)",
     "search_models(runs_or_builder)",
