@@ -1,10 +1,31 @@
-"""The values of options, each list in one place: what is checked is what a message prints."""
+"""The values of options, each list in one place: what is checked is what a message prints. And their names."""
 
 from __future__ import annotations
 
-__all__ = ["DDF_METHODS", "REPORT_ADJUSTMENTS"]
-
+DIRECTIONS = ("minimize", "maximize")
 DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
+DDF_NAMES = {
+    "satterthwaite": "Satterthwaite",
+    "kenward-roger": "Kenward-Roger",
+    "residual": "residual",
+    "asymptotic": "infinite",
+    "cluster-robust": "cluster-robust Satterthwaite",  # with vcov=, never as an argument
+}
+ADJUSTMENT_NAMES = {
+    "tukey": "Tukey",
+    "stepdown": "step-down (Tukey and Shaffer)",
+    "mvt": "multivariate t",
+    "shaffer": "Shaffer",
+    "holm": "Holm",
+    "sidak": "Šidák",
+    "bonferroni": "Bonferroni",
+    "fdr": "Benjamini-Hochberg",
+    "none": "no",
+    "dunnett": "Dunnett",
+}  # as they read before "adjustment"
+ADJUSTMENTS = tuple(name for name in ADJUSTMENT_NAMES if name != "dunnett")  # of pairs and contrasts
+JOINT_ADJUSTMENTS = ("mvt", "dunnett")  # single-step tests from the joint t distribution of the family
+CONTROL_ADJUSTMENTS = ("dunnett", "holm", "sidak", "bonferroni", "fdr", "none")
 REPORT_ADJUSTMENTS = (
     "stepdown",
     "tukey",

@@ -31,7 +31,7 @@ def test_fits_match_lme4(reference_input, case, method):
     if "means" in want:
         spec = "treatment" if "treatment" in case["formula"] else "algorithm"
         means = lt.emmeans(fit, spec)
-        np.testing.assert_allclose(means.emmean, [row["emmean"] for row in want["means"]], rtol=1e-6)
+        np.testing.assert_allclose(means.estimate, [row["emmean"] for row in want["means"]], rtol=1e-6)
         np.testing.assert_allclose(means.se, [row["se"] for row in want["means"]], rtol=1e-6)
         np.testing.assert_allclose(means.df, [row["df"] for row in want["means"]], rtol=1e-4)
 
@@ -79,11 +79,11 @@ def test_means_count_the_offset_and_differences_at_one_place_do_not(shifted):
     table, rest = shifted
     fit, other = lt.fit_lmm(OFFSET, table), lt.fit_lmm("y ~ treatment + (1|a)", rest)
     means, plain = lt.emmeans(fit, "treatment"), lt.emmeans(other, "treatment")
-    np.testing.assert_allclose(means.emmean, plain.emmean + 3 * table["x"].mean(), rtol=1e-7)
+    np.testing.assert_allclose(means.estimate, plain.estimate + 3 * table["x"].mean(), rtol=1e-7)
     np.testing.assert_allclose(means.se, plain.se, rtol=1e-7)
     assert f"The offset is held at its mean over the rows, {3 * table['x'].mean():.6g}." in means.notes
     whole = lt.contrast(means, {"t1 + t2": [1, 1, 0]}).to_frame()
-    assert whole["estimate"][0] == pytest.approx(means.emmean[0] + means.emmean[1])
+    assert whole["estimate"][0] == pytest.approx(means.estimate[0] + means.estimate[1])
     pairs, theirs = lt.pairs(means).to_frame(), lt.pairs(plain).to_frame()
     np.testing.assert_allclose(pairs[["estimate", "p_value"]], theirs[["estimate", "p_value"]], rtol=1e-5)
     joint, alone = (lt.joint_tests(f).to_frame() for f in (fit, other))

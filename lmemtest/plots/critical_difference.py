@@ -19,11 +19,11 @@ import numpy as np
 
 from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.emmeans import format_level
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import spread
 from lmemtest.plots.pairwise import ADJUSTMENTS
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

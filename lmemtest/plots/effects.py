@@ -8,8 +8,8 @@ import numpy as np
 
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.means.emmeans import format_level
 from lmemtest.plots import _canvas, _heat, _rows, _style
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,11 @@ import numpy as np
 
 from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.emmeans import EmmeansResult, format_level
+from lmemtest.inference.means.estimates import Estimates
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots.pairwise import ADJUSTMENTS
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
 DIRECTIONS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
 
 
-def emmeans_plot(em: EmmeansResult, *, separation: Separation | None = None, ax: Axes | None = None) -> Axes:
+def emmeans_plot(em: Estimates, *, separation: Separation | None = None, ax: Axes | None = None) -> Axes:
     """Draw marginal means as dots with their confidence intervals.
 
     Parameters
     ----------
-    em : EmmeansResult
+    em : Estimates
         From `lmemtest.emmeans`.
     separation : Separation, optional
         From `lmemtest.separation` on the pairs of `em`; its letters are written beside the means, and its
@@ -62,14 +63,14 @@ def emmeans_plot(em: EmmeansResult, *, separation: Separation | None = None, ax:
     ['A', 'B', 'C']
     """
     _canvas.check_axes(ax)
-    if not isinstance(em, EmmeansResult):
+    if not isinstance(em, Estimates):
         raise ArgumentError(f"em must be the result of emmeans(), got {type(em).__name__}.")
     if separation is not None:
         _check_separation(em, separation)
     return _rows.draw_rows(_content(em, separation), ax)
 
 
-def _check_separation(em: EmmeansResult, separation: Separation) -> None:
+def _check_separation(em: Estimates, separation: Separation) -> None:
     if not isinstance(separation, Separation):
         raise ArgumentError(f"separation must be the result of separation(), got {type(separation).__name__}.")
     if em.by:
@@ -85,7 +86,7 @@ def _check_separation(em: EmmeansResult, separation: Separation) -> None:
         raise ArgumentError(message)
 
 
-def _content(em: EmmeansResult, separation: Separation | None) -> _rows.Rows:
+def _content(em: Estimates, separation: Separation | None) -> _rows.Rows:
     labels, groups = em.labels(), em.groups()
     order = _order(em, labels) if separation is None else list(separation.levels)
     place = {label: row for row, label in enumerate(order)}
@@ -93,7 +94,7 @@ def _content(em: EmmeansResult, separation: Separation | None) -> _rows.Rows:
         _rows.Series(
             name=_style.one_line(", ".join(f"{name} = {format_level(value)}" for name, value in values.items())),
             row=np.array([place[labels[member]] for member in members], dtype=np.intp),
-            centre=em.emmean[members],
+            centre=em.estimate[members],
             low=em.ci_low[members],
             high=em.ci_high[members],
             colour=_style.colour(index),
@@ -112,7 +113,7 @@ def _content(em: EmmeansResult, separation: Separation | None) -> _rows.Rows:
     )
 
 
-def _axis_label(em: EmmeansResult, separation: Separation | None) -> str:
+def _axis_label(em: Estimates, separation: Separation | None) -> str:
     reading = DIRECTIONS.get(em.direction or "", "")
     ci = _style.nobreak(f"{100 * em.level:g} % CI")
     response = _style.one_line(em.response)
@@ -124,14 +125,14 @@ def _axis_label(em: EmmeansResult, separation: Separation | None) -> str:
     return f"{label}\nMeans that share a letter do not differ significantly ({test})."
 
 
-def _order(em: EmmeansResult, labels: tuple[str, ...]) -> list[str]:
+def _order(em: Estimates, labels: tuple[str, ...]) -> list[str]:
     """Return the distinct labels, best first where the direction is known, and without a mean last."""
     distinct = list(dict.fromkeys(labels))
     if em.direction is None:
         return distinct
     sign = -1.0 if em.direction == "maximize" else 1.0
     known: dict[str, list[float]] = {label: [] for label in distinct}
-    for label, mean in zip(labels, em.emmean, strict=True):
+    for label, mean in zip(labels, em.estimate, strict=True):
         if np.isfinite(mean):
             known[label].append(float(mean))
     return in_tie_order(distinct, lambda label: sign * float(np.mean(known[label])) if known[label] else np.nan)

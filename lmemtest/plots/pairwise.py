@@ -8,9 +8,9 @@ import numpy as np
 
 from lmemtest._rounding import below, in_tie_order
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import PairsResult
-from lmemtest.inference.means.emmeans import format_level
+from lmemtest.inference.means.comparisons import Comparisons
 from lmemtest.plots import _canvas, _heat, _rows, _style
+from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,12 +31,12 @@ ADJUSTMENTS = {
 }
 
 
-def pairs_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
+def pairs_plot(pairs: Comparisons, *, ax: Axes | None = None) -> Axes:
     """Draw pairwise differences with their simultaneous confidence intervals.
 
     Parameters
     ----------
-    pairs : PairsResult
+    pairs : Comparisons
         From `lmemtest.pairs`; at most 66 differences.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, whose
@@ -50,7 +50,7 @@ def pairs_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ArgumentError
-        If `pairs` is not a `PairsResult`, has more than 66 rows, or `ax` is too small for readable text.
+        If `pairs` is not a `Comparisons`, has more than 66 rows, or `ax` is too small for readable text.
 
     Notes
     -----
@@ -81,12 +81,12 @@ def pairs_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
     return _rows.draw_rows(_content(pairs, table), ax)
 
 
-def pairs_matrix_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
+def pairs_matrix_plot(pairs: Comparisons, *, ax: Axes | None = None) -> Axes:
     """Draw pairwise differences as a triangular matrix, for any number of means.
 
     Parameters
     ----------
-    pairs : PairsResult
+    pairs : Comparisons
         From `lmemtest.pairs`, in one group.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels and colour scale included. With None a new figure
@@ -101,7 +101,7 @@ def pairs_matrix_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ArgumentError
-        If `pairs` is not a `PairsResult`, is in several groups, or `ax` is too small for readable text.
+        If `pairs` is not a `Comparisons`, is in several groups, or `ax` is too small for readable text.
 
     Notes
     -----
@@ -124,7 +124,7 @@ def pairs_matrix_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
     _canvas.check_axes(ax)
     _check_pairs(pairs)
     if pairs.by:
-        values = ", ".join(f"{name}={format_level(v)!r}" for name, v in pairs.emmeans.groups()[0][0].items())
+        values = ", ".join(f"{name}={format_level(v)!r}" for name, v in pairs.estimates.groups()[0][0].items())
         message = (
             f"pairs_matrix_plot draws one group, but these pairs are in groups by {', '.join(pairs.by)}. "
             f"Select one first: pairs.select({values})."
@@ -134,11 +134,11 @@ def pairs_matrix_plot(pairs: PairsResult, *, ax: Axes | None = None) -> Axes:
 
 
 def _check_pairs(pairs: object) -> None:
-    if not isinstance(pairs, PairsResult):
+    if not (isinstance(pairs, Comparisons) and pairs.kind == "pairs"):
         raise ArgumentError(f"pairs must be the result of pairs(), got {type(pairs).__name__}.")
 
 
-def _method(pairs: PairsResult) -> str:
+def _method(pairs: Comparisons) -> str:
     if pairs.interval_adjust != pairs.adjust:
         return f"{_adjustment(pairs.interval_adjust)} intervals, {_adjustment(pairs.adjust)} p-values"
     return _adjustment(pairs.adjust)
@@ -148,14 +148,14 @@ def _adjustment(name: str) -> str:
     return ADJUSTMENTS.get(name, name)
 
 
-def _significant(pairs: PairsResult, table: pd.DataFrame) -> np.ndarray:
+def _significant(pairs: Comparisons, table: pd.DataFrame) -> np.ndarray:
     return below(table["p_value"].to_numpy(dtype=float), 1.0 - pairs.level)
 
 
 # ------------------------------------------------------------ intervals
 
 
-def _content(pairs: PairsResult, table: pd.DataFrame) -> _rows.Rows:
+def _content(pairs: Comparisons, table: pd.DataFrame) -> _rows.Rows:
     labels: list[tuple[str, ...]] = []
     headers: list[int] = []
     row = np.zeros(len(table), dtype=np.intp)
@@ -173,7 +173,7 @@ def _content(pairs: PairsResult, table: pd.DataFrame) -> _rows.Rows:
     aside = [""] * len(labels)
     for at, value in zip(row, p, strict=True):
         aside[at] = UNTESTED if np.isnan(value) else _style.p_value(float(value))
-    response = _style.one_line(pairs.emmeans.response)
+    response = _style.one_line(pairs.estimates.response)
     interval = ("" if pairs.interval_adjust == "none" else "simultaneous ") + _style.nobreak(
         f"{100 * pairs.level:g} % CI"
     )
@@ -189,7 +189,7 @@ def _content(pairs: PairsResult, table: pd.DataFrame) -> _rows.Rows:
     )
 
 
-def _decisions(pairs: PairsResult, table: pd.DataFrame, row: np.ndarray) -> tuple[_rows.Series, ...]:
+def _decisions(pairs: Comparisons, table: pd.DataFrame, row: np.ndarray) -> tuple[_rows.Series, ...]:
     significant = _significant(pairs, table)
     alpha = f"{1 - pairs.level:.3g}"
     tested = table["p_value"].notna().to_numpy()
@@ -217,7 +217,7 @@ def _decisions(pairs: PairsResult, table: pd.DataFrame, row: np.ndarray) -> tupl
 # ------------------------------------------------------------ matrix
 
 
-def _matrix(pairs: PairsResult) -> _heat.Heat:
+def _matrix(pairs: Comparisons) -> _heat.Heat:
     table = pairs.to_frame()
     order = _order(pairs)
     place = {level: position for position, level in enumerate(order)}
@@ -237,7 +237,7 @@ def _matrix(pairs: PairsResult) -> _heat.Heat:
     if untested := int(np.isnan(p[cells]).sum()):
         note += f" {untested} of {len(table)} pairs {'has' if untested == 1 else 'have'} no test: undecided."
     relation = "lower" if pairs.direction is None else "better"
-    response = _style.one_line(pairs.emmeans.response)
+    response = _style.one_line(pairs.estimates.response)
     return _heat.Heat(
         rows=names[1:],
         columns=names[:-1],
@@ -258,8 +258,8 @@ def _p_text(value: float) -> str:
     return f"p{text}" if text.startswith("<") else f"p={text}"
 
 
-def _order(pairs: PairsResult) -> list[str]:
+def _order(pairs: Comparisons) -> list[str]:
     """Return the levels best first; without a direction ascending, and without a mean last."""
-    means = dict(zip(pairs.levels, map(float, pairs.emmeans.emmean), strict=True))
+    means = dict(zip(pairs.levels, map(float, pairs.estimates.estimate), strict=True))
     sign = -1.0 if pairs.direction == "maximize" else 1.0
     return in_tie_order(pairs.levels, lambda v: sign * means[v] if np.isfinite(means[v]) else np.nan)

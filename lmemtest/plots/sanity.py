@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation
 from lmemtest.studies.checks.seed_effect import SeedDependency

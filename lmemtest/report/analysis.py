@@ -24,9 +24,11 @@ from lmemtest.data.roles import refuse_unnamed, stated
 from lmemtest.data.runs import Runs, require_runs, with_scale
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
-from lmemtest.inference.means.joint import FTest, f_test
+from lmemtest.inference.means.f_test import FTest
+from lmemtest.inference.means.joint import f_test
 from lmemtest.inference.means.separation import Separation, separation
 from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.files import check_report_path, write_atomically
@@ -89,7 +91,7 @@ class Analysis:
     joint : FTest or None
         Whether the algorithms differ at all, by the model; None with moderated standard errors (then the pairs say so)
         and with fewer than two estimable means.
-    pairs : PairsResult
+    pairs : Comparisons
         All pairwise differences, intervals at 1 - `alpha`.
     separation : Separation
         The decisions at `alpha`, from which text, tables and figures are made.
@@ -129,7 +131,7 @@ class Analysis:
     fit: LmmFit
     means: EmmeansResult
     joint: FTest | None
-    pairs: PairsResult
+    pairs: Comparisons
     separation: Separation
     effects: ObservedAdvantages | None
     components: tuple[Component, ...]
@@ -370,7 +372,7 @@ def analyze(
     with clock("comparing the algorithms"):
         means = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha)
         differences = pairs(means, adjust=adjust)
-        means = differences.emmeans
+        means, _ = means.for_adjustment(differences.adjust)
         decisions = separation(differences, alpha=alpha, direction=runs.direction)
         joint = _all_means_equal(fit, means)
         agreement = None
@@ -437,7 +439,7 @@ def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
     means are estimable or not all pairs can be compared."""
     if means.comparable is not None or means.vcov != "model":
         return None
-    rows = means.fixed[np.isfinite(means.emmean)]
+    rows = means.fixed[np.isfinite(means.estimate)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
 
 

@@ -32,13 +32,9 @@ def leaders(analysis: Analysis) -> Analysis:
     separation = analysis.separation.head(LEADERS)
     among = set(separation.levels)
     means, pairs, effects = analysis.means, analysis.pairs, analysis.effects
-    rows = np.flatnonzero([label in among for label in means.labels()])
-    arrays = {name: getattr(means, name)[rows] for name in ("L", "emmean", "se", "df", "ci_low", "ci_high")}
-    comparable = None if means.comparable is None else means.comparable[np.ix_(rows, rows)]
-    means = replace(means, comparable=comparable, frame=means.frame.iloc[rows].reset_index(drop=True), **arrays)
+    means = means.rows(np.array([label in among for label in means.labels()]), means.by)
     both = pairs.table["left"].isin(among) & pairs.table["right"].isin(among)
-    levels = tuple(level for level in pairs.levels if level in among)
-    pairs = replace(pairs, table=pairs.table[both].reset_index(drop=True), levels=levels, emmeans=means)
+    pairs = replace(pairs, table=pairs.table[both].reset_index(drop=True), estimates=means)
     if effects is not None:
         kept = effects.table["algorithm"].map(format_level).isin(among)
         effects = replace(effects, table=effects.table[kept].reset_index(drop=True))

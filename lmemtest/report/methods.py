@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.report import wording
 from lmemtest.report.document import (
     Block,

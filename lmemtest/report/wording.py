@@ -9,10 +9,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
-from lmemtest.inference.means.emmeans import DDF_NAMES
 from lmemtest.report.document import Strong, Text
 from lmemtest.studies.benchmark.cautious_check import CautiousCheck, cautious_check
 from lmemtest.studies.benchmark.observed_advantages import leaders, turns

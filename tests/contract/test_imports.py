@@ -46,12 +46,9 @@ ALLOWED["__main__"] = {"cli"}
 VERB = "a verb of the object: its method hands over to the module that has the work"
 CLOSES_A_CIRCLE = {
     ("model.fit", "model.fitting"): "refit: a fit is made again as it was made",
-    ("model.fit", "inference.means.joint"): VERB,
     ("model.fit", "inference.diagnostics.diagnose"): VERB,
-    (
-        "inference.intervals.cluster_robust",
-        "inference.means.joint",
-    ): "the F test of several rows, above the grid until it is part of it",
+    **{("inference.means.estimates", f"inference.means.{name}"): VERB for name in ("contrasts", "best")},
+    **{("inference.means.comparisons", f"inference.means.{name}"): VERB for name in ("separation", "margins")},
     ("studies.modelling.builder", "studies.modelling.lattice"): VERB,
     ("studies.modelling.builder", "studies.modelling.forward"): VERB,
     ("data.runs", "data.checks"): VERB,

@@ -52,34 +52,24 @@ def fitted():
 @pytest.fixture
 def means_of():
     """Marginal means from arrays: `means_of(mean, covariance, df)`, without a fit."""
-    from lmemtest.inference.means.emmeans import EmmeansResult
+    from lmemtest.inference.means.estimates import Estimates
 
     def build(mean, covariance, df=np.inf, direction="maximize", by=None):
         mean, covariance = np.asarray(mean, dtype=float), np.asarray(covariance, dtype=float)
         k = len(mean)
-        se, nan = np.sqrt(np.diag(covariance)), np.full(k, np.nan)
         frame = pd.DataFrame({"algorithm": [f"a{i}" for i in range(k)]})
         if by is not None:
             frame = pd.DataFrame({"algorithm": [f"a{i % (k // len(by))}" for i in range(k)]})
             frame["prior"] = np.repeat(by, k // len(by))
-        return EmmeansResult(
+        return Estimates.of(
             L=np.eye(k),
             frame=frame,
             b=mean,
             V=covariance,
-            df_function=lambda rows: np.full(len(rows), float(df)),
-            estimable_function=lambda rows: np.ones(len(rows), dtype=bool),
-            specs=("algorithm",),
+            df=df,
             by=() if by is None else ("prior",),
-            emmean=mean,
-            se=se,
-            df=np.full(k, float(df)),
-            ci_low=nan,
-            ci_high=nan,
             n_obs=100,
-            weights="equal",
             ddf="residual",
-            level=0.95,
             response="score",
             direction=direction,
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 
 MODELS = json.loads((Path(__file__).parent.parent / "reference" / "emm.json").read_text())["models"]

@@ -6,7 +6,7 @@ import pytest
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import largest_t
 from lmemtest.inference.means.best import _intervals, versus_best
-from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.separation import separation
 
 

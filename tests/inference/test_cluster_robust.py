@@ -381,7 +381,7 @@ def test_an_effect_of_one_cluster_has_no_robust_standard_error(unbalanced):
         "standard error. Effects of the clusters belong in the random part."
     ) in robust.notes
     em = lt.emmeans(fit, "algorithm", vcov=robust)
-    assert np.isfinite(em.emmean).all()
+    assert np.isfinite(em.estimate).all()
     assert np.isnan(np.concatenate([em.se, em.df, em.ci_low])).all()
     assert lt.pairs(em).to_frame()["p_value"].notna().all()
     tests = anova(fit, vcov=robust)
@@ -409,7 +409,7 @@ def test_everything_made_from_the_means_uses_the_robust_covariance(unbalanced):
     robust = cluster_robust(fit, "benchmark")
     em = lt.emmeans(fit, "algorithm", vcov=robust)
     plain = lt.emmeans(fit, "algorithm")
-    assert em.emmean == approx(plain.emmean, rel=1e-12)
+    assert em.estimate == approx(plain.estimate, rel=1e-12)
     assert em.se == approx(np.sqrt(np.diag(robust.cov(em.L))), rel=1e-12)
     assert em.df == approx(robust.df(em.L), rel=1e-12)
     assert em.se != approx(plain.se, rel=1e-3)

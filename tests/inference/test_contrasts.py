@@ -10,7 +10,7 @@ from pytest import approx
 
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.means.comparisons import contrast, pairs
+from lmemtest.inference.means.contrasts import contrast, pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 
@@ -55,7 +55,7 @@ def test_select_keeps_the_p_values_of_a_group(em):
     want = frame[frame["prior"] == value].drop(columns="prior").reset_index(drop=True)
     pd.testing.assert_frame_equal(one.to_frame(), want)
     assert one.by == ()
-    assert len(one.emmeans.emmean) == len(one.levels)
+    assert len(one.estimates.estimate) == len(one.levels)
     assert f"prior = {value}" in one.summary()
     with pytest.raises(UnknownColumnError, match=r"select names 'pior', not a by factor. By factors: prior."):
         pw.select(pior="x")
@@ -75,7 +75,7 @@ def test_sentences_say_who_is_better_when_the_direction_is_known(runs):
     assert hb_pb.startswith("HB and PB are not significantly different (difference ")
     assert hb_rs.startswith("HB is better than RS by 3.")
     assert "95 % CI" in hb_rs
-    assert hb_rs.endswith("p<0.001).")
+    assert hb_rs.endswith("p < 0.001).")
     low, high = (float(v) for v in hb_rs.split("CI ")[1].split(",")[0].split(" to "))
     assert 0 < low < high
     unknown = pairs(emmeans(fit_lmm("loss ~ algorithm + (1|task:seed)", runs.to_frame()), "algorithm")).sentences()

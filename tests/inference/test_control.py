@@ -7,8 +7,7 @@ import pytest
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import largest_t
-from lmemtest.inference.means.comparisons import contrast, pairs
-from lmemtest.inference.means.control import compare_to
+from lmemtest.inference.means.contrasts import compare_to, contrast, pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.separation import separation
 

@@ -50,7 +50,7 @@ def test_means_are_invariant_to_the_coding_of_factors(r_data):
     data = r_data("bench_prior_unbalanced")
     treatment = emmeans(fit_lmm("y ~ algorithm * prior + (1|benchmark)", data), "algorithm")
     sums = emmeans(fit_lmm("y ~ C(algorithm, contr.sum) * C(prior, contr.sum) + (1|benchmark)", data), "algorithm")
-    np.testing.assert_allclose(treatment.emmean, sums.emmean, rtol=1e-9)
+    np.testing.assert_allclose(treatment.estimate, sums.estimate, rtol=1e-9)
     np.testing.assert_allclose(treatment.se, sums.se, rtol=1e-6)
 
 
@@ -58,11 +58,11 @@ def test_numeric_columns_are_held_at_their_row_mean_or_at_the_values_given(cross
     mean = r_data("bench_prior_unbalanced")["fidelity"].mean()
     default = emmeans(crossed, "algorithm")
     assert default.covariates["fidelity"] == pytest.approx((mean,))
-    np.testing.assert_allclose(default.emmean, emmeans(crossed, "algorithm", at={"fidelity": mean}).emmean)
+    np.testing.assert_allclose(default.estimate, emmeans(crossed, "algorithm", at={"fidelity": mean}).estimate)
     two = emmeans(crossed, "algorithm", at={"fidelity": [0.0, 2 * mean]})
-    np.testing.assert_allclose(default.emmean, two.emmean, rtol=1e-12)
+    np.testing.assert_allclose(default.estimate, two.estimate, rtol=1e-12)
     slope = emmeans(crossed, "fidelity", at={"fidelity": [1.0, 2.0]})
-    assert np.diff(slope.emmean)[0] == pytest.approx(crossed.params["fidelity"])
+    assert np.diff(slope.estimate)[0] == pytest.approx(crossed.params["fidelity"])
 
 
 def test_at_keeps_the_levels_named_in_factor_order(crossed):
@@ -74,10 +74,10 @@ def test_at_keeps_the_levels_named_in_factor_order(crossed):
 def test_cells_that_data_do_not_identify_are_nan_with_the_reason(fitted):
     fit = fitted("rank_deficient", "y ~ a * b + (1|g)")
     em = emmeans(fit, "a", by="b")
-    assert np.isnan(em.emmean).any()
-    assert not np.isnan(em.emmean).all()
+    assert np.isnan(em.estimate).any()
+    assert not np.isnan(em.estimate).all()
     reason = next(note for note in em.notes if note.startswith("Not estimable"))
-    row = em.frame[np.isnan(em.emmean)].iloc[0]
+    row = em.frame[np.isnan(em.estimate)].iloc[0]
     assert f"a = {row['a']} and b = {row['b']}" in reason
     assert "empty cells" in reason
 
@@ -88,7 +88,7 @@ def test_a_mean_without_rows_to_average_over_is_nan(fitted):
     empty = [(a, b) for a in counts.index for b in counts.columns if counts.loc[a, b] == 0]
     a, b = empty[0]
     em = emmeans(fit, "a", at={"b": [b]}, weights="cells")
-    assert np.isnan(em.emmean[list(em.frame["a"]).index(a)])
+    assert np.isnan(em.estimate[list(em.frame["a"]).index(a)])
     assert any(note.startswith("No rows to average over") and f"a = {a}" in note for note in em.notes)
 
 

@@ -6,8 +6,7 @@ from scipy import stats
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import largest_t
-from lmemtest.inference.means.comparisons import pairs
-from lmemtest.inference.means.control import compare_to
+from lmemtest.inference.means.contrasts import compare_to, pairs
 from lmemtest.inference.means.margins import equivalence, noninferiority
 
 V = np.diag([0.010, 0.020, 0.010, 0.030])
@@ -45,7 +44,7 @@ def test_holm_adjusts_the_p_values_of_the_pairs_and_says_that_its_intervals_do_n
     want = np.empty(6)
     want[order] = np.minimum(1, np.maximum.accumulate(raw[order] * np.arange(6, 0, -1)))
     np.testing.assert_allclose(result.to_frame()["p_value"], want, rtol=1e-12)
-    assert (result.adjust, result.interval_adjust, result.difference_adjust) == ("holm", "bonferroni", "tukey")
+    assert (result.adjust, result.interval_adjust) == ("holm", "bonferroni")
     assert any("Bonferroni limits and may disagree" in note for note in result.notes)
 
 
@@ -139,7 +138,7 @@ def test_results_read_as_text_and_html(em):
     assert "<table" in equal._repr_html_()
     passed = noninferiority(compare_to(em, "a0"), 0.5, direction="maximize")
     text = passed.summary()
-    assert "Non-inferiority to a0" in text
+    assert "Non-inferiority of algorithm to a0" in text
     assert "a1 is not worse than a0 by more than 0.5" in text
     assert "a3 is better than a0" in text
     assert "<table" in passed._repr_html_()
@@ -155,7 +154,7 @@ def test_margins_that_are_none_are_refused(em, margin):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: equivalence(e, 1), r"pairs must be the result of pairs\(\) or compare_to\(\), got EmmeansResult\."),
+        (lambda e: equivalence(e, 1), r"pairs must be the result of pairs\(\) or compare_to\(\), got Estimates\."),
         (
             lambda e: equivalence(pairs(e), -0.5),
             r"margin must be a positive, finite number on the scale of the response, got -0\.5\.",
@@ -166,7 +165,10 @@ def test_margins_that_are_none_are_refused(em, margin):
             r"alpha must be below 0\.5 for tests against a margin, got 0\.5",
         ),
         (lambda e: equivalence(pairs(e), 1, adjust="tukey"), "adjust must be 'holm' or 'bonferroni'"),
-        (lambda e: noninferiority(pairs(e), 1), r"comparisons must be the result of compare_to\(\), got PairsResult"),
+        (
+            lambda e: noninferiority(pairs(e), 1),
+            r"comparisons must be the result of compare_to\(\), got that of pairs\(\)",
+        ),
         (lambda e: noninferiority(compare_to(e, "a0"), 0), "margin must be a positive, finite number"),
         (
             lambda e: noninferiority(compare_to(e, "a0"), 1, direction="up"),

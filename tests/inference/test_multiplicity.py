@@ -5,10 +5,11 @@ import pytest
 from pytest import approx
 from scipy import special, stats
 
+from lmemtest._options import ADJUSTMENTS
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
 from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
-from lmemtest.inference.means.adjust import ADJUSTMENTS, adjust, critical_values
+from lmemtest.inference.means.adjust import adjust, critical_values
 
 DFS = [0.5, 1.0, 1.5, 2.0, 3.3, 7.0, 10.0, 20.0, 55.5, 300.0, 1e4, 1e7, np.inf]
 
@@ -102,11 +103,11 @@ def test_bad_arguments_are_named(call, message):
 
 def test_adjusted_p_values_match_r_p_adjust():
     t = t_quantile(np.array([0.01, 0.02, 0.03, 0.04, 0.5]) / 2, 30.0)
-    assert adjust(t, 30.0, method="none").pvalue == pytest.approx([0.01, 0.02, 0.03, 0.04, 0.5])
-    assert adjust(t, 30.0, method="holm").pvalue == pytest.approx([0.05, 0.08, 0.09, 0.09, 0.5])
-    assert adjust(t, 30.0, method="bonferroni").pvalue == pytest.approx([0.05, 0.1, 0.15, 0.2, 1.0])
-    assert adjust(t, 30.0, method="fdr").pvalue == pytest.approx([0.05, 0.05, 0.05, 0.05, 0.5])
-    assert adjust(t, 30.0, method="sidak").pvalue == pytest.approx(
+    assert adjust(t, 30.0, method="none").p_value == pytest.approx([0.01, 0.02, 0.03, 0.04, 0.5])
+    assert adjust(t, 30.0, method="holm").p_value == pytest.approx([0.05, 0.08, 0.09, 0.09, 0.5])
+    assert adjust(t, 30.0, method="bonferroni").p_value == pytest.approx([0.05, 0.1, 0.15, 0.2, 1.0])
+    assert adjust(t, 30.0, method="fdr").p_value == pytest.approx([0.05, 0.05, 0.05, 0.05, 0.5])
+    assert adjust(t, 30.0, method="sidak").p_value == pytest.approx(
         1 - (1 - np.array([0.01, 0.02, 0.03, 0.04, 0.5])) ** 5
     )
 
@@ -117,15 +118,15 @@ def test_intervals_exclude_zero_exactly_when_p_is_below_alpha(method, df):
     critical = critical_values(np.array([df]), method=method, n_tests=6, n_means=4, level=0.9)
     for factor, p_side in ((1 + 1e-9, -1), (1 - 1e-9, 1)):
         t = np.append(critical * factor, np.zeros(5))
-        p = adjust(t, df, method=method, n_means=4).pvalue[0]
+        p = adjust(t, df, method=method, n_means=4).p_value[0]
         assert np.sign(p - 0.1) == p_side
 
 
 def test_untestable_rows_stay_nan_and_count_in_the_family():
     result = adjust([2.0, np.nan, 3.0], [20.0, np.nan, 20.0], method="bonferroni")
     assert result.n_tests == 3
-    assert np.isnan(result.pvalue[1])
-    assert result.pvalue[0] == pytest.approx(3 * float(two_sided_p(2.0, 20.0)))
+    assert np.isnan(result.p_value[1])
+    assert result.p_value[0] == pytest.approx(3 * float(two_sided_p(2.0, 20.0)))
 
 
 @pytest.mark.parametrize("method", ["holm", "fdr"])

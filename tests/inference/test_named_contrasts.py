@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import contrast
+from lmemtest.inference.means.contrasts import contrast
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.named_contrasts import NAMED_CONTRASTS, helmert, named_contrasts
 from lmemtest.model import fit_lmm

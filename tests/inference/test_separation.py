@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import pairs
-from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
+from lmemtest.inference.means.contrasts import pairs
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.inference.means.estimates import Estimates
 from lmemtest.inference.means.separation import maximal_cliques, separation, separation_of
 
 
@@ -19,24 +20,14 @@ def made_up(means, se=1.0, direction="minimize", df=np.inf):
     se = np.broadcast_to(np.asarray(se, dtype=float), (k,))
     levels = [chr(ord("A") + i) for i in range(k)]
     means = np.asarray(means, dtype=float)
-    return EmmeansResult(
+    return Estimates.of(
         L=np.eye(k),
         frame=pd.DataFrame({"algorithm": levels}),
         b=np.nan_to_num(means),
         V=np.diag(se**2),
-        df_function=lambda L: np.full(len(L), df),
+        df=df,
         estimable_function=lambda L: ~((L != 0) & np.isnan(means)).any(axis=1),
-        specs=("algorithm",),
-        by=(),
-        emmean=means,
-        se=se,
-        df=np.full(k, df),
-        ci_low=means - 2 * se,
-        ci_high=means + 2 * se,
-        n_obs=100,
-        weights="equal",
         ddf="asymptotic",
-        level=0.95,
         response="loss",
         direction=direction,
     )

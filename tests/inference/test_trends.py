@@ -85,8 +85,8 @@ def test_splines_go_on_beyond_their_bounds(table):
 def test_a_slope_is_the_difference_of_two_means(fitted):
     fit = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark) + (1|benchmark:algorithm)")
     slopes = emtrends(fit, "algorithm", var="fidelity")
-    low, high = (lt.emmeans(fit, "algorithm", at={"fidelity": v}).emmean for v in (10.0, 30.0))
-    np.testing.assert_allclose(slopes.emmean, (high - low) / 20.0, rtol=1e-10)
+    low, high = (lt.emmeans(fit, "algorithm", at={"fidelity": v}).estimate for v in (10.0, 30.0))
+    np.testing.assert_allclose(slopes.estimate, (high - low) / 20.0, rtol=1e-10)
     assert not any("fidelity" in note for note in slopes.notes)  # a straight line has no place
 
 
@@ -95,7 +95,7 @@ def test_what_takes_means_takes_slopes(fitted):
     slopes = emtrends(fit, "algorithm", var="fidelity")
     assert isinstance(slopes, TrendsResult)
     found = lt.pairs(slopes)
-    assert found.to_frame()["estimate"][0] == pytest.approx(slopes.emmean[0] - slopes.emmean[1], rel=1e-12)
+    assert found.to_frame()["estimate"][0] == pytest.approx(slopes.estimate[0] - slopes.estimate[1], rel=1e-12)
     assert found.direction is None
     assert found.sentences()[0].startswith("Slope along fidelity: BO and HB are not significantly different (diff")
     assert lt.compare_to(slopes, "RS").sentences()[0].startswith("Slope along fidelity: ")

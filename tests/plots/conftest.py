@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import EmmeansResult
 from lmemtest.inference.means.separation import Separation, separation
 from lmemtest.plots import _canvas, detached_figures
@@ -43,37 +43,24 @@ def make_means(
     se[~known] = np.nan
     cells = [{"algorithm": n} | ({"prior": g} if groups else {}) for g in (groups or [""]) for n in names]
 
-    def count(rows: np.ndarray) -> np.ndarray:
-        return np.full(len(rows), df)
-
     def estimable(rows: np.ndarray) -> np.ndarray:
         return ~(rows[:, ~known] != 0).any(axis=1)
 
-    half = t_quantile(0.025, np.full(means.shape, df)) * se
-    return EmmeansResult(
+    return EmmeansResult.of(
         L=np.eye(len(means)),
         frame=pd.DataFrame(cells),
         b=np.where(known, means, 0.0),
         V=np.diag(np.where(known, se, 0.0) ** 2),
-        df_function=count,
+        df=df,
         estimable_function=estimable,
-        specs=("algorithm",),
         by=("prior",) if groups else (),
-        emmean=means,
-        se=se,
-        df=np.where(known, df, np.nan),
-        ci_low=means - half,
-        ci_high=means + half,
         n_obs=1000,
-        weights="equal",
-        ddf="satterthwaite",
-        level=0.95,
         response="value",
         direction=direction,
     )
 
 
-def make_pairs(*args: Any, **options: Any) -> PairsResult:
+def make_pairs(*args: Any, **options: Any) -> Comparisons:
     """All pairs of `make_means`."""
     return pairs(make_means(*args, **options))
 

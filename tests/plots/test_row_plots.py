@@ -54,11 +54,11 @@ def test_marginal_means_are_dots_with_their_intervals_best_first(make, direction
     em = make.means(*make.cases["five"], direction=direction)
     ax = emmeans_plot(em)
     sign = {"minimize": 1, "maximize": -1, None: 0}[direction]
-    order = np.argsort(sign * em.emmean, kind="stable")
+    order = np.argsort(sign * em.estimate, kind="stable")
     assert row_labels(ax) == [em.labels()[i] for i in order]
     (dots,) = lines(ax, "_estimates")
     at = dict(zip(dots.get_ydata(), dots.get_xdata(), strict=True))
-    np.testing.assert_array_equal([at[row] for row in range(5)], em.emmean[order])
+    np.testing.assert_array_equal([at[row] for row in range(5)], em.estimate[order])
     spans = {line.get_ydata()[0]: line.get_xdata() for line in lines(ax, "_interval")}
     np.testing.assert_array_equal([spans[row][0] for row in range(5)], em.ci_low[order])
     np.testing.assert_array_equal([spans[row][1] for row in range(5)], em.ci_high[order])
@@ -155,7 +155,7 @@ def test_the_matrix_shows_by_how_much_the_better_mean_is_better(make, direction)
     em = make.means(*make.cases["five"], direction=direction)
     pw = make.pairs(*make.cases["five"], direction=direction)
     ax = pairs_matrix_plot(pw)
-    order = np.argsort(em.emmean if direction != "maximize" else -em.emmean)
+    order = np.argsort(em.estimate if direction != "maximize" else -em.estimate)
     names = [em.labels()[i] for i in order]
     assert row_labels(ax) == names[1:]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == names[:-1]
@@ -165,7 +165,7 @@ def test_the_matrix_shows_by_how_much_the_better_mean_is_better(make, direction)
     assert len(cells) == 10
     for row in range(4):
         for column in range(row + 1):
-            gap = abs(em.emmean[order[row + 1]] - em.emmean[order[column]])
+            gap = abs(em.estimate[order[row + 1]] - em.estimate[order[column]])
             chance = p[frozenset((names[row + 1], names[column]))]
             assert bool(np.ma.getmaskarray(values)[row, column]) == (not chance < 0.05)
             if chance < 0.05:

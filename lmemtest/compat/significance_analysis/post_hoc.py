@@ -13,7 +13,7 @@ import pandas as pd
 from lmemtest._validate import check_choice
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
 from lmemtest.inference.means.trends import emtrends
 from lmemtest.words import format_level, listed
@@ -68,7 +68,7 @@ def marginal_comparisons(
         em, wanted, given = _slopes(fit, wanted, given)
     else:
         em = emmeans(fit, tuple(reversed(wanted)), by=tuple(reversed(given)) or None, at=_kept(fit))
-    found = pairs(em, adjust, rng=0)
+    found = pairs(em, adjust=adjust, rng=0)
     method = p_adjust or "none"
     size = f"a family of {found.family_size} estimates" if adjust == "tukey" else f"{len(found.table)} comparisons"
     single = adjust == "tukey" and found.family_size == 2  # a t-test
@@ -123,7 +123,7 @@ def _slopes(fit: LmmFit, wanted: list[str], given: list[str]) -> tuple[EmmeansRe
 
 def _estimates(em: EmmeansResult, factors: list[str]) -> pd.DataFrame:
     columns: dict[str, Any] = {name: _factor(em.frame[name]) for name in factors}
-    numbers = (em.emmean, em.ci_low, em.ci_high, em.se, em.df)
+    numbers = (em.estimate, em.ci_low, em.ci_high, em.se, em.df)
     return pd.DataFrame(columns | dict(zip(_NUMBERS, numbers, strict=True)))
 
 

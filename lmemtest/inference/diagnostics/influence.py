@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
@@ -17,8 +18,7 @@ from lmemtest._validate import as_frame, check_choice, check_columns, check_frac
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.check import Check
 from lmemtest.inference.diagnostics.left_out import Deletion, Estimates, Levels, Reference, Refit, p_values
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS
-from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES, fit_for_ddf
+from lmemtest.inference.means.joint import fit_for_ddf
 from lmemtest.inference.means.reference_grid import check_fit, check_specs
 from lmemtest.words import counted, format_number, format_p, listed, p_text
 

@@ -9,12 +9,12 @@ the bias under the fitted model, and each estimate gets degrees of freedom of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns
 from lmemtest.data.cell_map import CellMap
@@ -22,15 +22,13 @@ from lmemtest.data.cells import Cells, group_codes
 from lmemtest.data.compress import compress
 from lmemtest.engine.robust import Sandwich, cluster_products, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.inference.means.f_test import FTest
 from lmemtest.inference.means.reference_grid import check_fit, name_tuple
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
-
-    from lmemtest._table import ResultTable
-    from lmemtest.inference.means.joint import FTest
 
     FloatArray = NDArray[np.float64]
 
@@ -45,8 +43,8 @@ _ALONE = 1e-6
 _NO_SCATTER = 1e-20
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ClusterRobust(Tabular):
+@result
+class ClusterRobust(Result):
     """Cluster-robust covariance of the fixed effects of a fit.
 
     Attributes
@@ -211,10 +209,6 @@ class ClusterRobust(Tabular):
         ----------
         Pustejovsky & Tipton (2018), doi:10.1080/07350015.2016.1247004
         """
-        from scipy import special
-
-        from lmemtest.inference.means.joint import FTest
-
         L = np.atleast_2d(np.asarray(L, dtype=float))
         moving = L[np.any(L != 0.0, axis=1)]
         if not np.all(self.has_variance(moving)):
@@ -223,24 +217,22 @@ class ClusterRobust(Tabular):
                 "has_variance(L) tells which rows have none."
             )
         H = _independent_rows(self._inward(moving))
-        q, nan = len(H), float("nan")
+        q = len(H)
         if not q:
-            return FTest(f_ratio=nan, df_num=0, df_den=nan, p_value=nan, f_scale=nan, ddf="cluster-robust")
+            return FTest.of(np.nan, 0, np.nan, "cluster-robust")
         eta = self.engine.wishart_df(H)
         df_den = eta - q + 1.0
         t = self._scores(H)
         # the scatter of the clusters must span all q dimensions
         spans = len(t) >= q and np.linalg.svd(t, compute_uv=False)[-1] ** 2 > _NO_SCATTER * self._unit
         if not (spans and df_den > 0):
-            return FTest(f_ratio=nan, df_num=q, df_den=nan, p_value=nan, f_scale=nan, ddf="cluster-robust")
+            return FTest.of(np.nan, q, np.nan, "cluster-robust", np.nan)
         d = H @ np.linalg.solve(self.root, self.fit.params.to_numpy()[self.fit.problem.kept])
         wald = float(d @ np.linalg.solve(t.T @ t, d))
         scale = df_den / eta
-        f = scale * wald / q
-        p = float(special.fdtrc(q, df_den, f))
-        return FTest(f_ratio=f, df_num=q, df_den=df_den, p_value=p, f_scale=scale, ddf="cluster-robust")
+        return FTest.of(scale * wald / q, q, df_den, "cluster-robust", scale)
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``."""
         import pandas as pd
         from scipy.special import stdtr
@@ -260,13 +252,15 @@ class ClusterRobust(Tabular):
             }
         )
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """Of the fixed effects."""
+        return f"Fixed effects, standard errors robust to clusters ({self.label})"
 
-        facts = f"{self.fit.label}; {self.described()}; n = {self.fit.nobs:,} rows."
-        title = f"Fixed effects, standard errors robust to clusters ({self.label})"
-        return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the standard errors were obtained."""
+        return (f"{self.fit.label}; {self.described()}; n = {self.fit.nobs:,} rows.",)
 
     def described(self) -> str:
         """What was done, in one line."""
@@ -385,6 +379,25 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
 
 
 # ---------------------------------------------------------------------- clusters
+
+
+def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
+    """The rule for the degrees of freedom, after a check that `vcov` belongs to the fit."""
+    if vcov is None:
+        return ddf
+    if not isinstance(vcov, ClusterRobust):
+        raise ArgumentError(
+            "vcov must be the result of cluster_robust(fit, cluster), for marginal means also of "
+            f"moderated(fit, cluster), 'moderated' or 'model', got {type(vcov).__name__}."
+        )
+    if vcov.fit is not fit:
+        raise ArgumentError(
+            f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
+            f"fit: cluster_robust(fit, {vcov.label!r})."
+        )
+    if ddf != "satterthwaite":
+        raise ArgumentError(f"vcov= brings its own degrees of freedom, so ddf={ddf!r} has no use. Leave ddf out.")
+    return "cluster-robust"
 
 
 def _cells_with(fit: Any, names: tuple[str, ...]) -> tuple[Cells, NDArray[np.intp]]:

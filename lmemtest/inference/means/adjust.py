@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
@@ -22,21 +23,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-ADJUSTMENTS = ("tukey", "stepdown", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none")
 _NODES_OVER_DF = 33  # of an interpolant of quantiles over the degrees of freedom
-JOINT_ADJUSTMENTS = ("mvt", "dunnett")  # single-step tests from the joint t distribution of the family
-ADJUSTMENT_NAMES = {
-    "tukey": "Tukey",
-    "mvt": "multivariate t",
-    "dunnett": "Dunnett",
-    "stepdown": "step-down (Tukey and Shaffer)",
-    "shaffer": "Shaffer",
-    "holm": "Holm",
-    "sidak": "Šidák",
-    "bonferroni": "Bonferroni",
-    "fdr": "Benjamini-Hochberg",
-    "none": "no",
-}  # as they read before "adjustment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +32,7 @@ class Adjusted:
 
     Attributes
     ----------
-    pvalue : (m,) float
+    p_value : (m,) float
         Adjusted two-sided p-values, NaN where the t ratio is NaN.
     critical : (m,) float
         The interval of row i is ``estimate[i] +- critical[i] * se[i]``.
@@ -59,7 +46,7 @@ class Adjusted:
         What was replaced and why; empty if nothing was.
     """
 
-    pvalue: FloatArray
+    p_value: FloatArray
     critical: FloatArray
     method: str
     interval_method: str
@@ -112,7 +99,7 @@ def adjust(
 
     Examples
     --------
-    >>> adjust([2.5, 1.0, 3.1], 20, method="holm").pvalue.round(4)
+    >>> adjust([2.5, 1.0, 3.1], 20, method="holm").p_value.round(4)
     array([0.0425, 0.3293, 0.0169])
     """
     check_choice(method, "adjust", (*ADJUSTMENTS, "dunnett"))
@@ -142,13 +129,13 @@ def adjust(
             "the intervals shown are Bonferroni intervals and may disagree with the p-values."
         )
     if method == "tukey":
-        pvalue = ptukey(np.sqrt(2.0) * np.abs(t), n_means or 2, nu, upper=True)
+        p_value = ptukey(np.sqrt(2.0) * np.abs(t), n_means or 2, nu, upper=True)
     elif method in ("stepdown", "shaffer"):
-        pvalue = step_down(two_sided_p(t, nu), n_means or 2, first_by_range=method == "stepdown")
+        p_value = step_down(two_sided_p(t, nu), n_means or 2, first_by_range=method == "stepdown")
     else:
-        pvalue = adjust_raw(two_sided_p(t, nu), method, m)
+        p_value = adjust_raw(two_sided_p(t, nu), method, m)
     return Adjusted(
-        pvalue=pvalue,
+        p_value=p_value,
         critical=critical_values(nu, method=interval_method, n_means=n_means, n_tests=m, level=level),
         method=method,
         interval_method=interval_method,
@@ -163,7 +150,7 @@ def _adjust_jointly(t: FloatArray, df: FloatArray, method: str, level: float, jo
             f"adjust={method!r} needs the joint distribution of the family: pass joint=largest_t(correlation)."
         )
     return Adjusted(
-        pvalue=joint.sf(np.abs(t), df),
+        p_value=joint.sf(np.abs(t), df),
         critical=joint.isf(1.0 - level, df),
         method=method,
         interval_method=method,
@@ -172,12 +159,12 @@ def _adjust_jointly(t: FloatArray, df: FloatArray, method: str, level: float, jo
     )
 
 
-def step_down(pvalue: FloatArray, n_means: int, *, first_by_range: bool) -> FloatArray:
+def step_down(p_value: FloatArray, n_means: int, *, first_by_range: bool) -> FloatArray:
     """Step-down adjustment of the p-values of all pairwise differences.
 
     Parameters
     ----------
-    pvalue : (m,) float
+    p_value : (m,) float
         Unadjusted, m = n_means (n_means - 1) / 2; NaN stays NaN.
     n_means : int
     first_by_range : bool
@@ -209,10 +196,10 @@ def step_down(pvalue: FloatArray, n_means: int, *, first_by_range: bool) -> Floa
     >>> step_down(np.array([0.01, 0.04, 0.02]), 3, first_by_range=False)
     array([0.03, 0.04, 0.03])
     """
-    out = np.full(pvalue.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(pvalue))
-    order = known[np.argsort(pvalue[known], kind="stable")]
-    p = pvalue[order]
+    out = np.full(p_value.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(p_value))
+    order = known[np.argsort(p_value[known], kind="stable")]
+    p = p_value[order]
     steps = most_true_pairs(n_means)[: len(p)] * p
     if first_by_range:
         z = -special.ndtri(np.clip(p, np.finfo(float).tiny, 1.0) / 2.0)
@@ -315,12 +302,12 @@ def _over_df(quantile: Callable[[FloatArray], FloatArray], df: FloatArray) -> Fl
     return found[where].reshape(df.shape)
 
 
-def adjust_raw(pvalue: FloatArray, method: str, m: int) -> FloatArray:
+def adjust_raw(p_value: FloatArray, method: str, m: int) -> FloatArray:
     """Adjust the p-values of single tests.
 
     Parameters
     ----------
-    pvalue : (n,) float
+    p_value : (n,) float
         Unadjusted; NaN stays NaN.
     method : {"none", "bonferroni", "sidak", "holm", "fdr"}
     m : int
@@ -336,18 +323,18 @@ def adjust_raw(pvalue: FloatArray, method: str, m: int) -> FloatArray:
     array([0.02, 0.04])
     """
     if method == "none":
-        return pvalue
+        return p_value
     if method == "bonferroni":
-        return np.minimum(1.0, m * pvalue)
+        return np.minimum(1.0, m * p_value)
     if method == "sidak":
         with np.errstate(divide="ignore"):  # log1p(-1) = -inf: an adjusted p-value of exactly 1
-            return -np.expm1(m * np.log1p(-pvalue))
-    out = np.full(pvalue.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(pvalue))
-    order = known[np.argsort(pvalue[known], kind="stable")]
+            return -np.expm1(m * np.log1p(-p_value))
+    out = np.full(p_value.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(p_value))
+    order = known[np.argsort(p_value[known], kind="stable")]
     rank = np.arange(1, len(known) + 1)
     if method == "holm":
-        out[order] = np.minimum(1.0, np.maximum.accumulate((m - rank + 1) * pvalue[order]))
+        out[order] = np.minimum(1.0, np.maximum.accumulate((m - rank + 1) * p_value[order]))
     else:
-        out[order] = np.minimum(1.0, np.minimum.accumulate((m / rank * pvalue[order])[::-1])[::-1])
+        out[order] = np.minimum(1.0, np.minimum.accumulate((m / rank * p_value[order])[::-1])[::-1])
     return out

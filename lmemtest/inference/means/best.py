@@ -13,127 +13,36 @@ of k - 1 comparisons suffice for all k statements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, resolve_rng
+from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
-from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult
-from lmemtest.inference.means.families import check_em, is_testable, joint_of
-from lmemtest.words import format_level
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.estimates import Estimates, check_estimates, known_direction
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-
     FloatArray = NDArray[np.float64]
-
-DIRECTIONS = ("minimize", "maximize")
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class BestResult(Tabular):
-    """Every level compared with the best of the others, within each group of `by`.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
-    emmeans : EmmeansResult
-        The means that were compared.
-    by : tuple of str
-        Factors that split the levels into groups, each with a best of its own.
-    direction : {"minimize", "maximize"}
-        Which end of the response is better.
-    level : float
-        Simultaneous confidence level.
-    candidates : dict
-        Levels that are compared and can still be the best, by the values of the `by` factors (a tuple;
-        empty without `by`).
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    table: pd.DataFrame
-    emmeans: EmmeansResult
-    by: tuple[str, ...]
-    direction: str
-    level: float
-    candidates: Mapping[tuple[Any, ...], tuple[str, ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per level: the `by` columns, level, mean, lead, ci_low, ci_high, critical, p_value, can_be_best.
-
-        ``lead`` is how much better the level is than the best of the others, positive for one level at most;
-        ``p_value`` belongs to the hypothesis that the level is the best; ``critical`` is the one-sided Dunnett
-        critical value with this level as the control. Levels without a mean or a test are NaN, and whether they can be
-        the best is not known: ``can_be_best`` (nullable boolean) is NA.
-        """
-        return self.table.copy()
-
-    def sentences(self) -> tuple[str, ...]:
-        """One plain sentence per group."""
-        return tuple(self.emmeans.subject + self._sentence(key, names) for key, names in self.candidates.items())
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        facts = (
-            f"Response {self.emmeans.response} ({self.direction}), n = {self.emmeans.n_obs} rows; "
-            f"{DDF_NAMES[self.emmeans.ddf]} degrees of freedom; simultaneous {100 * self.level:.4g} % intervals for "
-            "the lead over the best of the others (positive is better), constrained to contain zero."
-        )
-        title = f"Comparisons of {', '.join(self.emmeans.specs)} with the best{by}"
-        return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
-
-    def summary(self) -> str:
-        """The levels as a table, and a sentence on who can be the best."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
-
-    def _sentence(self, key: tuple[Any, ...], names: tuple[str, ...]) -> str:
-        where = ", ".join(f"{name} = {format_level(value)}" for name, value in zip(self.by, key, strict=True))
-        where = f"At {where}: " if where else ""
-        percent = f"{100 * self.level:.4g} % confidence"
-        same = [(self.table[name] == value).to_numpy() for name, value in zip(self.by, key, strict=True)]
-        here = self.table[np.logical_and.reduce(same)] if same else self.table
-        unknown = here.loc[here["can_be_best"].isna(), "level"].tolist()
-        if not names:
-            return f"{where}The levels cannot be compared with these data, so none is known to be the best or not."
-        others = len(here) - len(names) - len(unknown)
-        tail = f" Nothing is known of {' and '.join(unknown)}." if unknown else ""
-        if len(names) == 1:
-            return f"{where}{names[0]} is the best{' of those compared' if unknown else ''} ({percent}).{tail}"
-        listed = f"{', '.join(names[:-1])} and {names[-1]}"
-        if not others:
-            return f"{where}No level can be ruled out as the best ({percent}): {listed}.{tail}"
-        rest = "the other one" if others == 1 else f"the other {others}"
-        return f"{where}{listed} can be the best; {rest} cannot ({percent}).{tail}"
 
 
 @one_blas_thread()
 def versus_best(
-    em: EmmeansResult,
+    em: Estimates,
     *,
     direction: str | None = None,
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
-) -> BestResult:
+) -> Comparisons:
     """Find which levels can still be the best, with simultaneous intervals for their lead.
 
     Parameters
     ----------
-    em : EmmeansResult
+    em : Estimates
         The means, from `emmeans`.
     direction : {"minimize", "maximize"}, optional
         Which end of the response is better; default: that of the runs behind the fit.
@@ -144,7 +53,7 @@ def versus_best(
 
     Returns
     -------
-    BestResult
+    Comparisons
         ``to_frame()`` has the `by` columns, level, mean, lead, ci_low, ci_high, critical, p_value, can_be_best.
 
     Raises
@@ -176,14 +85,13 @@ def versus_best(
     >>> versus_best(em, direction="minimize").sentences()
     ('A and B can be the best; the other one cannot (95 % confidence).',)
     """
-    check_em(em, level)
-    level = em.level if level is None else float(level)
+    level = check_estimates(em, level)
     if level <= 0.5:
         raise ArgumentError(f"level must be above 0.5 for comparisons with the best, got {level!r}.")
-    used = _known_direction(em, direction)
+    used = known_direction(direction, em.direction, "versus_best")
     generator = resolve_rng(rng)
     labels = em.labels()
-    frames, candidates, notes = [], {}, []
+    frames, notes = [], []
     for key, rows in em.groups():
         if len(rows) < 2:
             raise ArgumentError(
@@ -193,40 +101,31 @@ def versus_best(
         names = [labels[i] for i in rows]
         columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, 1.0 - level, generator)
         frames.append({**{name: [value] * len(rows) for name, value in key.items()}, "level": names, **columns})
-        can_be = columns["can_be_best"]
-        candidates[tuple(key.values())] = tuple(n for n, ok in zip(names, can_be, strict=True) if ok is True)
         notes.extend(found)
 
     import pandas as pd
 
     if direction and em.direction and direction != em.direction:
         notes.append(f"The best was sought to {direction} as asked; the runs say {em.direction}.")
-    return BestResult(
-        table=pd.concat([pd.DataFrame(frame) for frame in frames], ignore_index=True).astype(
-            {"can_be_best": "boolean"}
-        ),
-        emmeans=em,
+    table = pd.concat([pd.DataFrame(frame) for frame in frames], ignore_index=True)
+    adjust = "dunnett" if em.vcov == "model" else "bonferroni"
+    return Comparisons(
+        kind="best",
+        table=table.astype({"can_be_best": "boolean"}),
+        estimates=em,
         by=em.by,
-        direction=used,
+        adjust=adjust,
+        interval_adjust=adjust,
         level=level,
-        candidates=candidates,
+        alpha=1.0 - level,
+        family_size=len(em.groups()[0][1]),
+        direction=used,
         notes=(*em.notes, *dict.fromkeys(notes)),
     )
 
 
-def _known_direction(em: EmmeansResult, direction: str | None) -> str:
-    if direction is not None:
-        return check_choice(direction, "direction", DIRECTIONS)
-    if em.direction is None:
-        raise ArgumentError(
-            "versus_best must know which end of the response is better: give direction='minimize' or 'maximize', "
-            "or fit Runs."
-        )
-    return em.direction
-
-
 def _compare(
-    em: EmmeansResult, rows: NDArray[np.intp], sign: float, alpha: float, rng: np.random.Generator
+    em: Estimates, rows: NDArray[np.intp], sign: float, alpha: float, rng: np.random.Generator
 ) -> tuple[dict[str, Any], list[str]]:
     """Columns of one group, and notes."""
     difference, se, df, testable = _differences(em, rows, sign)
@@ -241,7 +140,7 @@ def _compare(
             one_sided = upper_tail(-difference[i, others] / se[i, others], df[i, others])
             p_value[i] = min(1.0, len(others) * one_sided.min())
             continue
-        joint = joint_of(em, sign * (em.L[rows[i]] - em.L[rows[others]]), "greater", rng)
+        joint = em.largest_t(sign * (em.L[rows[i]] - em.L[rows[others]]), "greater", rng)
         if joint is None:
             continue
         critical[i, others] = joint.isf(alpha, df[i, others])
@@ -258,7 +157,7 @@ def _compare(
     low, high = _intervals(difference, se, critical)
     lead = np.where(testable, difference, np.inf).min(axis=1)
     widest = np.where(testable, critical, -np.inf).max(axis=1)
-    columns = {"mean": em.emmean[rows]}
+    columns = {"mean": em.estimate[rows]}
     for name, values in (("lead", lead), ("ci_low", low), ("ci_high", high), ("critical", widest)):
         columns[name] = np.where(compared, values, np.nan)
     can_be_best = [bool(high[i] > 0) if compared[i] else None for i in range(k)]
@@ -266,7 +165,7 @@ def _compare(
 
 
 def _differences(
-    em: EmmeansResult, rows: NDArray[np.intp], sign: float
+    em: Estimates, rows: NDArray[np.intp], sign: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
     """Difference (row minus column), standard error, degrees of freedom, and whether there is a test; all (k, k)."""
     k = len(rows)
@@ -279,7 +178,7 @@ def _differences(
         table[i, j] = values
         tables.append(table)
     testable = np.zeros((k, k), dtype=bool)
-    testable[i, j] = is_testable(em, L, evaluated[1], evaluated[2])
+    testable[i, j] = em.testable(L, evaluated[1], evaluated[2])
     return tables[0], tables[1], tables[2], testable
 
 

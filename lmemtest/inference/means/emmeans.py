@@ -1,25 +1,24 @@
-"""Estimated marginal means on a reference grid: linear functions L b of the fixed effects of one fit.
-
-One object carries everything: `EstimateGrid` holds the coefficients L, the estimates b, their covariance V
-and the degrees-of-freedom function of the fit. Marginal means average rows of the reference grid, contrasts
-multiply L from the left, and neither needs the fit again.
-"""
+"""Estimated marginal means: `Estimates` of the cells of a reference grid, averaged over its other factors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from lmemtest._options import DDF_METHODS
+from lmemtest._result import result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
+from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.intervals.cluster_robust import check_vcov
+from lmemtest.inference.means.estimates import Estimates
+from lmemtest.inference.means.joint import f_test, fit_for_ddf
+from lmemtest.inference.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
 from lmemtest.inference.means.reference_grid import (
     ReferenceGrid,
     check_at,
@@ -37,237 +36,37 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.inference.intervals.cluster_robust import ClusterRobust
-    from lmemtest.inference.means.moderated import Moderated, ModeratedMeans
 
     FloatArray = NDArray[np.float64]
 
+E = TypeVar("E", bound="EmmeansResult")
+
 WEIGHTS = ("equal", "proportional", "cells")
 VCOV = ("moderated", "model")
-DDF_NAMES = {
-    "satterthwaite": "Satterthwaite",
-    "kenward-roger": "Kenward-Roger",
-    "residual": "residual",
-    "asymptotic": "infinite",
-    "cluster-robust": "cluster-robust Satterthwaite",  # with vcov=, never as an argument
-}
-
-# Beyond these an estimate says nothing: standard errors in units of the scores' spread, and degrees of freedom.
-_BEYOND, _FEWEST_DF = 1e6, 0.5
+_BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class EstimateGrid:
-    """Linear functions L b of the fixed effects of a fit.
+@result
+class EmmeansResult(Estimates):
+    """Estimated marginal means, on the scale of the model's response: `Estimates` of the cells of a reference grid.
 
     Attributes
     ----------
-    L : (m, p) float
-        One linear function per row, over all columns of the design.
-    frame : pandas.DataFrame, m rows
-        The factor values that each row stands for.
-    b : (p,) float
-        Fixed effects, 0 for columns that were dropped as aliased.
-    V : (p, p) float
-        Covariance of `b`, 0 in dropped rows and columns; adjusted by Kenward and Roger, or robust to clusters, if
-        asked for.
-    df_function : callable
-        Maps an (r, p) matrix of linear functions to their r degrees of freedom.
-    estimable_function : callable
-        Maps an (r, p) matrix to r booleans: does the data identify this function?
-    largest_se : float
-        A standard error above it, like one that is infinite or has less than half a degree of freedom, is that of a
-        function that the data do not identify.
-    variance_function : callable, optional
-        Maps an (r, p) matrix to r booleans: does `V` hold the variance of this function? By default of all.
-    n_known : int
-        Last columns of `L` that have a known coefficient of 1: one for a model with an offset, else none.
-    moderate : ModeratedMeans, optional
-        Takes the place of standard errors from `V` and of `df_function`, which it is given.
-    """
-
-    L: FloatArray
-    frame: pd.DataFrame
-    b: FloatArray
-    V: FloatArray
-    df_function: Callable[[FloatArray], FloatArray]
-    estimable_function: Callable[[FloatArray], NDArray[np.bool_]]
-    largest_se: float = np.inf
-    variance_function: Callable[[FloatArray], NDArray[np.bool_]] | None = None
-    n_known: int = 0
-    moderate: ModeratedMeans | None = None
-
-    @property
-    def fixed(self) -> FloatArray:
-        """L over the columns of the design, without that of the offset."""
-        return self.L[:, : self.L.shape[1] - self.n_known]
-
-    def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Estimate, standard error and degrees of freedom of the rows of L (default: of the grid).
-
-        Parameters
-        ----------
-        L : (r, p) float, optional
-
-        Returns
-        -------
-        estimate, se, df : (r,) float
-            NaN where a function is not estimable.
-        """
-        rows = self.L if L is None else np.asarray(L, dtype=float)
-        defined = np.isfinite(rows).all(axis=1)
-        known = defined.copy()
-        known[defined] = self.estimable_function(rows[defined])
-        estimate, se, df = (np.full(len(rows), np.nan) for _ in range(3))
-        if known.any():
-            used = rows[known]
-            estimate[known] = used @ self.b
-            se[known] = np.sqrt(np.maximum(0.0, np.einsum("ij,ij->i", used @ self.V, used)))
-            df[known] = self.df_function(used)
-            if self.variance_function is not None:
-                se[known] = np.where(self.variance_function(used), se[known], np.nan)
-            nothing = (se > self.largest_se) | np.isinf(se) | (df < _FEWEST_DF)
-            estimate[nothing], se[nothing], df[nothing] = np.nan, np.nan, np.nan
-        if self.moderate is not None:
-            se, df = self.moderate(rows[:, : rows.shape[1] - self.n_known], se, df)
-        return estimate, se, df
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class EmmeansResult(Tabular, EstimateGrid):
-    """Estimated marginal means with standard errors, degrees of freedom and intervals.
-
-    Attributes
-    ----------
-    specs : tuple of str
-        Factors (or numeric columns set through `at`) whose combinations have a mean each.
-    by : tuple of str
-        Factors that split the means into groups of their own.
-    emmean, se, df, ci_low, ci_high : (m,) float
-        Mean, standard error, degrees of freedom and interval at `level`, on the scale of the model's
-        response; NaN where not estimable.
-    n_obs : int
-        Rows behind the fit.
-    weights, ddf : str
-        How the reference grid was averaged; the rule for the degrees of freedom ("cluster-robust" with such a `vcov`).
-    vcov : {"model", "moderated", "cluster-robust"}
-        Where standard errors come from.
-    level : float
-        Confidence level of each interval (not adjusted for several means).
-    response : str
-        The response as the model sees it, for instance ``log(value)``.
-    direction : {"minimize", "maximize"} or None
-        Which end of the response is better; None if the fit does not know.
     averaged_over : tuple of str
         Factors that were averaged over.
     covariates : dict of str to tuple of float
-        Values at which numeric columns were held.
-    notes : tuple of str
-        What was averaged over, what is not estimable, and what else a reader must know.
-    comparable : (m, m) bool or None
-        Which two means may be compared: those of algorithms that met on a benchmark; None where all may.
+        Values at which numeric columns were held. The other attributes are those of `Estimates`.
     """
 
-    specs: tuple[str, ...]
-    by: tuple[str, ...]
-    emmean: FloatArray
-    se: FloatArray
-    df: FloatArray
-    ci_low: FloatArray
-    ci_high: FloatArray
-    n_obs: int
-    weights: str
-    ddf: str
-    level: float
-    response: str
-    vcov: str = "model"
-    direction: str | None = None
     averaged_over: tuple[str, ...] = ()
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    comparable: NDArray[np.bool_] | None = None
 
-    def by_model(self) -> EmmeansResult:
-        """The same means with the standard errors of the model instead of moderated ones."""
-        if self.moderate is None:
-            return self
-        plain = replace(
-            self, moderate=None, vcov="model", notes=tuple(n for n in self.notes if n not in self.moderation_notes)
-        )
-        _, se, df = plain.evaluate()
-        half = t_quantile((1.0 - self.level) / 2.0, df) * se
-        return replace(plain, se=se, df=df, ci_low=self.emmean - half, ci_high=self.emmean + half)
-
-    @property
-    def moderation_notes(self) -> tuple[str, ...]:
-        """What is said of the moderated standard errors."""
-        if self.moderate is None:
-            return ()
-        names = [", ".join(f"{name} = {format_level(v)}" for name, v in key.items()) for key, _ in self.groups()]
-        return self.moderate.notes(self.labels(), [f"At {name}: " if name else "" for name in names])
-
-    def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
-        """Linear functions of the means at `left` less those at `right`; NaN where the two may not be compared."""
-        return np.where(self.met(left, right)[:, None], self.L[left] - self.L[right], np.nan)
-
-    @property
-    def subject(self) -> str:
-        """What sentences on differences are about where it is not the mean: "Slope along budget: "."""
-        return ""
-
-    def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Whether the means at `left` and at `right` may be compared."""
-        return np.ones(len(left), dtype=bool) if self.comparable is None else self.comparable[left, right]
-
-    def apart(self) -> frozenset[tuple[str, str]]:
-        """Labels of two means that may not be compared, in both orders."""
-        if self.comparable is None:
-            return frozenset()
-        labels = self.labels()
-        return frozenset((labels[i], labels[j]) for i, j in np.argwhere(~self.comparable))
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per mean: the columns of `specs` and `by`, then emmean, se, df, ci_low, ci_high.
-
-        Rows are sorted by group (`by`), then in the level order of the specs, the last spec running fastest.
-        """
-        return self.frame.assign(emmean=self.emmean, se=self.se, df=self.df, ci_low=self.ci_low, ci_high=self.ci_high)
-
-    def labels(self) -> tuple[str, ...]:
-        """One label per row from the values of `specs`, for tables and figures; unique within each group."""
-        columns = [[format_level(v) for v in self.frame[name]] for name in self.specs]
-        labels = tuple(", ".join(row) for row in zip(*columns, strict=True))
-        if len(self.specs) == 1 or len(set(labels)) == len(set(zip(*columns, strict=True))):
-            return labels
-        return tuple(
-            ", ".join(f"{name}={value}" for name, value in zip(self.specs, row, strict=True))
-            for row in zip(*columns, strict=True)
-        )
-
-    def groups(self) -> tuple[tuple[dict[str, Any], NDArray[np.intp]], ...]:
-        """The groups of `by`: their values, and the rows of the result that belong to each."""
-        if not self.by:
-            return (({}, np.arange(len(self.frame))),)
-        found: dict[tuple[Any, ...], list[int]] = {}
-        for i, key in enumerate(zip(*(self.frame[name] for name in self.by), strict=True)):
-            found.setdefault(key, []).append(i)
-        return tuple((dict(zip(self.by, key, strict=True)), np.array(rows)) for key, rows in found.items())
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        facts = (
-            f"Response {self.response}, n = {self.n_obs} rows; {DDF_NAMES[self.ddf]} degrees of freedom; "
-            f"{_percent(self.level)} confidence intervals, one by one.",
-        )
-        title = f"Estimated marginal means of {', '.join(self.specs)}{by}"
-        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes)
+    column: ClassVar[str] = "emmean"
+    heading: ClassVar[str] = "Estimated marginal means"
 
 
 @one_blas_thread()
@@ -350,11 +149,11 @@ def emmeans(
     0         A   3.625  1.188
     1         B   4.625  1.188
     """
-    found = EmmeansResult(**evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov))
-    return replace(found, notes=(*found.notes, *found.moderation_notes))
+    return evaluated_grid(EmmeansResult, fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov)
 
 
 def evaluated_grid(
+    kind: type[E],
     fit: Any,
     specs: str | Sequence[str],
     *,
@@ -365,8 +164,9 @@ def evaluated_grid(
     level: float,
     vcov: ClusterRobust | Moderated | str | None,
     along: str | None = None,
-) -> dict[str, Any]:
-    """The fields of an `EmmeansResult`: marginal means, or marginal slopes along a numeric column."""
+    **more: Any,
+) -> E:
+    """Marginal means, or marginal slopes along a numeric column."""
     check_fit(fit, "fit")
     check_choice(weights, "weights", WEIGHTS)
     check_choice(ddf, "ddf", DDF_METHODS)
@@ -391,72 +191,54 @@ def evaluated_grid(
         n_known, known_notes = 1, [f"The offset is held at its mean over the rows, {written(level_of_offset, '.6g')}."]
         L = np.column_stack([L, np.full(len(L), level_of_offset)])
         b, V = np.append(b, 1.0), np.pad(V, (0, 1))
-    core = EstimateGrid(
+    comparable = _comparable(fit, frame)
+    direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
+    covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
+    if along is not None and along in covariates and not _is_curved(fit, grid, along):
+        covariates.pop(along)
+    found = kind.of(
         L=L,
         frame=frame,
         b=b,
         V=V,
-        df_function=lambda rows: np.asarray(fit.df(rows[:, :p], ddf) if robust is None else robust.df(rows[:, :p])),
+        df=lambda rows: np.asarray(fit.df(rows[:, :p], ddf) if robust is None else robust.df(rows[:, :p])),
+        specs=spec_names,
+        by=by_names,
+        level=level,
+        response=_response(fit) if along is None else f"slope of {_response(fit)} along {along}",
+        direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
+        ddf=ddf,
+        vcov="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
+        n_obs=int(fit.nobs),
         estimable_function=lambda rows: fit.estimable(rows[:, :p]) & (robust is not None or fit.has_error(rows[:, :p])),
-        largest_se=_BEYOND * _spread(fit) / (1.0 if along is None else _range(fit, along)),
         variance_function=None if robust is None else lambda rows: robust.has_variance(rows[:, :p]),
+        f_function=lambda rows: f_test(fit, rows[:, :p], ddf=ddf) if robust is None else robust.f_test(rows[:, :p]),
+        largest_se=_BEYOND * _spread(fit) / (1.0 if along is None else _range(fit, along)),
         n_known=n_known,
+        comparable=comparable,
+        averaged_over=grid.nuisance_factors,
+        covariates=covariates,
+        **more,
     )
-    comparable = _comparable(fit, frame)
     if moderation is not None:
-        core = replace(core, moderate=_moderated_means(moderation, core, by_names, comparable))
-    emmean, se, df = core.evaluate()
-    half = t_quantile((1.0 - level) / 2.0, df) * se
-    direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
-    covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
-    if along is not None:
-        direction = None  # less is better of a loss, which says nothing about its slope
-        if along in covariates and not _is_curved(fit, grid, along):
-            covariates.pop(along)
-    return {
-        "L": L,
-        "frame": frame,
-        "b": b,
-        "V": V,
-        "df_function": core.df_function,
-        "estimable_function": core.estimable_function,
-        "largest_se": core.largest_se,
-        "variance_function": core.variance_function,
-        "n_known": n_known,
-        "moderate": core.moderate,
-        "specs": spec_names,
-        "by": by_names,
-        "emmean": emmean,
-        "se": se,
-        "df": df,
-        "ci_low": emmean - half,
-        "ci_high": emmean + half,
-        "n_obs": int(fit.nobs),
-        "weights": weights,
-        "ddf": ddf,
-        "vcov": "moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
-        "level": level,
-        "response": _response(fit) if along is None else f"slope of {_response(fit)} along {along}",
-        "direction": direction,
-        "averaged_over": grid.nuisance_factors,
-        "covariates": covariates,
-        "notes": (
-            *changes,
-            *_averaging_notes(grid, weights),
-            *_covariate_notes(covariates, at),
-            *known_notes,
-            *_interaction_notes(fit, grid, spec_names + by_names, along),
-            *_missing_notes(fit, frame, L, emmean, df, core, "mean" if along is None else "slope"),
-            *direction_notes,
-        ),
-        "comparable": comparable,
-    }
+        groups = [rows for _, rows in found.groups()]
+        found = found.with_errors(
+            moderate=ModeratedMeans.of(moderation, found.fixed, groups, comparable, found.evaluate)
+        )
+    notes = (
+        *changes,
+        *_averaging_notes(grid, weights),
+        *_covariate_notes(covariates, at),
+        *known_notes,
+        *_interaction_notes(fit, grid, spec_names + by_names, along),
+        *_missing_notes(fit, found, "mean" if along is None else "slope"),
+        *direction_notes,
+    )
+    return replace(found, notes=(*notes, *found.moderation_notes))
 
 
 def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
     """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
-    from lmemtest.inference.means.moderated import Moderated, moderated, moderated_by_default
-
     if vcov is None:
         return moderated_by_default(fit, specs, ddf), None
     if isinstance(vcov, str):
@@ -478,16 +260,6 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
     return vcov, None
 
 
-def _moderated_means(
-    vcov: Moderated, core: EstimateGrid, by: tuple[str, ...], comparable: NDArray[np.bool_] | None
-) -> ModeratedMeans:
-    from lmemtest.inference.means.moderated import ModeratedMeans
-
-    keys = list(zip(*(core.frame[name] for name in by), strict=True)) if by else [()] * len(core.frame)
-    groups = [np.array([i for i, other in enumerate(keys) if other == key]) for key in dict.fromkeys(keys)]
-    return ModeratedMeans.of(vcov, core.fixed, groups, comparable, core.evaluate)
-
-
 def _spread(fit: Any) -> float:
     """Standard deviation of the response over all rows."""
     cells = fit.cells
@@ -502,42 +274,11 @@ def _range(fit: Any, name: str) -> float:
 
 def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     """Which two means belong to algorithms that met on a benchmark; None where all did, or nothing is known of it."""
-    from lmemtest.data.runs import Runs
-
     runs = fit.data
     if not isinstance(runs, Runs) or runs.algorithm not in frame or runs.algorithm not in fit.design.factors:
         return None
     found = runs.study.crossing
     return None if found is None or not found.apart else found.meet(frame[runs.algorithm].tolist())
-
-
-def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
-    """The fit that a rule for the degrees of freedom is defined for, and a note if that is another one."""
-    if ddf != "kenward-roger" or fit.reml:
-        return fit, ()
-    note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
-    return fit.refit(reml=True), (note,)
-
-
-def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
-    """The rule for the degrees of freedom, after a check that `vcov` belongs to the fit."""
-    if vcov is None:
-        return ddf
-    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
-
-    if not isinstance(vcov, ClusterRobust):
-        raise ArgumentError(
-            "vcov must be the result of cluster_robust(fit, cluster), for marginal means also of "
-            f"moderated(fit, cluster), 'moderated' or 'model', got {type(vcov).__name__}."
-        )
-    if vcov.fit is not fit:
-        raise ArgumentError(
-            f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
-            f"fit: cluster_robust(fit, {vcov.label!r})."
-        )
-    if ddf != "satterthwaite":
-        raise ArgumentError(f"vcov= brings its own degrees of freedom, so ddf={ddf!r} has no use. Leave ddf out.")
-    return "cluster-robust"
 
 
 def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[FloatArray, FloatArray]:
@@ -549,10 +290,6 @@ def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Float
     values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else known.to_numpy(dtype=float)
     V[np.ix_(where, where)] = values
     return np.nan_to_num(fit.params.to_numpy(dtype=float), nan=0.0), V
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:.4g} %"
 
 
 # ---------------------------------------------------------------------- notes
@@ -639,19 +376,18 @@ def _is_curved(fit: Any, grid: ReferenceGrid, along: str) -> bool:
     return bool(np.abs(rows[0] - rows[1]).max() > 1e-9 * np.abs(rows[0]).max())
 
 
-def _missing_notes(
-    fit: Any, frame: pd.DataFrame, L: FloatArray, emmean: FloatArray, df: FloatArray, core: EstimateGrid, what: str
-) -> list[str]:
+def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:
+    frame, L, estimate = found.frame, found.L, found.estimate
     notes = []
     empty = np.asarray(np.isnan(L).any(axis=1))
     estimable = np.zeros(len(L), dtype=bool)
-    estimable[~empty] = fit.estimable(core.fixed[~empty])
-    missing = np.asarray(np.isnan(emmean) & ~empty & ~estimable)
-    unknown = np.asarray(np.isnan(emmean) & estimable)
+    estimable[~empty] = fit.estimable(found.fixed[~empty])
+    missing = np.asarray(np.isnan(estimate) & ~empty & ~estimable)
+    unknown = np.asarray(np.isnan(estimate) & estimable)
     if empty.any():
         notes.append(f"No rows to average over, so no {what}, for {_listed_rows(frame, empty)}.")
     if unknown.any():
-        identified = bool(core.estimable_function(L[unknown]).all())
+        identified = found.estimable_function is None or bool(found.estimable_function(L[unknown]).all())
         why = (
             "its error has no bound" if identified else "the fixed effects hold a random one (see the notes of the fit)"
         )
@@ -663,8 +399,8 @@ def _missing_notes(
             f"Not estimable from these data, so no {what}, for {_listed_rows(frame, missing)}: "
             f"the design has empty cells{cause}."
         )
-    if np.any(np.isnan(df) & ~np.isnan(emmean)):
-        notes.append("Degrees of freedom could not be computed for some {what}s; they have no interval.")
+    if np.any(np.isnan(found.df) & ~np.isnan(estimate)):
+        notes.append(f"Degrees of freedom could not be computed for some {what}s; they have no interval.")
     return notes
 
 
@@ -689,8 +425,6 @@ def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
     notes = []
     if parsed.response_function:
         notes.append(f"{what} and differences are on the scale of {_response(fit)}.")
-    from lmemtest.data.runs import Runs
-
     if not isinstance(fit.data, Runs) or fit.data.score != parsed.response:
         return None, notes
     if parsed.response_function not in _INCREASING:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy import special
 
-from lmemtest._table import Tabular
+from lmemtest._options import DDF_METHODS, DDF_NAMES
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES, check_vcov, fit_for_ddf
+from lmemtest.inference.intervals.cluster_robust import ClusterRobust, check_vcov
+from lmemtest.inference.means.f_test import FTest, principal, wald_f_test
 from lmemtest.inference.means.reference_grid import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
 from lmemtest.inference.means.sequential import type_one, type_two
 from lmemtest.inference.means.type_three import identified_part, term_columns, type_three
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
+    from lmemtest.inference.means.estimates import Estimates
 
     FloatArray = NDArray[np.float64]
     _Row = tuple[dict[Any, Any], str, FloatArray]  # levels of `by`, term, linear functions
 
 Hypotheses = Literal["type I", "type II", "type III", "marginal means"]
 
-# Relative variance below which a combination of rows is rounding (lmerTest: 1.5e-8).
-_RANK = 1e-10
 _TYPES: dict[int, Hypotheses] = {1: "type I", 2: "type II", 3: "type III"}
 _MEANING = {
     1: "Each term is tested beyond those above it, so another order gives other tests unless the table is balanced.",
@@ -42,43 +39,14 @@ _MEANING = {
 _STATISTICS = ("df_num", "df_den", "f_ratio", "p_value", "f_scale")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FTest:
-    """F-test that all rows of ``L b`` are zero.
-
-    Attributes
-    ----------
-    f_ratio : float
-        Wald statistic over `df_num`, times `f_scale`.
-    df_num : int
-        Independent rows of L.
-    df_den : float
-        Denominator degrees of freedom; NaN where Kenward and Roger's approximation does not exist, or the clusters
-        are too few.
-    p_value : float
-        Probability of an F at least as large under the hypothesis.
-    f_scale : float
-        Kenward and Roger's scale factor, or that of the robust test (HTZ); 1 for the other methods.
-    ddf : str
-        Rule for the denominator degrees of freedom.
-    """
-
-    f_ratio: float
-    df_num: int
-    df_den: float
-    p_value: float
-    f_scale: float
-    ddf: str
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class FTestsResult(Tabular):
+@result
+class FTestsResult(Result):
     """F-tests of the terms of a model.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale.
     hypotheses : {"type I", "type II", "type III", "marginal means"}
         What is tested: hypotheses of the fixed terms (`anova`), or that marginal means do not differ or
         interact (`joint_tests`).
@@ -88,7 +56,7 @@ class FTestsResult(Tabular):
         Rule for the denominator degrees of freedom; "cluster-robust" with `vcov`.
     response : str
         The response as the model sees it.
-    n_obs : int
+    n_obs : int or None
         Rows behind the fit.
     notes : tuple of str
         What was changed, and what has no test.
@@ -99,21 +67,20 @@ class FTestsResult(Tabular):
     by: tuple[str, ...]
     ddf: str
     response: str
-    n_obs: int
+    n_obs: int | None
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale."""
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The tests as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
+    @property
+    def title(self) -> str:
+        """What was tested."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        title = f"F-tests of the fixed terms ({self.hypotheses} hypotheses){by}"
-        facts = f"Response {self.response}, n = {self.n_obs} rows; {DDF_NAMES[self.ddf]} degrees of freedom."
-        return ResultTable(title=title, frame=self.to_frame(), notes=(facts, *self.notes))
+        return f"F-tests of the fixed terms ({self.hypotheses} hypotheses){by}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        rows = "" if self.n_obs is None else f", n = {self.n_obs} rows"
+        return (f"Response {self.response}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom.",)
 
 
 def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
@@ -170,41 +137,14 @@ def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite", vcov: Cluster
         return vcov.f_test(L)
     if ddf == "kenward-roger" and not fit.reml:
         raise ArgumentError("ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True).")
-    contrasts, variances = _principal(L, fit.cov(L))
-    q = len(contrasts)
-    if not q:
-        nan = float("nan")
-        return FTest(f_ratio=nan, df_num=0, df_den=nan, p_value=nan, f_scale=nan, ddf=ddf)
     if ddf == "kenward-roger":
+        contrasts, _ = principal(L, fit.cov(L))
+        if not len(contrasts):
+            return FTest.of(np.nan, 0, np.nan, ddf)
         kept = fit.problem.kept
         found = fit.kenward_roger.f_test(contrasts[:, kept], fit.params.to_numpy()[kept])
-        statistic, df_den, scale = found.statistic, found.df_den, found.scale
-    else:
-        statistic = float(np.sum(fit.estimate(contrasts) ** 2 / variances) / q)
-        df_den, scale = combined_df(fit.df(contrasts, ddf)), 1.0
-    p = special.chdtrc(q, q * statistic) if np.isinf(df_den) else special.fdtrc(q, df_den, statistic)
-    return FTest(f_ratio=statistic, df_num=q, df_den=df_den, p_value=float(p), f_scale=scale, ddf=ddf)
-
-
-def combined_df(df: FloatArray) -> float:
-    """Denominator degrees of freedom of a sum of squares from those of its independent terms.
-
-    Parameters
-    ----------
-    df : (q,) float
-        Positive.
-
-    Examples
-    --------
-    >>> combined_df(np.array([6.0, 6.0])), round(combined_df(np.array([4.0, 10.0])), 3)
-    (6.0, 5.2)
-    """
-    if np.isinf(df).all() or np.allclose(df, df[0], rtol=1e-8, atol=0.0):
-        return float(df[0])
-    if (df <= 2.0).any():
-        return 2.0
-    excess = float(np.sum(2.0 / (df - 2.0)))  # E - q, from v / (v - 2) = 1 + 2 / (v - 2)
-    return 2.0 * (len(df) + excess) / excess
+        return FTest.of(found.statistic, len(contrasts), found.df_den, ddf, found.scale)
+    return wald_f_test(L, np.nan_to_num(fit.params.to_numpy(dtype=float)), fit.cov(L), lambda K: fit.df(K, ddf), ddf)
 
 
 @one_blas_thread()
@@ -371,6 +311,39 @@ def joint_tests(
     return _tests(fit, rows, "marginal means", by_names, ddf, tuple(notes), vcov)
 
 
+def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
+    """The fit that a rule for the degrees of freedom is defined for, and a note if that is another one."""
+    if ddf != "kenward-roger" or fit.reml:
+        return fit, ()
+    note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
+    return fit.refit(reml=True), (note,)
+
+
+def equality_tests(em: Estimates) -> FTestsResult:
+    """Test that the estimates of each group are all equal; those that are not estimable are left out."""
+    import pandas as pd
+
+    plain = em.by_model()
+    notes = ["All that are estimable are tested for equality."] if np.isnan(em.estimate).any() else []
+    if plain is not em:
+        notes.append("The joint test is by the model's standard errors, not by the moderated ones.")
+    term = ":".join(em.specs)
+    records = []
+    for key, rows in plain.groups():
+        known = plain.L[rows[np.isfinite(plain.estimate[rows])]]
+        test = plain.f_test(np.diff(known, axis=0)) if len(known) > 1 else FTest.of(np.nan, 0, np.nan, plain.ddf)
+        records.append({**key, "term": term, **{name: getattr(test, name) for name in _STATISTICS}})
+    return FTestsResult(
+        table=pd.DataFrame(records, columns=[*em.by, "term", *_STATISTICS]),
+        hypotheses="marginal means",
+        by=em.by,
+        ddf=em.ddf,
+        response=em.response,
+        n_obs=em.n_obs,
+        notes=(*plain.notes, *notes),
+    )
+
+
 def _nothing_to_test(fit: Any, by: tuple[str, ...]) -> str:
     if not by:
         return f"joint_tests needs a factor or a number in the fixed part, and '{fit.formula}' has none that varies."
@@ -435,13 +408,6 @@ def _tests(
         n_obs=int(fit.nobs),
         notes=(*([] if vcov is None else [f"{vcov.described()}, HTZ tests."]), *notes, *more),
     )
-
-
-def _principal(L: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Uncorrelated combinations of the rows of L, and their variances."""
-    values, vectors = np.linalg.eigh(V)
-    kept = values > _RANK * max(values[-1], 0.0)
-    return vectors[:, kept].T @ L, values[kept]
 
 
 def _interaction_contrasts(sizes: Sequence[int]) -> FloatArray:

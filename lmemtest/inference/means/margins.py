@@ -8,203 +8,43 @@ they differ by at least that much.
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import below
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, adjust_raw
-from lmemtest.inference.means.comparisons import PairsResult
-from lmemtest.inference.means.control import ControlResult
-from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult
-from lmemtest.inference.means.families import joint_of
-from lmemtest.words import format_level
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.inference.means.comparisons import Comparisons, check_comparisons
+from lmemtest.inference.means.estimates import known_direction
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.inference.distributions.largest_t import LargestT
-
-    FloatArray = NDArray[np.float64]
 
 EQUIVALENCE_ADJUSTMENTS = ("holm", "bonferroni", "fdr", "none")
 NONINFERIORITY_ADJUSTMENTS = ("dunnett", "holm", "bonferroni", "fdr", "none")
 DECISIONS = ("equivalent", "trivially different", "different", "undecided")
-VERDICTS = ("superior", "non-inferior", "undecided")
-DIRECTIONS = ("minimize", "maximize")
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class EquivalenceResult(Tabular):
-    """Equivalence of means within a margin, for each difference.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
-    emmeans : EmmeansResult
-        The means that were compared.
-    margin : tuple of float
-        Lower and upper limit of what counts as equivalent, on the scale of the response.
-    alpha : float
-        Level of each family of tests.
-    adjust, interval_adjust : str
-        Adjustment of the equivalence tests and of the intervals.
-    difference_adjust : str
-        Adjustment of the tests of no difference, from the comparisons that were passed in.
-    by : tuple of str
-        Factors whose levels split the comparisons into families.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    table: pd.DataFrame
-    emmeans: EmmeansResult
-    margin: tuple[float, float]
-    alpha: float
-    adjust: str
-    interval_adjust: str
-    difference_adjust: str
-    by: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per difference: the `by` columns, left, right, estimate, se, df, t_low, t_high, p_value (of
-        equivalence, adjusted), ci_low, ci_high (1 - 2 alpha), p_difference (as passed in), decision."""
-        return self.table.copy()
-
-    def sentences(self) -> tuple[str, ...]:
-        """One plain sentence per difference."""
-        return tuple(self._sentence(row) for row in self.table.to_dict("records"))
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        low, high = self.margin
-        facts = (
-            f"Response {self.emmeans.response}; equivalence margin {low:g} to {high:g}; two one-sided tests with "
-            f"{ADJUSTMENT_NAMES[self.adjust]} adjustment, {100 * (1 - 2 * self.alpha):.4g} % intervals with "
-            f"{ADJUSTMENT_NAMES[self.interval_adjust]} adjustment; {DDF_NAMES[self.emmeans.ddf]} degrees of freedom; "
-            f"alpha = {self.alpha:g}.",
-        )
-        return ResultTable(title="Equivalence within a margin", frame=self.to_frame(), notes=facts + self.notes)
-
-    def summary(self) -> str:
-        """The decisions as a table, with a sentence for each."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
-
-    def _sentence(self, row: dict[Any, Any]) -> str:
-        both = f"{_where(row, self.by)}{row['left']} and {row['right']}"
-        low, high = self.margin
-        within = f"the margin of {low:g} to {high:g}"
-        if np.isnan(row["p_value"]):
-            return f"{both} cannot be compared with these data."
-        p = f"equivalence {_p(row['p_value'])}, difference {_p(row['p_difference'])}"
-        return {
-            "equivalent": f"{both} are equivalent within {within} ({p}).",
-            "trivially different": f"{both} differ, but by less than {within} ({p}).",
-            "different": f"{both} differ, and not provably by less than {within} ({p}).",
-            "undecided": f"{both}: neither a difference nor equivalence within {within} is shown ({p}).",
-        }[row["decision"]]
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class NoninferiorityResult(Tabular):
-    """Non-inferiority to a control within a margin, for each comparison.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
-    emmeans : EmmeansResult
-        The means that were compared.
-    control : str
-        The level that the others are compared with.
-    margin : float
-        How much worse than the control still passes, on the scale of the response.
-    alpha : float
-        One-sided level of the family of tests.
-    adjust, interval_adjust : str
-        Adjustment of the p-values and of the limits.
-    direction : {"minimize", "maximize"}
-        Which end of the response is better.
-    by : tuple of str
-        Factors whose levels split the comparisons into families.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    table: pd.DataFrame
-    emmeans: EmmeansResult
-    control: str
-    margin: float
-    alpha: float
-    adjust: str
-    interval_adjust: str
-    direction: str
-    by: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per comparison: the `by` columns, left, right (the control), gain (how much better left is), se, df,
-        t_ratio, p_value (of gain <= -margin, one-sided), gain_low (lower limit at 1 - alpha), decision."""
-        return self.table.copy()
-
-    def sentences(self) -> tuple[str, ...]:
-        """One plain sentence per comparison."""
-        return tuple(self._sentence(row) for row in self.table.to_dict("records"))
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        facts = (
-            f"Response {self.emmeans.response} ({self.direction}); non-inferiority margin {self.margin:g}; one-sided "
-            f"tests with {ADJUSTMENT_NAMES[self.adjust]} adjustment, lower limits at {100 * (1 - self.alpha):.4g} % "
-            f"with {ADJUSTMENT_NAMES[self.interval_adjust]} adjustment; {DDF_NAMES[self.emmeans.ddf]} degrees of "
-            "freedom.",
-        )
-        return ResultTable(title=f"Non-inferiority to {self.control}", frame=self.to_frame(), notes=facts + self.notes)
-
-    def summary(self) -> str:
-        """The decisions as a table, with a sentence for each."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
-
-    def _sentence(self, row: dict[Any, Any]) -> str:
-        left = f"{_where(row, self.by)}{row['left']}"
-        if np.isnan(row["p_value"]):
-            return f"{left} and {row['right']} cannot be compared with these data."
-        p = _p(row["p_value"])
-        return {
-            "superior": f"{left} is better than {row['right']} ({p} against a margin of {self.margin:g}, and the lower "
-            "limit of its gain is above 0).",
-            "non-inferior": f"{left} is not worse than {row['right']} by more than {self.margin:g} ({p}).",
-            "undecided": f"{left} may be worse than {row['right']} by more than {self.margin:g} ({p}).",
-        }[row["decision"]]
 
 
 @one_blas_thread()
 def equivalence(
-    pairs: PairsResult | ControlResult,
+    pairs: Comparisons,
     margin: float | tuple[float, float],
     *,
     alpha: float = 0.05,
     adjust: str = "holm",
-) -> EquivalenceResult:
+) -> Comparisons:
     """Test whether means differ by less than a margin, with two one-sided tests per difference.
 
     Parameters
     ----------
-    pairs : PairsResult or ControlResult
+    pairs : Comparisons
         The differences, from `pairs` or `compare_to`.
     margin : float > 0, or (low, high) with low < 0 < high
         Differences within it are of no practical interest; on the scale of the model's response. Choose it before
@@ -216,7 +56,7 @@ def equivalence(
 
     Returns
     -------
-    EquivalenceResult
+    Comparisons
         ``to_frame()`` has the `by` columns, left, right, estimate, se, df, t_low, t_high, p_value, ci_low, ci_high,
         p_difference, decision.
 
@@ -242,7 +82,7 @@ def equivalence(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.means.comparisons import pairs
+    >>> from lmemtest.inference.means.contrasts import pairs
     >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
@@ -254,7 +94,7 @@ def equivalence(
     1    A     C    1.000   different
     2    B     C    1.000   different
     """
-    _check_differences(pairs, (PairsResult, ControlResult), "pairs", "pairs() or compare_to()")
+    check_comparisons(pairs, "pairs", "pairs", "control")
     low, high = _limits(margin)
     _check_alpha(alpha)
     check_choice(adjust, "adjust", EQUIVALENCE_ADJUSTMENTS)
@@ -283,34 +123,39 @@ def equivalence(
         "p_difference": p_difference,
         "decision": _decisions(below(p_value, alpha), below(p_difference, alpha), testable),
     }
-    return EquivalenceResult(
+    return Comparisons(
+        kind="equivalence",
         table=given[[*pairs.by, "left", "right"]].assign(**columns),
-        emmeans=pairs.emmeans,
-        margin=(low, high),
-        alpha=float(alpha),
+        estimates=pairs.estimates,
+        by=pairs.by,
         adjust=adjust,
         interval_adjust=interval_adjust,
-        difference_adjust=pairs.adjust,
-        by=pairs.by,
-        notes=(*pairs.emmeans.notes, *_equivalence_notes(pairs, adjust, testable)),
+        level=1.0 - 2.0 * alpha,
+        alpha=float(alpha),
+        family_size=pairs.family_size,
+        direction=pairs.direction,
+        control=pairs.control,
+        margin=(low, high),
+        selected=pairs.selected,
+        notes=(*pairs.estimates.notes, *_equivalence_notes(pairs, adjust, testable)),
     )
 
 
 @one_blas_thread()
 def noninferiority(
-    comparisons: ControlResult,
+    comparisons: Comparisons,
     margin: float,
     *,
     alpha: float = 0.05,
     direction: str | None = None,
     adjust: str | None = None,
     rng: int | np.random.Generator | None = None,
-) -> NoninferiorityResult:
+) -> Comparisons:
     """Test whether means are not worse than that of a control by a margin or more.
 
     Parameters
     ----------
-    comparisons : ControlResult
+    comparisons : Comparisons
         The differences, from `compare_to`.
     margin : float > 0
         How much worse than the control is still acceptable, on the scale of the model's response. Choose it before
@@ -327,7 +172,7 @@ def noninferiority(
 
     Returns
     -------
-    NoninferiorityResult
+    Comparisons
         ``to_frame()`` has the `by` columns, left, right, gain, se, df, t_ratio, p_value, gain_low, decision.
 
     Raises
@@ -345,7 +190,7 @@ def noninferiority(
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.means.control import compare_to
+    >>> from lmemtest.inference.means.contrasts import compare_to
     >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
@@ -357,10 +202,10 @@ def noninferiority(
     0    B     A    0.005  non-inferior
     1    C     A    0.000      superior
     """
-    _check_differences(comparisons, (ControlResult,), "comparisons", "compare_to()")
+    check_comparisons(comparisons, "comparisons", "control")
     size = _positive(margin, "margin")
     _check_alpha(alpha)
-    model = comparisons.emmeans.vcov == "model"
+    model = comparisons.estimates.vcov == "model"
     adjust = ("dunnett" if model else "holm") if adjust is None else adjust
     check_choice(adjust, "adjust", NONINFERIORITY_ADJUSTMENTS)
     if adjust == "dunnett" and not model:
@@ -368,7 +213,7 @@ def noninferiority(
             "adjust='dunnett' is for the model's standard errors, and these comparisons have others. Use "
             "adjust='holm', or compare_to(means, control, adjust='dunnett')."
         )
-    used = _known_direction(comparisons.direction, direction)
+    used = known_direction(direction, comparisons.direction, "noninferiority")
     generator = resolve_rng(rng)
     given = comparisons.table
     sign = 1.0 if used == "maximize" else -1.0
@@ -390,17 +235,21 @@ def noninferiority(
     passed = below(p_value, alpha)
     decision = np.where(passed & (gain_low > 0), "superior", np.where(passed, "non-inferior", "undecided"))
     columns = {"gain": gain, "se": se, "df": df, "t_ratio": t_ratio, "p_value": p_value, "gain_low": gain_low}
-    return NoninferiorityResult(
+    return Comparisons(
+        kind="noninferiority",
         table=given[[*comparisons.by, "left", "right"]].assign(**columns, decision=decision),
-        emmeans=comparisons.emmeans,
-        control=comparisons.control,
-        margin=size,
-        alpha=float(alpha),
+        estimates=comparisons.estimates,
+        by=comparisons.by,
         adjust=adjust,
         interval_adjust="bonferroni" if adjust in ("holm", "fdr") else adjust,
+        level=1.0 - alpha,
+        alpha=float(alpha),
+        family_size=comparisons.family_size,
         direction=used,
-        by=comparisons.by,
-        notes=(*comparisons.emmeans.notes, *dict.fromkeys(notes), *_interval_notes(adjust)),
+        control=comparisons.control,
+        margin=size,
+        selected=comparisons.selected,
+        notes=(*comparisons.estimates.notes, *dict.fromkeys(notes), *_interval_notes(adjust)),
     )
 
 
@@ -412,13 +261,13 @@ def _decisions(same: NDArray[np.bool_], differ: NDArray[np.bool_], testable: NDA
     return [str(word) if known else DECISIONS[3] for word, known in zip(words, testable, strict=True)]
 
 
-def _row_groups(differences: PairsResult | ControlResult) -> list[NDArray[np.intp]]:
+def _row_groups(differences: Comparisons) -> list[NDArray[np.intp]]:
     """Rows of each family, all of one size."""
-    return list(np.arange(len(differences.table)).reshape(len(differences.emmeans.groups()), -1))
+    return list(np.arange(len(differences.table)).reshape(len(differences.estimates.groups()), -1))
 
 
 def _joints(
-    comparisons: ControlResult,
+    comparisons: Comparisons,
     groups: list[NDArray[np.intp]],
     testable: NDArray[np.bool_],
     sign: float,
@@ -428,30 +277,14 @@ def _joints(
     """One-sided joint distribution of each family, None where the adjustment works on single p-values."""
     if adjust != "dunnett":
         return [None] * len(groups)
-    em = comparisons.emmeans
+    em = comparisons.estimates
     labels = em.labels()
     found = []
     for (_, means), rows in zip(em.groups(), groups, strict=True):
         at = next(i for i in means if labels[i] == comparisons.control)
         others = means[means != at][testable[rows]]
-        found.append(joint_of(em, sign * (em.L[others] - em.L[at]), "greater", rng))
+        found.append(em.largest_t(sign * (em.L[others] - em.L[at]), "greater", rng))
     return found
-
-
-def _known_direction(of_runs: str | None, given: str | None) -> str:
-    if given is not None:
-        return check_choice(given, "direction", DIRECTIONS)
-    if of_runs is None:
-        raise ArgumentError(
-            "noninferiority must know which end of the response is better: give direction='minimize' or 'maximize', "
-            "or fit Runs."
-        )
-    return of_runs
-
-
-def _check_differences(value: Any, kinds: tuple[type, ...], name: str, source: str) -> None:
-    if not isinstance(value, kinds):
-        raise ArgumentError(f"{name} must be the result of {source}, got {type(value).__name__}.")
 
 
 def _check_alpha(alpha: Any) -> None:
@@ -488,7 +321,7 @@ def _positive(value: Any, name: str) -> float:
     )
 
 
-def _equivalence_notes(pairs: PairsResult | ControlResult, adjust: str, testable: NDArray[np.bool_]) -> list[str]:
+def _equivalence_notes(pairs: Comparisons, adjust: str, testable: NDArray[np.bool_]) -> list[str]:
     name = ADJUSTMENT_NAMES[pairs.adjust]
     notes = [f"The tests of no difference (p_difference) have {name} adjustment, from the comparisons passed in."]
     if not testable.all():
@@ -503,15 +336,3 @@ def _interval_notes(adjust: str) -> list[str]:
         f"The {ADJUSTMENT_NAMES[adjust]} adjustment has no simultaneous limits; those shown are Bonferroni limits and "
         "may disagree with the p-values."
     ]
-
-
-def _where(row: dict[Any, Any], by: tuple[str, ...]) -> str:
-    where = ", ".join(f"{name} = {format_level(row[name])}" for name in by)
-    return f"At {where}: " if where else ""
-
-
-def _p(value: float) -> str:
-    from lmemtest.words import format_p
-
-    text = format_p(value)
-    return f"p{text}" if text.startswith("<") else f"p={text}"

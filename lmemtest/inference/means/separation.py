@@ -8,37 +8,32 @@ mark what is undecided.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, DIRECTIONS
+from lmemtest._result import Result, result
 from lmemtest._rounding import below, tie_order
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
-from lmemtest.inference.means.comparisons import PairsResult
-from lmemtest.inference.means.emmeans import DDF_NAMES
-from lmemtest.words import format_level
+from lmemtest.inference.means.comparisons import Comparisons, check_comparisons
+from lmemtest.words import format_level, format_number
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-
     BoolArray = NDArray[np.bool_]
-
-DIRECTIONS = ("minimize", "maximize")
 
 _MOST_GROUPS = 2000  # real separations have about as many groups as levels; a graph of 30 levels can have 3^10
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Separation(Tabular):
+@result
+class Separation(Result):
     """Levels in order, and the groups within which no difference is shown.
 
     Attributes
@@ -94,7 +89,9 @@ class Separation(Tabular):
         """Levels x levels: True (significant), False (tested, not significant), missing (undecided)."""
         return self.significant.astype("boolean").mask(self.undecided)
 
-    def to_frame(self) -> pd.DataFrame:
+    figure: ClassVar[str | None] = "cd_diagram"
+
+    def table(self) -> pd.DataFrame:
         """One row per level, best first: level, mean, se, letters."""
         import pandas as pd
 
@@ -171,29 +168,31 @@ class Separation(Tabular):
             for level, above, below in zip(self.levels, better, worse, strict=True)
         }
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-        from lmemtest.words import format_number
+    @property
+    def title(self) -> str:
+        """Of what."""
+        return "Separation of the means"
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the levels were ordered and compared."""
         low, high = self.critical_difference
         width = format_number(low) if np.isclose(low, high) else f"{format_number(low)} to {format_number(high)}"
         where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
         order = f"best first ({self.direction})" if self.direction else "in ascending order"
-        facts = (
+        return (
             f"Response {self.response}{where}, {order}; {ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment, "
             f"{DDF_NAMES[self.ddf]} degrees of freedom, alpha = {self.alpha:g}; critical difference {width}.",
         )
-        return ResultTable(title="Separation of the means", frame=self.to_frame(), notes=facts + self.notes)
 
 
 @one_blas_thread()
-def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
+def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
     """Order the levels and find the groups within which no difference is shown.
 
     Parameters
     ----------
-    pairs : PairsResult
+    pairs : Comparisons
         All pairwise differences of one group of means.
     alpha : float in (0, 1), default 0.05
         Pairs with an adjusted p-value below `alpha` differ.
@@ -223,12 +222,12 @@ def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None
     Examples
     --------
     >>> import pandas as pd
-    >>> from lmemtest.inference.means import comparisons, emmeans
+    >>> from lmemtest.inference.means.emmeans import emmeans
     >>> from lmemtest.model import fit_lmm
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> em = emmeans.emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> separation(comparisons.pairs(em), direction="minimize").letters
+    >>> em = emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
+    >>> separation(em.pairs(), direction="minimize").letters
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
     _check_arguments(pairs, alpha, direction)
@@ -242,8 +241,8 @@ def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None
         )
     return separation_of(
         levels=pairs.levels,
-        means=pairs.emmeans.emmean,
-        se=pairs.emmeans.se,
+        means=pairs.estimates.estimate,
+        se=pairs.estimates.se,
         tests=pairs.table,
         half_widths=pairs.half_widths(1.0 - alpha),
         alpha=alpha,
@@ -251,7 +250,7 @@ def separation(pairs: PairsResult, alpha: float = 0.05, *, direction: str | None
         adjust=pairs.adjust,
         interval_adjust=pairs.interval_adjust,
         ddf=pairs.ddf,
-        response=pairs.emmeans.response,
+        response=pairs.estimates.response,
         selected=pairs.selected,
         notes=notes,
     )
@@ -368,13 +367,12 @@ def _check_count(found: Sequence[Any]) -> None:
 
 
 def _check_arguments(pairs: Any, alpha: float, direction: str | None) -> None:
-    if not isinstance(pairs, PairsResult):
-        raise ArgumentError(f"pairs must be the result of pairs(), got {type(pairs).__name__}.")
+    check_comparisons(pairs, "pairs", "pairs")
     check_fraction(alpha, "alpha")
     if direction is not None:
         check_choice(direction, "direction", DIRECTIONS)
     if pairs.by:
-        groups = [key for key, _ in pairs.emmeans.groups()]
+        groups = [key for key, _ in pairs.estimates.groups()]
         example = ", ".join(f"{name}={format_level(v)!r}" for name, v in groups[0].items())
         raise ArgumentError(
             f"separation orders one group of means, but these pairs are in {len(groups)} groups by "

@@ -3,60 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from lmemtest._result import result
 from lmemtest._threads import one_blas_thread
-from lmemtest.inference.means.emmeans import DDF_NAMES, EmmeansResult, evaluated_grid
+from lmemtest.inference.means.emmeans import EmmeansResult, evaluated_grid
 from lmemtest.inference.means.reference_grid import check_along, check_fit
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from lmemtest._table import ResultTable
     from lmemtest.inference.intervals.cluster_robust import ClusterRobust
     from lmemtest.inference.means.moderated import Moderated
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+@result
 class TrendsResult(EmmeansResult):
-    """Marginal slopes with standard errors, degrees of freedom and intervals.
-
-    What takes the result of `emmeans` takes this: `pairs`, `contrast`, `compare_to` and `versus_best` then
-    compare slopes.
+    """Marginal slopes: `Estimates` in units of the response per unit of `var`.
 
     Attributes
     ----------
     var : str
-        The numeric column whose slopes these are.
-    response : str
-        For instance ``slope of loss along budget``.
-    emmean : (m,) float
-        The slopes: units of the response per unit of `var`. The other attributes are those of `EmmeansResult`.
+        The numeric column whose slopes these are. The other attributes are those of `EmmeansResult`.
     """
 
     var: str
 
-    @property
-    def subject(self) -> str:
-        """What sentences on differences are about."""
-        return f"Slope along {self.var}: "
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per slope: the columns of `specs` and `by`, then slope, se, df, ci_low, ci_high."""
-        return self.frame.assign(slope=self.emmean, se=self.se, df=self.df, ci_low=self.ci_low, ci_high=self.ci_high)
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        facts = (
-            f"Response {self.response}, n = {self.n_obs} rows; {DDF_NAMES[self.ddf]} degrees of freedom; "
-            f"{100 * self.level:.4g} % confidence intervals, one by one.",
-        )
-        title = f"Marginal slopes of {', '.join(self.specs)}{by}"
-        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes)
+    column: ClassVar[str] = "slope"
+    heading: ClassVar[str] = "Marginal slopes"
 
 
 @one_blas_thread()
@@ -131,6 +103,17 @@ def emtrends(
     check_fit(fit, "fit")
     check_along(fit, var)
     vcov = "model" if vcov is None else vcov  # whether moderation keeps the size of slopes was not simulated
-    parts = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov, along=var)
-    found = TrendsResult(**parts, var=var)
-    return replace(found, notes=(*found.notes, *found.moderation_notes))
+    return evaluated_grid(
+        TrendsResult,
+        fit,
+        specs,
+        by=by,
+        at=at,
+        weights=weights,
+        ddf=ddf,
+        level=level,
+        vcov="model" if vcov is None else vcov,  # whether moderation keeps the size of slopes was not simulated
+        along=var,
+        var=var,
+        subject=f"Slope along {var}: ",
+    )

@@ -283,8 +283,8 @@ def _copied_difference(fit: Any, effect: float) -> str | None:
     if effect == 0 or name is None or name not in fit.design.factors:
         return None
     means = emmeans(fit, name, vcov="model")
-    i, j = np.triu_indices(len(means.emmean), k=1)
-    distance = np.abs(np.abs(means.emmean[i] - means.emmean[j]) / effect - 1.0)
+    i, j = np.triu_indices(len(means.estimate), k=1)
+    distance = np.abs(np.abs(means.estimate[i] - means.estimate[j]) / effect - 1.0)
     nearest = int(np.argmin(distance))
     if not distance[nearest] < _SAME_EFFECT:
         return None

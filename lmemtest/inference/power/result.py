@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
 from lmemtest.inference.power.closed_form import (
     MOST_BENCHMARKS,
     Operating,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import below, written
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
 from lmemtest.inference.distributions.studentized_range import ptukey
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, adjust_raw
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.benchmark.outcomes import Outcomes, PairScores
 from lmemtest.studies.benchmark.sign_flips import flip_p
 from lmemtest.words import format_level, format_p, listed

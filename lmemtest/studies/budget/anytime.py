@@ -458,7 +458,7 @@ def _overall(mean: MeanCurves, df: float, level: float, *, moderate: bool) -> pd
             "se": se,
             "df": each_df,
             "t_ratio": t,
-            "p_value": adjusted.pvalue,
+            "p_value": adjusted.p_value,
             "ci_low": estimate - half,
             "ci_high": estimate + half,
         }

@@ -17,7 +17,8 @@ import numpy as np
 
 from lmemtest._rounding import below, tolerance
 from lmemtest.inference.distributions.student import two_sided_p
-from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.separation import Separation, separation
 from lmemtest.words import listed
@@ -41,7 +42,7 @@ class Family:
 
     Attributes
     ----------
-    pairs : PairsResult
+    pairs : Comparisons
         P-values adjusted within the family; intervals at the level that the family is tested at.
     separation : Separation
         Decisions at `alpha`.
@@ -51,7 +52,7 @@ class Family:
         Adjusted within the family and over families: significant below the level of the whole.
     """
 
-    pairs: PairsResult
+    pairs: Comparisons
     separation: Separation
     alpha: float
     p_adjusted: Array
@@ -91,13 +92,13 @@ def families_of(
     -------
     list of Family
     """
-    found = [pairs(emmeans(fit, algorithm, ddf=ddf), adjust, level=1.0 - alpha) for fit in fits]
+    found = [pairs(emmeans(fit, algorithm, ddf=ddf), adjust=adjust, level=1.0 - alpha) for fit in fits]
     p_values = [result.table["p_value"].to_numpy(dtype=float) for result in found]
     adjusted, levels = share_level(p_values, alpha, across)
     return [_family(result, p, level) for result, p, level in zip(found, adjusted, levels, strict=True)]
 
 
-def _family(found: PairsResult, p_adjusted: Array, alpha: float) -> Family:
+def _family(found: Comparisons, p_adjusted: Array, alpha: float) -> Family:
     if found.level != 1.0 - alpha:
         half = found.half_widths(1.0 - alpha)
         estimate = found.table["estimate"]

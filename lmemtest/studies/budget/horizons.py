@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_METHODS, DDF_NAMES
 from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES
-from lmemtest.inference.means.emmeans import DDF_METHODS, DDF_NAMES
 from lmemtest.model import fit_lmm
 from lmemtest.studies.budget.horizon_changes import change_sentences, compare_changes, overlapping, scored_runs
 from lmemtest.studies.budget.horizon_scores import (
@@ -33,8 +32,8 @@ from lmemtest.words import format_level, listed
 if TYPE_CHECKING:
     from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.means.comparisons import PairsResult
-    from lmemtest.inference.means.emmeans import EmmeansResult
+    from lmemtest.inference.means.comparisons import Comparisons
+    from lmemtest.inference.means.estimates import Estimates
     from lmemtest.inference.means.separation import Separation
     from lmemtest.model import LmmFit
 
@@ -57,8 +56,8 @@ class Horizon(Tabular):
         Budgets whose scores were used.
     fit : LmmFit
         The recommended model of the scores here.
-    emmeans : EmmeansResult
-    pairs : PairsResult
+    emmeans : Estimates
+    pairs : Comparisons
         P-values are adjusted for the pairs of this horizon; intervals are at 1 - `alpha`.
     separation : Separation
         Decisions at `alpha`, the same as in the table of the whole result.
@@ -75,8 +74,8 @@ class Horizon(Tabular):
     end: float
     budgets: tuple[float, ...]
     fit: LmmFit
-    emmeans: EmmeansResult
-    pairs: PairsResult
+    emmeans: Estimates
+    pairs: Comparisons
     separation: Separation
     alpha: float
     paper: pd.DataFrame | None = None
@@ -98,7 +97,7 @@ class Horizon(Tabular):
         return best_sentence(self.separation, f"{'Over' if self.is_window else 'At'} {self.label}")
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair, as `PairsResult.to_frame`."""
+        """One row per pair, as `Comparisons.to_frame`."""
         return self.pairs.to_frame()
 
     def to_table(self) -> ResultTable:
@@ -370,7 +369,7 @@ def horizons(
             end=scores.end,
             budgets=scores.budgets,
             fit=fit,
-            emmeans=family.pairs.emmeans,
+            emmeans=family.pairs.estimates,
             pairs=family.pairs,
             separation=family.separation,
             alpha=family.alpha,
@@ -465,7 +464,7 @@ def _budget_terms(table: Runs, budget_effect: str) -> list[str]:
 
 def _paper(curves: Curves, scores: HorizonScores, adjust: str | None) -> pd.DataFrame:
     """Pairs by the model of the paper, in which every row is an observation of its own."""
-    from lmemtest.inference.means.comparisons import pairs
+    from lmemtest.inference.means.contrasts import pairs
     from lmemtest.inference.means.emmeans import emmeans
 
     runs = curves.runs
@@ -481,5 +480,5 @@ def _paper(curves: Curves, scores: HorizonScores, adjust: str | None) -> pd.Data
     if runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1:
         terms.append(f"(1 | {quote_name(runs.benchmark)})")
     fit = fit_lmm(f"{quote_name(runs.score)} ~ {' + '.join(terms)}", table)
-    found = pairs(emmeans(fit, runs.algorithm, vcov="model"), adjust).to_frame()
+    found = pairs(emmeans(fit, runs.algorithm, vcov="model"), adjust=adjust).to_frame()
     return found[["left", "right", "estimate", "se", "df", "p_value"]]

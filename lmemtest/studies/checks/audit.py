@@ -37,7 +37,7 @@ from lmemtest.inference.hypotheses.relabelling import (
     find_relabelling,
     fit_for_comparison,
 )
-from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.moderated import moderated
 from lmemtest.studies.modelling.recommend import recommend

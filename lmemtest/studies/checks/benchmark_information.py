@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize, special
 
+from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import at_most, written
 from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
@@ -21,7 +22,7 @@ from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.inference.means.adjust import ADJUSTMENT_NAMES, adjust_raw
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.checks.run_scores import (
     ALGORITHM,
     INSTANCE,

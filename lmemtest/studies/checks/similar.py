@@ -192,7 +192,7 @@ def similar_algorithms(
     >>> found.table.loc[found.table["equivalent"], ["left", "right"]].values.tolist()
     [['A', 'B']]
     """
-    from lmemtest.inference.means.comparisons import pairs
+    from lmemtest.inference.means.contrasts import pairs
     from lmemtest.inference.means.emmeans import emmeans
     from lmemtest.inference.means.margins import equivalence
     from lmemtest.model import fit_lmm

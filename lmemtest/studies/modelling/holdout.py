@@ -12,7 +12,8 @@ from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.formula import parse_bar, parse_formula, parse_term
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.identify import check_identified
@@ -41,7 +42,7 @@ class Holdout(Tabular):
         The model that was tested.
     fit : LmmFit
         By restricted maximum likelihood, on the benchmarks of `tested_on`.
-    pairs : PairsResult
+    pairs : Comparisons
         All differences between algorithms there (Tukey's adjustment, Satterthwaite's degrees of freedom).
     notes : tuple of str
     """
@@ -50,11 +51,11 @@ class Holdout(Tabular):
     tested_on: tuple[Any, ...]
     formula: str
     fit: LmmFit
-    pairs: PairsResult
+    pairs: Comparisons
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per pair of algorithms, as `PairsResult.to_frame`."""
+        """One row per pair of algorithms, as `Comparisons.to_frame`."""
         return self.pairs.to_frame()
 
     @property

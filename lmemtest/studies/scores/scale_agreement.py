@@ -18,7 +18,8 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.normalise import METHODS
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import PairsResult, pairs
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.recommend import recommend
@@ -239,14 +240,14 @@ def raw_runs(runs: Runs) -> Runs | None:
     return type(runs)(runs.frame, **{**runs.roles(), "score": scale.score, "direction": scale.direction})
 
 
-def decisions_compared(runs: Runs, of_score: PairsResult, of_raw: PairsResult, alpha: float) -> ScaleAgreement:
+def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, alpha: float) -> ScaleAgreement:
     """Set the pairs of normalised runs beside those of the raw score.
 
     Parameters
     ----------
     runs : Runs
         With the normalised score, and a `scale`.
-    of_score, of_raw : PairsResult
+    of_score, of_raw : Comparisons
     alpha : float
 
     Returns
@@ -296,7 +297,7 @@ def _verdict(gap: float, p: float, raw_gap: float, raw_p: float, alpha: float) -
     return "score only" if found else "raw only" if raw_found else "neither"
 
 
-def _decided(runs: Runs, alpha: float) -> PairsResult:
+def _decided(runs: Runs, alpha: float) -> Comparisons:
     fit = fit_lmm(recommend(runs).formula, runs)
     return pairs(emmeans(fit, runs.algorithm, level=1.0 - alpha))
 

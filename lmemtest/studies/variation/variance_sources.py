@@ -365,8 +365,8 @@ def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
 
     roles = [role for role in (ALGORITHM, CONDITION) if role in layout.names]
     means = emmeans(fit, roles)
-    if np.isnan(means.emmean).any():
-        lost = means.frame[np.isnan(means.emmean)].iloc[0]
+    if np.isnan(means.estimate).any():
+        lost = means.frame[np.isnan(means.estimate)].iloc[0]
         raise DataError(
             f"{layout.names[ALGORITHM]} {lost[ALGORITHM]!r} was never run at {layout.names[CONDITION]} "
             f"{lost[CONDITION]!r}, so means over {layout.names[CONDITION]} do not compare. Leave one of them out: "
@@ -386,7 +386,7 @@ def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
         vectors = np.linalg.eigh(P)[1][:, -round(df) :]
         test = f_test(fit, vectors.T @ means.fixed)
         noise = float(np.trace(P @ V)) / rows
-        signal = float(means.emmean @ P @ means.emmean) / rows - noise
+        signal = float(means.estimate @ P @ means.estimate) / rows - noise
         yield FixedMeans(factors=factors, signal=signal, noise=noise, f_ratio=test.f_ratio, df=df, error_df=test.df_den)
 
 

@@ -15,7 +15,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.diagnostics.influence import influence
-from lmemtest.inference.means.comparisons import pairs
+from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 
 CROSSED = "(1|benchmark) + (1|benchmark:algorithm)"

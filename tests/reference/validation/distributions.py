@@ -11,7 +11,7 @@ from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
 from lmemtest.inference.hypotheses.exact_null import exact_null
 from lmemtest.inference.intervals.bootstrap import _bca_shares
-from lmemtest.inference.means.emmeans import EmmeansResult
+from lmemtest.inference.means.estimates import Estimates
 from lmemtest.inference.power.closed_form import operating
 from lmemtest.inference.power.draw import StudyDesign
 
@@ -178,27 +178,15 @@ def hsu_line() -> Line:
     return line
 
 
-def means_of(mean: np.ndarray, covariance: np.ndarray, df: float) -> EmmeansResult:
+def means_of(mean: np.ndarray, covariance: np.ndarray, df: float) -> Estimates:
     """Marginal means from arrays, without a fit."""
-    k, nan = len(mean), np.full(len(mean), np.nan)
-    return EmmeansResult(
-        L=np.eye(k),
-        frame=pd.DataFrame({"algorithm": [f"a{i}" for i in range(k)]}),
+    return Estimates.of(
+        L=np.eye(len(mean)),
+        frame=pd.DataFrame({"algorithm": [f"a{i}" for i in range(len(mean))]}),
         b=mean,
         V=covariance,
-        df_function=lambda rows: np.full(len(rows), df),
-        estimable_function=lambda rows: np.ones(len(rows), dtype=bool),
-        specs=("algorithm",),
-        by=(),
-        emmean=mean,
-        se=np.sqrt(np.diag(covariance)),
-        df=np.full(k, df),
-        ci_low=nan,
-        ci_high=nan,
-        n_obs=100,
-        weights="equal",
+        df=df,
         ddf="residual",
-        level=0.95,
         response="score",
         direction="maximize",
     )

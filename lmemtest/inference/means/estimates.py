@@ -1,0 +1,458 @@
+"""The hub of everything that is estimated: linear functions L b of coefficients with covariance V and df(L).
+
+Marginal means, slopes, contrasts of meta-features, curves: each question builds one `Estimates`, and every comparison
+(`pairs`, `contrast`, `compare_to`, margins, the best, groups, a joint test, a figure) is made from that record alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, DIRECTIONS, JOINT_ADJUSTMENTS
+from lmemtest._result import Result, result
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.distributions.largest_t import LargestT, largest_t
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.means.f_test import FTest, wald_f_test
+from lmemtest.words import format_level
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
+
+    from lmemtest.inference.means.comparisons import Comparisons
+    from lmemtest.inference.means.joint import FTestsResult
+    from lmemtest.inference.means.moderated import ModeratedMeans
+    from lmemtest.inference.means.separation import Separation
+
+    FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
+
+_FEWEST_DF = 0.5  # an estimate with fewer degrees of freedom says nothing
+
+
+@result
+class Estimates(Result):
+    """Estimates ``L b`` with standard errors, degrees of freedom and intervals, and what can be made of them.
+
+    Build one with `Estimates.of`, which takes L, b, V and the degrees of freedom and evaluates them.
+
+    Attributes
+    ----------
+    L : (m, p) float
+        One linear function per row, over all coefficients.
+    frame : pandas.DataFrame, m rows
+        What each row stands for: the columns of `specs` and `by`.
+    b : (p,) float
+        Coefficients, 0 where a column of the design was dropped as aliased.
+    V : (p, p) float
+        Covariance of `b`, 0 in dropped rows and columns.
+    df_function : callable
+        Maps an (r, p) matrix of linear functions to their r degrees of freedom.
+    specs : tuple of str
+        Columns of `frame` whose combinations have an estimate each.
+    by : tuple of str
+        Columns that split the estimates into groups of their own.
+    estimate, se, df, ci_low, ci_high : (m,) float
+        Estimate, standard error, degrees of freedom and interval at `level`; NaN where not estimable.
+    level : float
+        Confidence level of each interval (not adjusted for several estimates).
+    response : str
+        What is estimated, for instance ``log(value)``.
+    direction : {"minimize", "maximize"} or None
+        Which end is better; None if that is not known.
+    ddf : str
+        Rule for the degrees of freedom.
+    vcov : {"model", "moderated", "cluster-robust"}
+        Where standard errors come from.
+    n_obs : int or None
+        Rows behind the estimates.
+    estimable_function, variance_function : callable or None
+        Map an (r, p) matrix to r booleans: do the data identify the function, does `V` hold its variance? None: of all.
+    f_function : callable or None
+        Maps an (r, p) matrix to the `FTest` that all its functions are zero; None: Wald with Satterthwaite's rule.
+    largest_se : float
+        A standard error above it, like one that is infinite or has less than half a degree of freedom, is that of a
+        function that the data do not identify.
+    n_known : int
+        Last columns of `L` that have a known coefficient of 1: one for a model with an offset, else none.
+    moderate : ModeratedMeans or None
+        Takes the place of standard errors from `V` and of `df_function`, which it is given.
+    comparable : (m, m) bool or None
+        Which two may be compared: those of algorithms that met on a benchmark; None where all may.
+    subject : str
+        What sentences on differences begin with where it is not the mean: "Slope along budget: ".
+    notes : tuple of str
+        What was averaged over, what is not estimable, and what else a reader must know.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> found = Estimates.of(L=np.eye(2), b=[1.0, 2.0], V=np.diag([0.04, 0.05]), df=10.0,
+    ...                      frame=pd.DataFrame({"tool": ["A", "B"]}), response="loss", direction="minimize")
+    >>> found.pairs().sentences()
+    ('A is better than B by 1.000 (95 % CI 0.3316 to 1.668, p = 0.008).',)
+    """
+
+    L: FloatArray
+    frame: pd.DataFrame
+    b: FloatArray
+    V: FloatArray
+    df_function: Callable[[FloatArray], FloatArray]
+    specs: tuple[str, ...]
+    by: tuple[str, ...]
+    estimate: FloatArray
+    se: FloatArray
+    df: FloatArray
+    ci_low: FloatArray
+    ci_high: FloatArray
+    level: float
+    response: str
+    direction: str | None = None
+    ddf: str = "satterthwaite"
+    vcov: str = "model"
+    n_obs: int | None = None
+    estimable_function: Callable[[FloatArray], BoolArray] | None = None
+    variance_function: Callable[[FloatArray], BoolArray] | None = None
+    f_function: Callable[[FloatArray], FTest] | None = None
+    largest_se: float = np.inf
+    n_known: int = 0
+    moderate: ModeratedMeans | None = None
+    comparable: BoolArray | None = None
+    subject: str = ""
+    notes: tuple[str, ...] = ()
+
+    parts: ClassVar[Mapping[str, str]] = {"estimates": "table"}
+    figure: ClassVar[str | None] = "emmeans_plot"
+    column: ClassVar[str] = "estimate"  # of `to_frame`, with the estimates
+    heading: ClassVar[str] = "Estimates"
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        L: ArrayLike,
+        b: ArrayLike,
+        V: ArrayLike,
+        df: float | Callable[[FloatArray], FloatArray],
+        frame: pd.DataFrame,
+        response: str,
+        specs: Sequence[str] | None = None,
+        by: Sequence[str] = (),
+        level: float = 0.95,
+        **facts: Any,
+    ) -> Self:
+        """Evaluate linear functions of coefficients.
+
+        Parameters
+        ----------
+        L : (m, p) float
+        b : (p,) float
+        V : (p, p) float
+        df : float > 0 or callable
+            Degrees of freedom of every function of the coefficients, or a map from (r, p) functions to theirs.
+        frame : pandas.DataFrame, m rows
+        response : str
+        specs : sequence of str, optional
+            Default: all columns of `frame` but those in `by`.
+        by : sequence of str
+        level : float in (0, 1)
+        **facts
+            Other attributes.
+
+        Returns
+        -------
+        Estimates
+        """
+        L = np.asarray(L, dtype=float)
+        unknown = np.full(len(L), np.nan)
+        by = tuple(by)
+        return cls(
+            L=L,
+            frame=frame,
+            b=np.asarray(b, dtype=float),
+            V=np.asarray(V, dtype=float),
+            df_function=df if callable(df) else lambda rows: np.full(len(rows), float(df)),
+            specs=tuple(str(name) for name in frame.columns if name not in by) if specs is None else tuple(specs),
+            by=by,
+            estimate=unknown,
+            se=unknown,
+            df=unknown,
+            ci_low=unknown,
+            ci_high=unknown,
+            level=check_fraction(level, "level"),
+            response=response,
+            **facts,
+        ).with_errors()
+
+    def with_errors(self, **changes: Any) -> Self:
+        """The same estimates after a change of what their standard errors come from."""
+        changed = replace(self, **changes)
+        estimate, se, df = changed.evaluate()
+        half = t_quantile((1.0 - self.level) / 2.0, df) * se
+        return replace(changed, estimate=estimate, se=se, df=df, ci_low=estimate - half, ci_high=estimate + half)
+
+    # ------------------------------------------------------------------ what follows from them
+
+    def pairs(
+        self, *, adjust: str | None = None, level: float | None = None, rng: int | np.random.Generator | None = None
+    ) -> Comparisons:
+        """All pairwise differences, see `lmemtest.pairs`."""
+        from lmemtest.inference.means.contrasts import pairs
+
+        return pairs(self, adjust=adjust, level=level, rng=rng)
+
+    def contrast(
+        self,
+        coefficients: str | Mapping[str, Sequence[float]] | pd.DataFrame,
+        *,
+        adjust: str | None = None,
+        level: float | None = None,
+        rng: int | np.random.Generator | None = None,
+    ) -> Comparisons:
+        """Linear contrasts, own ones or a family by its name, see `lmemtest.contrast`."""
+        from lmemtest.inference.means.contrasts import contrast
+
+        return contrast(self, coefficients, adjust=adjust, level=level, rng=rng)
+
+    def against(
+        self,
+        control: Any,
+        *,
+        adjust: str | None = None,
+        level: float | None = None,
+        rng: int | np.random.Generator | None = None,
+    ) -> Comparisons:
+        """Differences from a control, see `lmemtest.compare_to`."""
+        from lmemtest.inference.means.contrasts import compare_to
+
+        return compare_to(self, control, adjust=adjust, level=level, rng=rng)
+
+    def best(
+        self, *, direction: str | None = None, level: float | None = None, rng: int | np.random.Generator | None = None
+    ) -> Comparisons:
+        """Which can be the best, see `lmemtest.versus_best`."""
+        from lmemtest.inference.means.best import versus_best
+
+        return versus_best(self, direction=direction, level=level, rng=rng)
+
+    def joint(self) -> FTestsResult:
+        """F-test that the estimates of a group are all equal, with the model's standard errors if these are moderated.
+
+        Returns
+        -------
+        FTestsResult
+            One row per group of `by`: df_num, df_den, f_ratio, p_value, f_scale.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
+        >>> means = lt.emmeans(lt.fit_lmm("loss ~ tool + (1|task)", runs), "tool")
+        >>> means.joint().to_frame()[["term", "df_num", "df_den", "f_ratio"]].round(3)
+           term  df_num  df_den  f_ratio
+        0  tool       2     9.0    196.0
+        """
+        from lmemtest.inference.means.joint import equality_tests
+
+        return equality_tests(self)
+
+    def equivalence(self, margin: float | tuple[float, float], **options: Any) -> Comparisons:
+        """Which are equal but for a margin, see `lmemtest.equivalence`."""
+        return self.pairs().equivalence(margin, **options)
+
+    def noninferiority(self, margin: float, control: Any, **options: Any) -> Comparisons:
+        """Which are not worse than a control by a margin, see `lmemtest.noninferiority`."""
+        return self.against(control).noninferiority(margin, **options)
+
+    def separation(self, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
+        """Groups within which no difference is shown, see `lmemtest.separation`."""
+        return self.pairs().separation(alpha, direction=direction)
+
+    # ------------------------------------------------------------------ linear functions
+
+    @property
+    def fixed(self) -> FloatArray:
+        """L over the columns of the design, without that of the offset."""
+        return self.L[:, : self.L.shape[1] - self.n_known]
+
+    def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Estimate, standard error and degrees of freedom of the rows of L (default: of the record).
+
+        Parameters
+        ----------
+        L : (r, p) float, optional
+
+        Returns
+        -------
+        estimate, se, df : (r,) float
+            NaN where a function is not estimable.
+        """
+        rows = self.L if L is None else np.asarray(L, dtype=float)
+        known = np.isfinite(rows).all(axis=1)
+        if self.estimable_function is not None:
+            known[known] = self.estimable_function(rows[known])
+        estimate, se, df = (np.full(len(rows), np.nan) for _ in range(3))
+        if known.any():
+            used = rows[known]
+            estimate[known] = used @ self.b
+            se[known] = np.sqrt(np.maximum(0.0, np.einsum("ij,ij->i", used @ self.V, used)))
+            df[known] = self.df_function(used)
+            if self.variance_function is not None:
+                se[known] = np.where(self.variance_function(used), se[known], np.nan)
+            nothing = (se > self.largest_se) | np.isinf(se) | (df < _FEWEST_DF)
+            estimate[nothing], se[nothing], df[nothing] = np.nan, np.nan, np.nan
+        if self.moderate is not None:
+            se, df = self.moderate(rows[:, : rows.shape[1] - self.n_known], se, df)
+        return estimate, se, df
+
+    def testable(self, L: FloatArray, se: FloatArray, df: FloatArray) -> BoolArray:
+        """Rows of L with a standard error above rounding, and degrees of freedom."""
+        # a variance at rounding level relative to its terms is zero: rows that cancel exactly have no test
+        scale = np.sqrt(np.einsum("ij,j->i", np.nan_to_num(L) ** 2, np.abs(np.diag(self.V))))
+        return (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
+
+    def largest_t(self, L: FloatArray, alternative: str, rng: np.random.Generator) -> LargestT | None:
+        """Joint t distribution of the rows of L, which all have a standard error; None if there are none."""
+        if not len(L):
+            return None
+        covariance = L @ self.V @ L.T
+        sd = np.sqrt(np.diag(covariance))
+        correlation = covariance / np.outer(sd, sd)
+        correlation = (correlation + correlation.T) / 2.0
+        np.fill_diagonal(correlation, 1.0)
+        return largest_t(correlation, alternative=alternative, rng=rng)
+
+    def f_test(self, L: FloatArray) -> FTest:
+        """Test that the rows of L, which are estimable, are all zero."""
+        if self.f_function is not None:
+            return self.f_function(L)
+        return wald_f_test(L, self.b, L @ self.V @ L.T, self.df_function, self.ddf)
+
+    def by_model(self) -> Self:
+        """The same with the standard errors of the model instead of moderated ones."""
+        if self.moderate is None:
+            return self
+        notes = tuple(note for note in self.notes if note not in self.moderation_notes)
+        return self.with_errors(moderate=None, vcov="model", notes=notes)
+
+    def for_adjustment(self, adjust: str) -> tuple[Self, tuple[str, ...]]:
+        """The same with the standard errors that an adjustment is for, and what to say of the change."""
+        if adjust not in ("tukey", *JOINT_ADJUSTMENTS) or self.vcov == "model":
+            return self, ()
+        name = ADJUSTMENT_NAMES[adjust]
+        if self.vcov == "moderated":
+            return self.by_model(), (
+                f"The {name} adjustment is for the model's standard errors, so these were used and not the moderated "
+                "ones.",
+            )
+        return self, (
+            f"The {name} adjustment is for one shared variance. With variances of their own, from few clusters, it "
+            "rejects too often (all pairs: 7 to 24 % instead of 5 % with 6 to 12 clusters); adjust='holm' does not.",
+        )
+
+    # ------------------------------------------------------------------ rows
+
+    def labels(self) -> tuple[str, ...]:
+        """One label per row from the values of `specs`, for tables and figures; unique within each group."""
+        columns = [[format_level(v) for v in self.frame[name]] for name in self.specs]
+        labels = tuple(", ".join(row) for row in zip(*columns, strict=True))
+        if len(self.specs) == 1 or len(set(labels)) == len(set(zip(*columns, strict=True))):
+            return labels
+        return tuple(
+            ", ".join(f"{name}={value}" for name, value in zip(self.specs, row, strict=True))
+            for row in zip(*columns, strict=True)
+        )
+
+    def groups(self) -> tuple[tuple[dict[str, Any], NDArray[np.intp]], ...]:
+        """The groups of `by`: their values, and the rows of the result that belong to each."""
+        if not self.by:
+            return (({}, np.arange(len(self.frame))),)
+        found: dict[tuple[Any, ...], list[int]] = {}
+        for i, key in enumerate(zip(*(self.frame[name] for name in self.by), strict=True)):
+            found.setdefault(key, []).append(i)
+        return tuple((dict(zip(self.by, key, strict=True)), np.array(rows)) for key, rows in found.items())
+
+    def rows(self, keep: BoolArray, by: tuple[str, ...]) -> Self:
+        """Some of the estimates, in the groups of fewer factors."""
+        parts = {name: getattr(self, name)[keep] for name in ("L", "estimate", "se", "df", "ci_low", "ci_high")}
+        frame = self.frame[keep][[*self.specs, *by]].reset_index(drop=True)
+        comparable = None if self.comparable is None else self.comparable[np.ix_(keep, keep)]
+        return replace(self, frame=frame, by=by, comparable=comparable, **parts)
+
+    def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
+        """Linear functions at `left` less those at `right`; NaN where the two may not be compared."""
+        return np.where(self.met(left, right)[:, None], self.L[left] - self.L[right], np.nan)
+
+    def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> BoolArray:
+        """Whether the estimates at `left` and at `right` may be compared."""
+        return np.ones(len(left), dtype=bool) if self.comparable is None else self.comparable[left, right]
+
+    def apart(self) -> frozenset[tuple[str, str]]:
+        """Labels of two estimates that may not be compared, in both orders."""
+        if self.comparable is None:
+            return frozenset()
+        labels = self.labels()
+        return frozenset((labels[i], labels[j]) for i, j in np.argwhere(~self.comparable))
+
+    # ------------------------------------------------------------------ shown
+
+    def table(self) -> pd.DataFrame:
+        """One row per estimate: the columns of `specs` and `by`, the estimate, se, df, ci_low, ci_high.
+
+        Rows are sorted by group (`by`), then in the level order of the specs, the last spec running fastest.
+        """
+        values = {self.column: self.estimate, "se": self.se, "df": self.df}
+        return self.frame.assign(**values, ci_low=self.ci_low, ci_high=self.ci_high)
+
+    @property
+    def title(self) -> str:
+        """What is estimated, of what."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"{self.heading} of {', '.join(self.specs)}{by}"
+
+    @property
+    def source(self) -> str:
+        """The response, the rows behind it and the rule for the degrees of freedom."""
+        rows = "" if self.n_obs is None else f", n = {self.n_obs} rows"
+        return f"Response {self.response}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return (f"{self.source}; {100 * self.level:.4g} % confidence intervals, one by one.",)
+
+    @property
+    def moderation_notes(self) -> tuple[str, ...]:
+        """What is said of the moderated standard errors."""
+        if self.moderate is None:
+            return ()
+        names = [", ".join(f"{name} = {format_level(v)}" for name, v in key.items()) for key, _ in self.groups()]
+        return self.moderate.notes(self.labels(), [f"At {name}: " if name else "" for name in names])
+
+
+def check_estimates(em: Any, level: float | None) -> float:
+    """The level of the comparisons, after a check that there is something to compare."""
+    if not isinstance(em, Estimates):
+        raise ArgumentError(
+            f"em must be the result of emmeans(), got {type(em).__name__}. Call emmeans(fit, 'algorithm') first."
+        )
+    return em.level if level is None else check_fraction(level, "level")
+
+
+def known_direction(given: Any, of_runs: str | None, function: str) -> str:
+    """Which end is better: as given, else that of the runs; refused where neither says so."""
+    if given is not None:
+        return check_choice(given, "direction", DIRECTIONS)
+    if of_runs is None:
+        raise ArgumentError(
+            f"{function} must know which end of the response is better: give direction='minimize' or 'maximize', or "
+            "fit Runs."
+        )
+    return of_runs
