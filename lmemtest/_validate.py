@@ -171,7 +171,7 @@ def check_positive_int(value: Any, name: str, minimum: int = 1, maximum: int = L
 
     Examples
     --------
-    >>> check_positive_int(1e4, "n_boot")
+    >>> check_positive_int(1e4, "n_draws")
     10000
     """
     name = named(name)

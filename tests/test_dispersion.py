@@ -137,9 +137,9 @@ def test_glrt_bootstrap_of_residual_variances_agrees_with_chi_squared(reference_
     null = null.refit(cells=null.simulate(rng=11))
     alternative = lt.fit_lmm(null.formula, table, reml=False, dispersion="benchmark").refit(cells=null.cells)
     chi2 = lt.glrt(null, alternative, reference="chi2")
-    boot = lt.glrt(null, alternative, reference="bootstrap", n_boot=199, rng=5)
+    boot = lt.glrt(null, alternative, reference="bootstrap", n_draws=199, rng=5)
     assert boot.statistic == approx(chi2.statistic)
-    assert boot.pvalue == approx(chi2.pvalue, abs=4 * np.sqrt(0.25 / 199))
+    assert boot.p_value == approx(chi2.p_value, abs=4 * np.sqrt(0.25 / 199))
 
 
 def test_the_mean_residual_variance_is_over_rows(reference_input):

@@ -100,7 +100,7 @@ def test_labels_of_rows_with_an_offset_are_not_exchanged(shifted):
     table, _ = shifted
     runs = lt.Runs(table, score="y", direction="minimize", algorithm="treatment", benchmark="a")
     with pytest.raises(ArgumentError, match="model has an offset, which belongs to rows and not to labels"):
-        lt.permutation_test(runs, OFFSET, n_permutations=9, rng=1)
+        lt.permutation_test(runs, OFFSET, n_draws=9, rng=1)
 
 
 def test_an_offset_is_no_term_of_a_builder(shifted):

@@ -164,16 +164,14 @@ def resampling(rows: pd.DataFrame, count: str) -> list[Task]:
         Task(
             key="bootstrap",
             what=f"glrt, bootstrap of {N_BOOT} tables on 2 processes, {count}",
-            call=lambda _: lt.glrt(null, alternative, "bootstrap", n_boot=N_BOOT, rng=1, n_jobs=2, progress=False),
+            call=lambda _: lt.glrt(null, alternative, "bootstrap", n_draws=N_BOOT, rng=1, n_jobs=2, progress=False),
             once=True,
             promised=30.0,
         ),
         Task(
             key="permutation",
             what=f"permutation_test, one exchange, {count}",
-            call=lambda _: lt.permutation_test(
-                runs, alternative.formula, n_permutations=N_EXCHANGES, rng=1, progress=False
-            ),
+            call=lambda _: lt.permutation_test(runs, alternative.formula, n_draws=N_EXCHANGES, rng=1, progress=False),
             per=N_EXCHANGES,
             once=True,
         ),

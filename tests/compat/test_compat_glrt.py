@@ -84,7 +84,7 @@ def test_the_larger_model_never_fits_worse(table):
     larger = model("value ~ algorithm + (1|benchmark) + (0+algorithm|seed)", frame)
     result = glrt(smaller, larger)
     native = lt.glrt(smaller.likelihood_fit, larger.likelihood_fit, rng=0)
-    assert result == {"p": native.pvalue, "chi_square": native.statistic, "df": native.df}
+    assert result == {"p": native.p_value, "chi_square": native.statistic, "df": native.df}
     assert larger.logLike >= smaller.logLike - 1e-9
     assert result["chi_square"] == approx(2 * (larger.logLike - smaller.logLike), abs=1e-6)
 

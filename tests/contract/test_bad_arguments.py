@@ -148,7 +148,7 @@ def calls() -> dict[str, Call]:
         "benchmark_effects": (lt.benchmark_effects, {"runs": few(), "rng": 1}),
         "benchmark_information": (lt.benchmark_information, {"runs": few()}),
         "best_of": (lt.best_of, sides),
-        "bootstrap": (lt.bootstrap, {"fit": fit(), "statistic": lambda f: f.scale, "n_boot": 2, "rng": 1}),
+        "bootstrap": (lt.bootstrap, {"fit": fit(), "statistic": lambda f: f.scale, "n_draws": 2, "rng": 1}),
         "bootstrap_fit": (lt.bootstrap_fit, {"fit": parametric(), "n_boot": 99, "rng": 1}),
         "cdf_band": (lt.cdf_band, {"n": 5}),
         "check_all": (lt.check_all, {"runs": few(), "rng": 1}),
@@ -190,7 +190,7 @@ def calls() -> dict[str, Call]:
         "pairs": (lt.pairs, {"em": means()}),
         "permutation_test": (
             lt.permutation_test,
-            {"runs": few(), "model": "loss ~ tool + (1 | task)", "n_permutations": 2, "rng": 1},
+            {"runs": few(), "model": "loss ~ tool + (1 | task)", "n_draws": 2, "rng": 1},
         ),
         "plan_tuning": (lt.plan_tuning, {"n": 5}),
         "power": (
@@ -220,7 +220,7 @@ def calls() -> dict[str, Call]:
         "seed_dependency": (lt.seed_dependency, {"runs": few(), "rng": 1}),
         "select_terms": (lt.select_terms, {"runs_or_builder": few(), "most": 1, "rng": 1}),
         "separation": (lt.separation, {"pairs": differences()}),
-        "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_flips": 9, "rng": 1}),
+        "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_draws": 9, "rng": 1}),
         "tuning_curve": (lt.tuning_curve, {"scores": a, "direction": "minimize"}),
         "tuning_curves": (
             lt.tuning_curves,

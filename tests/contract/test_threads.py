@@ -130,7 +130,7 @@ CALLS: dict[str, Callable[[lt.Runs], object]] = {
     "seed_dependency": lt.seed_dependency,
     "benchmark_information": lt.benchmark_information,
     "diagnose": lambda runs: lt.fit_lmm(MODEL, runs).diagnose(influence=False, n_draws=99, rng=1),
-    "bootstrap": lambda runs: lt.bootstrap(lt.fit_lmm(MODEL, runs), lambda fit: fit.params, n_boot=20, rng=1),
+    "bootstrap": lambda runs: lt.bootstrap(lt.fit_lmm(MODEL, runs), lambda fit: fit.params, n_draws=20, rng=1),
     "audit": lambda runs: lt.audit(runs, n=20, rng=1),
     "profile": lambda runs: lt.profile(lt.fit_lmm("loss ~ tool + (1 | task)", runs)),
     "fit_noisy_quadratic": lambda _: lt.fit_noisy_quadratic(

@@ -20,7 +20,7 @@ def test_balanced_six_by_five_matches_published_values():
     # simulations with 10,000 draws give 0.5605 and 2.35; these are the exact values
     assert law.probability_of_zero() == pytest.approx(stats.f.cdf(1.0, 5, 24), rel=1e-12)
     assert law.probability_of_zero() == pytest.approx(0.5605, abs=0.01)
-    assert law.pvalue(2.35, 0, np.random.default_rng(0))[0] == pytest.approx(0.05, abs=0.002)
+    assert law.p_value(2.35, 0, np.random.default_rng(0))[0] == pytest.approx(0.05, abs=0.002)
 
 
 @pytest.mark.parametrize("reml", [True, False])
@@ -29,7 +29,7 @@ def test_balanced_closed_form_matches_the_simulation_of_the_general_form(reml):
     draws = law.simulate(100_000, np.random.default_rng(2))
     assert np.mean(draws < 1e-9) == pytest.approx(law.probability_of_zero(), abs=0.007)
     for statistic in (0.1, 0.5, 1.0, 2.0, 4.0):
-        exact, error = law.pvalue(statistic, 0, np.random.default_rng(0))
+        exact, error = law.p_value(statistic, 0, np.random.default_rng(0))
         assert error == 0.0
         assert np.mean(draws >= statistic) == pytest.approx(exact, abs=5 * np.sqrt(exact / 100_000))
 

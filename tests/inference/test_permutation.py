@@ -33,23 +33,23 @@ def runs_of(table, **roles):
 
 def test_p_is_that_of_all_sign_flips():
     table = make_table(seeds=1)
-    test = permutation_test(runs_of(table), NAIVE, n_permutations=999, rng=1)
+    test = permutation_test(runs_of(table), NAIVE, n_draws=999, rng=1)
     y = table.pivot(index="task", columns="tool", values="loss")
     d = (y["A"] - y["B"]).to_numpy()
     flips = np.array(list(itertools.product([-1, 1], repeat=8)))
     exact = np.mean(np.abs(flips @ d) >= abs(d.sum()) - 1e-12)
     t = d.mean() / (d.std(ddof=1) / np.sqrt(8))
     assert test.statistic == approx(abs(t), rel=1e-6)
-    assert abs(test.pvalue - exact) < 4 * test.pvalue_error
+    assert abs(test.p_value - exact) < 4 * test.p_value_error
     assert "There are only 256 distinct relabellings" in test.notes[0]
 
 
 def test_models_that_order_tables_alike_have_the_same_p_value():
     runs = runs_of(make_table())
-    naive = permutation_test(runs, NAIVE, n_permutations=99, rng=1)
-    careful = permutation_test(runs, lt.recommend(runs).formula, n_permutations=99, rng=1)
+    naive = permutation_test(runs, NAIVE, n_draws=99, rng=1)
+    careful = permutation_test(runs, lt.recommend(runs).formula, n_draws=99, rng=1)
     assert naive.statistic > 1.2 * careful.statistic
-    assert naive.pvalue == careful.pvalue
+    assert naive.p_value == careful.p_value
 
 
 @pytest.mark.parametrize("unit", ["benchmark", "run"])
@@ -98,7 +98,7 @@ def test_algorithms_with_seeds_of_their_own_exchange_whole_runs():
     taken = exchange.draw(np.random.default_rng(0))
     assert (exchange.stratum[taken] == exchange.stratum).all()
     assert sorted(taken) == list(range(48))
-    test = permutation_test(runs, NAIVE, unit="run", n_permutations=19, rng=1)
+    test = permutation_test(runs, NAIVE, unit="run", n_draws=19, rng=1)
     assert "algorithms have seeds of their own" in test.exchangeable
 
 
@@ -115,12 +115,12 @@ def test_all_arrangements_are_equally_likely():
 
 def test_the_result_says_what_is_exchanged_and_what_that_tests():
     runs = runs_of(make_table())
-    benchmark = permutation_test(runs, NAIVE, n_permutations=9, rng=1)
+    benchmark = permutation_test(runs, NAIVE, n_draws=9, rng=1)
     assert benchmark.exchangeable == (
         "the names of the algorithms, all their runs together, within each of 8 benchmarks"
     )
     assert benchmark.hypothesis.startswith("over benchmarks like these no algorithm is better")
-    run = permutation_test(runs, NAIVE, unit="run", n_permutations=9, rng=1)
+    run = permutation_test(runs, NAIVE, unit="run", n_draws=9, rng=1)
     assert run.exchangeable == "the names of the runs with the same seed on the same instance (task), in 24 such groups"
     assert run.hypothesis.startswith("on these benchmarks the algorithms do not differ")
     assert run.hypothesis in run.summary()
@@ -129,8 +129,7 @@ def test_the_result_says_what_is_exchanged_and_what_that_tests():
 def test_any_function_of_the_fit_is_a_statistic():
     runs = runs_of(make_table())
     one, two = (
-        permutation_test(runs, NAIVE, lambda f: f.params.iloc[1], n_permutations=20, rng=4, n_jobs=jobs)
-        for jobs in (1, 2)
+        permutation_test(runs, NAIVE, lambda f: f.params.iloc[1], n_draws=20, rng=4, n_jobs=jobs) for jobs in (1, 2)
     )
     assert one.statistic == approx(lt.fit_lmm(NAIVE, runs).params.iloc[1])
     np.testing.assert_array_equal(one.draws, two.draws)
@@ -146,24 +145,24 @@ def test_a_draw_that_fails_counts_as_larger():
         return 1.0
 
     with pytest.raises(EstimationError, match="no relabelled table could be fitted"):
-        permutation_test(runs, NAIVE, moody, n_permutations=3, rng=1)
+        permutation_test(runs, NAIVE, moody, n_draws=3, rng=1)
 
     def sometimes(f):
         if f.params.iloc[1] < -0.2:
             raise EstimationError("not today")
         return f.params.iloc[1]
 
-    got = permutation_test(runs, NAIVE, sometimes, n_permutations=99, rng=1)
+    got = permutation_test(runs, NAIVE, sometimes, n_draws=99, rng=1)
     exceed = (np.nan_to_num(got.draws, nan=np.inf) >= got.statistic).sum()
     assert 0 < got.failed < 99
-    assert got.pvalue == (1 + exceed) / 100
+    assert got.p_value == (1 + exceed) / 100
     assert "they count as larger" in got.notes[-1]
 
 
 def test_gaps_are_reported():
     table = make_table()
     table = table[~((table["tool"] == "B") & (table["seed"] == 0) & (table["task"] < 3))]
-    got = permutation_test(runs_of(table), NAIVE, unit="run", n_permutations=9, rng=1)
+    got = permutation_test(runs_of(table), NAIVE, unit="run", n_draws=9, rng=1)
     assert got.n_strata == 21
     assert got.notes[-1].startswith("3 groups of runs have no partner to exchange labels with")
 
@@ -183,7 +182,7 @@ def test_gaps_are_reported():
         ({}, {"statistic": "t"}, ArgumentError, "statistic must be 'max_t' or a function of a fit, got 't'."),
         ({}, {"statistic": lambda _: np.nan}, ArgumentError, "must be a finite number for the table as it is, got nan"),
         ({}, {"statistic": lambda _: [1, 2]}, ArgumentError, "statistic must return one number, got list."),
-        ({}, {"n_permutations": 0}, ArgumentError, "n_permutations must be a whole number of at least 1, got 0."),
+        ({}, {"n_draws": 0}, ArgumentError, "n_draws must be a whole number of at least 1, got 0."),
         ({}, {"model": 3}, ArgumentError, "model must be a formula or a fit, got int."),
         ({}, {"model": "loss ~ 1 + (1|tool)"}, ArgumentError, "'tool' is not a factor in the fixed part"),
         ({}, {"model": "loss ~ tool + family + (1|task)"}, DataError, "uses 'family', which is a property of the algo"),
@@ -192,7 +191,7 @@ def test_gaps_are_reported():
 def test_bad_input_is_named(roles, options, error, message):
     table = make_table(tools="ABC")
     runs = runs_of(table.assign(family=table["tool"].map({"A": "x", "B": "x", "C": "y"})), **roles)
-    given = {"model": NAIVE, "n_permutations": 3, "rng": 1, **options}
+    given = {"model": NAIVE, "n_draws": 3, "rng": 1, **options}
     with pytest.raises(error, match=message):
         permutation_test(runs, given.pop("model"), **given)
 
@@ -201,7 +200,7 @@ def test_benchmarks_with_one_algorithm_each_cannot_exchange():
     table = make_table()
     table = table[(table["task"] % 2 == 0) == (table["tool"] == "A")]
     with pytest.raises(DataError, match="there are no two algorithms on any benchmark"):
-        permutation_test(runs_of(table), NAIVE, n_permutations=3)
+        permutation_test(runs_of(table), NAIVE, n_draws=3)
 
 
 def test_the_residual_variances_of_a_fit_are_kept():
@@ -219,8 +218,7 @@ def test_the_residual_variances_of_a_fit_are_kept():
     assert again.dispersion == "benchmark"
     assert again.llf == pytest.approx(fit.llf, abs=1e-6)
     with_own, with_one = (
-        lt.permutation_test(runs, model, n_permutations=19, unit="run", rng=1).statistic
-        for model in (fit, "loss ~ algorithm")
+        lt.permutation_test(runs, model, n_draws=19, unit="run", rng=1).statistic for model in (fit, "loss ~ algorithm")
     )
     assert with_own != pytest.approx(with_one)
 
@@ -238,4 +236,4 @@ def test_a_plain_table_is_told_that_its_columns_need_roles():
 def test_the_result_names_the_residual_variances_of_its_model():
     runs = runs_of(make_table())
     fit = lt.fit_lmm(NAIVE, runs, dispersion="task")
-    assert permutation_test(runs, fit, n_permutations=2, rng=1).formula == f"{NAIVE}, residual variance by task"
+    assert permutation_test(runs, fit, n_draws=2, rng=1).formula == f"{NAIVE}, residual variance by task"

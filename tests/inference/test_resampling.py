@@ -144,7 +144,7 @@ def test_a_statistic_without_any_draw_is_an_error(fit):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_boot": 0}, "n_boot must be a whole number of at least 2, got 0."),
+        ({"n_draws": 0}, "n_draws must be a whole number of at least 2, got 0."),
         ({"interval": "bc"}, r"interval must be 'percentile' or 'basic' or 'bca', got 'bc'\."),
         ({"level": 95}, "level must be a number between 0 and 1"),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, or -1 for all, got 0."),
@@ -159,7 +159,7 @@ def test_a_statistic_without_any_draw_is_an_error(fit):
     ],
 )
 def test_bad_input_is_named(fit, options, message):
-    given = {"statistic": effect, "n_boot": 10, "rng": 1, **options}
+    given = {"statistic": effect, "n_draws": 10, "rng": 1, **options}
     with pytest.raises(ArgumentError, match=message):
         bootstrap(fit, given.pop("statistic"), **given)
 
@@ -180,12 +180,12 @@ def test_too_few_draws_for_the_tails_are_said_to_be_too_few(fit):
     few, enough = (bootstrap(fit, effect, n, rng=1) for n in (38, 39))
     assert few.notes[-1] == (
         "38 draws are too few for 95 % percentile intervals: an end would lie beyond all draws, so the smallest or "
-        "largest one takes its place and the interval is too short. Take n_boot=39 at least."
+        "largest one takes its place and the interval is too short. Take n_draws=39 at least."
     )
     assert few.ci_low[0] == few.draws.min()
     assert not any("too few" in note for note in enough.notes)
     basic = bootstrap(fit, effect, 39, level=0.99, interval="basic", rng=1)
-    assert basic.notes[-1].endswith("Take n_boot=199 at least.")
+    assert basic.notes[-1].endswith("Take n_draws=199 at least.")
     corrected = bootstrap(fit, effect, 20, interval="bca", rng=1)
     assert any(note.startswith("20 draws are too few for 95 % bca intervals") for note in corrected.notes)
 

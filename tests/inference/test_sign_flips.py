@@ -57,9 +57,9 @@ def test_p_values_are_those_of_all_patterns_stepping_down():
 def test_two_algorithms_have_the_p_value_of_exchanged_names():
     Y = scores(A=2)
     test = lt.sign_flip_test(runs_of(Y))
-    other = lt.permutation_test(runs_of(Y), "loss ~ tool + (1 | task)", n_permutations=999, rng=1)
+    other = lt.permutation_test(runs_of(Y), "loss ~ tool + (1 | task)", n_draws=999, rng=1)
     assert test.statistic == approx(other.statistic, rel=1e-6)
-    assert abs(test.pvalue - other.pvalue) < 4 * other.pvalue_error
+    assert abs(test.p_value - other.p_value) < 4 * other.p_value_error
 
 
 def test_neither_levels_of_benchmarks_nor_units_nor_the_direction_change_anything():
@@ -83,15 +83,15 @@ def test_random_signs_approach_all_of_them():
 def test_few_benchmarks_allow_no_small_p_values_which_is_said():
     Y = np.arange(5.0)[:, None] + np.array([0.0, 1.0, 2.0]) * (1 + 0.01 * np.arange(5.0)[:, None])
     test = lt.sign_flip_test(runs_of(Y))
-    assert (test.pvalue, test.smallest, test.exact) == (1 / 16, 1 / 16, True)
+    assert (test.p_value, test.smallest, test.exact) == (1 / 16, 1 / 16, True)
     assert test.notes == (
         "5 benchmarks have 16 patterns of signs, so no p-value is below 0.063 and no difference can be significant at "
         "5 %; six benchmarks are the fewest for that.",
     )
     six = lt.sign_flip_test(runs_of(np.vstack([Y, Y[-1]])))
-    assert six.pvalue == 1 / 32
+    assert six.p_value == 1 / 32
     assert six.notes == ("6 benchmarks have 32 patterns of signs, so no p-value is below 0.031.",)
-    assert lt.sign_flip_test(runs_of(scores(B=40)), n_flips=99, rng=1).smallest == 1 / 100
+    assert lt.sign_flip_test(runs_of(scores(B=40)), n_draws=99, rng=1).smallest == 1 / 100
 
 
 def test_benchmarks_without_differences_do_not_count():
@@ -102,7 +102,7 @@ def test_benchmarks_without_differences_do_not_count():
     assert test.notes[-1] == "3 benchmarks have no differences, so the sign does not matter there."
     t, p = by_brute_force(tied[:, :2])
     two = lt.sign_flip_test(runs_of(tied[:, :2]))
-    assert (two.to_frame()["t_ratio"][0], two.pvalue) == (approx(t[0]), p[0])
+    assert (two.to_frame()["t_ratio"][0], two.p_value) == (approx(t[0]), p[0])
 
 
 def test_equal_algorithms_have_p_one_and_constant_differences_an_infinite_t():
@@ -136,8 +136,8 @@ def test_sentences_say_who_is_better(direction):
     Y = np.arange(8.0)[:, None] + np.array([0.0, 1.0]) * (1 + 0.1 * np.arange(8.0)[:, None])
     test = lt.sign_flip_test(runs_of(Y, direction=direction))
     first, second = ("A", "B") if direction == "minimize" else ("B", "A")
-    assert test.sentences() == (f"{first} is better than {second} by 1.350 on average (p=0.008).",)
-    assert test.sentences(alpha=0.001) == ("No difference is found between A and B (p=0.008).",)
+    assert test.sentences() == (f"{first} is better than {second} by 1.350 on average (p = 0.008).",)
+    assert test.sentences(alpha=0.001) == ("No difference is found between A and B (p = 0.008).",)
     assert test.hypothesis in test.summary()
 
 
@@ -149,8 +149,8 @@ def test_what_cannot_be_tested_is_refused():
         lt.sign_flip_test(runs_of(np.ones((4, 3))))
     with pytest.raises(DataError, match="no two algorithms have two benchmarks in common"):
         lt.sign_flip_test(runs_of(np.array([[1.0, 2.0], [1.0, np.nan], [np.nan, 2.0]])))
-    with pytest.raises(ArgumentError, match="n_flips must be a whole number of at least 1, got 0"):
-        lt.sign_flip_test(runs_of(Y), n_flips=0)
+    with pytest.raises(ArgumentError, match="n_draws must be a whole number of at least 1, got 0"):
+        lt.sign_flip_test(runs_of(Y), n_draws=0)
 
 
 def test_one_erratic_algorithm_does_not_make_false_differences():

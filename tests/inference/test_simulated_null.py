@@ -30,9 +30,9 @@ def test_a_single_variance_has_its_exact_null_distribution():
     table = pd.DataFrame({"g": np.repeat(np.arange(6), 5), "y": rng.normal(size=30) + np.repeat(rng.normal(size=6), 5)})
     null, alternative = lt.fit_lmm("y ~ 1", table), lt.fit_lmm("y ~ 1 + (1|g)", table)
     exact = lt.glrt(null, alternative, reference="exact")
-    got = lt.glrt(null, alternative, reference="bootstrap", n_boot=999, rng=1)
+    got = lt.glrt(null, alternative, reference="bootstrap", n_draws=999, rng=1)
     assert got.statistic == exact.statistic
-    assert abs(got.pvalue - exact.pvalue) < 4 * got.pvalue_error + 1e-3
+    assert abs(got.p_value - exact.p_value) < 4 * got.p_value_error + 1e-3
     zeros = int((got.draws < 1e-6).sum())
     assert stats.binomtest(zeros, 999, 0.5611).pvalue > 1e-4  # see test_exact_null
 
@@ -46,14 +46,14 @@ def test_a_fixed_effect_in_balanced_blocks_has_about_the_p_value_of_the_f_test()
     residual = y - means - effects
     f = (6 * effects @ effects / 2) / ((residual**2).sum() / 10)
     want = stats.f.sf(f, 2, 10)
-    got = lt.glrt(null, alternative, reference="bootstrap", n_boot=999, rng=1)
-    assert abs(got.pvalue - want) < 4 * got.pvalue_error
-    assert lt.glrt(null, alternative).pvalue < 0.8 * want  # chi-squared is too sure of itself with six blocks
+    got = lt.glrt(null, alternative, reference="bootstrap", n_draws=999, rng=1)
+    assert abs(got.p_value - want) < 4 * got.p_value_error
+    assert lt.glrt(null, alternative).p_value < 0.8 * want  # chi-squared is too sure of itself with six blocks
 
 
 def test_the_result_keeps_all_draws_and_says_what_was_done():
     table = blocks()
-    got = lt.glrt(*(lt.fit_lmm(f"y ~ tool{r}", table) for r in ("", " + (1|block)")), "bootstrap", n_boot=50, rng=1)
+    got = lt.glrt(*(lt.fit_lmm(f"y ~ tool{r}", table) for r in ("", " + (1|block)")), "bootstrap", n_draws=50, rng=1)
     assert isinstance(got, BootstrapGlrtResult)
     assert (got.draws.shape, got.failed, got.components, got.method) == ((50,), 0, (), "REML")
     zeros = int((got.draws <= 1e-6).sum())
@@ -66,7 +66,7 @@ def test_the_result_keeps_all_draws_and_says_what_was_done():
 def test_results_do_not_depend_on_the_number_of_processes():
     table = blocks()
     fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", table, reml=False) for fixed in ("1", "tool")]
-    one, two = (lt.glrt(*fits, "bootstrap", n_boot=20, rng=3, n_jobs=jobs).draws for jobs in (1, 2))
+    one, two = (lt.glrt(*fits, "bootstrap", n_draws=20, rng=3, n_jobs=jobs).draws for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -74,22 +74,22 @@ def test_a_statistic_of_zero_has_p_one():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"g": np.tile(np.arange(5), 4), "y": np.repeat(rng.normal(size=4), 5)})
     table["y"] += np.tile([0.01, -0.01, 0.0, 0.02, -0.02], 4) * np.repeat([1, -1, 1, -1], 5)
-    got = lt.glrt(lt.fit_lmm("y ~ 1", table), lt.fit_lmm("y ~ 1 + (1|g)", table), "bootstrap", n_boot=19, rng=1)
+    got = lt.glrt(lt.fit_lmm("y ~ 1", table), lt.fit_lmm("y ~ 1 + (1|g)", table), "bootstrap", n_draws=19, rng=1)
     assert got.statistic == approx(0.0, abs=1e-8)
-    assert got.pvalue == 1.0
+    assert got.p_value == 1.0
 
 
 def test_failed_draws_count_as_larger_than_the_observed_statistic():
     draws = NullDraws(statistics=np.array([0.0, 1.0, np.nan, 3.0]), unconverged=0, reasons=("x",))
     assert draws.failed == 1
-    assert draws.pvalue(2.0) == (1 + 2) / 5
+    assert draws.p_value(2.0) == (1 + 2) / 5
 
 
 def test_no_draws_is_an_error():
     table = blocks()
     fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", table) for fixed in ("1", "tool")]
-    with pytest.raises(ArgumentError, match=r"n_boot must be a whole number of at least 1, got 0\."):
-        lt.glrt(*fits, "bootstrap", n_boot=0)
+    with pytest.raises(ArgumentError, match=r"n_draws must be a whole number of at least 1, got 0\."):
+        lt.glrt(*fits, "bootstrap", n_draws=0)
 
 
 # ---------------------------------------------------------------------- cells
@@ -129,7 +129,7 @@ def test_both_models_see_the_same_table_when_the_alternative_has_more_columns():
     table = blocks(levels=12)
     null, alternative = lt.fit_lmm("y ~ 1", table, reml=False), lt.fit_lmm("y ~ tool + (1|block)", table, reml=False)
     assert len(null.cells.n) == 1
-    got = lt.glrt(null, alternative, "bootstrap", n_boot=199, rng=1)
+    got = lt.glrt(null, alternative, "bootstrap", n_draws=199, rng=1)
     assert got.failed == 0
     # without blocks under the null: 2 fixed effects and half a variance
     assert stats.kstest(got.draws[got.draws > 0], stats.chi2(2.5).cdf).statistic < 0.15

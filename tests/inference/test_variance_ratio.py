@@ -22,7 +22,7 @@ def test_balanced_p_value_is_that_of_the_exact_restricted_likelihood_ratio():
     y, blocks, groups = table(np.random.default_rng(1))
     frame = pd.DataFrame({"y": y, "b": blocks.astype(str), "g": groups})
     want = lt.glrt(lt.fit_lmm("y ~ b", frame), lt.fit_lmm("y ~ b + (1 | g)", frame), "exact")
-    assert variance_ratio(y, blocks, groups).pvalue == pytest.approx(want.pvalue, rel=1e-8)
+    assert variance_ratio(y, blocks, groups).p_value == pytest.approx(want.p_value, rel=1e-8)
 
 
 def test_ratio_of_a_balanced_table_is_the_reml_estimate():
@@ -53,8 +53,8 @@ def test_separate_parts_give_what_the_whole_gives():
     y, blocks, groups = table(np.random.default_rng(4))
     part = groups % 3
     blocks = blocks * 3 + part
-    assert variance_ratio(y, blocks, groups, parts=part).pvalue == pytest.approx(
-        variance_ratio(y, blocks, groups).pvalue, rel=1e-9
+    assert variance_ratio(y, blocks, groups, parts=part).p_value == pytest.approx(
+        variance_ratio(y, blocks, groups).p_value, rel=1e-9
     )
 
 
@@ -79,19 +79,19 @@ def test_scaled_scores_of_three_seeds_keep_their_level():
     for _ in range(2000):
         y = rng.normal(size=(3, 2))
         y = (y - y.mean(axis=0)) / y.std(axis=0, ddof=1)
-        hits += variance_ratio(y.ravel(), blocks, groups, scaled=True).pvalue < 0.05
+        hits += variance_ratio(y.ravel(), blocks, groups, scaled=True).p_value < 0.05
     assert 0.03 < hits / 2000 < 0.07
 
 
 def test_scores_that_do_not_vary_have_no_p_value():
     got = variance_ratio(np.ones(6), np.zeros(6, dtype=int), np.repeat(np.arange(3), 2))
-    assert np.isnan(got.pvalue)
+    assert np.isnan(got.p_value)
     assert np.isnan(got.share)
 
 
 def test_groups_that_explain_everything_have_p_zero():
     got = variance_ratio(np.repeat([1.0, 2.0, 5.0], 2), np.zeros(6, dtype=int), np.repeat(np.arange(3), 2))
-    assert (got.pvalue, got.share, got.share_interval) == (0.0, 1.0, (1.0, 1.0))
+    assert (got.p_value, got.share, got.share_interval) == (0.0, 1.0, (1.0, 1.0))
 
 
 def test_groups_that_never_come_back_are_refused():

@@ -85,7 +85,7 @@ def designs() -> dict[str, Callable[[], Any]]:
         "dispersion": lambda: of_fit(lt.fit_lmm(CROSSED, runs(part), dispersion="prior")),
         "kenward-roger": lambda: of_fit(lt.fit_lmm(CROSSED, runs(part)), ddf="kenward-roger"),
         "cluster-robust": lambda: lt.cluster_robust(fit, "benchmark").to_frame(),
-        "glrt": lambda: [lt.glrt(*ml).statistic, lt.glrt(*ml).pvalue],
+        "glrt": lambda: [lt.glrt(*ml).statistic, lt.glrt(*ml).p_value],
         "mvt": lambda: lt.pairs(
             lt.emmeans(lt.fit_lmm(CROSSED, runs(part)), "algorithm"), adjust="mvt", rng=1
         ).to_frame(),
@@ -96,7 +96,7 @@ def designs() -> dict[str, Callable[[], Any]]:
         "profile": lambda: lt.profile(ml[1], "sd").to_frame(),
         "bootstrap": lambda: lt.bootstrap(fit, lambda drawn: drawn.params, 10, rng=1).to_frame(),
         "permutation": lambda: (
-            lt.permutation_test(runs(full), "loss ~ algorithm + (1|benchmark)", n_permutations=19, rng=1).pvalue
+            lt.permutation_test(runs(full), "loss ~ algorithm + (1|benchmark)", n_draws=19, rng=1).p_value
         ),
         "clusters": lambda: lt.benchmark_clusters(runs(full), rng=1, n_boot=20).to_frame(),
         "variance": lambda: lt.variance_sources(runs(full)).to_frame(),

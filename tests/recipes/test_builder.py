@@ -469,11 +469,11 @@ def test_compare_finds_the_order_of_nested_models(builder):
     assert one.statistic == two.statistic > 0
     assert (one.null, one.alternative) == (two.null, two.alternative) == (small.formula(), large.formula())
     want = lt.glrt(small.fit(), large.fit())
-    assert (one.pvalue, one.df) == (want.pvalue, want.df)
+    assert (one.p_value, one.df) == (want.p_value, want.df)
 
 
 def test_compare_passes_the_reference_on(builder):
-    result = builder.random("benchmark").compare(builder, "bootstrap", n_boot=19, rng=1)
+    result = builder.random("benchmark").compare(builder, "bootstrap", n_draws=19, rng=1)
     assert (result.reference, len(result.draws)) == ("bootstrap", 19)
 
 

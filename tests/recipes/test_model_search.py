@@ -173,7 +173,7 @@ def test_downwards_drops_what_is_not_significant():
     row = table.iloc[0]
     above = table.iloc[1]
     test = lt.glrt(*(lt.fit_lmm(r["formula"], runs, reml=False) for r in (row, above)))
-    assert row["p_value"] == approx(test.pvalue, abs=1e-5)
+    assert row["p_value"] == approx(test.p_value, abs=1e-5)
     assert row["p_value"] > 0.05
     # nothing more can go: every term of the chosen model is significant
     for smaller in ("y ~ tool + (1 | task) + (1 | task:tool)", "y ~ tool + (1 | task) + (1 | task:seed)"):

@@ -69,7 +69,7 @@ def test_the_test_is_that_of_two_nested_linear_models(keep, blocks):
     f, df_num, df_den, p = f_of_nested_models(table, blocks, ("tool", "rep"))
     got = shared_seeds(runs_of(table))
     assert (got.df_num, got.df_den) == (df_num, df_den)
-    assert (got.statistic, got.pvalue) == approx((f, p), rel=1e-9)
+    assert (got.statistic, got.p_value) == approx((f, p), rel=1e-9)
 
 
 def test_budgets_and_levels_of_a_metafeature_are_averaged_first():
@@ -159,7 +159,7 @@ def test_too_many_groups_to_test_are_held(monkeypatch):
     monkeypatch.setattr(module, "_MOST_GROUPS", 10)
     table = make_table(luck=0.0).iloc[1:]
     found = shared_seeds(runs_of(table))
-    assert np.isnan(found.pvalue)
+    assert np.isnan(found.p_value)
     assert lt.recommend(runs_of(table)).formula.endswith(TERMS)
 
 

@@ -90,8 +90,8 @@ def test_the_bootstrap_likelihood_ratio_keeps_its_level_with_five_blocks_where_c
     for _ in range(200):
         table = null_blocks(rng)
         fits = [lt.fit_lmm(f"y ~ {f} + (1|block)", table, reml=False, restarts=0) for f in ("1", "tool")]
-        plain += lt.glrt(*fits).pvalue <= 0.05
-        resampled += lt.glrt(*fits, "bootstrap", n_boot=59, rng=rng).pvalue <= 0.05  # 60 * 0.05 is whole
+        plain += lt.glrt(*fits).p_value <= 0.05
+        resampled += lt.glrt(*fits, "bootstrap", n_draws=59, rng=rng).p_value <= 0.05  # 60 * 0.05 is whole
     assert binomtest(resampled, 200, 0.05).pvalue > 0.001
     assert binomtest(plain, 200, 0.05, alternative="greater").pvalue < 0.01
 

@@ -93,7 +93,7 @@ def test_models_without_slopes_find_effects_of_the_budget_that_are_not_there(ran
         null, alternative = (
             lt.fit_lmm(f"loss ~ {fixed} + {random}", runs, reml=False) for fixed in ("algorithm", "algorithm * budget")
         )
-        rejected += lt.glrt(null, alternative, "chi2").pvalue < 0.05
+        rejected += lt.glrt(null, alternative, "chi2").p_value < 0.05
     assert binomtest(rejected, 60, 0.05, alternative="greater").pvalue < 1e-6
 
 

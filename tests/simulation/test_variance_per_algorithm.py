@@ -53,7 +53,7 @@ def both_fits(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) ->
 
 def likelihood_ratios(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> np.ndarray:
     """p-values of `glrt`."""
-    return np.array([lt.glrt(*pair).pvalue for pair in both_fits(kind, benchmarks, algorithms, n, seed)])
+    return np.array([lt.glrt(*pair).p_value for pair in both_fits(kind, benchmarks, algorithms, n, seed)])
 
 
 def exchanges(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -111,7 +111,7 @@ def test_power_of_the_likelihood_ratio(kind, benchmarks, power):
 def test_pairs_in_the_model_that_the_test_chooses_keep_their_size_from_12_benchmarks_on(benchmarks, rate):
     smallest = []
     for equal, spread in both_fits("erratic3", benchmarks, 6, 250, seed=21):
-        chosen = spread if lt.glrt(equal, spread).pvalue < 0.1 else equal
+        chosen = spread if lt.glrt(equal, spread).p_value < 0.1 else equal
         smallest.append(lt.pairs(lt.emmeans(chosen, "algorithm")).to_frame()["p_value"].min())
     assert at_most(np.array(smallest), 0.05, rate)
 
@@ -144,6 +144,6 @@ def test_equal_variances_are_rejected_in_most_subsets_of_the_bundled_runs():
             for scale in (None, "rank", "regret", "minmax"):
                 table = runs if scale is None else runs.normalize(scale)
                 equal = lt.ModelBuilder(table).recommended()
-                ratio += equal.compare(equal.random("benchmark", per="algorithm")).pvalue < 0.05
+                ratio += equal.compare(equal.random("benchmark", per="algorithm")).p_value < 0.05
                 exchanged += equal.fit().diagnose(influence=False, rng=1, n_draws=99).advantages.p_value < 0.05
     assert (ratio, exchanged) == (18, 17)

@@ -479,7 +479,7 @@ def test_moderated_errors_are_the_common_ones_times_the_ratio_of_each_pair():
     assert own.overall["df"].to_numpy() == approx(df)
     assert own.overall["se"].to_numpy() == approx(model.overall["se"].to_numpy() * np.sqrt(ratio), rel=1e-9)
     witness = adjust(own.overall["t_ratio"], df, method="stepdown", n_means=4)
-    assert own.overall["p_value"].to_numpy() == approx(witness.pvalue)
+    assert own.overall["p_value"].to_numpy() == approx(witness.p_value)
 
 
 def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():

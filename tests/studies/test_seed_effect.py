@@ -53,7 +53,7 @@ def test_appendix_c_names_the_algorithm_that_uses_the_seed():
     assert result.overall.null == "loss ~ algorithm"
     assert result.overall.alternative == "loss ~ algorithm + (0 + algorithm | seed)"
     assert result.overall.df == 6
-    assert result.overall.pvalue < 1e-10
+    assert result.overall.p_value < 1e-10
     assert result.sentence == (
         "The seed decides part of the score of A-1 across repetitions (F-test of the seed's variance per "
         "algorithm, Holm, level 0.05). Look for what the seed fixes there; repetitions of a seed do not count as new "
@@ -103,7 +103,7 @@ def test_pairing_is_reported_and_is_no_seed_effect():
     result = seed_dependency(runs_of(crossed(np.random.default_rng(5), paired=2.0)))
     assert result.affected == ()
     assert result.pairing.share > 0.6
-    assert result.pairing.pvalue < 0.001
+    assert result.pairing.p_value < 0.001
     assert "(1 | benchmark:seed)" in result.overall.null
     assert any(note.startswith("Pairing (no defect, not part of the decision)") for note in result.notes)
 

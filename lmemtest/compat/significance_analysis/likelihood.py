@@ -53,11 +53,11 @@ def glrt(mod1: Model, mod2: Model, verbose: bool = False) -> dict[str, Any]:
     null, alternative = _ordered(mod1, mod2)
     test = likelihood_ratio.glrt(null.likelihood_fit, alternative.likelihood_fit, rng=0)
     if verbose:
-        better = null if not below(test.pvalue, _LEVEL) else alternative
+        better = null if not below(test.p_value, _LEVEL) else alternative
         sign = "==" if better is null else ">>" if better is mod1 else "<<"
         print(f"{mod1.formula} ({written(mod1.logLike, '.4f')}) {sign} {mod2.formula} ({written(mod2.logLike, '.4f')})")
-        print(f"Chi-Square: {test.statistic}, P-Value: {test.pvalue}")
-    return {"p": test.pvalue, "chi_square": test.statistic, "df": test.df}
+        print(f"Chi-Square: {test.statistic}, P-Value: {test.p_value}")
+    return {"p": test.p_value, "chi_square": test.statistic, "df": test.df}
 
 
 def _ordered(first: Model, second: Model) -> tuple[Model, Model]:

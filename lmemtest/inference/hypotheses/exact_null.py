@@ -60,27 +60,27 @@ class ExactNull:
         same = len(self.mu) == 1 and self.residual_df > 0
         return same and bool(np.allclose(self.penalty, self.mu[0], rtol=_EQUAL))
 
-    def pvalue(self, statistic: float, n_sim: int, rng: np.random.Generator) -> tuple[float, float]:
+    def p_value(self, statistic: float, n_draws: int, rng: np.random.Generator) -> tuple[float, float]:
         """P(T >= statistic) and its Monte-Carlo standard error (0 if no simulation was needed).
 
         Parameters
         ----------
         statistic : float, >= 0
-        n_sim : int
+        n_draws : int
             Simulations, unused for balanced data.
         rng : numpy.random.Generator
 
         Returns
         -------
-        pvalue, error : float
+        p_value, error : float
         """
         if statistic <= 0:
             return 1.0, 0.0
         if self.balanced:
             return self._balanced_tail(statistic), 0.0
-        exceed = int(np.count_nonzero(self.simulate(n_sim, rng) >= statistic))
-        p = (exceed + 1) / (n_sim + 1)
-        return p, float(np.sqrt(p * (1 - p) / n_sim))
+        exceed = int(np.count_nonzero(self.simulate(n_draws, rng) >= statistic))
+        p = (exceed + 1) / (n_draws + 1)
+        return p, float(np.sqrt(p * (1 - p) / n_draws))
 
     def probability_of_zero(self) -> float | None:
         """P(T = 0) in the balanced case, None otherwise."""
@@ -109,22 +109,22 @@ class ExactNull:
         m, nu = int(self.multiplicity[0]), self.residual_df
         return float(special.fdtrc(m, nu, r * nu / m))
 
-    def simulate(self, n_sim: int, rng: np.random.Generator) -> FloatArray:
+    def simulate(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draws of the statistic under the null, zeros included.
 
         Parameters
         ----------
-        n_sim : int
+        n_draws : int
         rng : numpy.random.Generator
 
         Returns
         -------
-        (n_sim,) float
+        (n_draws,) float
         """
-        draws = np.empty(n_sim)
+        draws = np.empty(n_draws)
         size = max(1, _CHUNK // max(len(self.mu), _GRID))
-        for start in range(0, n_sim, size):
-            stop = min(n_sim, start + size)
+        for start in range(0, n_draws, size):
+            stop = min(n_draws, start + size)
             squares = rng.chisquare(self.multiplicity, size=(stop - start, len(self.mu)))
             rest = rng.chisquare(self.residual_df, size=stop - start) if self.residual_df else 0.0
             draws[start:stop] = self._suprema(squares, np.broadcast_to(rest, (stop - start,)))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from lmemtest._replicates import check_replicates
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._table import Format
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.engine import theta as th
@@ -23,7 +24,6 @@ from lmemtest.inference.means.reference_grid import check_fit
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
 
 REFERENCES = ("auto", "chi2", "mixture", "exact", "bootstrap")
 
@@ -32,8 +32,8 @@ _FEWEST_DRAWS = 1000
 _ROUNDING = 1e-8  # relative to |llf|: two optima this close are one
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class GlrtResult(Tabular):
+@result
+class GlrtResult(Result):
     """Likelihood-ratio test of two nested fits.
 
     Attributes
@@ -42,10 +42,10 @@ class GlrtResult(Tabular):
         Twice the difference of the log-likelihoods.
     df : int
         Difference of the numbers of parameters: fixed effects, covariances and residual variances.
-    pvalue : float
+    p_value : float
         Probability of a statistic at least as large under the null model.
-    pvalue_error : float
-        Monte-Carlo standard error of `pvalue`; 0 if nothing was simulated.
+    p_value_error : float
+        Monte-Carlo standard error of `p_value`; 0 if nothing was simulated.
     reference : {"chi2", "mixture", "exact", "bootstrap"}
         Null distribution: chi-squared, a mixture of chi-squared, the exact one for a single variance, or draws from
         the fitted null model.
@@ -65,8 +65,8 @@ class GlrtResult(Tabular):
 
     statistic: float
     df: int
-    pvalue: float
-    pvalue_error: float
+    p_value: float
+    p_value_error: float
     reference: str
     components: tuple[tuple[float, int], ...]
     llf_null: float
@@ -77,42 +77,49 @@ class GlrtResult(Tabular):
     n_obs: int
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row: statistic, df, pvalue, reference, method, both llf, n_obs and the two formulas."""
+    formats: ClassVar[Mapping[str, Format]] = {"llf_null": ".4f", "llf_alternative": ".4f"}
+
+    def table(self) -> pd.DataFrame:
+        """One row: statistic, df, p_value, reference, method, both llf, n_obs and the two formulas."""
         import pandas as pd
 
-        names = ("statistic", "df", "pvalue", "reference", "method", "llf_null", "llf_alternative", "n_obs")
+        names = ("statistic", "df", "p_value", "reference", "method", "llf_null", "llf_alternative", "n_obs")
         return pd.DataFrame([{name: getattr(self, name) for name in (*names, "null", "alternative")}])
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Likelihood-ratio test"
 
-        facts = (f"Null: {self.null}", f"Alternative: {self.alternative}", self._reference_text())
-        frame = self.to_frame().drop(columns=["null", "alternative"])
-        formats = {"llf_null": ".4f", "llf_alternative": ".4f"}
-        return ResultTable(title="Likelihood-ratio test", frame=frame, notes=facts + self.notes, formats=formats)
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The two models and the reference."""
+        return (f"Null: {self.null}", f"Alternative: {self.alternative}", self._reference_text())
+
+    def shown(self) -> pd.DataFrame:
+        """Without the formulas, which the facts have."""
+        return self.to_frame().drop(columns=["null", "alternative"])
 
     def _reference_text(self) -> str:
         if self.reference == "exact":
-            error = f" (Monte-Carlo error {written(self.pvalue_error, '.2g')})" if self.pvalue_error else ""
+            error = f" (Monte-Carlo error {written(self.p_value_error, '.2g')})" if self.p_value_error else ""
             return f"Reference: exact finite-sample null distribution for one variance{error}."
         if self.reference == "bootstrap":
-            error = written(self.pvalue_error, ".2g")
+            error = written(self.p_value_error, ".2g")
             return f"Reference: parametric bootstrap (Monte-Carlo error {error}); {self.method}."
         parts = " + ".join(f"{w:g} chi2({df})" if w != 1 else f"chi2({df})" for w, df in self.components)
         return f"Reference: {parts}; {self.method} log-likelihoods."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+@result
 class BootstrapGlrtResult(GlrtResult):
     """Likelihood-ratio test against the parametric bootstrap.
 
     Attributes
     ----------
-    draws : (n_boot,) float, >= 0
+    draws : (n_draws,) float, >= 0
         The statistic of every table drawn from the null, zeros included; NaN where a model could not be fitted,
-        which counts as a larger statistic in `pvalue`.
+        which counts as a larger statistic in `p_value`.
     failed, unconverged : int
         Draws without a statistic, and draws in which a search did not complete its certificate (kept).
     """
@@ -128,8 +135,7 @@ def glrt(
     alternative: Any,
     reference: str = "auto",
     *,
-    n_sim: int = 10_000,
-    n_boot: int = 999,
+    n_draws: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -145,10 +151,9 @@ def glrt(
         right for any pair of models and any number of groups. "auto" takes "exact" when a single scalar variance
         is all the random part of the alternative, "mixture" when one variance is added (with or without
         covariances to the r columns of its term), and "chi2" otherwise.
-    n_sim : int, >= 1000
-        Simulations for "exact" in unbalanced data; balanced data need none.
-    n_boot : int
-        Draws for "bootstrap"; 999 give a p-value of 0.05 a Monte-Carlo error of 0.007.
+    n_draws : int, optional
+        Tables drawn for "bootstrap", by default 999, which give a p-value of 0.05 a Monte-Carlo error of 0.007; values
+        drawn for "exact" in unbalanced data, at least 1000, by default 10,000 (balanced data need none).
     rng : int, numpy.random.Generator or None
         Source of these simulations; the same whatever `n_jobs` is.
     n_jobs : int
@@ -176,7 +181,7 @@ def glrt(
     refitted, with a note), models with the same fixed columns by REML if both are REML fits. On the
     boundary, one new variance gives 1/2 chi2(q) + 1/2 chi2(q + 1) and a column added to a term with r
     columns 1/2 chi2(q + r) + 1/2 chi2(q + r + 1), q the number of fixed effects tested (Self & Liang 1987;
-    Stram & Lee 1994). The p-value of the bootstrap is (1 + #{T* >= T}) / (n_boot + 1) (Davison & Hinkley 1997,
+    Stram & Lee 1994). The p-value of the bootstrap is (1 + #{T* >= T}) / (n_draws + 1) (Davison & Hinkley 1997,
     section 4.2); draws at zero count, and draws that failed count as larger.
 
     A variance for each of A algorithms, ``diag(algorithm | benchmark)``, against one for all,
@@ -200,14 +205,14 @@ def glrt(
     >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
     ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
     >>> test = glrt(fit_lmm("score ~ algorithm", runs), fit_lmm("score ~ algorithm + (1|task)", runs))
-    >>> test.df, test.reference, test.method, test.pvalue < 0.001
+    >>> test.df, test.reference, test.method, test.p_value < 0.001
     (1, 'exact', 'REML', True)
     """
     check_choice(reference, "reference", REFERENCES)
     check_fit(null, "null")
     check_fit(alternative, "alternative")
-    n_sim = check_positive_int(n_sim, "n_sim", minimum=_FEWEST_DRAWS)
-    n_boot = check_positive_int(n_boot, "n_boot")
+    if n_draws is not None:
+        n_draws = check_positive_int(n_draws, "n_draws", minimum=1 if reference == "bootstrap" else _FEWEST_DRAWS)
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     nesting = check_nesting(null, alternative)
     null, alternative, notes = _same_likelihood(null, alternative, nesting)
@@ -231,7 +236,7 @@ def glrt(
             alternative,
             nesting,
             start_from_null=start_from_null,
-            n_boot=n_boot,
+            n_draws=n_draws or 999,
             rng=rng,
             n_jobs=n_jobs,
             progress=progress,
@@ -240,13 +245,13 @@ def glrt(
     chosen, components, why = _choose(reference, null, alternative, nesting, df)
     error = 0.0
     if chosen == "exact":
-        pvalue, error = _exact_pvalue(null, alternative, statistic, n_sim, rng)
+        p_value, error = _exact_pvalue(null, alternative, statistic, n_draws or 10_000, rng)
     else:
-        pvalue = float(sum(w * _chi2_tail(statistic, d) for w, d in components))
+        p_value = float(sum(w * _chi2_tail(statistic, d) for w, d in components))
     return GlrtResult(
         **facts,
-        pvalue=pvalue,
-        pvalue_error=error,
+        p_value=p_value,
+        p_value_error=error,
         reference=chosen,
         components=components,
         notes=(*notes, *why, *_cautions(null, alternative, nesting)),
@@ -254,18 +259,18 @@ def glrt(
 
 
 def _bootstrap_result(facts: dict[str, Any], draws: NullDraws, notes: list[str]) -> BootstrapGlrtResult:
-    n_boot = len(draws.statistics)
-    pvalue = draws.pvalue(facts["statistic"])
+    n_draws = len(draws.statistics)
+    p_value = draws.p_value(facts["statistic"])
     zeros = int(np.count_nonzero(draws.statistics <= SAME_OPTIMUM))
-    text = f"{n_boot:,} tables were drawn from the null and both models fitted to each; {zeros:,} statistics are 0."
+    text = f"{n_draws:,} tables were drawn from the null and both models fitted to each; {zeros:,} statistics are 0."
     if draws.failed:
         text += f" {draws.failed:,} could not be fitted and count as larger than the observed one ({draws.reasons[0]})."
     if draws.unconverged:
         text += f" In {draws.unconverged:,} a search did not complete its certificate; they are kept."
     return BootstrapGlrtResult(
         **facts,
-        pvalue=pvalue,
-        pvalue_error=float(np.sqrt(pvalue * (1.0 - pvalue) / n_boot)),
+        p_value=p_value,
+        p_value_error=float(np.sqrt(p_value * (1.0 - p_value) / n_draws)),
         reference="bootstrap",
         components=(),
         notes=(*notes, text),
@@ -418,7 +423,7 @@ def _why_not_exact(null: Any, alternative: Any, nesting: Nesting) -> str:
 
 
 def _exact_pvalue(
-    null: Any, alternative: Any, statistic: float, n_sim: int, rng: int | np.random.Generator | None
+    null: Any, alternative: Any, statistic: float, n_draws: int, rng: int | np.random.Generator | None
 ) -> tuple[float, float]:
     term = alternative.design.random[0]
     known = ~alternative.params.isna().to_numpy()
@@ -431,7 +436,7 @@ def _exact_pvalue(
         n_obs=int(null.nobs),
         reml=bool(null.reml),
     )
-    return law.pvalue(statistic, n_sim, resolve_rng(rng))
+    return law.p_value(statistic, n_draws, resolve_rng(rng))
 
 
 def _chi2_tail(statistic: float, df: int) -> float:

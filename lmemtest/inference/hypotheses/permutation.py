@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
 
@@ -38,8 +37,8 @@ MAX_T = "max_t"
 _SAME = 1e-9  # relative: relabellings that only rename give the same statistic up to rounding
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class PermutationResult(Tabular):
+@result
+class PermutationResult(Result):
     """Permutation test of a comparison of algorithms.
 
     Attributes
@@ -48,11 +47,11 @@ class PermutationResult(Tabular):
         Of the table as it is.
     statistic_name : str
         What it is; large values speak against the null.
-    pvalue : float
-        ``(1 + #{T* >= T}) / (n_permutations + 1)``; a draw that failed counts as larger.
-    pvalue_error : float
-        Monte-Carlo standard error of `pvalue`.
-    draws : (n_permutations,) float
+    p_value : float
+        ``(1 + #{T* >= T}) / (n_draws + 1)``; a draw that failed counts as larger.
+    p_value_error : float
+        Monte-Carlo standard error of `p_value`.
+    draws : (n_draws,) float
         The statistic of every relabelled table; NaN where the model could not be fitted.
     failed, unconverged : int
         Draws without a statistic, and draws in which the search did not complete its certificate (kept).
@@ -72,8 +71,8 @@ class PermutationResult(Tabular):
 
     statistic: float
     statistic_name: str
-    pvalue: float
-    pvalue_error: float
+    p_value: float
+    p_value_error: float
     draws: FloatArray
     failed: int
     unconverged: int
@@ -84,19 +83,19 @@ class PermutationResult(Tabular):
     formula: str
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row: statistic, pvalue, pvalue_error, unit, n_strata, n_permutations, failed, unconverged, formula."""
+    def table(self) -> pd.DataFrame:
+        """One row: statistic, p_value, p_value_error, unit, n_strata, n_draws, failed, unconverged, formula."""
         import pandas as pd
 
         return pd.DataFrame(
             [
                 {
                     "statistic": self.statistic,
-                    "pvalue": self.pvalue,
-                    "pvalue_error": self.pvalue_error,
+                    "p_value": self.p_value,
+                    "p_value_error": self.p_value_error,
                     "unit": self.unit,
                     "n_strata": self.n_strata,
-                    "n_permutations": len(self.draws),
+                    "n_draws": len(self.draws),
                     "failed": self.failed,
                     "unconverged": self.unconverged,
                     "formula": self.formula,
@@ -104,17 +103,23 @@ class PermutationResult(Tabular):
             ]
         )
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Permutation test"
 
-        facts = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model, what was exchanged, and the null hypothesis."""
+        return (
             f"Model: {self.formula}; statistic: {self.statistic_name}.",
             f"Exchanged: {self.exchangeable}.",
             f"Null hypothesis: {self.hypothesis}.",
         )
-        frame = self.to_frame().drop(columns="formula")
-        return ResultTable(title="Permutation test", frame=frame, notes=facts + self.notes)
+
+    def shown(self) -> pd.DataFrame:
+        """Without the formulas, which the facts have."""
+        return self.to_frame().drop(columns="formula")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +155,7 @@ def permutation_test(
     statistic: str | Callable[[Any], float] = MAX_T,
     *,
     unit: str = "benchmark",
-    n_permutations: int = 999,
+    n_draws: int = 999,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -170,7 +175,7 @@ def permutation_test(
         What is exchanged. "benchmark": the names of the algorithms on a whole benchmark. "instance": on a benchmark at
         one combination of metafeatures. "run": the names of single runs, among those with the same seed on the same
         instance; where algorithms have seeds of their own, among all runs on the instance.
-    n_permutations : int
+    n_draws : int
         Relabelled tables, drawn at random.
     rng : int, numpy.random.Generator or None
         Source of the relabellings; the same whatever `n_jobs` is.
@@ -217,11 +222,11 @@ def permutation_test(
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 9], "tool": ["A", "B"] * 8,
     ...          "task": list("aabbccddeeffgghh")}
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    >>> test = permutation_test(runs, "loss ~ tool + (1 | task)", n_permutations=199, rng=1)
-    >>> test.n_strata, test.pvalue < 0.1
+    >>> test = permutation_test(runs, "loss ~ tool + (1 | task)", n_draws=199, rng=1)
+    >>> test.n_strata, test.p_value < 0.1
     (8, True)
     """
-    n_permutations = check_positive_int(n_permutations, "n_permutations")
+    n_draws = check_positive_int(n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     if not callable(statistic) and not (isinstance(statistic, str) and statistic == MAX_T):
         raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
@@ -237,18 +242,18 @@ def permutation_test(
         raise ArgumentError(f"statistic must be a finite number for the table as it is, got {observed}.")
 
     task = _Draw(RelabelledFit.of(fit, exchange), function)
-    results = replicate(task, n_permutations, rng=rng, n_jobs=n_jobs, progress=progress, label="Permutations")
+    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Permutations")
     failures = [r.reason for r in results if isinstance(r, Failure)]
-    if len(failures) == n_permutations:
+    if len(failures) == n_draws:
         raise EstimationError(f"no relabelled table could be fitted. {failures[0]}")
     draws = np.array([np.nan if isinstance(r, Failure) else r[0] for r in results])
     exceed = np.isnan(draws) | (draws >= observed - _SAME * abs(observed))
-    pvalue = float((1 + np.count_nonzero(exceed)) / (n_permutations + 1))
+    p_value = float((1 + np.count_nonzero(exceed)) / (n_draws + 1))
     return PermutationResult(
         statistic=observed,
         statistic_name=name,
-        pvalue=pvalue,
-        pvalue_error=float(np.sqrt(pvalue * (1.0 - pvalue) / n_permutations)),
+        p_value=p_value,
+        p_value_error=float(np.sqrt(p_value * (1.0 - p_value) / n_draws)),
         draws=draws,
         failed=int(np.isnan(draws).sum()),
         unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),

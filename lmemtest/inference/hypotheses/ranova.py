@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._table import Format
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from lmemtest._table import ResultTable
 
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class RanovaResult(Tabular):
+@result
+class RanovaResult(Result):
     """Likelihood-ratio tests of the random terms of a model, one change at a time.
 
     Attributes
@@ -51,8 +49,10 @@ class RanovaResult(Tabular):
     n_obs: int
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per test: term, simplified_to, llf (of the changed model), statistic, df, pvalue, reference."""
+    formats: ClassVar[Mapping[str, Format]] = {"llf": ".4f"}
+
+    def table(self) -> pd.DataFrame:
+        """One row per test: term, simplified_to, llf (of the changed model), statistic, df, p_value, reference."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -62,22 +62,24 @@ class RanovaResult(Tabular):
                 "llf": [test.llf_null for test in self.tests],
                 "statistic": [test.statistic for test in self.tests],
                 "df": [test.df for test in self.tests],
-                "pvalue": [test.pvalue for test in self.tests],
+                "p_value": [test.p_value for test in self.tests],
                 "reference": [test.reference for test in self.tests],
             }
         )
 
-    def to_table(self) -> ResultTable:
-        """The tests as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Likelihood-ratio tests of the random terms"
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The whole model."""
         whole = self.tests[0]
-        facts = (
+        return (
             f"{self.formula}: {whole.method} log-likelihood {written(whole.llf_alternative, '.4f')}, n = {self.n_obs} "
             "rows. Each row leaves one term out or simplifies it; p-values are not adjusted for their number.",
         )
-        title, formats = "Likelihood-ratio tests of the random terms", {"llf": ".4f"}
-        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes, formats=formats)
 
 
 @one_blas_thread()
@@ -85,7 +87,7 @@ def ranova(
     fit: Any,
     reference: str = "auto",
     *,
-    n_boot: int = 999,
+    n_draws: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -99,13 +101,13 @@ def ranova(
     reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
         Null distribution, as in `glrt`, which makes each test. "chi2" gives the p-values of R's `ranova`, about twice
         too large for one variance.
-    n_boot, rng, n_jobs, progress
+    n_draws, rng, n_jobs, progress
         As in `glrt`, for "bootstrap" and "exact".
 
     Returns
     -------
     RanovaResult
-        ``to_frame()`` has term, simplified_to, llf, statistic, df, pvalue, reference; ``tests`` has the whole results.
+        ``to_frame()`` has term, simplified_to, llf, statistic, df, p_value, reference; ``tests`` has the whole results.
 
     Raises
     ------
@@ -135,7 +137,7 @@ def ranova(
                        term  df reference
     0            (1 | task)   1   mixture
     1  (1 | task:algorithm)   1   mixture
-    >>> round(found.tests[0].statistic, 3), round(found.tests[0].pvalue, 4)
+    >>> round(found.tests[0].statistic, 3), round(found.tests[0].p_value, 4)
     (9.035, 0.0013)
     """
     check_fit(fit, "fit")
@@ -146,7 +148,7 @@ def ranova(
             f"ranova tests random terms, and '{fit.formula}' has none. Add one, such as (1 | benchmark)."
         )
     tests = [
-        glrt(with_terms(fit, smaller), fit, reference, n_boot=n_boot, rng=rng, n_jobs=n_jobs, progress=progress)
+        glrt(with_terms(fit, smaller), fit, reference, n_draws=n_draws, rng=rng, n_jobs=n_jobs, progress=progress)
         for _, _, smaller in changes
     ]
     return RanovaResult(

@@ -11,26 +11,26 @@ where the sum of squares of d does not change with the signs, so t is a function
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from lmemtest._replicates import check_replicates
+from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
-from lmemtest._table import Tabular
+from lmemtest._table import Format
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.words import format_level, format_number, format_p
+from lmemtest.words import format_level, format_number, format_p, p_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
 
     FloatArray = NDArray[np.float64]
@@ -44,21 +44,23 @@ _CHUNK = 4_000_000  # flips times pairs held at once: 32 MB an array
 _USUAL = 0.05  # the level that a note on few benchmarks speaks of
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class SignFlipTest(Tabular):
+@result
+class SignFlipTest(Result):
     """Tests of all pairs of algorithms by the signs of whole benchmarks.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per pair of algorithms. ``left``, ``right``, ``n_benchmarks`` (on which both ran), ``estimate``
+        (left - right, mean over benchmarks), ``t_ratio`` (with the pair's own standard deviation), ``p_value``
+        (adjusted for all pairs; NaN with fewer than two common benchmarks).
     statistic : float
         The largest ``|t|`` of all pairs.
-    pvalue : float
+    p_value : float
         That no algorithm is better than another: the smallest adjusted p-value of a pair.
     n_benchmarks : int
         Benchmarks on which two algorithms differ; on others no sign matters.
-    n_flips : int
+    n_draws : int
         Patterns of signs.
     exact : bool
         Whether these are all patterns there are (up to the sign of all together), or drawn at random.
@@ -74,9 +76,9 @@ class SignFlipTest(Tabular):
 
     table: pd.DataFrame
     statistic: float
-    pvalue: float
+    p_value: float
     n_benchmarks: int
-    n_flips: int
+    n_draws: int
     exact: bool
     smallest: float
     score: str
@@ -84,17 +86,7 @@ class SignFlipTest(Tabular):
     hypothesis: str
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair of algorithms.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``left``, ``right``, ``n_benchmarks`` (on which both ran), ``estimate`` (left - right, mean over
-            benchmarks), ``t_ratio`` (with the pair's own standard deviation), ``p_value`` (adjusted for all pairs; NaN
-            with fewer than two common benchmarks).
-        """
-        return self.table.copy()
+    formats: ClassVar[Mapping[str, Format]] = {"p_value": format_p}
 
     def sentences(self, alpha: float = 0.05) -> tuple[str, ...]:
         """One plain sentence per pair that was tested.
@@ -110,43 +102,40 @@ class SignFlipTest(Tabular):
             left, right, p = row["left"], row["right"], row["p_value"]
             if not np.isfinite(p):
                 continue
-            sign = "p" if format_p(p).startswith("<") else "p="
             if below(p, alpha):
                 better = (row["estimate"] < 0) == (self.direction == "minimize")
                 first, second = (left, right) if better else (right, left)
                 gap = format_number(abs(row["estimate"]))
-                found.append(f"{first} is better than {second} by {gap} on average ({sign}{format_p(p)}).")
+                found.append(f"{first} is better than {second} by {gap} on average ({p_text(p)}).")
             else:
-                found.append(f"No difference is found between {left} and {right} ({sign}{format_p(p)}).")
+                found.append(f"No difference is found between {left} and {right} ({p_text(p)}).")
         return tuple(found)
 
-    def to_table(self) -> ResultTable:
-        """The tests as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Sign-flip test of all pairs"
 
-        flips = f"all {self.n_flips:,}" if self.exact else f"{self.n_flips:,} random"
-        facts = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What was tested, and how."""
+        flips = f"all {self.n_draws:,}" if self.exact else f"{self.n_draws:,} random"
+        return (
             f"Response {self.score}; {flips} patterns of signs of {self.n_benchmarks:,} benchmarks; t of each pair "
             "with its own standard deviation; p-values adjusted for all pairs by the step-down maximum of |t|.",
             f"Null hypothesis: {self.hypothesis}.",
         )
-        return ResultTable(
-            title="Sign-flip test of all pairs",
-            frame=self.to_frame(),
-            notes=facts + self.notes,
-            formats={"p_value": format_p},
-        )
 
 
 @one_blas_thread()
-def sign_flip_test(runs: Runs, *, n_flips: int = 9999, rng: int | np.random.Generator | None = None) -> SignFlipTest:
+def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Generator | None = None) -> SignFlipTest:
     """Test all pairs of algorithms by flipping the signs of whole benchmarks.
 
     Parameters
     ----------
     runs : Runs
         With a benchmark. Of each benchmark the mean over its runs (at common instances and budgets) is used.
-    n_flips : int
+    n_draws : int
         Random patterns of signs. Where there are no more than so many all are taken: up to 14 benchmarks by default.
     rng : int, numpy.random.Generator or None
         Source of the signs; not used where all patterns are taken.
@@ -158,7 +147,7 @@ def sign_flip_test(runs: Runs, *, n_flips: int = 9999, rng: int | np.random.Gene
     Raises
     ------
     ArgumentError
-        If `runs` is a plain table, has no benchmark, or `n_flips` is not a positive whole number.
+        If `runs` is a plain table, has no benchmark, or `n_draws` is not a positive whole number.
     DataError
         If no two algorithms have two benchmarks in common, or all their scores are equal.
 
@@ -190,13 +179,13 @@ def sign_flip_test(runs: Runs, *, n_flips: int = 9999, rng: int | np.random.Gene
     ...          "task": list("aabbccddeeffgghh")}
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> test = lt.sign_flip_test(runs)
-    >>> test.n_benchmarks, test.exact, test.pvalue
+    >>> test.n_benchmarks, test.exact, test.p_value
     (6, True, 0.03125)
     >>> test.sentences()
-    ('A is better than B by 1.250 on average (p=0.031).',)
+    ('A is better than B by 1.250 on average (p = 0.031).',)
     """
     require_runs(runs)
-    n_flips = check_positive_int(n_flips, "n_flips")
+    n_draws = check_positive_int(n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=1, progress=None)
     if runs.benchmark is None:
         raise ArgumentError(
@@ -213,16 +202,16 @@ def sign_flip_test(runs: Runs, *, n_flips: int = 9999, rng: int | np.random.Gene
     moving = (np.nan_to_num(D[:, tested]) != 0.0).any(axis=1)
     if not moving.any():
         raise DataError("the algorithms have the same mean score on every benchmark: there is nothing to test.")
-    signs, exact = sign_patterns(int(moving.sum()), n_flips, rng)
+    signs, exact = sign_patterns(int(moving.sum()), n_draws, rng)
     t, p = np.full(D.shape[1], np.nan), np.full(D.shape[1], np.nan)
     t[tested], p[tested] = max_t_p_values(D[:, tested], signs, moving=moving, exact=exact)
     smallest = 1.0 / (len(signs) + (not exact))
     return SignFlipTest(
         table=_table(names, D, count, t, p),
         statistic=float(np.nanmax(np.abs(t))),
-        pvalue=float(np.nanmin(p)),
+        p_value=float(np.nanmin(p)),
         n_benchmarks=int(moving.sum()),
-        n_flips=len(signs),
+        n_draws=len(signs),
         exact=exact,
         smallest=smallest,
         score=runs.score,

@@ -40,7 +40,7 @@ class NullDraws:
 
     Attributes
     ----------
-    statistics : (n_boot,) float, >= 0
+    statistics : (n_draws,) float, >= 0
         All draws, zeros included; NaN where a model could not be fitted.
     unconverged : int
         Draws in which the certificate of a fit is not complete; they are kept.
@@ -57,7 +57,7 @@ class NullDraws:
         """Draws without a statistic."""
         return int(np.isnan(self.statistics).sum())
 
-    def pvalue(self, statistic: float) -> float:
+    def p_value(self, statistic: float) -> float:
         """``(1 + #{T* >= T}) / (B + 1)``; a draw without a statistic counts as one that is larger."""
         exceed = np.isnan(self.statistics) | (self.statistics >= statistic - SAME_OPTIMUM)
         return float((1 + np.count_nonzero(exceed)) / (len(self.statistics) + 1))
@@ -141,7 +141,7 @@ def draw_null(
     nesting: Nesting,
     *,
     start_from_null: ThetaFromNull,
-    n_boot: int,
+    n_draws: int,
     rng: int | np.random.Generator | None,
     n_jobs: int,
     progress: bool | None,
@@ -156,7 +156,7 @@ def draw_null(
         How the null lies in the alternative.
     start_from_null : callable
         Theta of the alternative at which it is the null.
-    n_boot : int
+    n_draws : int
         Draws.
     rng, n_jobs, progress
         As in `lmemtest._replicates.replicate`.
@@ -175,9 +175,9 @@ def draw_null(
         to_null=CellMap.of(fine, null.cells),
         to_alternative=CellMap.of(fine, alternative.cells),
     )
-    results = replicate(task, n_boot, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap of the null")
+    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap of the null")
     failures = [r.reason for r in results if isinstance(r, Failure)]
-    if len(failures) == n_boot:
+    if len(failures) == n_draws:
         raise EstimationError(f"no table drawn from the null could be fitted. {failures[0]}")
     return NullDraws(
         statistics=np.array([np.nan if isinstance(r, Failure) else r[0] for r in results]),

@@ -40,7 +40,7 @@ class VarianceRatio:
     statistic : float
         F(0); NaN if the scores do not vary within blocks.
     df_num, df_den : float
-    pvalue : float
+    p_value : float
         P(F >= statistic) if there is no variance between groups.
     ratio : float, >= 0
         Where F(l) = 1: the estimate of the analysis of variance, 0 if it is negative.
@@ -52,7 +52,7 @@ class VarianceRatio:
     statistic: float
     df_num: float
     df_den: float
-    pvalue: float
+    p_value: float
     ratio: float
     ratio_low: float
     ratio_high: float
@@ -115,7 +115,7 @@ def variance_ratio(
     --------
     >>> y = np.array([1.0, 1.2, 2.0, 2.1, 3.1, 2.9])
     >>> result = variance_ratio(y, np.zeros(6, dtype=int), np.array([0, 0, 1, 1, 2, 2]))
-    >>> result.df_num, result.df_den, round(result.statistic, 1), round(result.pvalue, 4)
+    >>> result.df_num, result.df_den, round(result.statistic, 1), round(result.p_value, 4)
     (2.0, 3.0, 120.3, 0.0014)
     """
     check_fraction(level, "level")
@@ -144,7 +144,7 @@ def variance_ratio(
             statistic=nan,
             df_num=df_num,
             df_den=df_den,
-            pvalue=nan,
+            p_value=nan,
             ratio=nan,
             ratio_low=nan,
             ratio_high=nan,
@@ -157,7 +157,7 @@ def variance_ratio(
             statistic=inf,
             df_num=df_num,
             df_den=df_den,
-            pvalue=0.0,
+            p_value=0.0,
             ratio=inf,
             ratio_low=inf,
             ratio_high=inf,
@@ -173,7 +173,7 @@ def variance_ratio(
         statistic=pivot(0.0),
         df_num=df_num,
         df_den=df_den,
-        pvalue=float(special.fdtrc(df_num, df_den, pivot(0.0))),
+        p_value=float(special.fdtrc(df_num, df_den, pivot(0.0))),
         ratio=_root(pivot, 1.0, mu),
         ratio_low=_root(pivot, low, mu),
         ratio_high=_root(pivot, high, mu),

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import Failure, check_replicates, replicate
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-
     FloatArray = NDArray[np.float64]
 
 INTERVALS = ("percentile", "basic", "bca")
@@ -37,8 +35,8 @@ _ROUNDING = 1e-6  # of 1 / share, which is a whole number for the usual levels
 _FEWEST_UNITS = 4  # a skewness from fewer values is noise
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class BootstrapResult(Tabular):
+@result
+class BootstrapResult(Result):
     """Bootstrap distribution of a statistic of a fit.
 
     Attributes
@@ -47,7 +45,7 @@ class BootstrapResult(Tabular):
         One per element of the statistic.
     estimate : (k,) float
         The statistic of the fit.
-    draws : (n_boot, k) float
+    draws : (n_draws, k) float
         The statistic of every simulated table; NaN rows where it could not be computed.
     ci_low, ci_high : (k,) float
         Interval at `level`; NaN where it does not exist (see `notes`).
@@ -85,7 +83,7 @@ class BootstrapResult(Tabular):
         """Mean of the draws minus the estimate, ``(k,)``."""
         return np.asarray(_valid(self.draws).mean(axis=0) - self.estimate)
 
-    def to_frame(self) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """One row per element: ``name``, ``estimate``, ``bias``, ``se``, ``ci_low``, ``ci_high``."""
         import pandas as pd
 
@@ -100,15 +98,18 @@ class BootstrapResult(Tabular):
             }
         )
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Parametric bootstrap"
 
-        facts = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return (
             f"{self.formula}; {100 * self.level:.4g} % {self.interval} intervals, one by one, "
             f"from {len(self.draws):,} tables drawn from the fitted model.",
         )
-        return ResultTable(title="Parametric bootstrap", frame=self.to_frame(), notes=facts + self.notes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +128,7 @@ class _Draw:
 def bootstrap(
     fit: Any,
     statistic: Statistic,
-    n_boot: int = 999,
+    n_draws: int = 999,
     *,
     interval: str = "percentile",
     level: float = 0.95,
@@ -145,7 +146,7 @@ def bootstrap(
     statistic : callable
         Takes a fit and returns a number, ``(k,)`` numbers, or a named `pandas.Series` of them, always of the same
         length.
-    n_boot : int, >= 2
+    n_draws : int, >= 2
         Tables.
     interval : {"percentile", "basic", "bca"}
         Quantiles of the draws; their reflection at the estimate; quantiles corrected for bias and skewness.
@@ -177,7 +178,7 @@ def bootstrap(
     -----
     Random effects and residuals are drawn anew (random effects are not held at their estimates), so the answer is
     about new levels of the groups. Draws whose fit fails are NaN, counted in ``failed`` and in a note, and left out
-    of the quantiles. Quantiles are order statistics at ``(n_boot + 1) p``; a note says where there are too few draws
+    of the quantiles. Quantiles are order statistics at ``(n_draws + 1) p``; a note says where there are too few draws
     for that (39 are the least for 95 %, 999 is the usual number). "bca" takes its acceleration
     from a jackknife over the levels of one group. Where a variance is on its boundary no bootstrap interval has the
     right coverage (Andrews 2000).
@@ -198,7 +199,7 @@ def bootstrap(
     >>> share.draws.shape, bool(share.ci_low[0] < share.estimate[0] < share.ci_high[0])
     ((99, 1), True)
     """
-    n_boot = check_positive_int(n_boot, "n_boot", minimum=2)
+    n_draws = check_positive_int(n_draws, "n_draws", minimum=2)
     check_choice(interval, "interval", INTERVALS)
     level = check_fraction(level, "level")
     if not callable(statistic):
@@ -210,7 +211,7 @@ def bootstrap(
     term = _jackknife_term(fit, jackknife) if interval == "bca" or jackknife is not None else None
 
     task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
-    results = replicate(task, n_boot, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
+    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
     draws, notes = _collected(results, len(estimate))
     low, high = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
     valid = _valid(draws)
@@ -278,7 +279,7 @@ def _too_few(n: int, shares: FloatArray, interval: str, level: float) -> list[st
         return []
     smallest = float(known.min())
     enough = int(np.ceil(1.0 / smallest - _ROUNDING)) - 1 if smallest > 1e-9 else None
-    advice = "No n_boot is enough: use 'percentile'." if enough is None else f"Take n_boot={enough:,} at least."
+    advice = "No n_draws is enough: use 'percentile'." if enough is None else f"Take n_draws={enough:,} at least."
     return [
         f"{n:,} draws are too few for {100 * level:.4g} % {interval} intervals: an end would lie beyond all draws, so "
         f"the smallest or largest one takes its place and the interval is too short. {advice}"
@@ -286,7 +287,7 @@ def _too_few(n: int, shares: FloatArray, interval: str, level: float) -> list[st
 
 
 def _collected(results: list[Any], width: int) -> tuple[FloatArray, list[str]]:
-    """Draws, ``(n_boot, width)``, and what to say of them."""
+    """Draws, ``(n_draws, width)``, and what to say of them."""
     failures = [r.reason for r in results if isinstance(r, Failure)]
     for r in results:
         if not isinstance(r, Failure) and len(r[0]) != width:

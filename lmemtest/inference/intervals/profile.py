@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy import special
 
 from lmemtest._replicates import _bar, check_replicates
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_fraction
 from lmemtest.engine.profile import (
@@ -35,8 +35,6 @@ from lmemtest.words import listed, suggest
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
-
-    from lmemtest._table import ResultTable
 
     FloatArray = NDArray[np.float64]
 
@@ -82,14 +80,14 @@ def label_of(kind: str, group: str, name1: str, name2: str) -> str:
     return name1
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ProfileResult(Tabular):
+@result
+class ProfileResult(Result):
     """Profile-likelihood intervals.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per parameter: ``kind``, ``group``, ``name1``, ``name2``, ``estimate``, ``ci_low``, ``ci_high``.
     curves : pandas.DataFrame
         The profiles, every point an exact minimum: ``kind``, ``group``, ``name1``, ``name2`` as in the table,
         ``value`` of the parameter, ``zeta`` (signed square root of the rise of the deviance above its minimum),
@@ -114,6 +112,8 @@ class ProfileResult(Tabular):
     evaluations: int
     notes: tuple[str, ...] = ()
 
+    figure: ClassVar[str | None] = "profile_plot"
+
     @property
     def cut(self) -> float:
         """Size of zeta at the ends of the intervals."""
@@ -124,20 +124,19 @@ class ProfileResult(Tabular):
         """One line per row of the table, as `profile` takes them for its argument ``parameters``."""
         return tuple(label_of(*(str(row[key]) for key in _KEYS)) for row in self.table.to_dict("records"))
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per parameter: ``kind``, ``group``, ``name1``, ``name2``, ``estimate``, ``ci_low``, ``ci_high``."""
-        return self.table.copy()
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Profile likelihood"
 
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        facts = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return (
             f"{self.formula}; {100 * self.level:.4g} % intervals, one by one, from the profile of the "
             f"{self.likelihood.removesuffix(' maximum likelihood') + ' ' if 'restricted' in self.likelihood else ''}"
             f"likelihood, cut at the chi-squared quantile with one degree of freedom.",
         )
-        return ResultTable(title="Profile likelihood", frame=self.to_frame(), notes=facts + self.notes)
 
 
 def cut_of(level: float) -> float:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.engine import prediction
@@ -20,7 +19,6 @@ from lmemtest.model.random_effects import representatives, shapes, terms_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -35,14 +33,16 @@ _MOST_EFFECTS = 8_000
 _ZERO = 1e-4
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class RandomEffects(Tabular):
+@result
+class RandomEffects(Result):
     """Conditional modes of a grouping factor with their errors.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per effect and level. ``effect``, ``level``, ``estimate`` (conditional mode), ``conditional_sd``
+        (given the fixed effects, as lme4 reports it), ``se`` (of the prediction's error, with that of the fixed
+        effects), ``df``, ``ci_low``, ``ci_high``.
     group : str
         Grouping factor.
     effects : tuple of str
@@ -69,17 +69,7 @@ class RandomEffects(Tabular):
     response: str
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per effect and level.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``effect``, ``level``, ``estimate`` (conditional mode), ``conditional_sd`` (given the fixed effects, as
-            lme4 reports it), ``se`` (of the prediction's error, with that of the fixed effects), ``df``, ``ci_low``,
-            ``ci_high``.
-        """
-        return self.table.copy()
+    figure: ClassVar[str | None] = "caterpillar_plot"
 
     def clear(self, effect: str | None = None) -> tuple[str, ...]:
         """Levels whose interval excludes zero, in the order of the table.
@@ -94,19 +84,21 @@ class RandomEffects(Tabular):
         rows = self.table[self.table["effect"] == effect]
         return tuple(rows["level"][(rows["ci_low"] > 0) | (rows["ci_high"] < 0)])
 
-    def to_table(self) -> ResultTable:
-        """The effects as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return f"Random effects of {self.group}"
 
-        held = "that hold together" if self.interval == "simultaneous" else "one by one"
-        held += (
-            " and hold the error of the fixed effects," if self.error == "prediction" else ", given the fixed effects,"
-        )
-        facts = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model, and what the intervals hold."""
+        together = "simultaneous " if self.interval == "simultaneous" else ""
+        given = "with the error of the fixed effects" if self.error == "prediction" else "given the fixed effects"
+        return (
             f"{self.formula}; deviations of the levels of {self.group} from the population, on the scale of "
-            f"{self.response}, with {100 * self.level:.4g} % intervals {held} with Satterthwaite degrees of freedom.",
+            f"{self.response}, with {together}{100 * self.level:.4g} % intervals {given}; Satterthwaite degrees of "
+            "freedom.",
         )
-        return ResultTable(title=f"Random effects of {self.group}", frame=self.to_frame(), notes=facts + self.notes)
 
 
 @one_blas_thread()

@@ -104,9 +104,9 @@ class SeedDependency(Tabular):
         tested = int(self.table["p_value"].notna().sum())
         text = f"No sign that the seed decides the score of any of {tested} algorithms (smallest adjusted p "
         text += f"{format_p(self.table['p_adjusted'].min())}, Holm, level {self.alpha:g})."
-        if below(self.overall.pvalue, self.alpha):
+        if below(self.overall.p_value, self.alpha):
             text += (
-                f" The likelihood-ratio test of all algorithms together has p {format_p(self.overall.pvalue)}, but "
+                f" The likelihood-ratio test of all algorithms together has p {format_p(self.overall.p_value)}, but "
                 "it names none, and the decision is made by the tests per algorithm."
             )
         return text
@@ -129,7 +129,7 @@ class SeedDependency(Tabular):
         facts = [
             self.sentence,
             f"All together: {self.overall.null} against {self.overall.alternative}: statistic "
-            f"{written(self.overall.statistic, '.4g')}, df {self.overall.df}, p {format_p(self.overall.pvalue)} "
+            f"{written(self.overall.statistic, '.4g')}, df {self.overall.df}, p {format_p(self.overall.p_value)} "
             f"({self.overall.reference}).",
         ]
         frame = self.table.drop(columns=["n_instances"] if not self.crossed else [])
@@ -138,7 +138,7 @@ class SeedDependency(Tabular):
     def paper_lines(self) -> tuple[str, ...]:
         """The result as the package of the paper prints it."""
         test = self.overall
-        sign = "<<" if below(test.pvalue, self.alpha) else "=="
+        sign = "<<" if below(test.p_value, self.alpha) else "=="
         names = [str(name) for name in self.affected]
         verdict = (
             f"Seed is a significant effect, likely influenced algorithms: {names}"
@@ -148,7 +148,7 @@ class SeedDependency(Tabular):
         return (
             f"Simple model ({written(test.llf_null, '.2f')}) {sign} Model with Seed-effect "
             f"({written(test.llf_alternative, '.2f')})",
-            f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {written(test.pvalue, '.4g')}",
+            f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {written(test.p_value, '.4g')}",
             f"=> {verdict}",
         )
 
@@ -359,7 +359,7 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
         "f_ratio": test.statistic if test else nan,
         "df_num": test.df_num if test else nan,
         "df_den": test.df_den if test else nan,
-        "p_value": test.pvalue if test else nan,
+        "p_value": test.p_value if test else nan,
         "seed_share": test.share if test else nan,
         "ci_low": low,
         "ci_high": high,
@@ -472,6 +472,6 @@ def _meaning(
             f"Pairing (no defect, not part of the decision): on one benchmark {written(100 * pairing.share, '.0f')} "
             f"% of "
             f"the variance around an algorithm's mean is common to the algorithms with the same seed (interval "
-            f"{written(100 * low, '.0f')} to {written(100 * high, '.0f')} %, p {format_p(pairing.pvalue)})."
+            f"{written(100 * low, '.0f')} to {written(100 * high, '.0f')} %, p {format_p(pairing.p_value)})."
         )
     return notes

@@ -72,7 +72,7 @@ class ModelBuilder(Questions, Tabular):
     >>> richer = simple.interaction("algorithm", "budget").random("benchmark:algorithm", "benchmark:seed")
     >>> richer.drop("algorithm:budget").formula()
     'loss ~ algorithm + budget + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)'
-    >>> simple.compare(simple.random("benchmark:algorithm")).pvalue < 0.001
+    >>> simple.compare(simple.random("benchmark:algorithm")).p_value < 0.001
     True
     """
 
@@ -337,7 +337,7 @@ class ModelBuilder(Questions, Tabular):
         reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
             Null distribution, see `glrt`.
         **options
-            Of `glrt`: ``rng``, ``n_boot``, ``n_jobs`` and others.
+            Of `glrt`: ``rng``, ``n_draws``, ``n_jobs`` and others.
 
         Returns
         -------

@@ -271,7 +271,7 @@ def compare(null: LmmFit, alternative: LmmFit, *, contains: str = "", seed: int 
             test = glrt(null, alternative, rng=seed)
         except NestingError:
             return Comparison(statistic=math.nan, df=df, p_value=math.nan, reference="not nested", log_p=math.nan)
-        statistic, p, reference = test.statistic, test.pvalue, test.reference
+        statistic, p, reference = test.statistic, test.p_value, test.reference
         components = test.components or ((0.5, 0), (0.5, df))
     if statistic <= _ZERO:  # a mixture has 0.5 just above 0 and 1 at 0, and rounding must not choose
         return Comparison(statistic=0.0, df=df, p_value=1.0, reference=reference, log_p=0.0)

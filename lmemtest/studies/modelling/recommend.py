@@ -280,7 +280,7 @@ def _crossed_seeds(runs: Runs) -> tuple[list[_Candidate], list[str]]:
 
 
 def _test_of_seeds(found: SharedSeeds) -> str:
-    statistic, p = written(found.statistic, ".2f"), format_p(found.pvalue)
+    statistic, p = written(found.statistic, ".2f"), format_p(found.p_value)
     return f"an F-test (F({found.df_num}, {found.df_den}) = {statistic}, p {p})"
 
 

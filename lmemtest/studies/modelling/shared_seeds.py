@@ -47,7 +47,7 @@ class SharedSeeds:
     statistic : float
         Mean square between the groups over that of the rest; NaN where there are too many groups to test.
     df_num, df_den : int
-    pvalue : float
+    p_value : float
         Of the F-test; NaN where there are too many groups.
     n_seeds : int
         Seeds that occur on several benchmarks.
@@ -58,14 +58,14 @@ class SharedSeeds:
     statistic: float
     df_num: int
     df_den: int
-    pvalue: float
+    p_value: float
     n_seeds: int
     level: float
 
     @property
     def shows(self) -> bool:
         """Whether a model should hold the terms: the luck shows, or could not be looked for."""
-        return bool(np.isnan(self.pvalue) or below(self.pvalue, self.level))
+        return bool(np.isnan(self.p_value) or below(self.p_value, self.level))
 
 
 def seeds_cross(runs: Runs) -> bool:
@@ -135,7 +135,7 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
     level = LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL
     nan = float("nan")
     if np.isnan(statistic):
-        return SharedSeeds(statistic=nan, df_num=0, df_den=0, pvalue=nan, n_seeds=seeds, level=level)
+        return SharedSeeds(statistic=nan, df_num=0, df_den=0, p_value=nan, n_seeds=seeds, level=level)
     if r < 1 or df - r < 1:
         raise DesignError("runs with the same seed are too few to tell what they share from chance")
     scale = float(np.square(y - y.mean()).sum())
@@ -149,7 +149,7 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
         statistic=f,
         df_num=r,
         df_den=df - r,
-        pvalue=float(special.fdtrc(r, df - r, f)),
+        p_value=float(special.fdtrc(r, df - r, f)),
         n_seeds=seeds,
         level=level,
     )

@@ -33,10 +33,10 @@ def glrt_lines() -> list[Line]:
             )
             got, want = lt.glrt(null, alternative, reference="chi2"), row[method]
             statistic.add(got.statistic - want["statistic"])
-            chi2.add(got.pvalue - want["p_value"])
+            chi2.add(got.p_value - want["p_value"])
             if want["p_value_mixture"] is not None:
                 got = lt.glrt(null, alternative, reference="mixture")
-                mixture.add(got.pvalue - want["p_value_mixture"])
+                mixture.add(got.p_value - want["p_value_mixture"])
     return [statistic, chi2, mixture]
 
 
@@ -68,7 +68,7 @@ def exact_lines() -> list[Line]:
     above = Line("the same: P(statistic > 2.35)", f"0.05, {by}", "", test)
     zero = law.probability_of_zero()
     at_zero.add((np.nan if zero is None else zero) - 0.5605)
-    above.add(law.pvalue(2.35, 10_000, np.random.default_rng(0))[0] - 0.05)
+    above.add(law.p_value(2.35, 10_000, np.random.default_rng(0))[0] - 0.05)
     return [at_zero, above]
 
 
@@ -207,8 +207,8 @@ def resampling_lines() -> list[Line]:
     rng = np.random.default_rng(4)
     rows = pd.DataFrame({"g": np.repeat(np.arange(6), 5), "y": rng.normal(size=30) + np.repeat(rng.normal(size=6), 5)})
     fits = [lt.fit_lmm(formula, rows) for formula in ("y ~ 1", "y ~ 1 + (1|g)")]
-    got = lt.glrt(*fits, "bootstrap", n_boot=999, rng=1, progress=False)
-    exact.add((got.pvalue - lt.glrt(*fits, "exact").pvalue) / got.pvalue_error)
+    got = lt.glrt(*fits, "bootstrap", n_draws=999, rng=1, progress=False)
+    exact.add((got.p_value - lt.glrt(*fits, "exact").p_value) / got.p_value_error)
 
     f_test = Line(
         "bootstrap p-value of a fixed effect, 999 draws",
@@ -219,8 +219,8 @@ def resampling_lines() -> list[Line]:
     rows = suite_module("inference/test_simulated_null.py").blocks()
     fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", rows) for fixed in ("1", "tool")]
     want = fits[1].anova().to_frame()["p_value"][0]  # Satterthwaite's df are those of the F-test in balanced blocks
-    got = lt.glrt(*fits, "bootstrap", n_boot=999, rng=1, progress=False)
-    f_test.add(got.pvalue - want)
+    got = lt.glrt(*fits, "bootstrap", n_draws=999, rng=1, progress=False)
+    f_test.add(got.p_value - want)
     return [exact, f_test, *bootstrap_lines(), permutation_line()]
 
 
@@ -266,8 +266,8 @@ def permutation_line() -> Line:
     flips = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T
     exact = np.mean(np.abs(flips @ d) >= abs(d.sum()) - 1e-12)
     runs = layout.runs_of(rows)
-    got = lt.permutation_test(runs, layout.NAIVE, n_permutations=999, rng=1, progress=False)
-    line.add((got.pvalue - exact) / got.pvalue_error)
+    got = lt.permutation_test(runs, layout.NAIVE, n_draws=999, rng=1, progress=False)
+    line.add((got.p_value - exact) / got.p_value_error)
     return line
 
 
