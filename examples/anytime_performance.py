@@ -35,7 +35,7 @@ def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     out.mkdir(parents=True, exist_ok=True)
     # ranks within benchmark and budget: scores of different benchmarks have no common unit
-    result = lt.anytime(study().normalize("rank"), df="budgets")
+    result = lt.anytime(study().normalize("rank"), columns="budgets", rng=0)
     print(result)
     with detached_figures():
         for name, figure in FIGURES.items():

@@ -16,7 +16,11 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import set_along
 from lmemtest.plots.anytime import BudgetAxis, anytime_differences_plot, anytime_plot, cd_ribbon
-from lmemtest.studies.budget.anytime import anytime
+
+
+def anytime(runs, **options):
+    return lt.anytime(runs, **{"rng": 0, **options})
+
 
 FIGURES = (anytime_plot, anytime_differences_plot, cd_ribbon)
 BUDGETS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 120)
@@ -48,16 +52,16 @@ def table(names, budgets=BUDGETS, *, direction="minimize", last=None, score="los
 
 
 MAKERS = {
-    "two": lambda: anytime(table(("HB", "RS")), df=4),
-    "five": lambda: anytime(table(("HB", "RS", "TPE", "PB", "BOHB")), df=5, vcov="model"),
+    "two": lambda: anytime(table(("HB", "RS")), columns=4),
+    "five": lambda: anytime(table(("HB", "RS", "TPE", "PB", "BOHB")), columns=5, vcov="model"),
     "maximise": lambda: anytime(
-        table(("HB", "RS", "TPE", "PB", "BOHB"), direction="maximize"), df="budgets", vcov="model"
+        table(("HB", "RS", "TPE", "PB", "BOHB"), direction="maximize"), columns="budgets", vcov="model"
     ),
-    "twenty": lambda: anytime(table([f"optimizer_{i:02d}" for i in range(20)]), df="budgets", vcov="model"),
-    "long": lambda: anytime(table(LONG, score="a long name of a score with $"), df=5),
-    "shorter": lambda: anytime(table(("HB", "RS", "TPE"), last={"TPE": 21, "RS": 55}), df=4),
-    "linear": lambda: anytime(table(("HB", "RS", "TPE"), tuple(range(20, 50))), df="budgets", vcov="model"),
-    "narrow log": lambda: anytime(table(("HB", "RS"), tuple(range(21, 50))), df=3, scale="log"),
+    "twenty": lambda: anytime(table([f"optimizer_{i:02d}" for i in range(20)]), columns="budgets", vcov="model"),
+    "long": lambda: anytime(table(LONG, score="a long name of a score with $"), columns=5),
+    "shorter": lambda: anytime(table(("HB", "RS", "TPE"), last={"TPE": 21, "RS": 55}), columns=4),
+    "linear": lambda: anytime(table(("HB", "RS", "TPE"), tuple(range(20, 50))), columns="budgets", vcov="model"),
+    "narrow log": lambda: anytime(table(("HB", "RS"), tuple(range(21, 50))), columns=3, scale="log"),
 }
 
 

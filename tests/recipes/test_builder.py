@@ -494,7 +494,7 @@ def test_recipes_are_methods(builder):
     start = builder.random("benchmark")
     options = {"candidates": ["(1 | benchmark:algorithm)", "prior"], "criterion": "bic"}
     assert start.select(**options).formula == start.search(**options).formula
-    assert builder.anytime(df=1).formula.startswith("loss ~ tool * ")
+    assert builder.anytime(columns=1).formula.startswith("loss ~ tool * ")
     assert len(builder.horizons([1, 4]).horizons) == 2
     assert 0 <= builder.ranking_reliability().reliability <= 1
     assert len(set(builder.benchmark_effects(rng=0).to_frame()["benchmark"])) == len(runs.levels("task"))

@@ -230,7 +230,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "ranking_reliability": (lt.ranking_reliability, {}, ()),
     "benchmark_effects": (lambda r: lt.benchmark_effects(r, rng=0), {}, ("overall",)),
     "benchmark_clusters": (lambda r: lt.benchmark_clusters(r, rng=0, n_boot=20), {}, ()),
-    "anytime": (lambda r: lt.anytime(r, n_draws=1000), {}, ("estimate", "se", "t_ratio", "p_value", "band_low")),
+    "anytime": (lambda r: lt.anytime(r, n_draws=1000, rng=0), {}, ("estimate", "se", "t_ratio", "p_value", "band_low")),
     "horizons": (lt.horizons, {}, ("estimate", "se")),
     "relative_ranks": (lt.relative_ranks, {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),

@@ -73,7 +73,7 @@ def test_an_erratic_algorithm_does_not_make_stretches():
     for _ in range(TABLES):
         runs = null_runs(rng, **design)
         for vcov in false:
-            false[vcov] += len(anytime(runs, df="budgets", vcov=vcov, n_draws=2000, rng=rng).stretches) > 0
+            false[vcov] += len(anytime(runs, columns="budgets", vcov=vcov, n_draws=2000, rng=rng).stretches) > 0
     assert binomtest(false["moderated"], TABLES, 0.05, alternative="greater").pvalue > 0.001
     assert binomtest(false["model"], TABLES, 0.10, alternative="greater").pvalue < 0.001
 
@@ -82,7 +82,8 @@ def test_with_five_benchmarks_bands_are_a_little_narrow_as_the_notes_say():
     rng = np.random.default_rng(29)
     design = {"benchmarks": 5, "algorithms": 2, "seeds": 2, "budgets": 10, "kind": "stationary"}
     false = sum(
-        len(anytime(null_runs(rng, **design), df="budgets", n_draws=2000, rng=rng).stretches) > 0 for _ in range(TABLES)
+        len(anytime(null_runs(rng, **design), columns="budgets", n_draws=2000, rng=rng).stretches) > 0
+        for _ in range(TABLES)
     )
     assert binomtest(false, TABLES, 0.09, alternative="greater").pvalue > 0.001
 
@@ -93,6 +94,6 @@ def test_one_test_per_budget_finds_stretches_in_many_null_tables():
     design = {"benchmarks": 12, "algorithms": 3, "seeds": 1, "budgets": 10, "kind": "stationary"}
     found = 0
     for _ in range(100):
-        result = anytime(null_runs(rng, **design), df="budgets", n_draws=1000, rng=rng)
+        result = anytime(null_runs(rng, **design), columns="budgets", n_draws=1000, rng=rng)
         found += (result.differences["t_ratio"].abs() > 2.074).any()  # the 97.5 % point of t with 22 df
     assert found > 40

@@ -18,7 +18,11 @@ from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.smooth import fit_spline
 from lmemtest.inference.means.adjust import adjust
 from lmemtest.inference.means.moderation import moderation
-from lmemtest.studies.budget.anytime import anytime
+
+
+def anytime(runs, **options):
+    return lt.anytime(runs, **{"rng": 0, **options})
+
 
 BUDGETS = np.array([1.0, 2, 3, 4, 6, 8, 12, 16])
 
@@ -61,7 +65,7 @@ def lmemtest_spline(x, columns):
 
 def test_means_per_budget_are_the_paired_t_test_of_benchmark_means():
     frame = table(algorithms=2)
-    result = anytime(runs_of(frame), df="budgets")
+    result = anytime(runs_of(frame), columns="budgets")
     means = frame.groupby(["algo", "budget", "task"])["loss"].mean()
     for row in result.differences.to_dict("records"):
         witness = stats.ttest_rel(means["a0", row["budget"]], means["a1", row["budget"]])
@@ -74,7 +78,7 @@ def test_means_per_budget_are_the_paired_t_test_of_benchmark_means():
 
 def test_means_per_budget_pool_the_variance_over_algorithms():
     frame = table(algorithms=4)
-    result = anytime(runs_of(frame), df="budgets", vcov="model")
+    result = anytime(runs_of(frame), columns="budgets", vcov="model")
     curves = frame.groupby(["task", "algo", "budget"])["loss"].mean().unstack(["algo", "budget"])
     y = curves.to_numpy().reshape(8, 4, -1)
     e = y - y.mean(axis=0) - (y - y.mean(axis=0)).mean(axis=1, keepdims=True)
@@ -89,7 +93,7 @@ def test_means_per_budget_pool_the_variance_over_algorithms():
 def test_splines_have_the_errors_of_the_coefficients_of_each_benchmark():
     """Random coefficients in a complete table."""
     frame = table(benchmarks=30, algorithms=3, spread=1.0, noise=0.5, seed=3)
-    result = anytime(runs_of(frame), df=1, vcov="model")
+    result = anytime(runs_of(frame), columns=1, vcov="model")
     assert result.fit is None
     y = frame.groupby(["task", "algo", "budget"])["loss"].mean().to_numpy().reshape(30, 3, -1)
     X = np.column_stack([np.ones_like(BUDGETS), np.log(BUDGETS)])
@@ -118,7 +122,7 @@ def test_scores_with_the_same_mean_on_every_benchmark_keep_the_paired_errors(df)
     frame = table(algorithms=2, seeds=1)
     pair = frame.groupby(["task", "budget"])["loss"]
     frame["loss"] -= pair.transform("mean")
-    result = anytime(runs_of(frame), df=df)
+    result = anytime(runs_of(frame), columns=df)
     y = frame.pivot_table(index="task", columns=["algo", "budget"], values="loss").to_numpy().reshape(8, 2, -1)
     d = y[:, 0] - y[:, 1]
     if df == 3:
@@ -130,7 +134,7 @@ def test_scores_with_the_same_mean_on_every_benchmark_keep_the_paired_errors(df)
 
 def test_fitting_all_rows_with_random_curves_of_runs_gives_the_same_as_means_of_runs():
     frame = table(benchmarks=30, algorithms=2, seeds=3, spread=1.0, noise=0.6, seed=5)
-    means, rows = (anytime(runs_of(frame), df=1, average=average) for average in (True, False))
+    means, rows = (anytime(runs_of(frame), columns=1, average=average) for average in (True, False))
     assert "(1 + log(budget) | task:algo:seed)" in rows.formula
     assert not rows.fit.is_singular
     for column in ("estimate", "se"):
@@ -140,7 +144,7 @@ def test_fitting_all_rows_with_random_curves_of_runs_gives_the_same_as_means_of_
 
 def test_the_overall_difference_is_the_mean_over_the_axis():
     frame = table(algorithms=2)
-    result = anytime(runs_of(frame), df="budgets", scale="log")
+    result = anytime(runs_of(frame), columns="budgets", scale="log")
     d = result.differences["estimate"].to_numpy()
     x = np.log(BUDGETS)
     assert result.overall["estimate"][0] == approx(np.trapezoid(d, x) / (x[-1] - x[0]), rel=1e-9)
@@ -153,7 +157,7 @@ def test_the_overall_difference_is_the_mean_over_the_axis():
 
 def test_one_benchmark_makes_runs_the_sample():
     frame = table(benchmarks=1, algorithms=2, seeds=12)
-    result = anytime(runs_of(frame), df="budgets")
+    result = anytime(runs_of(frame), columns="budgets")
     for row in result.differences.to_dict("records"):
         at = frame[frame["budget"] == row["budget"]].set_index(["algo", "seed"])["loss"]
         assert row["t_ratio"] == approx(stats.ttest_rel(at["a0"], at["a1"]).statistic, rel=1e-9)
@@ -164,7 +168,7 @@ def test_one_benchmark_makes_runs_the_sample():
 def test_conditions_of_one_benchmark_are_not_variation_of_runs():
     frame = table(benchmarks=1, algorithms=2, seeds=8, conditions=("good", "bad"))
     frame.loc[frame["prior"] == "bad", "loss"] += 100.0
-    result = anytime(runs_of(frame, metafeatures=["prior"]), df="budgets")
+    result = anytime(runs_of(frame, metafeatures=["prior"]), columns="budgets")
     assert set(result.df_differences.ravel()) == {14}
     assert result.differences["se"].max() < 1
     at = frame[frame["budget"] == 4.0].pivot_table(index=["prior", "seed"], columns="algo", values="loss")
@@ -183,7 +187,7 @@ def late_advantage(a, x):
 @pytest.mark.parametrize("df", ["budgets", 4])
 def test_an_advantage_that_begins_late_is_found_where_it_is(df):
     frame = table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)
-    result = anytime(runs_of(frame), df=df)
+    result = anytime(runs_of(frame), columns=df)
     late = result.stretches.query("better == 'a1' and worse == 'a0'")
     assert len(late) == 1
     assert 3 < late["budget_from"].iloc[0] <= 8
@@ -196,7 +200,7 @@ def test_an_advantage_that_begins_late_is_found_where_it_is(df):
 
 def test_a_smooth_stretch_ends_where_the_band_reaches_zero():
     frame = table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)
-    result = anytime(runs_of(frame), df=4)
+    result = anytime(runs_of(frame), columns=4)
     late = result.stretches.query("better == 'a1' and worse == 'a0'").iloc[0]
     d = result.differences.query("left == 'a0' and right == 'a1'")
     x = np.log(d["budget"].to_numpy())
@@ -205,7 +209,7 @@ def test_a_smooth_stretch_ends_where_the_band_reaches_zero():
 
 def test_all_answers_read_one_decision_matrix():
     frame = table(effect=lambda a, x: 0.7 * a + 0.3 * x * (a == 2), spread=0.3, benchmarks=10)
-    result = anytime(runs_of(frame), df="budgets")
+    result = anytime(runs_of(frame), columns="budgets")
     decisions, names = result.decisions, result.algorithms
     assert (decisions == -decisions.transpose(1, 0, 2)).all()
     square = {(row["left"], row["right"], row["budget"]): row for row in result.differences.to_dict("records")}
@@ -228,8 +232,8 @@ def test_all_answers_read_one_decision_matrix():
 @pytest.mark.parametrize("df", ["budgets", 4])
 def test_maximising_the_negative_scores_changes_nothing(df):
     frame = table(effect=late_advantage, spread=0.1)
-    one = anytime(runs_of(frame), df=df)
-    other = anytime(runs_of(frame.assign(loss=-frame["loss"]), direction="maximize"), df=df)
+    one = anytime(runs_of(frame), columns=df)
+    other = anytime(runs_of(frame.assign(loss=-frame["loss"]), direction="maximize"), columns=df)
     columns = ["better", "worse", "budget_from", "budget_to"]
     pd.testing.assert_frame_equal(one.stretches[columns], other.stretches[columns], rtol=1e-5)
     assert one.best["candidates"].tolist() == other.best["candidates"].tolist()
@@ -279,13 +283,13 @@ def test_auto_takes_the_fewest_columns_that_follow_the_differences():
 
 def test_a_spline_that_departs_from_the_means_says_so():
     runs = runs_of(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
-    notes = " ".join(anytime(runs, df=3).notes)
+    notes = " ".join(anytime(runs, columns=3).notes)
     assert re.search(r"The curves \(3 columns\) depart from the observed differences by up to \d", notes)
 
 
 def test_the_spline_is_that_of_the_formula():
     frame = table(algorithms=2)
-    result = anytime(runs_of(frame), df=4, scale="linear")
+    result = anytime(runs_of(frame), columns=4, scale="linear")
     assert "bs(budget, df=4)" in result.formula
     spline = fit_spline(BUDGETS, np.ones_like(BUDGETS), n_inner=1, inner=None, degree=3, lower=None, upper=None)
     X = np.column_stack([np.ones_like(BUDGETS), spline(BUDGETS)])
@@ -306,16 +310,16 @@ def test_the_axis_is_logarithmic_where_budgets_span_doublings():
 
 def test_missing_runs_are_fitted_by_rows_with_random_curves_of_runs():
     frame = table(benchmarks=10).query("not (task == 't01' and algo == 'a2' and seed == 2)")
-    result = anytime(runs_of(frame), df=3)
+    result = anytime(runs_of(frame), columns=3)
     assert "| task:algo:seed)" in result.formula
     assert any(note.startswith("Runs differ in number or in their budgets") for note in result.notes)
-    full = anytime(runs_of(table(benchmarks=10)), df=3)
+    full = anytime(runs_of(table(benchmarks=10)), columns=3)
     assert result.differences["estimate"].to_numpy() == approx(full.differences["estimate"].to_numpy(), abs=0.1)
 
 
 def test_an_algorithm_with_fewer_budgets_is_compared_where_it_ran():
     frame = table().query("algo != 'a1' or budget <= 8")
-    result = anytime(runs_of(frame), df=3)
+    result = anytime(runs_of(frame), columns=3)
     beyond = result.differences.query("(left == 'a1' or right == 'a1') and budget > 8")
     assert len(beyond)
     assert beyond["estimate"].isna().all()
@@ -327,7 +331,7 @@ def test_an_algorithm_with_fewer_budgets_is_compared_where_it_ran():
 @pytest.mark.parametrize("df", [3, "auto"])
 def test_sentences_name_whom_the_best_is_compared_with_and_where(df):
     frame = table(effect=lambda a, _: 3.0 * (a > 0)).query("algo != 'a1' or budget >= 3")
-    result = anytime(runs_of(frame), df=df)
+    result = anytime(runs_of(frame), columns=df)
     early, late = (result.best[result.best["compared"] == who] for who in (("a0", "a2"), ("a0", "a1", "a2")))
     assert early["budget_from"].min() == 1.0
     assert early["budget_to"].max() < 3.0
@@ -338,9 +342,9 @@ def test_sentences_name_whom_the_best_is_compared_with_and_where(df):
         "At all budgets (budget 1 to 16) a0 is better than all others that have scores there: a2 throughout; a1 from "
         "budget 3 to 16."
     )
-    means = [text for text in result.sentences() if text.startswith("As a mean")]
-    assert means[0].startswith("As a mean over budget 3 to 16 (on a logarithmic scale), a0 is better than a1 by ")
-    assert means[1].startswith("As a mean over budget 1 to 16 (on a logarithmic scale), a0 is better than a2 by ")
+    means = [text for text in result.sentences() if text.startswith("Averaged")]
+    assert means[0].startswith("Averaged over budget 3 to 16 (on a log scale), a0 is better than a1 by ")
+    assert means[1].startswith("Averaged over budget 1 to 16 (on a log scale), a0 is better than a2 by ")
     ranges = result.overall[["left", "right", "budget_from", "budget_to"]].to_numpy().tolist()
     assert ranges == [["a0", "a1", 3.0, 16.0], ["a0", "a2", 1.0, 16.0], ["a1", "a2", 3.0, 16.0]]
 
@@ -348,18 +352,18 @@ def test_sentences_name_whom_the_best_is_compared_with_and_where(df):
 def test_an_algorithm_without_scores_there_is_no_other():
     frame = table(algorithms=4, effect=lambda a, x: 3.0 * (a > 0) - 20.0 * ((a == 3) & (x > 1.5)))
     frame = frame.query("algo != 'a3' or budget >= 6")
-    best = anytime(runs_of(frame), df=3).sentences()[0]
+    best = anytime(runs_of(frame), columns=3).sentences()[0]
     assert re.fullmatch(r"From budget 1 to \d\.\d+ a0 is better than all others that have scores there: a1, a2\.", best)
 
 
 def test_means_over_different_ranges_without_a_difference_say_so():
     even = table(spread=1.0, seed=4)
     frame = even.query("algo != 'a1' or budget >= 3")
-    assert anytime(runs_of(even), df=3).sentences()[-1] == (
-        "As a mean over budget 1 to 16 (on a logarithmic scale) no pair is shown to differ."
+    assert anytime(runs_of(even), columns=3).sentences()[-1] == (
+        "Averaged over budget 1 to 16 (on a log scale), no pair is shown to differ."
     )
-    assert anytime(runs_of(frame), df=3).sentences()[-1] == (
-        "As a mean over the range of budget that both have (on a logarithmic scale) no pair is shown to differ."
+    assert anytime(runs_of(frame), columns=3).sentences()[-1] == (
+        "Averaged over the range of budget that both have (on a log scale), no pair is shown to differ."
     )
 
 
@@ -367,7 +371,7 @@ def test_copies_of_an_algorithm_are_never_told_apart():
     frame = table(algorithms=2, effect=lambda a, _: 3.0 * a)
     copy = frame.query("algo == 'a0'").assign(algo="a0copy")
     copy["seed"] = 2 - copy["seed"]  # the sums of the runs round in another order
-    result = anytime(runs_of(pd.concat([frame, copy])), df="budgets")
+    result = anytime(runs_of(pd.concat([frame, copy])), columns="budgets")
     assert "At no budget is one algorithm shown to be better than all others." in result.sentences()
     assert set(result.best["candidates"]) == {("a0", "a0copy")}
     assert not any("a0 is better than a0copy" in text or "a0copy is better than a0 " in text
@@ -380,7 +384,7 @@ def test_scores_that_all_share_at_a_budget_are_no_difference():
     shared = frame[first & (frame["algo"] == "a0")].set_index(["task", "seed"])["loss"]
     seeds = (frame["seed"] + frame["algo"].str[1:].astype(int)) % 5  # each algorithm sums them in another order
     frame.loc[first, "loss"] = [shared[key] for key in zip(frame["task"][first], seeds[first], strict=True)]
-    result = anytime(runs_of(frame), df="budgets")
+    result = anytime(runs_of(frame), columns="budgets")
     assert not result.decisions[:, :, 0].any()
     assert result.best.iloc[0]["best"] is None
 
@@ -399,7 +403,7 @@ def test_which_of_anytime_and_horizons_asks_less_depends_on_the_number_of_budget
             b, a, k = (i.ravel() for i in np.indices(z.shape))
             frame = pd.DataFrame({"task": b, "algo": a, "budget": k + 1, "loss": z.ravel()})
             frame = frame.assign(task=[f"t{i:02d}" for i in b], algo=[f"a{i}" for i in a])
-            found.append(anytime(runs_of(frame, seed=None), df="budgets", vcov="model").critical_differences)
+            found.append(anytime(runs_of(frame, seed=None), columns="budgets", vcov="model").critical_differences)
         return float(np.mean(found))
 
     df = (benchmarks - 1) * (algorithms - 1)
@@ -412,7 +416,7 @@ def test_which_of_anytime_and_horizons_asks_less_depends_on_the_number_of_budget
 
 def test_a_condition_that_some_benchmarks_lack_keeps_its_fixed_effects():
     frame = table(benchmarks=9, conditions=("good", "bad")).query("prior == 'good' or task != 't03'")
-    result = anytime(runs_of(frame, metafeatures=["prior"]), df=3)
+    result = anytime(runs_of(frame, metafeatures=["prior"]), columns=3)
     assert "algo * prior * bs" in result.formula
 
 
@@ -454,7 +458,7 @@ def test_moderated_errors_are_the_common_ones_times_the_ratio_of_each_pair():
     frame["loss"] += (
         np.random.default_rng(1).normal(size=10)[[int(t[1:]) for t in frame["task"]]] * 2 * (frame["algo"] == "a3")
     )
-    own, model = (anytime(runs_of(frame), df="budgets", vcov=vcov) for vcov in ("moderated", "model"))
+    own, model = (anytime(runs_of(frame), columns="budgets", vcov=vcov) for vcov in ("moderated", "model"))
     y = frame.groupby(["task", "algo", "budget"])["loss"].mean().to_numpy().reshape(10, 4, -1)
     i, j = np.triu_indices(4, 1)
 
@@ -483,7 +487,7 @@ def test_moderated_errors_are_the_common_ones_times_the_ratio_of_each_pair():
 
 
 def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
-    result = anytime(runs_of(table().query("algo != 'a1' or budget <= 8")), df=3)
+    result = anytime(runs_of(table().query("algo != 'a1' or budget <= 8")), columns=3)
     assert result.vcov == "model"
     assert "The table is not complete, so all pairs have the model's standard errors" in " ".join(result.notes)
 
@@ -523,12 +527,12 @@ def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
             DataError,
             "Which rows belong to one run is not known, and with one benchmark the runs are the sample.",
         ),
-        (lambda: anytime(runs_of(table()), df=7), ArgumentError, "df must be at most 6 with 8 budgets"),
-        (lambda: anytime(runs_of(table()), df="many"), ArgumentError, "df must be a number of columns, 'auto' or"),
+        (lambda: anytime(runs_of(table()), columns=7), ArgumentError, "columns must be at most 6 with 8 budgets"),
+        (lambda: anytime(runs_of(table()), columns="many"), ArgumentError, "columns must be a whole number, 'auto' or"),
         (
-            lambda: anytime(runs_of(table().query("algo != 'a1' or budget <= 8")), df="budgets"),
+            lambda: anytime(runs_of(table().query("algo != 'a1' or budget <= 8")), columns="budgets"),
             DataError,
-            "df='budgets' needs a complete table",
+            "columns='budgets' needs a complete table",
         ),
         (lambda: anytime(runs_of(table()), scale="square"), ArgumentError, "scale must be"),
         (
@@ -549,7 +553,7 @@ def test_it_reads_as_text():
     result = anytime(runs_of(table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)))
     text = result.summary()
     assert text.startswith("Budgets where one algorithm is better (loss, minimize)")
-    assert "95 % confidence for all pairs and budgets at once" in text
+    assert "Simultaneous for all pairs and budgets at 95 %" in text
     assert "better  worse" in text
 
 

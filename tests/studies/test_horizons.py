@@ -448,7 +448,10 @@ def test_one_budget_is_no_horizon():
 
 
 def test_a_budget_column_of_numbers_is_needed():
-    message = "runs has no budget column, so there are no horizons. Name it: Runs(..., budget=...)."
+    message = (
+        "runs has no budget column, so there are no horizons. Name it: Runs(table, ..., budget=...). "
+        "Columns: task, algorithm, seed, budget, loss."
+    )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         horizons(runs_of(make_table(), budget=None))
     table = make_table()
@@ -481,8 +484,8 @@ def test_one_seed_leaves_the_benchmarks(effect):
 
 def test_one_benchmark_and_one_run_each_is_too_little():
     message = (
-        "There is one benchmark and one run per algorithm, so chance cannot be told from a difference. Bring more "
-        "seeds (they show what holds on this benchmark) or more benchmarks."
+        "There is one benchmark and one run per algorithm, so a difference cannot be distinguished from chance. Bring "
+        "more seeds (they show what holds on this benchmark) or more benchmarks."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         horizons(runs_of(make_table(benchmarks=1, seeds=1)))
@@ -544,7 +547,7 @@ def test_a_reversal_is_told_as_one():
     first, second, third = found.sentences()
     assert first == "At 1 a0 has the best mean, significantly better than the other."
     assert second == "At 8 a1 has the best mean, significantly better than the other."
-    assert re.fullmatch(r"From 1 to 8 a1 gains on a0 by 1\.939 \(interval .* to .*, p<0\.001\): "
+    assert re.fullmatch(r"From 1 to 8 a1 gains on a0 by 1\.939 \(interval .* to .*, p < 0\.001\): "
                         r"a0 is better at 1, a1 at 8\.", third)  # fmt: skip
 
 
@@ -592,7 +595,9 @@ def test_a_copy_shares_the_best_mean_at_every_horizon(offset):
     found = horizons(runs_of(with_copy(table, offset)), [1, 2, 8, (2, 8)])
     for horizon in found.horizons:
         where = f"{'Over' if horizon.is_window else 'At'} {horizon.label}"
-        assert horizon.sentence == f"{where} a0 and a0copy share the best mean, significantly better than the other."
+        assert (
+            horizon.sentences()[0] == f"{where} a0 and a0copy share the best mean, significantly better than the other."
+        )
 
 
 @pytest.mark.parametrize(
@@ -608,7 +613,7 @@ def test_others_beside_a_shared_best_mean_are_told_apart(means, rest):
     given = dict(zip(["a0", "a1", "a2", "a3"], means, strict=True))
     table["loss"] += table["algorithm"].map(given) - table.groupby(["algorithm", "budget"])["loss"].transform("mean")
     found = horizons(runs_of(with_copy(table)), [1]).horizon(1)
-    assert found.sentence == f"At 1 a0 and a0copy share the best mean{rest}"
+    assert found.sentences()[0] == f"At 1 a0 and a0copy share the best mean{rest}"
 
 
 @pytest.mark.parametrize(
@@ -674,7 +679,7 @@ def test_small_differences_that_are_no_rounding_are_no_tie():
     table = make_table(algorithms=2, spread=0.1)
     for size in (1e-6, 1e-3):
         shifted = table.assign(loss=table["loss"] * size + 1.0)
-        assert " has the best mean, " in horizons(runs_of(shifted), [8]).horizon(8).sentence
+        assert " has the best mean, " in horizons(runs_of(shifted), [8]).horizon(8).sentences()[0]
 
 
 def test_a_symmetric_tie_of_two_is_shared():
@@ -682,8 +687,8 @@ def test_a_symmetric_tie_of_two_is_shared():
     other = table.assign(task=(table["task"] + 4) % 8)
     swapped = other.assign(algorithm=other["algorithm"].map({"a0": "a1", "a1": "a0"}), task=other["task"] + 8)
     found = horizons(runs_of(pd.concat([table, swapped], ignore_index=True)), [1, 8])
-    assert found.horizon(1).sentence == "At 1 a0 and a1 share the best mean."
-    assert found.horizon(8).sentence == "At 8 a0 and a1 share the best mean."
+    assert found.horizon(1).sentences()[0] == "At 1 a0 and a1 share the best mean."
+    assert found.horizon(8).sentences()[0] == "At 8 a0 and a1 share the best mean."
 
 
 def test_significant_here_and_not_there_is_no_change():

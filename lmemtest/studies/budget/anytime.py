@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import fdtrc
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.means.moderated import deviations
-from lmemtest.studies.budget import anytime_words as words
-from lmemtest.studies.budget import stretches as decisions_
+from lmemtest.studies.budget import stretches
+from lmemtest.studies.budget.anytime_words import best_sentences, overall_sentences, stretch_sentences
 from lmemtest.studies.budget.curve_model import CurveModel, curve_model, to_axis
 from lmemtest.studies.budget.curves import CurveFamily, MeanCurves, complete_curves, spline_curves
-from lmemtest.words import format_level, listed
+from lmemtest.words import format_level, listed, percent
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
     from lmemtest.inference.distributions.curves import LargestOverCurves
     from lmemtest.inference.means.moderation import Moderation
@@ -38,8 +36,8 @@ _CHANCE = 0.05  # that the variances of pairs differ as much as they do
 _VCOV = ("moderated", "model")
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Anytime(Tabular):
+@result
+class Anytime(Result):
     """Curves over the budget, their differences, and what can be said at all budgets at once.
 
     Attributes
@@ -90,6 +88,10 @@ class Anytime(Tabular):
     notes : tuple of str
     """
 
+    parts = {name: name for name in ("differences", "curves", "stretches", "best", "overall")}
+    formats = {"budget_from": ".4g", "budget_to": ".4g", "at": ".4g"}
+    figure = "anytime_plot"
+
     curves: pd.DataFrame
     differences: pd.DataFrame
     stretches: pd.DataFrame
@@ -116,10 +118,6 @@ class Anytime(Tabular):
     fit: LmmFit | None
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """The differences: one row per pair and budget."""
-        return self.differences.copy()
-
     def at(self, budget: float) -> pd.DataFrame:
         """The differences at one budget, from the curves.
 
@@ -141,8 +139,8 @@ class Anytime(Tabular):
         """
         point = self._point(budget)
         means = self.means()
-        order = {i: rank for rank, i in enumerate(decisions_.ordered(means[:, point], self.direction))}
-        found = decisions_.groups_at(self.decisions, np.isfinite(means), point)
+        order = {i: rank for rank, i in enumerate(stretches.ordered(means[:, point], self.direction))}
+        found = stretches.groups_at(self.decisions, np.isfinite(means), point)
         ranked = [tuple(sorted(group, key=order.__getitem__)) for group in found]
         return tuple(tuple(self.algorithms[i] for i in g) for g in sorted(ranked, key=lambda g: order[g[0]]))
 
@@ -152,7 +150,7 @@ class Anytime(Tabular):
 
     def candidates(self) -> NDArray[np.bool_]:
         """``(k, points)``: algorithms that nobody is shown to be better than."""
-        return decisions_.candidates(self.decisions, np.isfinite(self.means()))
+        return stretches.candidates(self.decisions, np.isfinite(self.means()))
 
     def critical_difference(self) -> tuple[Array, Array]:
         """Smallest and largest difference over pairs that would be shown, at each point."""
@@ -161,33 +159,31 @@ class Anytime(Tabular):
         known = np.where(np.isfinite(half).any(axis=0), half, 0.0)
         return np.nanmin(known, axis=0), np.nanmax(known, axis=0)
 
-    def sentences(self) -> tuple[str, ...]:
-        """Who is best where, who is better than whom from which budget to which, and as a mean over the budgets."""
-        return (*words.best_sentences(self), *words.stretch_sentences(self), *words.overall_sentences(self))
+    @property
+    def title(self) -> str:
+        """What the printed table shows."""
+        return f"Budgets where one algorithm is better ({self.score}, {self.direction})"
 
-    def to_table(self) -> ResultTable:
-        """Stretches of budgets where one algorithm is better."""
-        from lmemtest._table import ResultTable
-
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model of the curves, and how large a difference must be."""
         over = f"the logarithm of {self.budget}" if self.scale == "log" else self.budget
-        kind = (
+        return (
             f"{self.formula}: splines with {self.columns} columns over {over}."
             if self.formula
-            else f"Means at each observed {self.budget}, with an unstructured covariance."
-        )
-        facts = (
-            kind,
-            f"{100 * self.level:g} % confidence for all pairs and budgets at once: a difference counts beyond "
+            else f"Means at each observed {self.budget}, with an unstructured covariance.",
+            f"Simultaneous for all pairs and budgets at {percent(self.level)}: a difference counts beyond "
             f"{_span(self.critical_differences)} standard errors ({_span(self.df_differences)} degrees of freedom, "
             f"{self.n_sample} {self.sample}).",
         )
-        title = f"Budgets where one algorithm is better ({self.score}, {self.direction})"
-        formats = {"budget_from": ".4g", "budget_to": ".4g", "at": ".4g"}
-        return ResultTable(title=title, frame=self.stretches, notes=(*facts, *self.notes), formats=formats)
 
-    def summary(self) -> str:
-        """The stretches, then all statements in words."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
+    def shown(self) -> pd.DataFrame:
+        """Stretches of budgets where one algorithm is better."""
+        return self.stretches
+
+    def sentences(self) -> tuple[str, ...]:
+        """Who is best where, who is better than whom from which budget to which, and averaged over the budgets."""
+        return (*best_sentences(self), *stretch_sentences(self), *overall_sentences(self))
 
     def _point(self, budget: float) -> int:
         low, high = float(self.budgets[0]), float(self.budgets[-1])
@@ -205,12 +201,12 @@ def anytime(
     runs: Runs,
     *,
     scale: str = "auto",
-    df: str | int = "auto",
+    columns: str | int = "auto",
     average: bool = True,
     vcov: str = "moderated",
     level: float = 0.95,
     n_draws: int = 10_000,
-    rng: int | np.random.Generator | None = 0,
+    rng: int | np.random.Generator | None = None,
 ) -> Anytime:
     """Compare algorithms over all budgets at once.
 
@@ -222,10 +218,10 @@ def anytime(
     scale : {"auto", "linear", "log"}
         Where curves are smooth: over the budget or over its logarithm. "auto" takes the logarithm if the largest
         budget is eight times the smallest or more.
-    df : int or "auto"
+    columns : int, "auto" or "budgets"
         Columns of the cubic B-spline. "auto" takes the fewest (from 3, at most 8, and two less than there are budgets)
         with which no difference of two curves departs from the observed one by more than a quarter of its standard
-        error.
+        error. "budgets" gives each budget a mean of its own, which needs a complete table.
     average : bool
         In a complete table with several benchmarks, average scores over runs and over levels of metafeatures first;
         the solution is in closed form then. False fits all rows with random curves of runs, which gives the same where
@@ -241,7 +237,7 @@ def anytime(
     n_draws : int
         Draws of the largest standardised difference, from which bands get their width.
     rng : int, numpy.random.Generator or None
-        Source of these draws; the default gives the same bands every time.
+        Source of these draws.
 
     Returns
     -------
@@ -294,7 +290,7 @@ def anytime(
     average = check_flag(average, "average")
     check_choice(vcov, "vcov", _VCOV)
     generator = resolve_rng(rng)
-    model = curve_model(runs, scale=scale, df=df, average=average)
+    model = curve_model(runs, scale=scale, columns=columns, average=average)
     if model.paired is not None:
         fit, mean = None, complete_curves(model.paired, model, runs)
     else:
@@ -317,7 +313,7 @@ def anytime(
         critical = np.full(pairs.se.shape, law.critical(level))
     square, square_se = mean.square(pairs.estimate, -1.0), mean.square(pairs.se)
     half = mean.square(critical)
-    decisions = decisions_.decide(square / square_se, half, runs.direction)
+    decisions = stretches.decide(square / square_se, half, runs.direction)
     return Anytime(
         curves=_curve_table(mean, curves, model.df_means, level, critical_means),
         differences=_difference_table(mean, pairs, law, critical, df_differences),
@@ -414,7 +410,7 @@ def _difference_table(
 
 
 def _stretches(mean: MeanCurves, decisions: Any, square: Array, half_width: Array, *, smooth: bool) -> pd.DataFrame:
-    table = decisions_.better_stretches(decisions, square, half_width, mean.axis, list(mean.algorithms), smooth=smooth)
+    table = stretches.better_stretches(decisions, square, half_width, mean.axis, list(mean.algorithms), smooth=smooth)
     return table.assign(
         budget_from=mean.budgets_at(table["start"].to_numpy(dtype=float)),
         budget_to=mean.budgets_at(table["end"].to_numpy(dtype=float)),
@@ -424,7 +420,7 @@ def _stretches(mean: MeanCurves, decisions: Any, square: Array, half_width: Arra
 
 
 def _best(mean: MeanCurves, decisions: Any) -> pd.DataFrame:
-    table = decisions_.best_stretches(decisions, mean.defined, list(mean.algorithms))
+    table = stretches.best_stretches(decisions, mean.defined, list(mean.algorithms))
     return table.assign(
         budget_from=mean.budgets[table["first"].to_numpy(dtype=int)],
         budget_to=mean.budgets[table["last"].to_numpy(dtype=int)],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import below, written
-from lmemtest.words import format_number, format_p, listed
+from lmemtest.words import format_number, listed, p_text
 
 if TYPE_CHECKING:
     from lmemtest.studies.budget.anytime import Anytime
@@ -17,17 +17,7 @@ _NAMED = 8  # algorithms in a sentence
 
 
 def best_sentences(result: Anytime) -> list[str]:
-    """Who is shown to be better than all others, from which budget to which.
-
-    Parameters
-    ----------
-    result : Anytime
-
-    Returns
-    -------
-    list of str
-        Where not all algorithms have scores, the sentence names those that are compared and where.
-    """
+    """Who is shown to be better than all others, from which budget to which."""
     rows = result.best.to_dict("records")
     shown = [(best, list(group)) for best, group in groupby(rows, key=lambda row: row["best"]) if isinstance(best, str)]
     if not shown:
@@ -60,16 +50,7 @@ def _over(result: Anytime, rows: list[dict[Any, Any]]) -> str:
 
 
 def stretch_sentences(result: Anytime) -> list[str]:
-    """Who is better than whom, from which budget to which.
-
-    Parameters
-    ----------
-    result : Anytime
-
-    Returns
-    -------
-    list of str
-    """
+    """Who is better than whom, from which budget to which."""
     if result.stretches.empty:
         return ["No pair of algorithms is shown to differ at any budget."]
     return [
@@ -81,33 +62,22 @@ def stretch_sentences(result: Anytime) -> list[str]:
 
 
 def overall_sentences(result: Anytime) -> list[str]:
-    """Who is better as a mean over the budgets that both have.
-
-    Parameters
-    ----------
-    result : Anytime
-
-    Returns
-    -------
-    list of str
-        Each with its range of budgets.
-    """
-    how = " (on a logarithmic scale)" if result.scale == "log" else ""
+    """Who is better as a mean over the budgets that both have."""
+    how = " (on a log scale)" if result.scale == "log" else ""
     sure = result.overall[below(result.overall["p_value"], 1.0 - result.level)]
     if sure.empty:
         ranges = result.overall[["budget_from", "budget_to"]].drop_duplicates().to_numpy(dtype=float)
         where = (
             _mean_over(result, *ranges[0]) if len(ranges) == 1 else f"over the range of {result.budget} that both have"
         )
-        return [f"As a mean {where}{how} no pair is shown to differ."]
+        return [f"Averaged {where}{how}, no pair is shown to differ."]
     out = []
     for row in sure.to_dict("records"):
         names = (row["left"], row["right"])
         better, worse = names if (row["estimate"] < 0) == (result.direction == "minimize") else names[::-1]
-        p = format_p(row["p_value"])
         out.append(
-            f"As a mean {_mean_over(result, row['budget_from'], row['budget_to'])}{how}, {better} is better than "
-            f"{worse} by {format_number(abs(row['estimate']))} (p {p if p.startswith('<') else '= ' + p})."
+            f"Averaged {_mean_over(result, row['budget_from'], row['budget_to'])}{how}, {better} is better than "
+            f"{worse} by {format_number(abs(row['estimate']))} ({p_text(row['p_value'])})."
         )
     return out
 
@@ -117,17 +87,7 @@ def _mean_over(result: Anytime, low: float, high: float) -> str:
 
 
 def range_text(result: Anytime, low: float, high: float) -> str:
-    """A range of budgets in words.
-
-    Parameters
-    ----------
-    result : Anytime
-    low, high : float
-
-    Returns
-    -------
-    str
-    """
+    """A range of budgets in words."""
     if np.isclose(low, high, rtol=1e-9):
         return f"at {result.budget} {written(low, '.4g')}"
     if np.isclose(low, result.budgets[0], rtol=1e-9) and np.isclose(high, result.budgets[-1], rtol=1e-9):

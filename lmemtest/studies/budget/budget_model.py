@@ -144,26 +144,7 @@ class _Design:
 
 
 def budget_courses(runs: Runs, budget: str | None, form: str) -> Courses:
-    """Reduce a table of runs to courses over the budget.
-
-    Parameters
-    ----------
-    runs : Runs
-    budget : str or None
-        The column of the budget; that of the runs by default.
-    form : {"auto", "linear", "log", "categorical", "spline"}
-
-    Returns
-    -------
-    Courses
-
-    Raises
-    ------
-    ArgumentError, UnknownColumnError
-        If there is no budget, or the form does not fit it.
-    DataError
-        If the budget effect cannot be identified: one budget, nothing repeated, or algorithms without common budgets.
-    """
+    """Reduce a table of runs to courses over the budget."""
     require_runs(runs)
     runs = _with_budget(runs, budget)
     design = _design(runs)

@@ -73,26 +73,7 @@ class BudgetTest:
 
 
 def budget_tests(courses: Courses, alpha: float) -> tuple[tuple[BudgetTest, ...], tuple[str, ...]]:
-    """Answer the questions about the budget.
-
-    Parameters
-    ----------
-    courses : Courses
-    alpha : float
-
-    Returns
-    -------
-    tuple of BudgetTest
-        "effect" (unless scores are relative to the benchmark), "interaction", "lack of fit" (unless every budget has a
-        mean).
-    tuple of str
-        What was left out.
-
-    Raises
-    ------
-    DataError
-        If nothing is repeated, or effects are the same throughout.
-    """
+    """Answer the questions about the budget."""
     effects = courses.fitted.coefficients
     whole: NDArray[np.bool_] = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
     if not np.nan_to_num(effects).any():

@@ -128,27 +128,8 @@ class CurveModel:
     notes: tuple[str, ...]
 
 
-def curve_model(runs: Runs, *, scale: str, df: str | int, average: bool) -> CurveModel:
-    """Choose the curves, the spline and the random effects for a table of runs.
-
-    Parameters
-    ----------
-    runs : Runs
-    scale : {"auto", "linear", "log"}
-    df : int or "auto"
-        Columns of the spline.
-    average : bool
-        Average over runs and conditions where the table is complete.
-
-    Returns
-    -------
-    CurveModel
-
-    Raises
-    ------
-    ArgumentError, DataError
-        If there is no numeric budget with three values, or nothing is repeated.
-    """
+def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) -> CurveModel:
+    """Choose the curves, the spline and the random effects for a table of runs."""
     roles = run_table(runs)
     _check_runs_known(roles)
     _check_budgets(roles.frame, roles.algorithm, roles.budget)
@@ -156,14 +137,14 @@ def curve_model(runs: Runs, *, scale: str, df: str | int, average: bool) -> Curv
     roles, notes = benchmark_means(roles) if average else (roles, ())
     x = to_axis(roles.frame[roles.budget].to_numpy(dtype=float), scale)
     paired = _paired_curves(roles)
-    columns, bias, more = _columns(roles, paired, x, df)
+    chosen, bias, more = _columns(roles, paired, x, columns)
     n_sample, df_means, df_differences = _degrees_of_freedom(roles)
     return CurveModel(
         frame=roles.frame,
-        formula=None if columns is None else _formula(roles, scale, columns),
+        formula=None if chosen is None else _formula(roles, scale, chosen),
         conditions=_crossed(roles),
         scale=scale,
-        columns=columns,
+        columns=chosen,
         sample="benchmarks" if roles.generalises else "runs",
         n_sample=n_sample,
         df_means=df_means,
@@ -252,7 +233,7 @@ def _curve_text(budget: str, scale: str, columns: int) -> str:
 
 
 def _columns(
-    roles: RunTable, paired: PairedCurves | None, x: Array, df: str | int
+    roles: RunTable, paired: PairedCurves | None, x: Array, given: str | int
 ) -> tuple[int | None, float, list[str]]:
     """Columns of the spline, its bias, and what to say about it.
 
@@ -261,15 +242,16 @@ def _columns(
     """
     own = roles.frame.groupby(list(roles.run), observed=True)[roles.budget].nunique()
     most = max(int(own.median()) - 2, 1)
-    if isinstance(df, str) and df == "budgets":
+    if given == "budgets":
         if paired is None:
             raise DataError(
-                "df='budgets' needs a complete table: every algorithm at every budget on each benchmark (on each seed "
-                "where there is one benchmark). Use df='auto', a smooth curve, or filter the runs to what is complete."
+                "columns='budgets' needs a complete table: every algorithm at every budget on each benchmark (on each "
+                "seed where there is one benchmark). Use columns='auto', a smooth curve, or filter the runs to what is "
+                "complete."
             )
         return None, 0.0, []
-    if not (isinstance(df, str) and df == "auto"):
-        given = _given_columns(df, most)
+    if given != "auto":
+        given = _given_columns(given, most)
         bias = float(_bias_of(paired, x, (given,))[0])
         return given, bias, _bias_notes(given, bias)
     # With more than a column for every other budget a spline swings between budgets.
@@ -283,23 +265,23 @@ def _columns(
     if roles.count((roles.budget,)) <= MOST_MEANS:
         note = (
             f"No spline with up to {options[-1]} columns follows the observed differences, so each budget has means of "
-            f"its own and nothing is said between budgets. df={options[-1]} gives smooth curves."
+            f"its own and nothing is said between budgets. columns={options[-1]} gives smooth curves."
         )
         return None, 0.0, [note]
     return options[best], float(biases[best]), _bias_notes(options[best], float(biases[best]))
 
 
-def _given_columns(df: str | int, most: int) -> int:
+def _given_columns(given: str | int, most: int) -> int:
     try:
-        given = check_positive_int(df, "df")
+        columns = check_positive_int(given, "columns")
     except ArgumentError:
-        raise ArgumentError(f"df must be a number of columns, 'auto' or 'budgets', got {df!r}.") from None
-    if given > most:
+        raise ArgumentError(f"columns must be a whole number, 'auto' or 'budgets', got {given!r}.") from None
+    if columns > most:
         raise ArgumentError(
-            f"df must be at most {most} with {most + 2} budgets, two less than there are, got {given}. Use df='auto', "
-            "or df='budgets' for means of their own at every budget."
+            f"columns must be at most {most} with {most + 2} budgets, two less than there are, got {columns}. Use "
+            "columns='auto', or columns='budgets' for means of their own at every budget."
         )
-    return given
+    return columns
 
 
 def _bias_of(paired: PairedCurves | None, x: Array, options: tuple[int, ...]) -> Array:
@@ -337,19 +319,7 @@ def _paired_curves(roles: RunTable) -> PairedCurves | None:
 
 
 def spline_over(x: Array, columns: int) -> Callable[[Array], Array]:
-    """The spline of the formula over these places, with a column of ones.
-
-    Parameters
-    ----------
-    x : (n,) float
-        Distinct places.
-    columns : int
-
-    Returns
-    -------
-    callable
-        ``(m,)`` places to ``(m, columns + 1)``.
-    """
+    """The spline of the formula over these places, with a column of ones."""
     degree = min(DEGREE, columns)
     spline = fit_spline(x, np.ones_like(x), n_inner=columns - degree, inner=None, degree=degree, lower=None, upper=None)
     return lambda places: np.column_stack([np.ones_like(places), spline(places)])
@@ -367,7 +337,7 @@ def _bias_notes(columns: int, bias: float) -> list[str]:
     return [
         f"The curves ({columns} columns) depart from the observed differences by up to {written(bias, '.2g')} "
         f"standard errors, so "
-        "read them as a smooth summary; df='budgets' gives each budget means of its own."
+        "read them as a smooth summary; columns='budgets' gives each budget means of its own."
     ]
 
 

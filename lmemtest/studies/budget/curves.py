@@ -162,19 +162,7 @@ class MeanCurves:
 
 
 def spline_curves(fit: LmmFit, model: CurveModel, runs: Runs) -> MeanCurves:
-    """Curves of a fitted spline model, conditions averaged with equal weights.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    model : CurveModel
-    runs : Runs
-
-    Raises
-    ------
-    DataError
-        If the curve of an algorithm is not identified.
-    """
+    """Curves of a fitted spline model, conditions averaged with equal weights."""
     algorithms, budgets = _algorithms(runs), _grid(model)
     columns = [runs.algorithm, *model.conditions, str(runs.budget)]
     values = [algorithms, *(in_order(model.frame[c].unique()) for c in model.conditions), budgets]
@@ -203,14 +191,6 @@ def spline_curves(fit: LmmFit, model: CurveModel, runs: Runs) -> MeanCurves:
 def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> MeanCurves:
     """Curves of a complete table in closed form: means at every budget, or their projections on the spline.
 
-    Parameters
-    ----------
-    paired : PairedCurves
-    model : CurveModel
-    runs : Runs
-
-    Notes
-    -----
     Every unit has coefficients of its own for every algorithm (scores at the budgets, or least-squares coefficients of
     the spline), with an unstructured covariance that is the same for all algorithms. With the mean squares M of the
     coefficients averaged over algorithms and W of their differences from that average, the means of n units have the

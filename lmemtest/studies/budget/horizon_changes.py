@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,58 +10,19 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.model import fit_lmm
-from lmemtest.studies.budget.horizon_scores import Curves, HorizonScores
+from lmemtest.studies.budget.horizon_scores import Curves, HorizonScores, scored_runs
 from lmemtest.studies.budget.horizon_tests import Family, families_of, is_shown
 from lmemtest.studies.modelling.recommend import recommend
-from lmemtest.words import format_number, format_p
+from lmemtest.words import format_number, p_text
 
 if TYPE_CHECKING:
-    from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
 
-COLUMNS = (
-    "earlier",
-    "later",
-    "left",
-    "right",
-    "estimate_earlier",
-    "estimate_later",
-    "change",
-    "se",
-    "df",
-    "p_value",
-    "p_adjusted",
-    "significant",
-    "ci_low",
-    "ci_high",
-    "pattern",
-)
+COLUMNS = [
+    *("earlier", "later", "left", "right", "estimate_earlier", "estimate_later", "change", "se", "df"),
+    *("p_value", "p_adjusted", "significant", "ci_low", "ci_high", "pattern"),
+]
 _EXAMPLES = 3  # of pairs that differ at one horizon only: more would bury the changes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Changes:
-    """Changes of all pairwise differences between each two horizons.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per pair of horizons and pair of algorithms, with the columns `COLUMNS`.
-    formula : str or None
-        Of the first change of a run; None if there is nothing to fit.
-    notes : tuple of str
-    """
-
-    table: pd.DataFrame
-    formula: str | None
-    notes: tuple[str, ...] = ()
-
-
-def scored_runs(curves: Curves, scores: np.ndarray, name: str) -> Runs:
-    """A table with one row per run and the given score, with the roles of the runs but for the budget."""
-    runs = curves.runs
-    roles = {**runs.roles(), "score": name, "budget": None}
-    return type(runs)(curves.keys.assign(**{name: scores}), **roles)
 
 
 def compare_changes(
@@ -74,76 +34,30 @@ def compare_changes(
     across: str,
     alpha: float,
     ddf: str,
-) -> Changes:
+) -> tuple[pd.DataFrame, str | None, list[str]]:
     """Test the change of each pairwise difference between each two horizons of which none is a part of the other.
 
-    Parameters
-    ----------
-    curves : Curves
-    at : sequence of HorizonScores
-    comparisons : sequence of pandas.DataFrame
-        The table of pairs at each horizon.
-    adjust, across, alpha, ddf
-        As in `families_of`; the families are the pairs of horizons.
-
-    Returns
-    -------
-    Changes
+    The table with `COLUMNS`, the formula of the first change of a run (None if there is nothing to fit), and notes.
     """
-    places = [(i, j) for i, j in combinations(range(len(at)), 2) if not _one_in_the_other(at[i], at[j])]
+    places = [(i, j) for i, j in combinations(range(len(at)), 2) if not (at[i].within(at[j]) or at[j].within(at[i]))]
     if not places:
-        return Changes(table=pd.DataFrame(columns=list(COLUMNS)), formula=None)
+        return pd.DataFrame(columns=COLUMNS), None, []
     moving: list[tuple[int, int]] = []
     notes: list[str] = []
     for i, j in places:
         change = at[j].scores - at[i].scores
         flat = np.ptp(change) <= 1e-12 * max(np.abs(at[i].scores).max(), np.abs(at[j].scores).max())
         if flat:
-            notes.append(_flat_note(at[i], at[j]))
+            what = "differ by the same amount between" if at[i].overlaps(at[j]) else "change by the same amount from"
+            link = "and" if at[i].overlaps(at[j]) else "to"
+            notes.append(f"All runs {what} {at[i].label} {link} {at[j].label}: no test is needed.")
         else:
             moving.append((i, j))
     fits = [_fit(curves, at[j].scores - at[i].scores) for i, j in moving]
     families = families_of(fits, curves.runs.algorithm, adjust=adjust, across=across, alpha=alpha, ddf=ddf)
     found = dict(zip(moving, families, strict=True))
     parts = [_rows((i, j), at, comparisons, found.get((i, j))) for i, j in places]
-    return Changes(
-        table=pd.concat(parts, ignore_index=True),
-        formula=fits[0].formula if fits else None,
-        notes=tuple(notes),
-    )
-
-
-def overlapping(places: Sequence[tuple[str, float, float]]) -> frozenset[tuple[str, str]]:
-    """Labels of horizons that overlap, so that none is later than the other.
-
-    Parameters
-    ----------
-    places : sequence of (label, start, end)
-
-    Returns
-    -------
-    frozenset of tuple of str
-        In the order of `places`.
-    """
-    return frozenset(
-        (first[0], second[0])
-        for first, second in combinations(places, 2)
-        if max(first[1], second[1]) <= min(first[2], second[2])
-    )
-
-
-def _flat_note(first: HorizonScores, second: HorizonScores) -> str:
-    if overlapping([(one.label, one.start, one.end) for one in (first, second)]):
-        what = f"All runs differ by the same amount between {first.label} and {second.label}"
-    else:
-        what = f"All runs change by the same amount from {first.label} to {second.label}"
-    return f"{what}: no test is needed."
-
-
-def _one_in_the_other(first: HorizonScores, second: HorizonScores) -> bool:
-    """Whether a horizon is a part of another one, which says little beside the other changes."""
-    inside = first.start >= second.start and first.end <= second.end
-    return inside or (second.start >= first.start and second.end <= first.end)
+    return pd.concat(parts, ignore_index=True), fits[0].formula if fits else None, notes
 
 
 def _fit(curves: Curves, change: np.ndarray) -> LmmFit:
@@ -178,7 +92,7 @@ def _rows(
     )
     shown = zip(map(is_shown, early["significant"]), map(is_shown, late["significant"]), strict=True)
     frame["pattern"] = [_pattern(row, *both) for row, both in zip(frame.to_dict("records"), shown, strict=True)]
-    return frame[list(COLUMNS)]
+    return frame[COLUMNS]
 
 
 def _pattern(row: dict[Any, Any], early: bool, late: bool) -> str:
@@ -200,22 +114,7 @@ def change_sentences(
     direction: str,
     overlaps: frozenset[tuple[str, str]] = frozenset(),
 ) -> tuple[str, ...]:
-    """What changes between horizons, and which contrasts between horizons must not be read as changes.
-
-    Parameters
-    ----------
-    changes : pandas.DataFrame
-        ``Changes.table``.
-    comparisons : pandas.DataFrame
-        Pairs at all horizons, with a column ``horizon``.
-    direction : {"minimize", "maximize"}
-    overlaps : frozenset of tuple of str
-        From `overlapping`: of these nothing is said about before and after.
-
-    Returns
-    -------
-    tuple of str
-    """
+    """What changes between horizons, and which contrasts between horizons must not be read as changes."""
     if not len(changes):
         return ()
     verdicts = {
@@ -262,7 +161,7 @@ def _changed(row: dict[Any, Any], early: str | None, late: str | None, direction
     )
     return (
         f"{what} by {format_number(abs(row['change']))} "
-        f"(interval {format_number(low)} to {format_number(high)}, {_p(row['p_adjusted'])}): "
+        f"(interval {format_number(low)} to {format_number(high)}, {p_text(row['p_adjusted'])}): "
         f"{_before_and_after(row, early, late)}"
     )
 
@@ -284,10 +183,5 @@ def _not_a_change(row: dict[Any, Any], early: str | None, late: str | None) -> s
     rest = row["right"] if better == row["left"] else row["left"]
     return (
         f"{better} is better than {rest} at {where} and not shown to be at {other}, but the difference does not change "
-        f"significantly ({_p(row['p_adjusted'])}): this does not show that it depends on the budget."
+        f"significantly ({p_text(row['p_adjusted'])}): this does not show that it depends on the budget."
     )
-
-
-def _p(p: float) -> str:
-    text = format_p(p)
-    return f"p{text}" if text.startswith("<") else f"p={text}"

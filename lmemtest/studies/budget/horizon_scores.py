@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.compress import compress
+from lmemtest.data.cells import group_numbers
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.studies.checks.traces import broken_traces
 from lmemtest.words import format_level, listed
@@ -118,6 +118,21 @@ class HorizonScores:
         """The budget, or the two ends of the window."""
         return place_label((self.start, self.end))
 
+    def within(self, other: HorizonScores) -> bool:
+        """Whether it is a part of another one, so that a change between them says little beside the others."""
+        return self.start >= other.start and self.end <= other.end
+
+    def overlaps(self, other: HorizonScores) -> bool:
+        """Whether they share budgets, so that none is later than the other."""
+        return max(self.start, other.start) <= min(self.end, other.end)
+
+
+def scored_runs(curves: Curves, scores: np.ndarray, name: str) -> Runs:
+    """A table with one row per run and the given score, with the roles of the runs but for the budget."""
+    runs = curves.runs
+    roles = {**runs.roles(), "score": name, "budget": None}
+    return type(runs)(curves.keys.assign(**{name: scores}), **roles)
+
 
 def place_label(place: tuple[float, float]) -> str:
     """The budget, or the two ends of the window, as text."""
@@ -126,36 +141,18 @@ def place_label(place: tuple[float, float]) -> str:
 
 
 def collect_curves(runs: Runs) -> Curves:
-    """Collect the scores of all runs.
-
-    Parameters
-    ----------
-    runs : Runs
-        With a numeric budget.
-
-    Returns
-    -------
-    Curves
-
-    Raises
-    ------
-    ArgumentError
-        If there is no budget, or budgets are no numbers.
-    DataError
-        If scores are missing, or runs cannot be told apart and are all there is to compare.
-    """
-    if runs.budget is None:
-        raise ArgumentError("runs has no budget column, so there are no horizons. Name it: Runs(..., budget=...).")
-    dtype = runs.frame.collect_schema()[runs.budget]
+    """Collect the scores of all runs."""
+    budget = runs.study.require("budget", "there are no horizons")
+    dtype = runs.frame.collect_schema()[budget]
     if not dtype.is_numeric():
         raise ArgumentError(
-            f"horizons needs numbers as budgets, but the column {runs.budget!r} has type {dtype}. Convert it, for "
+            f"horizons needs numbers as budgets, but the column {budget!r} has type {dtype}. Convert it, for "
             "example to seconds or to the number of the step."
         )
     keys = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
-    cells = compress(runs, by=[*keys, runs.budget], score=runs.score)
-    run = cells.frame.groupby(keys, sort=False, observed=True).ngroup().to_numpy(dtype=np.intp)
-    budgets, code = np.unique(cells.frame[runs.budget].to_numpy(dtype=float), return_inverse=True)
+    cells = runs.study.cells([*keys, budget])
+    run = group_numbers(cells.frame, keys)
+    budgets, code = np.unique(cells.frame[budget].to_numpy(dtype=float), return_inverse=True)
     first = np.unique(run, return_index=True)[1]
     order = np.lexsort((code, run))
     return Curves(
@@ -172,26 +169,7 @@ def collect_curves(runs: Runs) -> Curves:
 
 
 def checked_places(curves: Curves, given: Any) -> tuple[list[tuple[float, float]], list[str]]:
-    """The horizons asked for, in the order of their ends; without any, up to four spread over the range.
-
-    Parameters
-    ----------
-    curves : Curves
-    given : sequence of number or of two numbers, a number, or None
-
-    Returns
-    -------
-    places : list of tuple of float
-        First and last budget; equal for a single budget.
-    notes : list of str
-
-    Raises
-    ------
-    ArgumentError
-        If an item is neither a budget nor a window, is beyond the budgets of the table, or occurs twice.
-    DataError
-        If there is one budget only, or no budget that all runs have.
-    """
+    """The horizons asked for, in the order of their ends; without any, up to four spread over the range."""
     if given is None:
         return [(b, b) for b in _spread(curves)], []
     places = [_place(item) for item in _items(given)]
@@ -313,23 +291,7 @@ def _not_common(curves: Curves) -> str:
 
 
 def scores_at(curves: Curves, place: tuple[float, float]) -> HorizonScores:
-    """Reduce every run to its score at a budget, or to its mean over a window.
-
-    Parameters
-    ----------
-    curves : Curves
-    place : tuple of float
-        From `checked_places`.
-
-    Returns
-    -------
-    HorizonScores
-
-    Raises
-    ------
-    DataError
-        If runs lack scores there and their last ones before do not stand in.
-    """
+    """Reduce every run to its score at a budget, or to its mean over a window."""
     inside = (curves.budgets >= place[0]) & (curves.budgets <= place[1])
     common = inside & curves.common
     needed = 1 if place[0] == place[1] else min(2, int(inside.sum()))

@@ -73,25 +73,7 @@ class Family:
 def families_of(
     fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, across: str, alpha: float, ddf: str
 ) -> list[Family]:
-    """Compare the algorithms in each fit, with the error over all of them under control.
-
-    Parameters
-    ----------
-    fits : sequence of LmmFit
-    algorithm : str
-        The factor whose means are compared.
-    adjust : {"stepdown", "tukey", "holm", "sidak", "bonferroni", "none"} or None
-        Within a family.
-    across : {"holm", "none"}
-        Over families.
-    alpha : float in (0, 1)
-    ddf : str
-        Degrees of freedom, as in `emmeans`.
-
-    Returns
-    -------
-    list of Family
-    """
+    """Compare the algorithms in each fit, with the error over all of them under control."""
     found = [pairs(emmeans(fit, algorithm, ddf=ddf), adjust=adjust, level=1.0 - alpha) for fit in fits]
     p_values = [result.table["p_value"].to_numpy(dtype=float) for result in found]
     adjusted, levels = share_level(p_values, alpha, across)
@@ -113,17 +95,7 @@ def is_shown(decision: Any) -> bool:
 
 
 def leaders(found: Separation) -> tuple[str, ...]:
-    """The levels that share the best mean: one, but for ties up to rounding.
-
-    Parameters
-    ----------
-    found : Separation
-
-    Returns
-    -------
-    tuple of str
-        In the order of their names in a tie, which rounding would decide else.
-    """
+    """The levels that share the best mean: one, but for ties up to rounding."""
     means = np.array(found.means)
     rounding = tolerance(means, found.se)
     best = found.levels[0]
@@ -136,18 +108,7 @@ def leaders(found: Separation) -> tuple[str, ...]:
 
 
 def best_sentence(found: Separation, where: str) -> str:
-    """Who has the best mean, which others cannot be told from it, and which were not tested against it.
-
-    Parameters
-    ----------
-    found : Separation
-    where : str
-        "At 8", the start of the sentence.
-
-    Returns
-    -------
-    str
-    """
+    """Who has the best mean, which others cannot be told from it, and which were not tested against it."""
     best = leaders(found)
     others = [name for name in found.levels if name not in best]
     start = f"{where} {listed(best[:-1], most=8)} and {best[-1]} share" if len(best) > 1 else f"{where} {best[0]} has"
@@ -175,21 +136,6 @@ def best_sentence(found: Separation, where: str) -> str:
 def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[list[Array], list[float]]:
     """Adjusted p-values over families, and the level at which each family is tested.
 
-    Parameters
-    ----------
-    p_values : sequence of (m_h,) float
-        Adjusted within each family; NaN where there is no test.
-    alpha : float in (0, 1)
-    across : {"holm", "none"}
-
-    Returns
-    -------
-    adjusted : list of (m_h,) float
-        Below `alpha` exactly where the p-value is below the family's level.
-    levels : list of float
-
-    Examples
-    --------
     >>> adjusted, levels = share_level([[0.01, 0.02], [0.03, 0.4]], 0.05, "holm")
     >>> [p.tolist() for p in adjusted], levels
     ([[0.02, 0.04], [0.04, 0.4]], [0.025, 0.05])

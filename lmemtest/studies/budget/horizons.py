@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_METHODS, DDF_NAMES
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.model import fit_lmm
-from lmemtest.studies.budget.horizon_changes import change_sentences, compare_changes, overlapping, scored_runs
+from lmemtest.studies.budget.horizon_changes import change_sentences, compare_changes
 from lmemtest.studies.budget.horizon_scores import (
     Curves,
     HorizonScores,
     checked_places,
     collect_curves,
     place_label,
+    scored_runs,
     scores_at,
 )
 from lmemtest.studies.budget.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
@@ -30,7 +31,6 @@ from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
     from lmemtest.inference.means.comparisons import Comparisons
     from lmemtest.inference.means.estimates import Estimates
@@ -39,11 +39,10 @@ if TYPE_CHECKING:
 
 BUDGET_EFFECTS = ("averaged", "fixed", "random")
 _MOST_EFFECTS = 50  # budgets with an effect each; more would eat the data
-_SENTENCES_SHOWN = 15
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Horizon(Tabular):
+@result
+class Horizon(Result):
     """The comparison at one horizon.
 
     Attributes
@@ -69,6 +68,8 @@ class Horizon(Tabular):
     notes : tuple of str
     """
 
+    parts = {"pairs": "_pairs"}
+
     label: str
     start: float
     end: float
@@ -92,23 +93,29 @@ class Horizon(Tabular):
         return self.fit.formula
 
     @property
-    def sentence(self) -> str:
-        """The best algorithm, and the ones that cannot be told from it."""
-        return best_sentence(self.separation, f"{'Over' if self.is_window else 'At'} {self.label}")
+    def title(self) -> str:
+        """Of what pairs."""
+        return f"Pairwise differences at {self.label}"
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair, as `Comparisons.to_frame`."""
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model, and how the pairs were compared."""
+        return (f"Model: {self.formula}", *self.pairs.to_table().notes)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The best algorithm, and those that do not differ significantly from it."""
+        return (best_sentence(self.separation, f"{'Over' if self.is_window else 'At'} {self.label}"),)
+
+    def shown(self) -> pd.DataFrame:
+        """The pairs, as they print themselves."""
+        return self.pairs.to_table().frame
+
+    def _pairs(self) -> pd.DataFrame:
         return self.pairs.to_frame()
 
-    def to_table(self) -> ResultTable:
-        """The pairs as a table for text, markdown, html and latex."""
-        table = self.pairs.to_table()
-        notes = (self.sentence, f"Model: {self.formula}", *table.notes, *self.notes)
-        return replace(table, title=f"Pairwise differences at {self.label}", notes=notes)
 
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Horizons(Tabular):
+@result
+class Horizons(Result):
     """Comparisons at several horizons, and the changes between them.
 
     Attributes
@@ -116,7 +123,10 @@ class Horizons(Tabular):
     horizons : tuple of Horizon
         In the order of their ends; a window comes after the horizons that lie in it.
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per horizon and pair: ``horizon``, ``left``, ``right``, ``estimate`` (left - right), ``se``, ``df``,
+        ``p_value`` (of this test alone), ``p_adjusted`` (for all pairs and, unless ``across="none"``, all horizons),
+        ``significant`` (missing without a test), ``ci_low``, ``ci_high`` (simultaneous for the pairs of a horizon, at
+        the horizon's level).
     changes : pandas.DataFrame
         One row per pair of horizons, of which none is a part of the other, and pair of algorithms: ``earlier``,
         ``later`` (by their ends, if they overlap), ``left``, ``right``, ``estimate_earlier``, ``estimate_later``
@@ -126,7 +136,7 @@ class Horizons(Tabular):
         its sign), "changes" (another significant change) or "not shown".
     change_formula : str or None
         The model of the change of a run between two horizons.
-    budget, response : str
+    budget, score : str
     direction : {"minimize", "maximize"}
     budget_effect, adjust, across, ddf : str
     alpha : float
@@ -134,12 +144,14 @@ class Horizons(Tabular):
     notes : tuple of str
     """
 
+    parts = {"table": "table", "changes": "changes", "paper": "paper_frame"}
+
     horizons: tuple[Horizon, ...]
     table: pd.DataFrame
     changes: pd.DataFrame
     change_formula: str | None
     budget: str
-    response: str
+    score: str
     direction: str
     budget_effect: str
     adjust: str
@@ -179,25 +191,16 @@ class Horizons(Tabular):
                 return horizon
         raise ArgumentError(f"there is no horizon {label!r}. Horizons: {listed(map(repr, self.labels))}.")
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per horizon and pair.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``horizon``, ``left``, ``right``, ``estimate`` (left - right), ``se``, ``df``, ``p_value`` (of this test
-            alone), ``p_adjusted`` (for all pairs and, unless ``across="none"``, all horizons), ``significant``
-            (missing without a test), ``ci_low``, ``ci_high`` (holding together for the pairs of a horizon, at the
-            horizon's level).
-        """
-        return self.table.copy()
-
     def sentences(self) -> tuple[str, ...]:
         """The best at each horizon, then what changes between horizons."""
-        places = [(horizon.label, horizon.start, horizon.end) for horizon in self.horizons]
+        overlaps = frozenset(
+            (first.label, second.label)
+            for first, second in combinations(self.horizons, 2)
+            if max(first.start, second.start) <= min(first.end, second.end)
+        )
         return (
-            *(horizon.sentence for horizon in self.horizons),
-            *change_sentences(self.changes, self.table, self.direction, overlapping(places)),
+            *(sentence for horizon in self.horizons for sentence in horizon.sentences()),
+            *change_sentences(self.changes, self.table, self.direction, overlaps),
         )
 
     def paper_frame(self) -> pd.DataFrame:
@@ -220,28 +223,19 @@ class Horizons(Tabular):
                 raise ArgumentError("the paper's model was not fitted. Ask for it: horizons(..., paper=True).")
             frame = horizon.pairs.to_frame()[["left", "right", "estimate", "se", "p_value"]]
             other = horizon.paper[["estimate", "se", "p_value"]].add_prefix("paper_")
-            parts.append(pd.concat([frame, other], axis=1).assign(horizon=horizon.label))
-        frame = pd.concat(parts, ignore_index=True)
-        return frame[["horizon", *(name for name in frame.columns if name != "horizon")]]
+            both = pd.concat([frame, other], axis=1)
+            both.insert(0, "horizon", horizon.label)
+            parts.append(both)
+        return pd.concat(parts, ignore_index=True)
 
-    def to_table(self) -> ResultTable:
-        """The comparisons as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """Of what pairs at how many horizons."""
+        return f"Pairwise differences of {self.score} at {len(self.horizons)} horizons of {self.budget}"
 
-        return ResultTable(
-            title=f"Pairwise differences of {self.response} at {len(self.horizons)} horizons of {self.budget}",
-            frame=self.to_frame(),
-            notes=(*self._facts(), *self.notes),
-        )
-
-    def summary(self) -> str:
-        """The comparisons as a table, with the first sentences."""
-        sentences = self.sentences()
-        more = len(sentences) - _SENTENCES_SHOWN
-        tail = [f"... and {more} more; see sentences()."] if more > 0 else []
-        return "\n".join([self.to_table().to_text(), "", *sentences[:_SENTENCES_SHOWN], *tail])
-
-    def _facts(self) -> tuple[str, ...]:
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How p-values are adjusted, and the models."""
         within = f"{ADJUSTMENT_NAMES[self.adjust]} adjustment for the pairs of a horizon"
         over = (
             "Holm's sharing of the level over horizons: the error holds for all comparisons together"
@@ -336,7 +330,7 @@ def horizons(
     >>> found = horizons(runs, [2, 8, (12, 32)])
     >>> found.labels
     ('2', '8', '12-32')
-    >>> print(found.horizon(2).sentence)
+    >>> print(found.horizon(2).sentences()[0])
     At 2 HB has the best mean, significantly better than all others.
     >>> found.changes[["earlier", "later", "left", "right", "change", "pattern"]].head(3).round(4)
       earlier later left right  change    pattern
@@ -361,7 +355,7 @@ def horizons(
     options: dict[str, Any] = {"adjust": adjust, "across": across, "alpha": alpha, "ddf": ddf}
     families = families_of(fits, runs.algorithm, **options)
     tables = [family.table() for family in families]
-    changes = compare_changes(curves, at, tables, **options)
+    changes, change_formula, flat = compare_changes(curves, at, tables, **options)
     found = tuple(
         Horizon(
             label=scores.label,
@@ -378,31 +372,29 @@ def horizons(
         )
         for scores, fit, family, (_, _, how) in zip(at, fits, families, models, strict=True)
     )
-    frames = [table.assign(horizon=scores.label) for table, scores in zip(tables, at, strict=True)]
-    table = pd.concat(frames, ignore_index=True)
+    frames = [table.copy() for table in tables]
+    for frame, scores in zip(frames, at, strict=True):
+        frame.insert(0, "horizon", scores.label)
     return Horizons(
         horizons=found,
-        table=table[["horizon", *(name for name in table.columns if name != "horizon")]],
-        changes=changes.table,
-        change_formula=changes.formula,
+        table=pd.concat(frames, ignore_index=True),
+        changes=changes,
+        change_formula=change_formula,
         budget=str(runs.budget),
-        response=runs.score,
+        score=runs.score,
         direction=runs.direction,
         budget_effect=budget_effect,
         adjust=found[0].pairs.adjust,
         across=across,
         ddf=ddf,
         alpha=alpha,
-        notes=tuple(
-            dict.fromkeys([*notes, *(note for horizon in found for note in horizon.notes), *changes.notes, *scope])
-        ),
+        notes=tuple(dict.fromkeys([*notes, *(note for horizon in found for note in horizon.notes), *flat, *scope])),
     )
 
 
 def _check_repeated(curves: Curves) -> None:
     runs = curves.runs
-    algorithms = curves.keys[runs.algorithm].nunique()
-    if curves.n_runs > algorithms:
+    if curves.n_runs > runs.study.count(runs.algorithm):
         return
     if runs.seed is None:
         raise DataError(
@@ -410,8 +402,8 @@ def _check_repeated(curves: Curves) -> None:
             "the seed column: Runs(table, ..., seed=...)."
         )
     raise DataError(
-        "There is one benchmark and one run per algorithm, so chance cannot be told from a difference. Bring more "
-        "seeds (they show what holds on this benchmark) or more benchmarks."
+        "There is one benchmark and one run per algorithm, so a difference cannot be distinguished from chance. Bring "
+        "more seeds (they show what holds on this benchmark) or more benchmarks."
     )
 
 
@@ -452,7 +444,7 @@ def _budget_terms(table: Runs, budget_effect: str) -> list[str]:
     """The effect of the budget, and the random effects that keep benchmarks from bending as one."""
     budget, algorithm = quote_name(str(table.budget)), quote_name(table.algorithm)
     terms = [f"C({budget})" if budget_effect == "fixed" else f"(1 | {budget})"]
-    if table.benchmark is None or len(table.levels(table.benchmark)) < 2:
+    if not table.study.several_benchmarks:
         return terms
     instance = ":".join(map(quote_name, table.study.instance))
     terms.append(f"(1 | {instance}:{budget})")
@@ -477,7 +469,7 @@ def _paper(curves: Curves, scores: HorizonScores, adjust: str | None) -> pd.Data
     if table.frame.collect_schema()[runs.algorithm].is_numeric():
         algorithm = f"C({algorithm})"
     terms = [algorithm, *([f"(1 | {quote_name(str(runs.budget))})"] if several else [])]
-    if runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1:
+    if runs.benchmark is not None and runs.study.several_benchmarks:
         terms.append(f"(1 | {quote_name(runs.benchmark)})")
     fit = fit_lmm(f"{quote_name(runs.score)} ~ {' + '.join(terms)}", table)
     found = pairs(emmeans(fit, runs.algorithm, vcov="model"), adjust=adjust).to_frame()

@@ -73,18 +73,7 @@ class RunTable:
 
 
 def run_table(runs: Runs) -> RunTable:
-    """One row per algorithm, instance, seed and budget.
-
-    Parameters
-    ----------
-    runs : Runs
-        With a budget.
-
-    Raises
-    ------
-    ArgumentError
-        If `runs` is not Runs or has no budget.
-    """
+    """One row per algorithm, instance, seed and budget."""
     require_runs(runs)
     if runs.budget is None:
         raise ArgumentError(
@@ -104,19 +93,7 @@ def run_table(runs: Runs) -> RunTable:
 
 
 def benchmark_means(roles: RunTable) -> tuple[RunTable, tuple[str, ...]]:
-    """Means over runs and conditions, if every algorithm has the same ones on every benchmark.
-
-    Parameters
-    ----------
-    roles : RunTable
-
-    Returns
-    -------
-    RunTable
-        As it was with one benchmark, or where runs are missing.
-    tuple of str
-        What was done, for the notes of a result.
-    """
+    """Means over runs and conditions, if every algorithm has the same ones on every benchmark."""
     if not roles.generalises:
         return roles, ()
     notes = []

@@ -19,20 +19,7 @@ if TYPE_CHECKING:
 
 
 def decide(t_ratio: Array, critical: Array, direction: str) -> Decisions:
-    """Who is better where, from the t ratios of all ordered pairs.
-
-    Parameters
-    ----------
-    t_ratio : (k, k, points) float
-        Of row minus column; NaN where a pair cannot be compared.
-    critical : float, broadcast against t_ratio
-    direction : {"minimize", "maximize"}
-
-    Returns
-    -------
-    (k, k, points) int8
-        1 where the row is better than the column, -1 where it is worse, 0 where neither is shown.
-    """
+    """Who is better where, from the t ratios of all ordered pairs."""
     sign = -1 if direction == "minimize" else 1
     with np.errstate(invalid="ignore"):
         return (sign * np.sign(t_ratio) * (np.abs(t_ratio) > critical)).astype(np.int8)
@@ -47,26 +34,7 @@ def better_stretches(
     *,
     smooth: bool,
 ) -> pd.DataFrame:
-    """Stretches where one algorithm of a pair is better: one row per stretch.
-
-    Parameters
-    ----------
-    decisions : (k, k, points) int8
-    differences, half_width : (k, k, points) float
-        Half widths of the bands.
-    axis : (points,) float
-        Places of the points, on the axis on which curves are smooth.
-    names : list of str
-    smooth : bool
-        Curves go on between the points, so a stretch ends where the band reaches 0; else at its last point.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``better``, ``worse``, ``start``, ``end`` (places), ``whole``
-        (over all points that both have), ``largest`` (difference of the largest size, better minus worse), ``at``
-        (index of its point).
-    """
+    """Stretches where one algorithm of a pair is better: one row per stretch."""
     rows = []
     for i, better in enumerate(names):
         for j, worse in enumerate(names):
@@ -90,22 +58,7 @@ def better_stretches(
 
 
 def best_stretches(decisions: Decisions, present: NDArray[np.bool_], names: list[str]) -> pd.DataFrame:
-    """Who can be the best from which point to which: one row per stretch with the same answer of the same algorithms.
-
-    Parameters
-    ----------
-    decisions : (k, k, points) int8
-    present : (k, points) bool
-        Which algorithms have a curve there.
-    names : list of str
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``first``, ``last`` (indices of points), ``compared`` (a tuple: those that have a curve there), ``candidates``
-        (a tuple: nobody of these is shown to be better than they are), ``best`` (the one that is shown to be better
-        than all others of these, else missing).
-    """
+    """Who can be the best from which point to which: one row per stretch with the same answer."""
     candidate = candidates(decisions, present)
     keys: list[tuple[tuple[str, ...], tuple[str, ...], str | None]] = []
     for x in range(decisions.shape[2]):
