@@ -198,7 +198,7 @@ def _question(curves: TuningCurves) -> str:
         )
     return (
         "How good is an algorithm after tuning? The curves show the best score of k random configurations, for each "
-        "k, because a comparison that fixes the tuning effort may turn with another effort."
+        "k, because a ranking at one tuning budget can reverse at another."
     )
 
 
@@ -214,7 +214,7 @@ def _how_to_read(curves: TuningCurves, counts: LabelCounts | None) -> str:
             "No evidence is not equality."
         )
     elif curves.over == "seed":
-        text += "Whether optimisers differ is a question to the mixed model, not to the overlap of two bands."
+        text += "Whether optimisers differ is a question for the mixed model, not for the overlap of two bands."
     return text
 
 

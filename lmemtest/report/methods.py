@@ -113,7 +113,7 @@ def model_section(analysis: Analysis) -> Section:
     if analysis.own_formula:
         blocks.append(
             paragraph(
-                "This model was given by the user. For these data lmemtest would have taken ",
+                "This model was given by the user. For these data lmemtest recommends ",
                 Code(recommended.formula),
                 ". Its terms, with what each assumes:",
             )
@@ -137,15 +137,15 @@ def model_section(analysis: Analysis) -> Section:
 def _why(analysis: Analysis) -> str:
     parts = ["algorithms are compared"]
     if wording.n_benchmarks(analysis) > 1:
-        parts.append(f"{analysis.sample.noun}s are a sample of those that one could have used")
+        parts.append(f"{analysis.sample.noun}s are a sample of those that could have been used")
     if any(component.kind == "run" for component in analysis.components):
-        parts.append("the scores of one run belong together")
+        parts.append("scores of one run are correlated")
     text = f"The model follows from the design: {joined(parts)}."
     if len(parts) == 1:
         return text
     return (
-        f"{text} Leaving such a term out makes rows count as independent evidence that are not, and finds differences "
-        "that are not there."
+        f"{text} Leaving such a term out counts correlated rows as independent evidence and finds differences that "
+        "do not exist."
     )
 
 
@@ -178,8 +178,8 @@ def diagnostics_section(analysis: Analysis) -> Section:
         ),
         (
             Strong("The fit is singular." if fit.is_singular else "The fit is not singular."),
-            " Some variance is estimated as zero (or a correlation as one): it is too small to be told from zero in "
-            "these data, which is no proof that there is none."
+            " Some variance is estimated as zero (or a correlation as one): it is too small to be distinguished from "
+            "zero in these data; this does not show that it is zero."
             if fit.is_singular
             else " All variances are estimated away from zero.",
         ),
@@ -231,7 +231,7 @@ def _assumptions(analysis: Analysis) -> list[Block]:
 def _starts(analysis: Analysis) -> str:
     optim = analysis.fit.optim
     if optim.converged and not optim.restarts and optim.evaluations > 1:  # one evaluation: solved in closed form
-        return "It was found from one start, and no restart was made"
+        return "It was found from one starting point, without restarts"
     return f"Certificate: {optim.message}"
 
 
@@ -448,12 +448,12 @@ def _scope(analysis: Analysis) -> Text:
         return (
             Strong("No generalisation over benchmarks."),
             " The fitted model has no term for advantages that change from benchmark to benchmark, so its p-values "
-            f"speak about these {size} {noun}s only and are far too small for a statement about new ones.",
+            f"concern these {size} {noun}s only and are far too small for a claim about new ones.",
         )
     return (
         Strong("What the average is over."),
-        f" The comparison is about {noun}s like these {size:,}. It carries over to others only as far as these were "
-        "chosen like a random sample of them; collections that share data sets or models count for less than their "
+        f" The comparison is about {noun}s like these {size:,}. It generalises to others only to the extent that "
+        "these are like a random sample of them; benchmarks that share data sets or models count for less than their "
         "number.",
     )
 
@@ -508,8 +508,8 @@ def _scale(analysis: Analysis) -> Text | None:
         Strong("Scores are on different scales."),
         f" The scatter of the scores differs {format_number(ratio, 3)}-fold between benchmarks. {model}. An average on "
         "the raw scale says what happens to the sum of the scores: those with the largest spread may dominate it"
-        f"{largest}, and consistent small advantages elsewhere be drowned.{errors} To let every benchmark count the "
-        f"same, {advice[0].lower()}{advice[1:]} See whether the ranking stands.",
+        f"{largest} and drown consistent small advantages elsewhere.{errors} To let every benchmark count the "
+        f"same, {advice[0].lower()}{advice[1:]} Check whether the ranking holds.",
     )
 
 
@@ -518,15 +518,16 @@ def _seeds(analysis: Analysis) -> list[Text]:
     runs = analysis.runs
     if not runs.seed_shared:
         text = (
-            " Seeds were said to number the repetitions of each benchmark only. If the same seed fixes something on "
-            "several benchmarks (the configurations of a search, a trained model), the p-values are too small."
+            " Seeds were declared to number the repetitions within each benchmark only. If the same seed "
+            "fixes something on several benchmarks (the configurations of a search, a trained model), the p-values "
+            "are too small."
         )
         return [(Strong("Seeds count as new on each benchmark."), text)]
     if holds_shared_seeds(analysis.fit, runs):
         seeds = len(runs.levels(str(runs.seed)))
         text = (
-            f" The model lets runs of an algorithm with the same seed be alike on all benchmarks, so the {seeds} seeds "
-            "are a sample beside the benchmarks: more benchmarks alone do not make the answer surer."
+            f" The model allows runs of an algorithm with the same seed to be correlated across benchmarks, so the "
+            f"{seeds} seeds are a second sample: adding benchmarks alone does not make the answer more certain."
         )
         few = (
             " With two seeds that is estimated from very little: in simulations a nominal 5 % was up to 12 %."
@@ -536,7 +537,7 @@ def _seeds(analysis: Analysis) -> list[Text]:
         return [(Strong("Shared seeds."), text + few)]
     if any((f.kind, f.severity) == ("shared_seeds", "warning") for f in analysis.check.findings):
         text = (
-            " Runs with the same seed are alike on different benchmarks, and the model has no term for it, so its "
+            " Runs with the same seed are correlated across benchmarks, and the model has no term for this, so its "
             "p-values are too small."
         )
         return [(Strong("Shared seeds."), text)]
@@ -587,12 +588,15 @@ def _design(analysis: Analysis) -> list[Text]:
 def _instances(analysis: Analysis) -> Text:
     runs, sample = analysis.runs, analysis.sample
     columns = joined((*runs.instance,), most=9)
-    averaged = f" Advantages that depend on {joined(runs.metafeatures)} are averaged here; they are a question "
+    averaged = (
+        f" Advantages that depend on {joined(runs.metafeatures)} are averaged here; they are a separate question."
+    )
     if sample.noun == "instance":
         text = (
-            f" Every combination of {columns} counts as an instance of its own, and as independent of the others. As "
-            "far as an algorithm does alike on the instances of one benchmark, they are not: the effective sample is "
-            f"then closer to {wording.n_benchmarks(analysis):,} than to {sample.size:,}, and intervals are too narrow."
+            f" Every combination of {columns} counts as an instance of its own, and as independent of the others. To "
+            "the extent that an algorithm performs alike on the instances of one benchmark they are not: the effective "
+            f"sample is then closer to {wording.n_benchmarks(analysis):,} than to {sample.size:,}, and intervals are "
+            "too narrow."
         )
     elif sample.varies:
         text = (
@@ -601,7 +605,7 @@ def _instances(analysis: Analysis) -> Text:
         )
     else:
         text = ""
-    return (Strong("Instances."), f"{text}{averaged}of their own.")
+    return (Strong("Instances."), f"{text}{averaged}")
 
 
 def _budgets(analysis: Analysis) -> str:
@@ -610,7 +614,7 @@ def _budgets(analysis: Analysis) -> str:
     if use.role == "covariate":
         return (
             f" The model adjusts for {counted(use.n, 'budget')} by a curve, and compares algorithms at the "
-            "mean budget. Where their curves cross, the answer is another one at another budget."
+            "mean budget. Where their curves cross, the answer depends on the budget."
         )
     if use.role == "none" and not use.shared:
         return (

@@ -147,7 +147,7 @@ def _levels(analysis: Analysis, role: str, name: str) -> str:
 def _findings(analysis: Analysis) -> list[Block]:
     findings = analysis.check.findings
     if not findings:
-        return [paragraph("The checks found no problems: no missing, duplicated, constant or tied scores of note.")]
+        return [paragraph("The checks found no problems: no notable missing, duplicated, constant or tied scores.")]
     blocks: list[Block] = []
     for (severity, kind), group in groupby(findings, lambda f: (f.severity, f.kind)):
         found = list(group)
@@ -300,8 +300,7 @@ def _pairs(analysis: Analysis) -> Section:
     count = int(np.triu(analysis.separation.significant.to_numpy()).sum())
     text = paragraph(
         f"{wording.pairs_sentence(analysis, count)}{_without_test(analysis)} A difference that is not significant may "
-        "be zero, or may be anything else inside its interval: it is not evidence that two algorithms are equal."
-        + best_only(analysis)
+        "be zero, or may be anything else inside its interval: it is not evidence of equality." + best_only(analysis)
     )
     alt = f"{wording.pairs_sentence(analysis, count)} The table has the numbers."
     cautious = (*_cautious(analysis), *_other_score(analysis))
@@ -506,7 +505,7 @@ def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
     mirror = " With two algorithms one deviation is the other with its sign changed, and counts once."
     mirror = mirror if len(analysis.runs.algorithms) == 2 else ""
     return (
-        f"{what}{how}, and each {noun} is looked at by itself, so that a noisy one does not blur the others. These "
+        f"{what}{how}, and each {noun} is looked at by itself, so that a noisy one does not affect the others. These "
         f"intervals are not adjusted for their number: of {counted(effects.intervals, 'interval')} at {level} "
         f"{'about ' if expected >= 1 else 'less than '}{max(1, round(expected)):,} would exclude zero by chance alone; "
         f"{effects.clear:,} {'does' if effects.clear == 1 else 'do'}.{mirror}"
@@ -573,8 +572,8 @@ def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTab
         frame = frame.drop(columns="shrunken")
     notes = [
         "Deviation: observed mean less the mean of the algorithms there. Shrunken: the same as the model expects it, "
-        "pulled towards the algorithm's average deviation as far as the data are noisy (fixed effect plus BLUP); use "
-        "it to predict, and the observed one to describe.",
+        "shrunk towards the algorithm's average deviation according to the noise in the data (fixed effect plus BLUP); "
+        "use it to predict, and the observed one to describe.",
         *more,
         *effects.notes,
     ]

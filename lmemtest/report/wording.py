@@ -134,7 +134,7 @@ def _who(analysis: Analysis) -> Text:
     comparative = "lower" if analysis.runs.direction == "minimize" else "higher"
     if silent := untested(analysis):
         claims = [f"it is significantly better than {joined(worse)}"] if worse else []
-        claims += [f"it cannot be told apart from {joined(level)}"] if level else []
+        claims += [f"it is not distinguishable from {joined(level)}"] if level else []
         claims += [f"{joined(silent)} could not be tested against it, so nothing is claimed there"]
         return (Strong(f"{best} has the {_extreme(analysis)} mean {response}"), f": {'; '.join(claims)}.")
     if not level and len(worse) == 1:
@@ -148,7 +148,7 @@ def _who(analysis: Analysis) -> Text:
         )
     if not worse and len(level) == 1:
         return (
-            Strong(f"{best} and {level[0]} cannot be told apart"),
+            Strong(f"{best} and {level[0]} are not distinguishable"),
             f": {best} has the {comparative} mean {response}, but the difference is not significant.",
         )
     if not worse:
@@ -161,7 +161,7 @@ def _who(analysis: Analysis) -> Text:
         )
     return (
         Strong(f"{best} has the {_extreme(analysis)} mean {response}"),
-        f": it is significantly better than {joined(worse)}, but cannot be told apart from {joined(level)}.",
+        f": it is significantly better than {joined(worse)}, but is not distinguishable from {joined(level)}.",
     )
 
 
@@ -196,7 +196,12 @@ def _over_what(analysis: Analysis) -> list[Text]:
     if use.n < 2 or use.role == "covariate" or incomparable_budgets(analysis) or not use.shared:
         return []
     budget = analysis.runs.budget
-    return [(f"Each mean is over the scores at {use.n:,} values of {budget}, so it compares whole courses, not ends.",)]
+    return [
+        (
+            f"Each mean is over the scores at {use.n:,} values of {budget}, so whole curves are compared, not final "
+            "scores.",
+        )
+    ]
 
 
 def _by_how_much(analysis: Analysis) -> tuple[Text, ...]:
@@ -249,11 +254,11 @@ def _how_sure(analysis: Analysis) -> Text:
         return (f"This is about new runs on this one benchmark{scope} and says nothing about others; {sure}.",)
     if not sample.varies:
         return (
-            f"This is about exactly these {counted(sample.size, sample.noun)}: the model does not allow for algorithms "
-            f"doing better on some benchmarks than on others, so it says nothing about new ones; {sure}.",
+            f"This is about exactly these {counted(sample.size, sample.noun)}: the model does not allow algorithms "
+            f"to do better on some benchmarks than on others, so it says nothing about new ones; {sure}.",
         )
     few = n_benchmarks(analysis) < FEW_BENCHMARKS
-    caution = f" With only {n_benchmarks(analysis)} benchmarks it can hardly be carried over to others." if few else ""
+    caution = f" With only {n_benchmarks(analysis)} benchmarks, generalising to others is risky." if few else ""
     return (
         f"This is about the average over {sample.noun}s like the {sample.size:,} studied here, not about each of them; "
         f"{sure}.{caution}",
@@ -265,24 +270,24 @@ def error_text(analysis: Analysis) -> str:
     missing = analysis.missing
     if not missing.terms:
         held = family_text(analysis)
-        return held.replace("is held at", "is nominally") if rests_on_rows(analysis) else held
+        return held.replace("is controlled at", "is nominally") if rests_on_rows(analysis) else held
     alpha, terms = f"{100 * analysis.alpha:.3g} %", joined(missing.terms)
     if not missing.coarsest:
         return (
             f"the model lacks {terms}, so it counts correlated rows as independent: its p-values can be too small, and "
-            f"the {alpha} for false differences are not guaranteed"
+            f"the nominal {alpha} error rate is not guaranteed"
         )
     what = "instances of one benchmark" if analysis.sample.noun == "instance" else "correlated rows"
     return (
         f"the model lacks {terms}, so its p-values count {what} as independent and are too small: the chance of "
-        f"false differences is not held at {alpha}"
+        f"false differences is not controlled at {alpha}"
     )
 
 
 def family_text(analysis: Analysis) -> str:
     """What the error rate is held for, and on which condition; the rest of the conditions is in `level_text`."""
     alpha, moderated = f"{100 * analysis.alpha:.3g} %", analysis.means.vcov == "moderated"
-    rate = f"is nominally {alpha}" if moderated else f"is held at {alpha}"
+    rate = f"is nominally {alpha}" if moderated else f"is controlled at {alpha}"
     if len(analysis.separation.levels) == 2:
         return f"the chance of a false difference {rate}"
     alike = ", if all algorithms vary alike between benchmarks" if _assumes_alike(analysis) else ""
@@ -319,7 +324,7 @@ def level_text(analysis: Analysis) -> str:
     )
     few = n_benchmarks(analysis) < FEW_BENCHMARKS
     size = (
-        f"with the {n_benchmarks(analysis)} benchmarks here it is less sure than with 6 or more"
+        f"with the {n_benchmarks(analysis)} benchmarks here it is less reliable than with 6 or more"
         if few
         else "in simulations from 6 benchmarks on, erratic algorithms and variants of one method among them, a nominal "
         "5 % was at most about 5 to 7 % (docs/validation.md)"
@@ -355,8 +360,8 @@ def _never_met(analysis: Analysis) -> list[Text]:
     them = "this pair" if count == 1 else "these"
     text = (
         f": {count:,} of the {met.n_pairs:,} pairs of algorithms {'has' if count == 1 else 'have'} no benchmark in "
-        f"common ({met.shown()}); what sets them apart may as well be their benchmarks, so nothing is said about "
-        f"{them}."
+        f"common ({met.shown()}); their differences may just as well be differences between benchmarks, so nothing "
+        f"is claimed about {them}."
     )
     return [(Strong("No common benchmark"), text)]
 
@@ -406,7 +411,7 @@ def _on_rows(analysis: Analysis) -> list[Text]:
         (
             Strong("Mind the number of benchmarks"),
             f": the change of advantages between the {n_benchmarks(analysis)} benchmarks is estimated as zero, so the "
-            f"test rests on the {finer_units(analysis)} instead of on the number of benchmarks and tends to be too "
+            f"test rests on the {finer_units(analysis)} rather than on the number of benchmarks and tends to be too "
             f"optimistic; a cautious check over benchmark means {verdict}.",
         )
     ]
@@ -537,7 +542,7 @@ def joint_sentence(analysis: Analysis) -> str:
     any_pair = bool(analysis.separation.significant.to_numpy().any())
     if any_pair != below(test.p_value, analysis.alpha):
         text += (
-            " The pairwise tests disagree, which happens near the border, as they ask a different question: "
+            " The pairwise tests disagree, which can happen near the threshold because they ask a different question: "
             "claims about pairs rest on the pairwise tests."
         )
     return text
@@ -584,14 +589,14 @@ def order_sentence(analysis: Analysis) -> str:
     if sd <= 1e-4 * abs(gap):
         return (
             f"The change of the difference between {names[0]} and {names[1]} from {noun} to {noun} is estimated as "
-            "zero, which is no proof that there is none."
+            "zero; this does not show that there is none."
         )
     share = share_of_benchmarks(-gap, sd)
     alone = "" if len(analysis.separation.levels) == 2 else ", from the runs of these two,"
     return (
         f"From {noun} to {noun} the true difference between {names[0]} and {names[1]} is estimated{alone} to vary with "
-        f"a standard deviation of {write(sd)} around its mean of {write(gap)}: with these estimates, and none of their "
-        f"uncertainty, {names[0]} would be the better of the two on about {percent(share)} of such {noun}s."
+        f"a standard deviation of {write(sd)} around its mean of {write(gap)}: taking these estimates at face "
+        f"value, {names[0]} would be the better of the two on about {percent(share)} of such {noun}s."
     )
 
 
@@ -632,7 +637,7 @@ def winners_sentence(analysis: Analysis) -> str:
     text += " Ties count for each algorithm that shares them." if shared else ""
     text += " Noise alone makes winners vary." if len(winners) > 1 else ""
     some = "the algorithms that ran there" if effects.incomplete else ""
-    text += f" On {effects.incomplete} of them a winner is one among {some}." if some else ""
+    text += f" On {effects.incomplete} of them, the winner is among {some}." if some else ""
     return " ".join([text, *_by_metafeature(analysis, effects)])
 
 
@@ -650,7 +655,7 @@ def _by_metafeature(analysis: Analysis, effects: ObservedAdvantages) -> list[str
         start = (
             f"The comparison depends on {column}"
             if test.significant(analysis.alpha)
-            else f"That it depends on {column} is not shown"
+            else f"Dependence on {column} is not shown"
         )
         sentences.append(f"{start} ({test.result}); observed: {'; '.join(parts)}.")
     return sentences

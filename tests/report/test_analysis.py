@@ -61,7 +61,7 @@ def test_the_headline_says_the_numbers_of_the_pairs(three: Analysis) -> None:
     ("shift", "start"),
     [
         (1.0, "A is better than B: its mean loss is significantly lower. Its estimated lead over B is "),
-        (0.0, "A and B cannot be told apart: A has the lower mean loss, but the difference is not significant. "),
+        (0.0, "A and B are not distinguishable: A has the lower mean loss, but the difference is not significant. "),
     ],
 )
 def test_two_algorithms_read_naturally(shift: float, start: str, table: Make, as_runs: Make) -> None:
@@ -79,7 +79,7 @@ def test_a_best_that_is_not_alone(table: Make, as_runs: Make) -> None:
     text = analyze(as_runs(frame)).headline()
     first = text.split(":")[0].removesuffix(" has the lowest mean loss")
     other = {"A": "B", "B": "A"}[first]
-    assert f"it is significantly better than C, but cannot be told apart from {other}." in text
+    assert f"it is significantly better than C, but is not distinguishable from {other}." in text
     assert "; over C, the first that it clearly beats, it is " in text
 
 

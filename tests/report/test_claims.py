@@ -66,7 +66,7 @@ def test_a_leader_that_met_nobody_significantly_is_called_so(table: Make, as_run
     rng = np.random.default_rng(0)
     frame["loss"] = rng.normal(size=len(frame))
     text = analyze(as_runs(frame[~((frame["tool"] == "C") & early) & ~((frame["tool"] == "A") & ~early)])).headline()
-    assert "cannot be told apart" in text or "No algorithm can be called best" in text
+    assert "are not distinguishable" in text or "No algorithm can be called best" in text
     assert "nothing is said about this pair" in text
 
 
@@ -238,7 +238,9 @@ def test_the_advice_on_logs_leads_to_a_verdict() -> None:
     first = runs.to_frame().groupby(["tool", "task", "seed"])["seconds"].min().max()
     text = analyze(runs.at_budgets([max(first, 60.0), 90.0])).headline()
     assert "cannot be compared" not in text
-    assert "Each mean is over the scores at 2 values of seconds, so it compares whole courses, not ends." in text
+    assert (
+        "Each mean is over the scores at 2 values of seconds, so whole curves are compared, not final scores." in text
+    )
 
 
 def test_trials_are_no_best_so_far_and_the_advice_works() -> None:

@@ -94,7 +94,7 @@ def test_the_recommended_model_lacks_nothing(three: Analysis) -> None:
 
 def test_the_level_carries_its_conditions(three: Analysis) -> None:
     tukey = analyze(three.runs, adjust="tukey")
-    assert "among all pairs is held at 5 %, if all algorithms vary alike between benchmarks" in tukey.headline()
+    assert "among all pairs is controlled at 5 %, if all algorithms vary alike between benchmarks" in tukey.headline()
     assert "; all algorithms were taken to vary alike between benchmarks. Differences" in words(tukey)
     text = words(three)
     assert "if all algorithms vary alike" not in text
@@ -422,7 +422,7 @@ def test_unadjusted_p_values_are_not_called_adjusted(three: Analysis) -> None:
 def test_one_start_is_not_an_agreement(three: Analysis) -> None:
     one = dataclasses.replace(three, fit=lt.fit_lmm(three.formula, three.runs, restarts=0))
     assert (one.fit.optim.restarts, three.fit.optim.restarts) == (0, 2)
-    assert "It was found from one start, and no restart was made; " in words(one)
+    assert "It was found from one starting point, without restarts; " in words(one)
     assert "starts agree" not in words(one)
     assert "3 of 3 starts agree" in words(three)
     closed = dataclasses.replace(three, fit=lt.fit_lmm("loss ~ tool", three.runs))
