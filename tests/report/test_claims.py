@@ -44,8 +44,8 @@ def test_the_headline_says_which_pairs_have_no_verdict(chain: Analysis) -> None:
         "is claimed there. Its estimated lead over B is "
     )
     assert (
-        "No common benchmark: 1 of the 3 pairs of algorithms has no benchmark in common (A and C); what sets them "
-        "apart may as well be their benchmarks, so nothing is said about this pair."
+        "No common benchmark: 1 of the 3 pairs of algorithms has no benchmark in common (A and C); their "
+        "differences may just as well be differences between benchmarks, so nothing is claimed about this pair."
     ) in text
     assert "best of the" not in text
 
@@ -66,8 +66,8 @@ def test_a_leader_that_met_nobody_significantly_is_called_so(table: Make, as_run
     rng = np.random.default_rng(0)
     frame["loss"] = rng.normal(size=len(frame))
     text = analyze(as_runs(frame[~((frame["tool"] == "C") & early) & ~((frame["tool"] == "A") & ~early)])).headline()
-    assert "are not distinguishable" in text or "No algorithm can be called best" in text
-    assert "nothing is said about this pair" in text
+    assert "not distinguishable" in text or "No algorithm can be called best" in text
+    assert "nothing is claimed about this pair" in text
 
 
 # ------------------------------------------------------------------------------------------------ metafeatures
@@ -111,7 +111,7 @@ def test_winners_of_noise_depend_on_nothing() -> None:
     runs = next(r for r in map(coloured, range(20)) if exact_interaction(r)[1] > 0.2)
     analysis = analyze(runs)
     assert "depends on colour" not in analysis.headline()
-    assert "That it depends on colour is not shown (interaction with the algorithm: F(4, 18.0) = " in words(analysis)
+    assert "Dependence on colour is not shown (interaction with the algorithm: F(4, 18.0) = " in words(analysis)
     assert "Observed, not tested: of 12 instances" in words(analysis)
 
 

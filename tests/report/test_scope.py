@@ -50,7 +50,7 @@ def test_a_model_without_runs_and_interactions_holds_no_error_rate(curves: pd.Da
     analysis = analyze(as_runs(curves, budget="budget"), formula="loss ~ tool + (1 | task)")
     lacks = (
         "the model lacks (1 | task:tool) and (1 | task:tool:seed), so its p-values count correlated rows as "
-        "independent and are too small: the chance of false differences is not held at 5 %."
+        "independent and are too small: the chance of false differences is not controlled at 5 %."
     )
     assert lacks in analysis.headline()
     assert "the chance of any false difference" not in words(analysis)
@@ -61,7 +61,7 @@ def test_a_finer_term_that_is_lacking_takes_the_guarantee_away(curves: pd.DataFr
     analysis = analyze(as_runs(curves, budget="budget"), formula="loss ~ tool + (1 | task) + (1 | task:tool)")
     assert (
         "the model lacks (1 | task:tool:seed), so it counts correlated rows as independent: its p-values can be too "
-        "small, and the 5 % for false differences are not guaranteed."
+        "small, and the nominal 5 % error rate is not guaranteed."
     ) in analysis.headline()
     assert analysis.sample.varies
 
@@ -198,7 +198,7 @@ def test_few_benchmarks_without_variation_are_a_reservation(zero: Analysis) -> N
     assert zero.sample.variance == approx(0.0, abs=1e-8)
     assert (
         "Mind the number of benchmarks: the change of advantages between the 4 benchmarks is estimated as zero, so the "
-        "test rests on the rows instead of on the number of benchmarks and tends to be too optimistic; a cautious "
+        "test rests on the rows rather than on the number of benchmarks and tends to be too optimistic; a cautious "
         "check over benchmark means confirms that "
     ) in zero.headline()
     assert "the chance of any false difference among all pairs is nominally 5 %" in zero.headline()
