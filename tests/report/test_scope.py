@@ -203,7 +203,7 @@ def test_few_benchmarks_without_variation_are_a_reservation(zero: Analysis) -> N
     ) in zero.headline()
     assert "the chance of any false difference among all pairs is nominally 5 %" in zero.headline()
     assert "costs nothing" not in words(zero)
-    assert "too small to be told from zero in these data, which is no proof that there is none" in words(zero)
+    assert "too small to be distinguished from zero in these data; this does not show that it is zero" in words(zero)
     assert "A cautious check over benchmark means" in words(zero)
 
 
