@@ -35,8 +35,8 @@ def main() -> None:
     information = builder.test_benchmark_information(per="benchmark", verbose=True)
     budget = builder.budget_effect(verbose=True)
     print(f"\n{PAPER}\n")
-    for result in (seeds, information, budget):
-        print("Here:", result.sentence)
+    for found in (seeds.sentence, information.sentence, budget.sentences()[0]):
+        print("Here:", found)
     with detached_figures():
         for name, ax in (
             ("seeds", seed_plot(seeds)),

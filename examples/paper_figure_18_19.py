@@ -57,7 +57,7 @@ def main() -> None:
         "\nPaper, on its own draw: chi-square 828.1 for a budget effect, 0.007 for an interaction beyond it (p 0.996);"
     )
     print("the budget belongs into the model as a simple effect.")
-    print("Here, on this draw:", result.sentence)
+    print("Here, on this draw:", result.sentences()[0])
     with detached_figures():
         grouped = score_distributions(runs, by=["budget", "algorithm"])
         violin_plot(grouped).figure.savefig(out / "figure-18.svg")

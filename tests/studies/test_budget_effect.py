@@ -107,7 +107,7 @@ def test_what_cannot_be_answered_is_refused_in_words():
         (
             lambda: budget_effect(runs_of(make_table(benchmarks=1, seeds=1))),
             DataError,
-            "one benchmark and one run per algorithm, so the course of a run cannot be told from an effect of budget.",
+            "so the curve of a run cannot be distinguished from an effect of budget.",
         ),
         (
             lambda: budget_effect(runs_of(make_table(benchmarks=1), seed=None)),
@@ -164,16 +164,16 @@ def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
     assert result.verdict == "simple"
     assert result["effect"].p_adjusted < 0.001
     assert result["interaction"].p_adjusted > 0.05
-    assert result.sentence.startswith("budget changes loss (mean: F(1, 5) = ")
-    assert "direction: better on 6 of 6 benchmarks, too few to test" in result.sentence
-    assert "for different algorithms was not shown (mean: F(" in result.sentence
-    assert "over the whole range their changes may differ by up to 0." in result.sentence
+    assert result.sentences()[0].startswith("budget changes loss (mean: F(1, 5) = ")
+    assert "direction: better on 6 of 6 benchmarks, too few to test" in result.sentences()[0]
+    assert "for different algorithms was not shown (mean: F(" in result.sentences()[0]
+    assert "over the whole range their changes may differ by up to 0." in result.sentences()[0]
 
 
 def test_a_budget_that_moves_one_algorithm_is_an_interaction():
     result = budget_effect(appendix_c(per_algorithm=True))
     assert result.verdict == "interaction"
-    assert result.sentence.startswith("budget changes loss differently for different algorithms (mean: F(")
+    assert result.sentences()[0].startswith("budget changes loss differently for different algorithms (mean: F(")
     assert result.sentences()[1].startswith("The mean of the algorithms changes with budget (mean: F(1, 5) = ")
     last = result.sentences()[-1]
     assert last.startswith("a2: loss gets better by 0.")
@@ -183,13 +183,13 @@ def test_a_budget_that_moves_one_algorithm_is_an_interaction():
 def test_what_was_not_shown_is_said_with_what_is_not_excluded():
     result = budget_effect(runs_of(make_table(seed=3)))
     assert result.verdict == "none"
-    assert result.sentence.startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
+    assert result.sentences()[0].startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
     low, high = result.change.ci_low, result.change.ci_high
     assert low < 0 < high
     said = f"mean changes from {format_number(low)} to {format_number(high)} between budget 1 and 4 are not excluded"
-    assert f"{said} (97.5 % interval)." in result.sentence
-    assert "No difference between algorithms was shown either" in result.sentence
-    assert "no effect" not in result.sentence
+    assert f"{said} (97.5 % interval)." in result.sentences()[0]
+    assert "No difference between algorithms was shown either" in result.sentences()[0]
+    assert "no effect" not in result.sentences()[0]
 
 
 def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
@@ -205,12 +205,14 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     assert (mixed["effect"].better, mixed["effect"].worse) == (12, 0)
     deciding = mixed["interaction"].deciding
     assert deciding <= 3
-    assert f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentence
-    assert mixed.sentence.endswith("Means speak for all of them on one scale: runs.normalize(per='benchmark').")
+    assert (
+        f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentences()[0]
+    )
+    assert mixed.sentences()[0].endswith("Means speak for all of them on one scale: runs.normalize(per='benchmark').")
     on_one_scale = budget_effect(runs_of(table.assign(loss=table["loss"] * unit)).normalize(per="benchmark"))
     assert on_one_scale["interaction"].mean_p < 0.05
     assert on_one_scale["interaction"].deciding > 2 * mixed["interaction"].deciding
-    assert "Only the direction" not in plain.sentence
+    assert "Only the direction" not in plain.sentences()[0]
 
 
 def test_all_forms_give_one_verdict_on_scores_of_unlike_scales():
@@ -243,7 +245,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
     assert any(said in note for note in result.notes)
     if result.verdict == "none" and test.better == benchmarks:
         said = f"On every one of the {benchmarks} benchmarks it gets better, which are too few to show that for others."
-        assert said in result.sentence
+        assert said in result.sentences()[0]
 
 
 def test_the_parts_of_the_level_are_bonferroni_and_holm():
@@ -397,8 +399,8 @@ def test_a_bend_is_found_by_the_forms_that_can_bend(form):
     runs = runs_of(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
     line = budget_effect(runs, form="linear")
     assert line.verdict == "none"
-    assert "But a straight line over budget does not describe the mean scores" in line.sentence
-    assert line.sentence.endswith("; form='categorical' looks for more than a trend.")
+    assert "But a straight line over budget does not describe the mean scores" in line.sentences()[0]
+    assert line.sentences()[0].endswith("; form='categorical' looks for more than a trend.")
     result = budget_effect(runs, form=form)
     assert result.verdict == "simple"
     assert result.per == "from budget 1 to 6"
@@ -510,7 +512,9 @@ def test_another_column_can_be_the_budget():
     table = make_table().rename(columns={"budget": "epochs so far"})
     result = budget_effect(runs_of(table, budget=None), budget="epochs so far")
     assert result.budget == "epochs so far"
-    assert "No effect of epochs so far" in result.sentence or "epochs so far changes loss" in result.sentence
+    assert (
+        "No effect of epochs so far" in result.sentences()[0] or "epochs so far changes loss" in result.sentences()[0]
+    )
 
 
 def test_the_table_and_the_text_say_what_was_done():
@@ -576,7 +580,7 @@ def test_curves_of_ranks_are_compared_within_benchmarks(form):
     runs = runs_of(make_table(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
     result = budget_effect(runs, form=form)
     assert result.verdict == "interaction"
-    assert result.sentence.startswith("budget changes loss_rank differently")
+    assert result.sentences()[0].startswith("budget changes loss_rank differently")
     means = runs.to_frame().groupby(["algorithm", "budget"])["loss_rank"].mean()
     curve = result.curves.set_index(["algorithm", "budget"])["mean"]
     shared = curve.index.intersection(means.index)

@@ -296,4 +296,4 @@ def _budget_lines(found: BudgetEffect) -> Iterator[str]:
         if test is not None:
             yield f"{null} {'<<' if test.p_adjusted < found.alpha else '=='} {alternative}"
             yield f"{tests_text(found, test)}, adjusted {p_text(test.p_adjusted)}"
-    yield f"=> {found.sentence}"
+    yield f"=> {found.sentences()[0]}"

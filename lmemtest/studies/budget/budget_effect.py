@@ -8,20 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import below
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.inference.hypotheses.mean_vectors import MeanVector, fewest_directions
 from lmemtest.studies.budget.budget_model import FORMS, LINES, MOST_BUDGETS, Courses, Fitted, budget_courses
 from lmemtest.studies.budget.budget_tests import BudgetTest, budget_tests
-from lmemtest.words import format_p
+from lmemtest.studies.budget.budget_words import (
+    effect_sentence,
+    fit_sentence,
+    method_notes,
+    slope_sentence,
+    verdict_sentence,
+)
+from lmemtest.words import format_level, format_p
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
 
     Array = NDArray[np.float64]
@@ -50,8 +56,8 @@ class Change:
     level: float
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class BudgetEffect(Tabular):
+@result
+class BudgetEffect(Result):
     """Whether the budget matters, and for all algorithms alike.
 
     Attributes
@@ -86,6 +92,10 @@ class BudgetEffect(Tabular):
     notes : tuple of str
     """
 
+    parts = {"tests": "_table", "slopes": "slopes", "curves": "curves", "observed": "observed"}
+    formats = {"f_ratio": ".4g", "df_num": ".3g", "df_den": ".3g", "agreement": ".2f"}
+    figure = "fidelity_plot"
+
     verdict: str
     tests: tuple[BudgetTest, ...]
     slopes: pd.DataFrame
@@ -117,7 +127,7 @@ class BudgetEffect(Tabular):
         """The test of a question, None where it was not asked."""
         return next((test for test in self.tests if test.question == question), None)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _table(self) -> pd.DataFrame:
         """One row per question: question, f_ratio, df_num, df_den, mean_p, better, worse, agreement, direction_p, n,
         uses_direction, p_value, p_adjusted, significant."""
         import pandas as pd
@@ -136,32 +146,20 @@ class BudgetEffect(Tabular):
         return lack is None or not below(lack.p_adjusted, self.alpha)
 
     @property
-    def sentence(self) -> str:
-        """The verdict, with the tests that it rests on."""
-        from lmemtest.studies.budget.budget_words import verdict_sentence
+    def title(self) -> str:
+        """The question and the verdict."""
+        return f"Does {self.budget} matter? Verdict: {self.verdict}"
 
-        return verdict_sentence(self)
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What the tests are and how they share the level."""
+        return method_notes(self)
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict, the effect on the mean and on each algorithm, and where the form does not fit."""
-        from lmemtest.studies.budget.budget_words import effect_sentence, fit_sentence, slope_sentence
-
         slopes = [slope_sentence(self, row) for row in self.slopes.to_dict("records")]
-        return tuple(text for text in (self.sentence, effect_sentence(self), *slopes, fit_sentence(self)) if text)
-
-    def to_table(self) -> ResultTable:
-        """The tests as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-        from lmemtest.studies.budget.budget_words import method_notes
-
-        title = f"Does {self.budget} matter? Verdict: {self.verdict}"
-        formats = {"f_ratio": ".4g", "df_num": ".3g", "df_den": ".3g", "agreement": ".2f"}
-        notes = (*method_notes(self), *self.notes)
-        return ResultTable(title=title, frame=self.to_frame(), notes=notes, formats=formats)
-
-    def summary(self) -> str:
-        """The tests, the verdict and the effect on each algorithm."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
+        texts = (verdict_sentence(self), effect_sentence(self), *slopes, fit_sentence(self))
+        return tuple(text for text in texts if text)
 
 
 @one_blas_thread()
@@ -276,7 +274,6 @@ def _drawn(courses: Courses, tests: tuple[BudgetTest, ...], form: str, alpha: fl
 
 
 def _ends(courses: Courses) -> tuple[str, str]:
-    from lmemtest.words import format_level
 
     return format_level(courses.budgets[0]), format_level(courses.budgets[-1])
 
@@ -360,11 +357,10 @@ def _observed(courses: Courses) -> pd.DataFrame:
     import pandas as pd
 
     from lmemtest.data.cells import group_means, group_numbers
-    from lmemtest.data.compress import compress
 
     runs = courses.runs
     budget = str(runs.budget)
-    cells = compress(runs, by=[*runs.study.instance, runs.algorithm, budget], score=runs.score)
+    cells = runs.study.cells([*runs.study.instance, runs.algorithm, budget])
     frame = pd.DataFrame({"algorithm": cells.frame[runs.algorithm], "budget": cells.frame[budget]})
     frame = frame.assign(mean=cells.mean, n=np.asarray(cells.n, dtype=int))
     if len(courses.budgets) > _MOST_DRAWN:
@@ -398,7 +394,6 @@ def _cautions(courses: Courses, tests: tuple[BudgetTest, ...], fitted: Fitted, a
 
 def _reversed(courses: Courses) -> list[str]:
     """Where curves put two algorithms in another order than the means at the lowest or highest budget."""
-    from lmemtest.words import format_level
 
     assert courses.free is not None
     for budget in (courses.budgets[-1], courses.budgets[0]):

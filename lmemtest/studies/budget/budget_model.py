@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._validate import check_columns
+from lmemtest.data.cells import group_numbers
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.studies.budget.curve_model import LOG_RANGE, spline_over, to_axis
@@ -26,6 +27,7 @@ from lmemtest.words import format_level, listed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.data.cells import Cells
     from lmemtest.data.runs import Runs
 
     Array = NDArray[np.float64]
@@ -115,46 +117,26 @@ class Courses:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Design:
-    """Distinct combinations of the roles, with their mean score."""
-
-    runs: Runs
-    instance: tuple[str, ...]
-    frame: pd.DataFrame
-    rows: np.ndarray
-    means: Array
-
-    def count(self, columns: tuple[str, ...]) -> int:
-        return len(self.frame[list(dict.fromkeys(columns))].drop_duplicates())
-
-    @property
-    def generalises(self) -> bool:
-        return self.runs.benchmark is not None and self.count((self.runs.benchmark,)) > 1
-
-    def budgets_of_algorithms(self) -> dict[Any, set[Any]]:
-        """Algorithms in the order of their levels, with their budgets."""
-        found = self.frame.groupby(self.runs.algorithm, observed=True)[str(self.runs.budget)].agg(set)
-        return {algorithm: found[algorithm] for algorithm in self.runs.levels(self.runs.algorithm)}
-
-    @property
-    def curve(self) -> tuple[str, ...]:
-        """What tells runs apart."""
-        return (*self.instance, self.runs.algorithm, *((self.runs.seed,) if self.runs.seed else ()))
-
-
 def budget_courses(runs: Runs, budget: str | None, form: str) -> Courses:
     """Reduce a table of runs to courses over the budget."""
     require_runs(runs)
     runs = _with_budget(runs, budget)
-    design = _design(runs)
-    form, notes = _checked_form(design, form)
-    _check_common(design, form)
-    _check_repeated(design)
-    axis = _axis(design, form)
+    study = runs.study
+    budgets = study.distinct([str(runs.budget)])[runs.budget]
+    numeric = bool(pd.api.types.is_numeric_dtype(budgets) and not pd.api.types.is_bool_dtype(budgets))
+    found = study.cells([*study.run, str(runs.budget)])
+    form, notes = _checked_form(budgets, numeric, form)
+    sets = _budgets_of(runs)
+    _check_common(runs, sets, form)
+    _check_repeated(runs, found)
+    axis = form if form in LINES else _scale(budgets.to_numpy(dtype=float)) if numeric else None
+    return _courses(runs, found, form, axis, [*notes, *_ranges(runs, sets)])
+
+
+def _courses(runs: Runs, found: Cells, form: str, axis: str | None, notes: list[str]) -> Courses:
     algorithms, budgets = runs.levels(runs.algorithm), runs.levels(str(runs.budget))
     columns, more = _columns(budgets, form, axis)
-    cells = _cells(design, algorithms, budgets)
+    cells = _by_run(runs, found, algorithms, budgets)
     fitted = cells.fitted(columns)
     if np.isnan(fitted.coefficients).all(axis=(0, 2)).any():
         raise DataError(
@@ -170,11 +152,11 @@ def budget_courses(runs: Runs, budget: str | None, form: str) -> Courses:
         fitted=fitted,
         free=None if more is None else cells.fitted(_beside(columns, more)),
         step=_step(budgets, axis) if form in LINES else float("nan"),
-        clusters="benchmarks" if design.generalises else "runs",
+        clusters="benchmarks" if runs.study.several_benchmarks else "runs",
         group=cells.group,
         relative=_relative(fitted.coefficients),
-        n_obs=int(design.rows.sum()),
-        notes=(*notes, *_ranges(design)),
+        n_obs=found.n_rows,
+        notes=tuple(notes),
     )
 
 
@@ -193,44 +175,35 @@ def _with_budget(runs: Runs, name: str | None) -> Runs:
     return dataclasses.replace(runs, budget=name, metafeatures=rest)
 
 
-def _design(runs: Runs) -> _Design:
-    from lmemtest.data.compress import compress
-
-    instance = runs.study.instance
-    keys = [*instance, runs.algorithm, *((runs.seed,) if runs.seed else ()), runs.budget]
-    cells = compress(runs, by=[key for key in keys if key is not None], score=runs.score)
-    return _Design(runs, instance, cells.frame, np.asarray(cells.n), np.asarray(cells.mean))
+def _budgets_of(runs: Runs) -> dict[Any, set[Any]]:
+    """Algorithms in the order of their levels, with their budgets."""
+    pairs = runs.study.distinct([runs.algorithm, str(runs.budget)])
+    found = pairs.groupby(runs.algorithm, observed=True)[str(runs.budget)].agg(set)
+    return {algorithm: found[algorithm] for algorithm in runs.levels(runs.algorithm)}
 
 
-def _numeric(design: _Design) -> bool:
-    column = design.frame[design.runs.budget]
-    return bool(pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column))
-
-
-def _checked_form(design: _Design, form: str) -> tuple[str, list[str]]:
+def _checked_form(budgets: pd.Series[Any], numeric: bool, form: str) -> tuple[str, list[str]]:
     """The form that is fitted, and notes if it is another one than was asked for."""
-    name = design.runs.budget
-    budgets = design.frame[name].drop_duplicates()
-    n = len(budgets)
+    name, n = str(budgets.name), len(budgets)
     if n < 2:
         raise DataError(
             f"There is one budget only ({name} = {format_level(budgets.iloc[0])}), so its effect cannot be tested. "
             "Bring scores of the same runs at other budgets."
         )
-    if form not in ("auto", "categorical") and not _numeric(design):
+    if form not in ("auto", "categorical") and not numeric:
         raise ArgumentError(f"form={form!r} needs numbers as budgets, and {name!r} has none. Use form='categorical'.")
-    if form in ("auto", "categorical") and n > MOST_BUDGETS and (form != "auto" or not _numeric(design)):
+    if form in ("auto", "categorical") and n > MOST_BUDGETS and (form != "auto" or not numeric):
         raise ArgumentError(
             f"form='categorical' has one effect per budget, and there are {n:,} budgets, more than {MOST_BUDGETS}. "
             "Use form='spline', or filter the runs to fewer budgets."
         )
     if form == "auto":
-        return _default_form(budgets) if _numeric(design) else "categorical", []
+        return _default_form(budgets) if numeric else "categorical", []
     if form == "log" and budgets.min() <= 0:
         raise ArgumentError(
             f"form='log' needs budgets above 0, the lowest {name} is {format_level(budgets.min())}. Use form='linear'."
         )
-    if n == 2 and form != "linear" and _numeric(design):
+    if n == 2 and form != "linear" and numeric:
         return "linear", [f"With two budgets form={form!r} is the same as form='linear', which was fitted."]
     if form == "spline" and n < FEWEST_FOR_SPLINE:
         raise ArgumentError(
@@ -248,16 +221,8 @@ def _scale(budgets: Array) -> str:
     return "log" if budgets.min() > 0 and budgets.max() / budgets.min() >= LOG_RANGE else "linear"
 
 
-def _axis(design: _Design, form: str) -> str | None:
-    if form in LINES or not _numeric(design):
-        return form if form in LINES else None
-    return _scale(design.frame[design.runs.budget].to_numpy(dtype=float))
-
-
-def _check_common(design: _Design, form: str) -> None:
+def _check_common(runs: Runs, sets: dict[Any, set[Any]], form: str) -> None:
     """Algorithms must be seen at budgets that others have as well: else algorithm and budget are one and the same."""
-    runs = design.runs
-    sets = design.budgets_of_algorithms()
     everywhere = set.union(*sets.values())
     alone = [a for a, own in sets.items() if len(own) < 2]
     if alone:
@@ -278,30 +243,28 @@ def _check_common(design: _Design, form: str) -> None:
     if min(high for _, high in ends) <= max(low for low, _ in ends):
         raise DataError(
             f"The budgets of the algorithms do not overlap ({_ranges_text(sets)}), so the effect of {runs.budget} "
-            "cannot be told from that of the algorithm. Bring scores of all algorithms at common budgets."
+            "cannot be separated from that of the algorithm. Bring scores of all algorithms at common budgets."
         )
 
 
-def _check_repeated(design: _Design) -> None:
+def _check_repeated(runs: Runs, found: Cells) -> None:
     """Something must be repeated, and rows of one run must be known as such."""
-    runs = design.runs
-    if design.generalises:
+    study = runs.study
+    if study.several_benchmarks:
         return
-    if runs.seed is None and (design.rows > 1).any():
+    if runs.seed is None and (found.n > 1).any():
         raise DataError(
             "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
             "column: Runs(table, ..., seed=...)."
         )
-    if design.count(design.curve) == design.count((*design.instance, runs.algorithm)):
+    if study.count(*study.run) == study.count(*study.instance, runs.algorithm):
         raise DataError(
-            "There is one benchmark and one run per algorithm, so the course of a run cannot be told from an effect of "
-            f"{runs.budget}. Bring more seeds (they show what holds on this benchmark) or more benchmarks."
+            "There is one benchmark and one run per algorithm, so the curve of a run cannot be distinguished from an "
+            f"effect of {runs.budget}. Bring more seeds (they show what holds on this benchmark) or more benchmarks."
         )
 
 
-def _ranges(design: _Design) -> list[str]:
-    runs = design.runs
-    sets = design.budgets_of_algorithms()
+def _ranges(runs: Runs, sets: dict[Any, set[Any]]) -> list[str]:
     if len({(min(own), max(own)) for own in sets.values()}) == 1:
         return []
     return [
@@ -390,7 +353,7 @@ def _step(budgets: tuple[Any, ...], axis: str | None) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Cells:
+class _ByRun:
     """Scores by run and budget, runs by cell (an algorithm on an instance, or a run), cells by unit and algorithm."""
 
     budgets: tuple[Any, ...]
@@ -458,10 +421,8 @@ class _Cells:
         return np.asarray(sums / np.where(n > 0, n, np.nan)[:, None])
 
 
-def _cells(design: _Design, algorithms: tuple[Any, ...], budgets: tuple[Any, ...]) -> _Cells:
-    from lmemtest.data.cells import group_numbers
-
-    runs, frame = design.runs, design.frame
+def _by_run(runs: Runs, found: Cells, algorithms: tuple[Any, ...], budgets: tuple[Any, ...]) -> _ByRun:
+    study, frame = runs.study, found.frame
 
     def codes(table: pd.DataFrame, columns: tuple[str, ...]) -> Codes:
         return np.asarray(group_numbers(table, list(dict.fromkeys(columns))), dtype=np.intp)
@@ -469,24 +430,24 @@ def _cells(design: _Design, algorithms: tuple[Any, ...], budgets: tuple[Any, ...
     def first(code: Codes) -> Codes:
         return np.unique(code, return_index=True)[1]
 
-    run = codes(frame, design.curve)
+    run = codes(frame, study.run)
     own = frame.iloc[first(run)]
-    cell = codes(own, (*design.instance, runs.algorithm) if design.generalises else design.curve)
+    cell = codes(own, (*study.instance, runs.algorithm) if study.several_benchmarks else study.run)
     each = own.iloc[first(cell)]
     unit = codes(
         each,
-        (str(runs.benchmark),) if design.generalises else (*design.instance, *((runs.seed,) if runs.seed else ())),
+        (str(runs.benchmark),) if study.several_benchmarks else (*study.instance, *((runs.seed,) if runs.seed else ())),
     )
     group = np.zeros(int(unit.max()) + 1, dtype=np.intp)
-    if not design.generalises:
-        group[unit] = codes(each, design.instance)
+    if not study.several_benchmarks:
+        group[unit] = codes(each, study.instance)
     index = {name: i for i, name in enumerate(algorithms)}
     position = {budget: i for i, budget in enumerate(budgets)}
     algorithm = np.array([index[name] for name in each[runs.algorithm]], dtype=np.intp)
-    return _Cells(
+    return _ByRun(
         budgets=budgets,
         shape=(int(unit.max()) + 1, len(algorithms)),
-        y=design.means,
+        y=found.mean,
         budget=np.array([position[budget] for budget in frame[runs.budget]], dtype=np.intp),
         run=run,
         cell_of_run=cell,
