@@ -422,7 +422,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     "horizons": {
         "No budget is common to all runs, and the scores are not best-so-far": ("budgets apart",),
         "There is one budget only (used_fidelity = 1), so there are no horizons": ("one budget",),
-        "runs has no budget column, so there are no horizons. Name it: Runs(...,": (
+        "runs has no budget column, so there are no horizons. Name it: Runs(table,": (
             "no budget column",
             "one row each",
             "two rows",
