@@ -14,10 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.cells import group_means, group_numbers
-from lmemtest.data.compress import compress
 from lmemtest.data.runs import Runs, require_runs
-from lmemtest.errors import ArgumentError
-from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,21 +72,15 @@ class RunTable:
 def run_table(runs: Runs) -> RunTable:
     """One row per algorithm, instance, seed and budget."""
     require_runs(runs)
-    if runs.budget is None:
-        raise ArgumentError(
-            "runs has no budget column, so there are no curves. Name it: Runs(table, ..., budget=...). "
-            f"Columns: {listed(runs.columns)}."
-        )
-    instance = runs.study.instance
-    conditions = instance[runs.benchmark is not None :]
-    keys = [*instance, runs.algorithm]
-    keys += [*((runs.seed,) if runs.seed else ()), runs.budget]
-    cells = compress(runs, by=[str(key) for key in keys], score=runs.score)
+    study = runs.study
+    budget = study.require("budget", "there are no curves")
+    conditions = study.instance[runs.benchmark is not None :]
+    cells = study.cells([*study.run, budget])
     frame = cells.frame.assign(**{runs.score: np.asarray(cells.mean)})
     names = [str(name) for name in runs.algorithms]
     frame[runs.algorithm] = pd.Categorical(frame[runs.algorithm].astype(str), names)  # as text, in the order of levels
     rows = np.asarray(cells.n, dtype=np.intp)
-    return RunTable(frame, rows, runs.score, runs.algorithm, runs.benchmark, conditions, runs.seed, runs.budget)
+    return RunTable(frame, rows, runs.score, runs.algorithm, runs.benchmark, conditions, runs.seed, budget)
 
 
 def benchmark_means(roles: RunTable) -> tuple[RunTable, tuple[str, ...]]:
