@@ -30,10 +30,10 @@ def study() -> lt.Runs:
 def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     out.mkdir(parents=True, exist_ok=True)
-    builder = lt.ModelBuilder(study())
-    seeds = builder.test_seed_dependency(verbose=True)
-    information = builder.test_benchmark_information(per="benchmark", verbose=True)
-    budget = builder.budget_effect(verbose=True)
+    runs = study()
+    seeds = lt.seed_dependency(runs, verbose=True)
+    information = lt.benchmark_information(runs, per="benchmark", verbose=True)
+    budget = lt.budget_effect(runs)
     print(f"\n{PAPER}\n")
     for found in (seeds.sentence, information.sentence, budget.sentences()[0]):
         print("Here:", found)

@@ -37,7 +37,7 @@ def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
-    result = lt.ModelBuilder(runs).test_seed_dependency(verbose=True)
+    result = lt.seed_dependency(runs, verbose=True)
     print("\nPaper, on its own draw: chi-square 252.4, p 0.0, likely influenced: A-1.")
     print("Here, on this draw:", result.sentence)
     print(result.to_frame()[["algorithm", "f_ratio", "p_adjusted", "affected", "seed_share"]].round(3).to_string())

@@ -37,7 +37,7 @@ def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
-    result = lt.ModelBuilder(runs).test_benchmark_information(rank_benchmarks=True, verbose=True)
+    result = lt.benchmark_information(runs, rank_benchmarks=True, verbose=True)
     print("\nPaper, on its own draw: B-0 is uninformative, the ranking puts B-2 first.")
     print("Here, on this draw:", result.sentence)
     columns = ["benchmark", "f_ratio", "p_adjusted", "share", "variance", "variance_low", "variance_high"]

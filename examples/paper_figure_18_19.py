@@ -52,7 +52,7 @@ def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
-    result = lt.ModelBuilder(runs).budget_effect()
+    result = lt.budget_effect(runs)
     print(
         "\nPaper, on its own draw: chi-square 828.1 for a budget effect, 0.007 for an interaction beyond it (p 0.996);"
     )

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from lmemtest.formula.bars import Bar, ParsedFormula, parse_bar, parse_bars, parse_formula, parse_term, parse_terms
+from lmemtest.formula.bars import (
+    Bar,
+    ParsedFormula,
+    parse_bar,
+    parse_bars,
+    parse_formula,
+    parse_right,
+    parse_term,
+    parse_terms,
+)
 from lmemtest.formula.design import Design, RandomDesign, build_design
 from lmemtest.formula.terms import INTERCEPT, Term
 
@@ -17,6 +26,7 @@ __all__ = [
     "parse_bar",
     "parse_bars",
     "parse_formula",
+    "parse_right",
     "parse_term",
     "parse_terms",
 ]

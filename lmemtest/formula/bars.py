@@ -309,7 +309,7 @@ def parse_terms(text: str) -> tuple[Term, ...]:
 
     The intercept is left out, unless it is all there is.
     """
-    terms = _parse_right(text)[0].split()
+    terms = parse_right(text)[0].split()
     return tuple(term for term in terms if term != INTERCEPT) or terms
 
 
@@ -344,11 +344,12 @@ def parse_bar(text: str) -> Bar:
 
 def parse_bars(text: str) -> tuple[Bar, ...]:
     """Read the random-effect terms that a text such as ``"(budget || benchmark/seed)"`` stands for."""
-    return _parse_right(text)[1]
+    return parse_right(text)[1]
 
 
 @lru_cache(maxsize=512)
-def _parse_right(text: str) -> tuple[TermList, tuple[Bar, ...]]:
+def parse_right(text: str) -> tuple[TermList, tuple[Bar, ...]]:
+    """Read the fixed terms, an intercept among them unless it is removed, and the random effects of a text."""
     _, terms, offsets, bars = _right_side(parse_sum(text), text)
     if offsets:
         message = "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."

@@ -15,7 +15,7 @@ from lmemtest.formula.functions import columns_of
 from lmemtest.formula.pointing import point
 from lmemtest.formula.syntax import Call, Chain, Constant, Name, Node, Paren, Power, Sum
 
-_MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
+MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
 _MOST_TERMS = 5000  # a*b*...*m of 13 columns has 8191; beyond this a formula is a slip, and memory is at risk
 
 Atom = Name | Call
@@ -142,8 +142,8 @@ def expand(node: Sum, text: str) -> TermList:
     except FormulaParsingError as error:  # pragma: no cover - our grammar is narrower than formulaic's
         raise FormulaError(point("the terms cannot be combined like this.", text, 0, len(text))) from error
     terms = [tuple(int(factor.expr[1:]) for factor in term.factors if factor.expr.startswith("v")) for term in listed]
-    if max(map(len, terms), default=0) > _MOST_COLUMNS:
-        message = f"an interaction has more than {_MOST_COLUMNS} columns; leave some out or join them in the table."
+    if max(map(len, terms), default=0) > MOST_COLUMNS:
+        message = f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
         raise FormulaError(point(message, text, 0, len(text)))
     return TermList(tuple(atoms.values()), tuple(dict.fromkeys(terms)))
 

@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.errors import ArgumentError
-from lmemtest.formula import INTERCEPT, Bar, ParsedFormula, Term, parse_bars, parse_formula, parse_terms
-from lmemtest.formula.syntax import Call
+from lmemtest.errors import ArgumentError, DataError, FormulaError
+from lmemtest.formula import INTERCEPT, Bar, ParsedFormula, Term, build_design, parse_formula, parse_right, parse_terms
+from lmemtest.formula.syntax import Call, Name
+from lmemtest.formula.terms import TermList
 from lmemtest.formula.tokens import quote_name
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.formula import Design
     from lmemtest.model.fit import LmmFit
 
 
@@ -91,8 +95,24 @@ class ModelSpec:
 
     @property
     def parsed(self) -> ParsedFormula:
-        """The formula as `build_design` takes it; each text is read once."""
-        return parse_formula(self.formula)
+        """The formula in its parts, put together from the terms: no text is read again."""
+        return ParsedFormula(
+            text=self.formula,
+            response=self.response,
+            response_function=self.response_function,
+            fixed=" + ".join([*([] if self.intercept else ["0"]), *(term.label for term in self.terms)]) or "1",
+            bars=self.bars,
+            terms=TermList.of([*([INTERCEPT] if self.intercept else []), *self.terms]),
+            response_name=Name(self.response, 0, 0),
+            offsets=self.offsets,
+        )
+
+    def design(self, table: pd.DataFrame, n: Any) -> Design:
+        """The matrices of the model on combinations of its columns, with the rows of each; see `build_design`."""
+        try:
+            return build_design(self.parsed, table, n)
+        except (DataError, FormulaError):  # the same refusal, which now points into the formula
+            return build_design(parse_formula(self.formula), table, n)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -217,5 +237,6 @@ def _parts(term: Term | Bar | str) -> tuple[Term | Bar, ...]:
     """The terms that one argument stands for."""
     if not isinstance(term, str):
         return (term,)
-    terms, bars = parse_terms(term), parse_bars(term)
-    return bars if bars and terms == (INTERCEPT,) else (*terms, *bars)
+    right, bars = parse_right(term)
+    terms = tuple(part for part in right.split() if part != INTERCEPT)
+    return (*terms, *bars) or (INTERCEPT,)

@@ -108,7 +108,7 @@ def _dots(name: str, step: Any, value: pd.Series[float], mask: Any, colour: str,
 def _axis(result: SelectionResult) -> str:
     if result.criterion == "glrt":
         return "−2 log-likelihood after the step (lower fits better)"
-    counts = f", n = {result.n_obs}" if result.criterion == "bic" else ""
+    counts = f", n = {result.bic_n}" if result.criterion == "bic" else ""
     return f"{_NAMES[result.criterion]} after the step (lower is better{counts})"
 
 

@@ -215,10 +215,10 @@ def calls() -> dict[str, Call]:
         "score_distributions": (lt.score_distributions, {"runs": few()}),
         "search_models": (
             lt.search_models,
-            {"runs_or_builder": few(), "depth": 2, "candidates": menu, "rng": 1},
+            {"runs": few(), "depth": 2, "candidates": menu, "rng": 1},
         ),
         "seed_dependency": (lt.seed_dependency, {"runs": few(), "rng": 1}),
-        "select_terms": (lt.select_terms, {"runs_or_builder": few(), "most": 1, "rng": 1}),
+        "select_terms": (lt.select_terms, {"runs": few(), "max_steps": 1, "rng": 1}),
         "separation": (lt.separation, {"pairs": differences()}),
         "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_draws": 9, "rng": 1}),
         "tuning_curve": (lt.tuning_curve, {"scores": a, "direction": "minimize"}),

@@ -49,8 +49,6 @@ CLOSES_A_CIRCLE = {
     ("model.fit", "inference.diagnostics.diagnose"): VERB,
     **{("inference.means.estimates", f"inference.means.{name}"): VERB for name in ("contrasts", "best")},
     **{("inference.means.comparisons", f"inference.means.{name}"): VERB for name in ("separation", "margins")},
-    ("studies.modelling.builder", "studies.modelling.lattice"): VERB,
-    ("studies.modelling.builder", "studies.modelling.forward"): VERB,
     ("data.runs", "data.checks"): VERB,
     ("data.runs", "data.normalise"): VERB,
     ("data.runs", "data.trace"): VERB,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import inspect
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +10,8 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, NestingError, UnknownColumnError
-from lmemtest.studies.modelling.builder import ModelBuilder, assemble
+from lmemtest.formula import bars
+from lmemtest.studies.modelling.builder import ModelBuilder
 
 
 @pytest.fixture(scope="module")
@@ -117,33 +115,38 @@ def test_nothing_is_changed_in_place(builder):
     before = builder.formula()
     builder.random("benchmark").fixed("budget").dispersion("prior")
     assert builder.formula() == before
-    assert builder.residual_by is None
+    assert builder.spec.dispersion is None
     with pytest.raises(dataclasses.FrozenInstanceError):
-        builder.terms = ()
+        builder.spec = builder.spec
 
 
-def test_a_model_is_assembled_from_the_parts_of_another(runs, builder):
+def test_a_builder_begins_with_the_model_of_another(runs, builder):
     model = builder.interaction("algorithm", "budget").random("benchmark").dispersion("benchmark")
-    again = assemble(runs, model.terms, model.bars, model.residual_by)
-    assert (again.formula(), again.residual_by) == (model.formula(), model.residual_by)
+    assert ModelBuilder.of(runs, model.spec).spec == model.spec
     one = runs.filter(**{runs.benchmark: runs.levels(runs.benchmark)[0]})
     with pytest.raises(DesignError) as error:
-        assemble(one, model.terms, model.bars, None)
+        ModelBuilder.of(one, model.dispersion(None).spec)
     assert str(error.value) == (
         "the random effect (1 | task) has one group only (0), so a variance between groups cannot be estimated. Leave "
         "it out, or bring more levels of task."
     )
 
 
-def test_no_other_module_uses_what_is_private_to_a_builder():
-    private = {name for name in vars(ModelBuilder) if name.startswith("_") and not name.startswith("__")}
-    for path in (Path(lt.__file__).parent / "studies").rglob("*.py"):
-        if path.name == "builder.py":
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr in private:
-                assert isinstance(node.value, ast.Name), (path.name, node.lineno)
-                assert node.value.id == "self", (path.name, node.lineno)
+def test_each_term_given_as_text_is_read_once(builder, monkeypatch):
+    read = []
+    for reader in (bars.parse_sum, bars.parse_tree):
+        monkeypatch.setattr(bars, reader.__name__, lambda text, reader=reader: read.append(text) or reader(text))
+    bars.parse_right.cache_clear()
+    bars._parse.cache_clear()
+    model = builder.random("benchmark").interaction("algorithm", "budget").random("benchmark:algorithm")
+    model = model.dispersion("benchmark")
+    assert read == ["(1 | task)", "tool", "step", "(1 | task:tool)"]
+    model.explain()
+    model.recommended().explain()
+    repr(model)
+    assert len(read) == 4
+    model.slope("budget", "benchmark").explain()
+    assert len(read) == 4  # its effect and its groups are terms that were given before
 
 
 def test_recommended_is_the_recommended_formula(runs, builder):
@@ -183,7 +186,7 @@ def test_terms_are_explained(builder):
         "  The formula does not show the residual variances by task: .fit() has them, and so does "
         "fit_lmm(formula, runs, dispersion='task').",
         "  Left out of this model: (1 | task:prior:seed), which would say that runs with the same seed on one "
-        "benchmark share their luck, whatever the algorithm.",
+        "instance share their luck, whatever the algorithm.",
         "  Left out of this model: (1 | task:prior:tool:seed), which would say that rows of one run are alike: one "
         "curve, not independent observations.",
     ]
@@ -482,61 +485,16 @@ def test_models_that_are_not_nested_are_not_compared(builder):
         builder.fixed("budget").compare(builder.fixed("prior"))
 
 
-def test_recipes_are_methods(builder):
-    runs = builder.runs
-    builder = ModelBuilder(runs.filter(step=list(runs.levels("step"))[:3]))
-    assert len(builder.test_seed_dependency().table) == 3
-    assert builder.test_benchmark_information(rank_benchmarks=True).ranked
-    assert builder.budget_effect(form="linear").verdict in {"none", "simple", "interaction"}
-    assert len(builder.metafeature_analysis(("HB", "PB"), "prior").to_frame()) == 6
-    assert "share" in builder.variance_sources().to_frame()
-    assert len(builder.check_all().to_frame()) > 3
-    start = builder.random("benchmark")
+def test_select_and_search_begin_with_the_model_of_the_builder(builder):
+    small = ModelBuilder(builder.runs.filter(step=list(builder.runs.levels("step"))[:2])).random("benchmark")
     options = {"candidates": ["(1 | benchmark:algorithm)", "prior"], "criterion": "bic"}
-    assert start.select(**options).formula == start.search(**options).formula
-    assert builder.anytime(columns=1).formula.startswith("loss ~ tool * ")
-    assert len(builder.horizons([1, 4]).horizons) == 2
-    assert 0 <= builder.ranking_reliability().reliability <= 1
-    assert len(set(builder.benchmark_effects(rng=0).to_frame()["benchmark"])) == len(runs.levels("task"))
-    assert builder.benchmark_clusters(n_boot=10, rng=0).n_boot == 10
-    assert builder.metafeature_model(algorithms=("HB", "PB"), metafeature="prior", rng=1).levels == ("bad", "good")
-    assert builder.relative_ranks(by="prior").by == "prior"
-    assert builder.score_distributions(by=["algorithm", "prior"]).by == ("tool", "prior")
+    path, models = small.select(**options), small.search(**options)
+    assert path.start == models.start == small.spec
+    assert path.formula == models.formula
 
 
-QUESTIONS = {
-    "test_seed_dependency": lt.seed_dependency,
-    "test_benchmark_information": lt.benchmark_information,
-    "budget_effect": lt.budget_effect,
-    "check_all": lt.check_all,
-    "metafeature_analysis": lt.metafeature_analysis,
-    "metafeature_model": lt.metafeature_model,
-    "relative_ranks": lt.relative_ranks,
-    "score_distributions": lt.score_distributions,
-    "variance_sources": lt.variance_sources,
-    "select": lt.select_terms,
-    "search": lt.search_models,
-    "anytime": lt.anytime,
-    "horizons": lt.horizons,
-    "ranking_reliability": lt.ranking_reliability,
-    "benchmark_effects": lt.benchmark_effects,
-    "benchmark_clusters": lt.benchmark_clusters,
-}
-
-
-@pytest.mark.parametrize("method", QUESTIONS)
-def test_a_method_is_called_as_its_function_is(method):
-    mine = list(inspect.signature(getattr(ModelBuilder, method)).parameters.values())[1:]
-    theirs = list(inspect.signature(QUESTIONS[method]).parameters.values())[1:]  # the runs are the builder's
-    assert mine[-1].kind is inspect.Parameter.VAR_KEYWORD  # options that are not named here
-    named = [(p.name, p.kind, p.default) for p in mine[:-1]]
-    assert named == [(p.name, p.kind, p.default) for p in theirs][: len(named)]
-    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in theirs[len(named) :])
-
-
-def test_every_question_of_the_builder_is_among_them():
-    own = {"fixed", "interaction", "random", "slope", "dispersion", "drop", "recommended"}
-    own |= {"formula", "explain", "fit", "compare"}
-    public = {name for cls in ModelBuilder.__mro__[:2] for name in vars(cls) if not name.startswith("_")}
-    table = {"to_frame", "to_table", "summary", "runs", "terms", "bars", "residual_by"}
-    assert public - own - table == set(QUESTIONS)
+def test_builders_have_the_methods_that_build_and_use_a_model_and_no_other():
+    composing = {"fixed", "interaction", "random", "slope", "dispersion", "drop", "recommended", "of"}
+    reading = {"formula", "explain", "title", "notes", "parts", "shown", "runs", "spec"}
+    using = {"fit", "compare", "select", "search"}
+    assert {name for name in vars(ModelBuilder) if not name.startswith("_")} == composing | reading | using

@@ -12,9 +12,10 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.studies.modelling import lattice as model_search
+from lmemtest.studies.modelling import lattice
 from lmemtest.studies.modelling.builder import ModelBuilder
-from lmemtest.studies.modelling.lattice import search_models
+from lmemtest.studies.modelling.fits import fit_ml
+from lmemtest.studies.modelling.lattice import Search, search_models
 from lmemtest.studies.modelling.menu import Family, candidates_of
 
 
@@ -48,16 +49,16 @@ def study(rng=1, *, b=10, n=4, k=3, budgets=1, **sd):
 
 def brute_force(runs, names):
     """Every model of a family, fitted on its own with several starts."""
-    family = Family(ModelBuilder(runs).random("benchmark"), candidates_of(runs, names).candidates)
-    models, edge = {frozenset[str]()}, [frozenset[str]()]
+    family = Family(ModelBuilder(runs).random("benchmark").spec, runs, candidates_of(runs, names).candidates)
+    models, edge = {frozenset()}, [frozenset()]
     while edge:
         model = edge.pop()
-        for text in family.offered:
-            larger = model | family.down(text)
+        for candidate in family.offered:
+            larger = model | family.down(candidate)
             if larger not in models:
                 models.add(larger)
                 edge.append(larger)
-    fits = [lt.fit_lmm(family.formula(m)[0], runs, reml=False, restarts=2) for m in models]
+    fits = [family.spec(m).fit(runs, reml=False, restarts=2) for m in models]
     return pd.DataFrame({"aic": [f.aic for f in fits], "bic": [f.bic for f in fits]}, [f.formula for f in fits])
 
 
@@ -89,7 +90,7 @@ def compare_with_brute_force(runs, names):
 
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_the_search_finds_what_fitting_every_model_finds(truth, monkeypatch):
-    monkeypatch.setattr(model_search, "EXHAUSTIVE", 1)  # the family is small enough to be fitted whole otherwise
+    monkeypatch.setattr(lattice, "EXHAUSTIVE", 1)  # the family is small enough to be fitted whole otherwise
     n_models, fits, _ = compare_with_brute_force(study(2, b=8, n=3, **TRUTHS[truth]), ["prior", "benchmark"])
     assert n_models == 23
     assert fits["bic"] < n_models
@@ -113,18 +114,17 @@ def test_small_families_are_fitted_whole():
 
 
 def test_parameters_are_counted_without_a_fit():
-    from lmemtest.studies.modelling.bench import Bench
-    from lmemtest.studies.modelling.fits import fit_ml
-
     runs = study(1, b=6, n=2, budgets=3, pair=0.5, run=0.5)
     offer = candidates_of(runs, ["prior", "benchmark", "seed", "budget", "dispersion(algorithm)"])
     for start in (ModelBuilder(runs).random("benchmark"), ModelBuilder(runs).recommended()):
-        family = Family(start, offer.candidates)
-        bench = Bench(family=family, runs=runs, n=10, criterion="aic", n_jobs=1, progress=None, seed=0)
+        family = Family(start.spec, runs, offer.candidates)
+        search = Search(family=family, n=10, criterion="aic", n_jobs=1, progress=None, seed=0)
         rng = np.random.default_rng(0)
         for _ in range(8):
-            model = frozenset().union(*(family.down(str(t)) for t in rng.choice(family.offered, 3)))
-            assert bench.n_params(model) == fit_ml(family.formula(model), runs).n_params
+            model = frozenset().union(
+                *(family.down(family.offered[i]) for i in rng.integers(len(family.offered), size=3))
+            )
+            assert search.n_params(model) == fit_ml(family.spec(model), runs).n_params
 
 
 def test_the_table_ranks_weighs_and_counts():
@@ -193,10 +193,10 @@ def test_depth_limits_groups_and_interactions():
 
 
 def test_a_search_that_was_stopped_says_so():
-    found = search_models(study(2, pair=0.5), most=4)
+    found = search_models(study(2, pair=0.5), max_models=4)
     assert not found.complete
-    assert found.sentence.endswith("as far as the search went.")
-    assert "The search stopped after most=4 fits, so a better model may have been missed." in found.notes
+    assert found.sentences()[0].endswith("as far as the search went.")
+    assert "The search stopped after max_models=4 fits, so a better model may have been missed." in found.notes
 
 
 def test_a_singular_model_gives_way_unless_it_is_clearly_better():
@@ -208,7 +208,7 @@ def test_a_singular_model_gives_way_unless_it_is_clearly_better():
     frame["y"] += rng.normal(size=(3, 12))[code] * np.where(frame["prior"] == "p1", 3.0, 1.0)
     runs = lt.Runs(frame, **runs.roles())
     start = ModelBuilder(runs).random("benchmark", "benchmark:algorithm").interaction("algorithm", "prior")
-    found = search_models(start, candidates=["prior"])
+    found = start.search(candidates=["prior"])
     assert found.to_frame()["singular"].iloc[0]
     assert "(1 + prior | task:tool)" in found.formula
     assert found.notes[0].startswith("The model with the smallest BIC, ")
@@ -246,13 +246,13 @@ def test_half_of_the_benchmarks_can_be_held_out():
 def test_one_benchmark_and_the_words():
     runs = study(2, b=8, pair=0.0).filter(task="t0")
     found = search_models(runs)
-    assert found.start.formula() == "y ~ tool"
+    assert found.start.formula == "y ~ tool"
     text = found.summary()
     assert text.startswith("Models, by the terms that they have beyond the best one (+) or lack (−)")
     assert "the best" in text
     assert "too optimistic" in text
     assert "Every model of the family was fitted." in text
-    assert found.n_models <= model_search.EXHAUSTIVE
+    assert found.n_models <= lattice.EXHAUSTIVE
 
 
 @pytest.mark.parametrize(
@@ -261,9 +261,9 @@ def test_one_benchmark_and_the_words():
         ({"criterion": "p"}, r"^criterion must be 'bic' or 'glrt' or 'aic', got 'p'\.$"),
         ({"within": -1}, r"^within must be a number of at least 0, or inf for every model, got -1\.$"),
         ({"within": "all"}, r"^within must be a number of at least 0, or inf for every model, got 'all'\.$"),
-        ({"most": 0}, r"^most must be a whole number of at least 1, got 0\.$"),
+        ({"max_models": 0}, r"^max_models must be a whole number of at least 1, got 0\.$"),
         ({"depth": 0}, r"^depth must be a whole number of at least 1, got 0\.$"),
-        ({"n_obs": "runs"}, r"^n_obs must be 'rows' or 'benchmarks', got 'runs'\.$"),
+        ({"bic_n": "runs"}, r"^bic_n must be 'rows' or 'benchmarks', got 'runs'\.$"),
     ],
 )
 def test_errors_name_the_argument(options, message):

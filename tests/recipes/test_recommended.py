@@ -10,6 +10,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
+from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling.recommend import recommend
 
 
@@ -55,7 +56,8 @@ def test_a_metafeature_is_a_condition_that_benchmarks_go_through():
         "loss ~ algorithm + C(prior) + algorithm:C(prior) + (0 + C(prior) | task) + (0 + C(prior) | task:algorithm) "
         "+ (1 | task:prior:seed)"
     )
-    assert "at each prior" in got.terms[2].meaning
+    assert got.spec == ModelSpec.parse(got.formula)
+    assert "at each level of prior" in got.terms[3].meaning
     fit = lt.fit_lmm(got.formula, table(benchmarks=8, budgets=1, priors=2))
     assert [term.group for term in fit.design.random] == ["task", "task:algorithm", "task:prior:seed"]
 

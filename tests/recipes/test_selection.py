@@ -13,6 +13,8 @@ from scipy.stats import chi2
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.formula import parse_bar, parse_term
+from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling.builder import ModelBuilder
 from lmemtest.studies.modelling.fits import log_tail
 from lmemtest.studies.modelling.forward import select_terms
@@ -81,7 +83,7 @@ def design(runs):
 def test_the_truth_is_selected(criterion, truth, formula):
     found = select_terms(runs_of(table(3, **truth)), criterion=criterion)
     assert found.formula == formula
-    assert found.builder.formula() == found.formula
+    assert ModelBuilder.of(found.runs, found.spec).formula() == found.formula
     assert found.fit().formula == found.formula
 
 
@@ -111,7 +113,7 @@ def test_dispersion_is_a_candidate_by_name():
     frame["y"] *= np.where(frame["tool"] == "A0", 3.0, 1.0)
     found = select_terms(runs_of(frame), candidates=["dispersion(algorithm)"])
     assert found.chosen == ("residual variance by tool",)
-    assert found.builder.residual_by == "tool"
+    assert found.spec.dispersion == "tool"
     assert found.fit().dispersion == "tool"
 
 
@@ -164,7 +166,7 @@ def test_p_values_are_those_of_glrt():
 def test_a_single_variance_has_its_exact_distribution():
     runs = runs_of(table(1, b=5, pair=0.3)).filter(prior="p0")
     start = ModelBuilder(runs)
-    found = select_terms(start, candidates=["(1 | benchmark)"]).to_frame()
+    found = start.select(candidates=["(1 | benchmark)"]).to_frame()
     row = found[found["term"] == "(1 | task)"].iloc[0]
     test = lt.glrt(start.fit(reml=False), start.random("benchmark").fit(reml=False))
     assert (row["reference"], row["p_value"]) == ("exact", approx(test.p_value, rel=1e-6))
@@ -173,7 +175,7 @@ def test_a_single_variance_has_its_exact_distribution():
 def test_instances_within_a_free_covariance_have_a_chi_squared_test():
     runs = runs_of(table(5, b=20, n=6, instance=1.0, prior=1.0))
     start = ModelBuilder(runs).random("benchmark", "benchmark:prior").fixed("prior")
-    row = select_terms(start, candidates=["prior"]).to_frame().set_index("term").loc["(1 + prior | task)"]
+    row = start.select(candidates=["prior"]).to_frame().set_index("term").loc["(1 + prior | task)"]
     small = lt.fit_lmm("y ~ tool + prior + (1 | task) + (1 | task:prior)", runs, reml=False)
     large = lt.fit_lmm("y ~ tool + prior + (1 + prior | task)", runs, reml=False)
     statistic = 2 * (large.llf - small.llf)
@@ -215,11 +217,11 @@ def test_each_step_is_the_best_of_its_candidates_and_the_start_of_the_next():
 
 def test_bic_can_count_benchmarks():
     runs = runs_of(table(1))
-    rows, benchmarks = (select_terms(runs, criterion="bic", n_obs=n).to_frame().iloc[0] for n in ("rows", "benchmarks"))
+    rows, benchmarks = (select_terms(runs, criterion="bic", bic_n=n).to_frame().iloc[0] for n in ("rows", "benchmarks"))
     assert rows["bic"] - benchmarks["bic"] == approx(rows["n_params"] * math.log(runs.n_rows / 10))
-    message = r"^n_obs='benchmarks' needs at least two benchmarks, and there are none\. Use n_obs='rows'\.$"
+    message = r"^bic_n='benchmarks' needs at least two benchmarks, and there are none\. Use bic_n='rows'\.$"
     with pytest.raises(ArgumentError, match=message):
-        select_terms(runs_of(table(1), benchmark=None), criterion="bic", n_obs="benchmarks")
+        select_terms(runs_of(table(1), benchmark=None), criterion="bic", bic_n="benchmarks")
 
 
 # ---------------------------------------------------------------------- the same answer
@@ -249,7 +251,7 @@ def test_equally_good_terms_are_ranked_by_size_and_text():
 
 
 def test_most_stops_the_path():
-    found = select_terms(runs_of(table(1, pair=1.0, instance=1.0)), most=1)
+    found = select_terms(runs_of(table(1, pair=1.0, instance=1.0)), max_steps=1)
     assert len(found.chosen) == 1
     assert "the most terms are in" in set(found.to_frame()["verdict"])
 
@@ -257,8 +259,8 @@ def test_most_stops_the_path():
 def test_a_builder_is_the_start_as_it_is(capsys):
     runs = runs_of(table(1, pair=1.0))
     start = design(runs).fixed("prior")
-    found = select_terms(start, candidates=["prior"], verbose=True)
-    assert found.start.formula() == "y ~ tool + prior + (1 | task) + (1 | task:tool)"
+    found = start.select(candidates=["prior"], verbose=True)
+    assert found.start.formula == "y ~ tool + prior + (1 | task) + (1 | task:tool)"
     assert "prior" not in set(found.to_frame()["term"])
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "Start: y ~ tool + prior + (1 | task) + (1 | task:tool)"
@@ -268,7 +270,7 @@ def test_a_builder_is_the_start_as_it_is(capsys):
 def test_the_recommended_model_is_recognised():
     """Its ``(0 + prior | task)`` holds intercepts, instances and slopes, none of which is offered again."""
     frame = table(1, pair=1.0, instance=1.0)
-    found = select_terms(ModelBuilder(runs_of(frame)).recommended(), criterion="bic")
+    found = ModelBuilder(runs_of(frame)).recommended().select(criterion="bic")
     tried = set(found.to_frame()["term"])
     assert tried <= {"start", "(1 | seed)", "(1 | task:seed)"}
     assert found.formula.startswith("y ~ tool + prior + tool:prior + (0 + prior | task) + (0 + prior | task:tool)")
@@ -283,7 +285,7 @@ def test_a_metafeature_of_the_benchmark_has_no_slope_by_benchmark():
     found = select_terms(runs_of(frame, metafeatures=["size"]), criterion="aic")
     verdict = found.to_frame().groupby("term")["verdict"].last()
     assert verdict["(1 | task:size)"].startswith("not identifiable: the random effects (1 | task) and (1 | task:size)")
-    forced = select_terms(design(runs_of(frame, metafeatures=["size"])).fixed("size"), candidates=["(1 + size | task)"])
+    forced = design(runs_of(frame, metafeatures=["size"])).fixed("size").select(candidates=["(1 + size | task)"])
     why = forced.to_frame().set_index("term").loc["(1 + size | task)", "verdict"]
     assert why == (
         "not identifiable: the slope of size in (1 + size | task) cannot be estimated: 'size' is constant within every "
@@ -297,25 +299,25 @@ def test_ranks_start_without_a_variance_of_benchmarks():
     ranks = raw.normalize("rank", per=("task", "prior"))
     path = select_terms(ranks)
     fixed = ("tool", "task", "prior", "prior:task")
-    assert {frozenset(term.split(":")) for term in path.start.terms} == {frozenset(term.split(":")) for term in fixed}
+    assert set(path.start.terms) == {parse_term(term) for term in fixed}
     assert path.start.bars == ()
-    family = Family(path.start, candidates_of(ranks, None).candidates)
-    held = [text for text in family.by_text if {"task"} <= set(family.by_text[text].columns) <= {"task", "prior"}]
-    assert {"(1 | task)", "(1 | task:prior)", "(1 + prior | task)"} <= set(held)
+    family = Family(path.start, ranks, candidates_of(ranks, None).candidates)
+    held = [c for part, c in family.by_part.items() if {"task"} <= set(part.columns) <= {"task", "prior"}]
+    assert {"(1 | task)", "(1 | task:prior)", "(1 + prior | task)"} <= {c.text for c in held}
     assert not set(held) & set(family.offered)
-    assert "(1 | task:tool)" in family.offered
+    assert family.by_part[parse_bar("(1 | tool:task)")] in family.offered
     assert not path.fit().is_singular
-    assert set(path.builder.fit().varcorr["variance"] > 1e-6) == {True}
+    assert set(path.fit().varcorr["variance"] > 1e-6) == {True}
     models = search_models(ranks).to_frame()
     assert not models["singular"].all()
     assert not models.loc[models["best"], "singular"].any()
-    assert select_terms(raw, most=1).start.bars == ("(1 | task)",)
+    assert select_terms(raw, max_steps=1).start.bars == (parse_bar("(1 | task)"),)
 
 
 def test_one_benchmark_two_algorithms_one_seed():
     frame = table(1, k=2, prior=2.0)
     one = runs_of(frame[frame["task"] == "t0"])
-    assert select_terms(one).start.formula() == "y ~ tool"
+    assert select_terms(one).start.formula == "y ~ tool"
     assert "prior" in select_terms(one).chosen
     assert select_terms(runs_of(frame.drop(columns="seed"), seed=None)).chosen
     single = select_terms(runs_of(frame[frame["seed"] == 0]))
@@ -348,7 +350,7 @@ def test_an_interaction_brings_its_main_effects():
     frame = table(1)
     frame["y"] += 2.0 * (frame["prior"] == "p1") * frame["tool"].map({"A0": 1.0, "A1": -1.0, "A2": 0.0})
     ranks = runs_of(frame).normalize("rank", per=("task", "prior"))
-    found = select_terms(design(ranks), candidates=["prior"])
+    found = design(ranks).select(candidates=["prior"])
     assert found.chosen == ("tool:prior",)
     assert found.formula == "y_rank ~ tool + prior + tool:prior + (1 | task) + (1 | task:tool)"
     row = found.steps.iloc[1]
@@ -368,15 +370,16 @@ def test_waiting_terms_say_what_they_need():
 def test_models_form_a_lattice_with_more_likelihood_above():
     runs = runs_of(table(3, b=8, n=3, budgets=3, pair=0.5, run=0.5, instance=0.5), budget="step")
     offer = candidates_of(runs, None)
-    family = Family(ModelBuilder(runs).random("benchmark"), offer.candidates)
+    family = Family(ModelBuilder(runs).random("benchmark").spec, runs, offer.candidates)
     rng = np.random.default_rng(0)
     for _ in range(12):
-        model = frozenset[str]()
+        model = frozenset()
         for _ in range(4):
-            model |= family.down(str(rng.choice([t for t in family.offered if t not in model])))
+            free = [c for c in family.offered if c not in model]
+            model |= family.down(free[rng.integers(len(free))])
         term = family.removable(model)[0]
-        large, small = (lt.fit_lmm(family.formula(m)[0], runs, reml=False) for m in (model, model - {term}))
-        assert large.llf >= small.llf - 1e-6, term
+        large, small = (family.spec(m).fit(runs, reml=False) for m in (model, model - {term}))
+        assert large.llf >= small.llf - 1e-6, term.text
         assert large.n_params >= small.n_params
 
 
@@ -396,8 +399,8 @@ def test_half_of_the_benchmarks_are_held_out():
     here = select_terms(runs.filter(task=list(held.chosen_on)), rng=5)
     assert here.chosen == found.chosen
     assert select_terms(runs, validate="half", rng=5).holdout.tested_on == held.tested_on
-    assert found.sentences()[1] == held.sentence
-    assert held.sentence.startswith("The terms were chosen on 5 benchmarks; on the other 6, ")
+    assert found.sentences()[1:] == held.sentences()
+    assert held.sentences()[0].startswith("The terms were chosen on 5 benchmarks; on the other 6, ")
 
 
 def test_advantages_of_benchmarks_are_in_the_test_even_if_not_chosen():
@@ -421,7 +424,7 @@ def test_too_few_benchmarks_are_refused():
     with pytest.raises(ArgumentError, match=r"and this table names no benchmarks\."):
         select_terms(runs_of(table(1), benchmark=None), validate="half")
     with pytest.raises(ArgumentError, match=r"^validate='half' tests the differences between algorithms, and the"):
-        select_terms(ModelBuilder(runs_of(table(1))).drop("algorithm").random("benchmark"), validate="half")
+        ModelBuilder(runs_of(table(1))).drop("algorithm").random("benchmark").select(validate="half")
 
 
 # ---------------------------------------------------------------------- words and errors
@@ -432,12 +435,12 @@ def test_every_result_warns_of_itself():
     assert found.notes[-1].startswith("The data chose these terms, so p-values and intervals of the chosen model")
     assert "too optimistic" in found.summary()
     assert "too optimistic" in select_terms(runs_of(table(1, b=8)), validate="half", rng=1).notes[-1]
-    assert found.sentence == (
+    assert found.sentences()[0] == (
         "By likelihood-ratio tests at 0.05 1 term was added: (1 | task:tool). The model: y ~ tool + (1 | task) + "
         "(1 | task:tool)."
     )
     nothing = select_terms(runs_of(table(1)), criterion="bic")
-    assert nothing.sentence == "By BIC (n = rows) no candidate improves y ~ tool + (1 | task)."
+    assert nothing.sentences()[0] == "By BIC (n = rows) no candidate improves y ~ tool + (1 | task)."
 
 
 def test_names_from_data_are_escaped():
@@ -453,7 +456,7 @@ def test_names_from_data_are_escaped():
         ({"criterion": "p"}, ArgumentError, r"^criterion must be 'glrt' or 'aic' or 'bic', got 'p'\.$"),
         ({"adjust": "fdr"}, ArgumentError, r"^adjust must be 'holm' or 'none', got 'fdr'\.$"),
         ({"alpha": 5}, ArgumentError, r"^alpha must be a number between 0 and 1 \(both excluded\), got 5\."),
-        ({"most": 0}, ArgumentError, r"^most must be a whole number of at least 1, got 0\.$"),
+        ({"max_steps": 0}, ArgumentError, r"^max_steps must be a whole number of at least 1, got 0\.$"),
         ({"validate": "cv"}, ArgumentError, r"^validate must be 'half', got 'cv'\.$"),
         (
             {"candidates": ["priors"]},
@@ -492,3 +495,22 @@ def test_nothing_to_choose_from():
         select_terms(runs)
     with pytest.raises(ArgumentError, match=r"^runs must be Runs, got DataFrame\."):
         select_terms(frame)
+
+
+def test_a_start_is_a_model_of_the_score():
+    runs = runs_of(table(1))
+    for start, got in (("y ~ tool", "str"), (ModelSpec.parse("z ~ tool"), "z ~ tool")):
+        with pytest.raises(ArgumentError) as caught:
+            select_terms(runs, start=start)
+        assert str(caught.value) == (
+            f"start must be a ModelSpec of the score 'y', such as recommend(runs).spec, got {got}. From a "
+            "ModelBuilder: builder.select() and builder.search()."
+        )
+
+
+def test_candidates_are_the_same_in_whatever_order_they_are_written():
+    runs = runs_of(table(1))
+    one, two = (candidates_of(runs, [t]).candidates for t in ("(1 | benchmark:algorithm)", "(1 | algorithm:benchmark)"))
+    assert [c.part for c in one] == [c.part for c in two]
+    for text in ("dispersion(algorithm)", " dispersion( `tool` ) "):
+        assert [c.text for c in candidates_of(runs, [text]).candidates] == ["residual variance by tool"]

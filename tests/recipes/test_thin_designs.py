@@ -235,7 +235,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "relative_ranks": (lt.relative_ranks, {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
     "select_terms": (lambda r: lt.select_terms(r, progress=False), {}, ()),
-    "search_models": (lambda r: lt.search_models(r, progress=False, most=20), {}, ()),
+    "search_models": (lambda r: lt.search_models(r, progress=False, max_models=20), {}, ()),
     "recommended": (lambda r: ModelBuilder(r).recommended().fit(), {}, ()),
     "compat validator": (compat(sa.dataframe_validator), {}, ()),
     "compat seeds": (compat(sa.seed_dependency_check), {}, ()),

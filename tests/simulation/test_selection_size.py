@@ -47,8 +47,8 @@ def test_a_metafeature_without_effect_is_rarely_added():
     names = ["prior", "seed"]
     for _ in range(n):
         start = ModelBuilder(study(rng, pair=0.5)).random("benchmark", "benchmark:algorithm")
-        one += bool(select_terms(start, candidates=["C(prior)"]).chosen)
-        first = select_terms(start, candidates=names, most=1)
+        one += bool(start.select(candidates=["C(prior)"]).chosen)
+        first = start.select(candidates=names, max_steps=1)
         holm += bool(first.chosen)
         tried = first.to_frame()["p_value"].dropna()
         raw += bool((tried <= 0.05).any())
@@ -67,7 +67,7 @@ def test_a_metafeature_that_acts_differently_on_few_benchmarks_enters_too_often(
         for i in range(n):
             runs = study(np.random.default_rng([b, i]), b=b, n=3, pair=0.5, level=0.7)
             start = ModelBuilder(runs).random("benchmark", "benchmark:algorithm", "benchmark:prior")
-            hits += bool(select_terms(start, candidates=["C(prior)"]).chosen)
+            hits += bool(start.select(candidates=["C(prior)"]).chosen)
         shares[b] = hits / n
     print(f"added at 5 %: {shares}")
     assert binomtest(round(200 * shares[5]), 200, 0.05, alternative="greater").pvalue < 0.01

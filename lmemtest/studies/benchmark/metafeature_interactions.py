@@ -9,7 +9,6 @@ import numpy as np
 
 from lmemtest._rounding import below, written
 from lmemtest.errors import LmemtestError
-from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.modelling.adequacy import columns_of
 from lmemtest.studies.modelling.recommend import recommend
@@ -153,10 +152,10 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interactio
 def _formula(runs: Runs, metafeature: str, response: str) -> str:
     from lmemtest.studies.modelling.builder import ModelBuilder
 
-    builder = ModelBuilder(runs).recommended()
-    if metafeature not in {name.value for name in parse_formula(recommend(runs).formula).terms.columns()}:
-        builder = builder.interaction(runs.algorithm, metafeature)
-    return f"{response} ~ {builder.formula().split('~', 1)[1].strip()}"
+    spec = recommend(runs).spec
+    if metafeature not in spec.fixed_columns:
+        spec = ModelBuilder.of(runs, spec).interaction(runs.algorithm, metafeature).spec
+    return f"{response} ~ {spec.formula.split('~', 1)[1].strip()}"
 
 
 def _f_test(runs: Runs, metafeature: str, formula: str, ddf: str) -> dict[str, Any] | None:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lmemtest._table import ResultTable, Tabular
+from lmemtest._result import Result
 from lmemtest.data.runs import require_runs
-from lmemtest.errors import ArgumentError, NestingError
-from lmemtest.formula import parse_formula, parse_term
-from lmemtest.formula.tokens import quote_name
-from lmemtest.studies.modelling import reading as term_text
-from lmemtest.studies.modelling.builder_questions import Questions
-from lmemtest.studies.modelling.identify import check_dispersion, check_identified
-from lmemtest.studies.modelling.meaning import fixed_words, random_words
-from lmemtest.words import listed
+from lmemtest.errors import ArgumentError, FormulaError, NestingError
+from lmemtest.formula import INTERCEPT, Bar, Term
+from lmemtest.formula.terms import MOST_COLUMNS
+from lmemtest.model.spec import ModelSpec
+from lmemtest.studies.modelling import reading
+from lmemtest.studies.modelling.identify import check_identified
+from lmemtest.studies.modelling.meaning import meaning, of_residual
+from lmemtest.words import joined, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from lmemtest.data.runs import Runs
-    from lmemtest.formula.bars import Bar
     from lmemtest.inference.hypotheses.glrt import GlrtResult
     from lmemtest.model import LmmFit
     from lmemtest.studies.modelling.forward import SelectionResult
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ModelBuilder(Questions, Tabular):
+class ModelBuilder(Result):
     """A mixed model of a table of runs, composed from roles and columns.
 
     Every method returns a new builder; a term that the design cannot identify is refused when it is added.
@@ -43,12 +40,9 @@ class ModelBuilder(Questions, Tabular):
 
     Attributes
     ----------
-    terms : tuple of str
-        Fixed terms.
-    bars : tuple of str
-        Random effects.
-    residual_by : str or None
-        Column whose levels have residual variances of their own.
+    spec : ModelSpec
+        The model as objects: fixed terms, random effects, and the column whose levels have residual variances of
+        their own (``spec.dispersion``).
 
     Raises
     ------
@@ -77,13 +71,47 @@ class ModelBuilder(Questions, Tabular):
     """
 
     runs: Runs
-    terms: tuple[str, ...] = field(init=False, default=())
-    bars: tuple[str, ...] = field(init=False, default=())
-    residual_by: str | None = field(init=False, default=None)
+    spec: ModelSpec = field(init=False)
+
+    parts: ClassVar = {"terms": "_rows"}
 
     def __post_init__(self) -> None:
         require_runs(self.runs)
-        object.__setattr__(self, "terms", term_text.fixed_labels("`" + self.runs.algorithm + "`", self.runs))
+        algorithm = reading.column_term(self.runs.algorithm, self.runs)
+        object.__setattr__(self, "spec", ModelSpec(response=self.runs.score, terms=(algorithm,)))
+
+    @classmethod
+    def of(cls, runs: Runs, spec: ModelSpec) -> ModelBuilder:
+        """A builder that begins with a model.
+
+        Parameters
+        ----------
+        runs : Runs
+            The table.
+        spec : ModelSpec
+            Such as the one of another builder, of a recommendation, or of a search.
+
+        Returns
+        -------
+        ModelBuilder
+
+        Raises
+        ------
+        DesignError
+            If the runs cannot identify one of its terms.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = lt.datasets.load_hpo_runs()
+        >>> model = lt.ModelBuilder(runs).random("benchmark")
+        >>> lt.ModelBuilder.of(runs.filter(prior="good"), model.spec).formula()
+        'loss ~ algorithm + (1 | benchmark)'
+        """
+        new = cls(runs)
+        object.__setattr__(new, "spec", spec)
+        check_identified(spec, runs)
+        return new
 
     # ------------------------------------------------------------------ composing
 
@@ -108,8 +136,7 @@ class ModelBuilder(Questions, Tabular):
             If a term has one value, or repeats what other terms say.
         """
         _check_some(terms, "fixed", "'budget'")
-        labels = [label for text in terms for label in term_text.fixed_labels(text, self.runs)]
-        return self._with(terms=_joined(self.terms, labels))
+        return self._to(self.spec.with_term(*(t for text in terms for t in reading.fixed_terms(text, self.runs))))
 
     def interaction(self, a: str, b: str, *more: str) -> ModelBuilder:
         """Add an interaction of two or more terms, with all that it is made of where the model lacks it.
@@ -130,16 +157,21 @@ class ModelBuilder(Questions, Tabular):
             If one of them is several terms, or two have a column in common in the same form.
         """
         given = (a, b, *more)
-        labels = [term_text.fixed_labels(text, self.runs) for text in given]
-        if any(len(label) != 1 for label in labels):
-            raise ArgumentError(f"an interaction is of one term with another; got {_and_words(given)}.")
-        for (x, first), (y, second) in combinations(zip(given, (label[0] for label in labels), strict=True), 2):
-            if _factors(first) & _factors(second):
+        read = [reading.fixed_terms(text, self.runs) for text in given]
+        if any(len(terms) != 1 for terms in read):
+            raise ArgumentError(f"an interaction is of one term with another; got {joined(map(repr, given), most=99)}.")
+        terms = [term for (term,) in read]
+        for (x, first), (y, second) in combinations(zip(given, terms, strict=True), 2):
+            if both := sorted(first.key & second.key):
                 raise ArgumentError(
-                    f"an interaction is of different terms, got {x!r} and {y!r}, which are both about "
-                    f"{listed(sorted(_factors(first) & _factors(second)))}. Name terms that have nothing in common."
+                    f"an interaction is of different terms, got {x!r} and {y!r}, which are both about {listed(both)}. "
+                    "Name terms that have nothing in common."
                 )
-        return self.fixed(" * ".join(_as_columns(label[0]) for label in labels))
+        if len(reading.product(*terms).factors) > MOST_COLUMNS:
+            raise FormulaError(
+                f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
+            )
+        return self._to(self.spec.with_term(*reading.crossed(*terms)))
 
     def random(self, *groups: str, per: str | None = None) -> ModelBuilder:
         """Add random intercepts: levels of groups that are a sample.
@@ -166,11 +198,12 @@ class ModelBuilder(Questions, Tabular):
         """
         _check_some(groups, "random", "'benchmark'")
         if per is None:
-            return self._and([bar for text in groups for bar in term_text.random_bars(text, self.runs)])
-        bars = [bar for text in groups for bar in term_text.diagonal_bars(per, text, self.runs)]
-        replaced = set(map(_cells, bars))
-        one_for_all = [bar for bar in self._bars() if bar.left == "1" and frozenset(bar.groups) in replaced]
-        return self._without(tuple(map(str, one_for_all)))._and(bars)
+            return self._to(self.spec.with_term(*(b for text in groups for b in reading.random_bars(text, self.runs))))
+        factor = reading.one_factor(per, self.runs)
+        bars = [bar for text in groups for bar in reading.diagonal_bars(factor, text, self.runs)]
+        replaced = {frozenset(bar.columns) for bar in bars}
+        one_for_all = [b for b in self.spec.bars if b.effects == (INTERCEPT,) and frozenset(b.groups) in replaced]
+        return self._to(self.spec.without(*one_for_all).with_term(*bars))
 
     def slope(self, effect: str, group: str, *, correlated: bool = True) -> ModelBuilder:
         """Let an effect differ between groups.
@@ -195,17 +228,19 @@ class ModelBuilder(Questions, Tabular):
         DesignError
             If the effect is constant within every group, or has too many effects for the rows.
         """
-        new = term_text.slope_bar(effect, group, self.runs, correlated=correlated)
+        terms = reading.fixed_terms(effect, self.runs)
+        groups = reading.one_group(group, self.runs)
+        for column in (column for term in terms for column in term.columns):
+            if column in groups:
+                raise FormulaError(
+                    f"'{column}' is a group of the slope of {effect} and cannot vary within itself; name another group."
+                )
         if not correlated:
-            return self._and([new])
-        for i, bar in enumerate(self._bars()):
-            if set(bar.groups) == set(new.groups) and () in bar.terms.terms:
-                inner = [new.terms.label(term) for term in new.terms.terms if term]
-                known = [bar.terms.label(term) for term in bar.terms.terms if term]
-                inner = [label for label in inner if not any(term_text.same_term(label, other) for other in known)]
-                merged = f"({' + '.join([bar.left, *inner])} | {bar.group})"
-                return self._with(bars=(*self.bars[:i], merged, *self.bars[i + 1 :]))
-        return self._and([new])
+            return self._to(self.spec.with_term(Bar.of(groups, terms)))
+        spec = self.spec
+        for term in terms:
+            spec = spec.with_slope(term, *groups)
+        return self._to(spec)
 
     def dispersion(self, column: str | None) -> ModelBuilder:
         """Give the levels of a column residual variances of their own.
@@ -225,11 +260,10 @@ class ModelBuilder(Questions, Tabular):
         DesignError
             If the column has one level, or a level with a single row.
         """
-        if column is None:
-            return self._with(residual_by=None)
-        name = term_text.dispersion_column(column, self.runs)
-        check_dispersion(name, self.runs)
-        return self._with(residual_by=name)
+        if column is not None and not isinstance(column, str):
+            raise ArgumentError(f"column must be the name of a column or role, got {column!r}.")
+        name = None if column is None else reading.column_of(column, self.runs)
+        return self._to(replace(self.spec, dispersion=name))
 
     def drop(self, term: str) -> ModelBuilder:
         """Remove a term.
@@ -249,19 +283,21 @@ class ModelBuilder(Questions, Tabular):
         ArgumentError
             If the model has no such term, or several.
         """
-        if term_text.is_random(term):
-            wanted = term_text.random_bars(term, self.runs)
-            hit = tuple(str(bar) for bar in self._bars() if bar in wanted)
-            return self._without(hit) if hit else self._no_such(term)
-        text = term_text.with_columns(str(term), self.runs, factors=True)
-        hit = tuple(label for label in self.terms if term_text.same_term(label, text))
-        if hit:
-            return self._with(terms=tuple(label for label in self.terms if label not in hit))
-        groups = set(term_text.plain_columns(term_text.with_columns(str(term), self.runs, factors=False)))
-        hit = tuple(str(bar) for bar in self._bars() if set(bar.groups) == groups)
-        if len(hit) > 1:
-            raise ArgumentError(f"the model has several random effects of {term!r}: {listed(hit)}. Name one of them.")
-        return self._without(hit) if hit else self._no_such(term)
+        if reading.is_random(term):
+            hit: tuple[Term | Bar, ...] = tuple(b for b in reading.random_bars(term, self.runs) if b in self.spec)
+        else:
+            terms = reading.fixed_terms(str(term), self.runs)
+            hit = tuple(part for part in terms if part in self.spec)
+            if not hit:
+                hit = self.spec.grouped_by(column for part in terms for column in part.columns)
+                if len(hit) > 1:
+                    raise ArgumentError(
+                        f"the model has several random effects of {term!r}: {listed(hit)}. Name one of them."
+                    )
+        if not hit:
+            have = listed([*self.spec.terms, *self.spec.bars])
+            raise ArgumentError(f"the model has no term {term!r} to drop. Its terms: {have}.")
+        return self._to(self.spec.without(*hit))
 
     def recommended(self) -> ModelBuilder:
         """The model that a benchmark study can defend (see `recommend`), as a builder.
@@ -272,8 +308,7 @@ class ModelBuilder(Questions, Tabular):
         """
         from lmemtest.studies.modelling.recommend import recommend
 
-        parsed = parse_formula(recommend(self.runs).formula)
-        return self._with(terms=term_text.labels_of(parsed), bars=tuple(map(str, parsed.bars)), residual_by=None)
+        return self._to(recommend(self.runs).spec)
 
     # ------------------------------------------------------------------ reading
 
@@ -284,28 +319,53 @@ class ModelBuilder(Questions, Tabular):
         -------
         str
             Terms and random effects. Residual variances of their own (`dispersion`) are no part of a formula: give
-            them beside it, ``fit_lmm(model.formula(), runs, dispersion=model.residual_by)``, as `fit` does.
+            them beside it, ``fit_lmm(model.formula(), runs, dispersion=model.spec.dispersion)``, as `fit` does.
         """
-        return f"{quote_name(self.runs.score)} ~ {' + '.join([*(self.terms or ('1',)), *self.bars])}"
+        return self.spec.formula
 
-    def to_frame(self) -> pd.DataFrame:
+    @property
+    def title(self) -> str:
+        """The formula."""
+        return self.formula()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the formula does not show, and the random effects of the recommended model that this one lacks."""
+        from lmemtest.studies.modelling.recommend import recommend
+
+        spec = self.spec
+        mine = {frozenset(bar.columns if bar.diagonal else bar.groups) for bar in spec.bars}
+        mine |= {frozenset(bar.groups) for bar in spec.bars}
+        hidden = (
+            f"The formula does not show the residual variances by {spec.dispersion}: .fit() has them, and so does "
+            f"fit_lmm(formula, runs, dispersion={spec.dispersion!r})."
+        )
+        return (
+            *(() if spec.dispersion is None else (hidden,)),
+            *(
+                f"Left out of this model: {bar}, which would say that {meaning(bar, self.runs)}."
+                for bar in recommend(self.runs).spec.bars
+                if frozenset(bar.groups) not in mine
+            ),
+        )
+
+    def _rows(self) -> pd.DataFrame:
         """One row per term: ``term``, ``kind`` ("fixed", "random", "residual"), ``meaning``."""
         import pandas as pd
 
-        rows = [(label, "fixed", fixed_words(label, self.runs)) for label in self.terms]
-        rows += [(str(bar), "random", random_words(bar, self.runs)) for bar in self._bars()]
-        rows.append(("residual", "residual", self._residual_words()))
+        rows = [(str(term), "fixed", meaning(term, self.runs)) for term in self.spec.terms]
+        rows += [(str(bar), "random", meaning(bar, self.runs)) for bar in self.spec.bars]
+        rows.append(("residual", "residual", of_residual(self.spec.dispersion)))
         return pd.DataFrame(rows, columns=["term", "kind", "meaning"])
+
+    def shown(self) -> pd.DataFrame:
+        """Terms and their meaning."""
+        return self._rows().drop(columns="kind")
 
     def explain(self) -> str:
         """What each term assumes, and what the model takes for granted because terms are missing."""
-        rows = self.to_frame()
-        lines = [f"  {term}: {text}" for term, text in zip(rows["term"], rows["meaning"], strict=True)]
-        return "\n".join([self.formula(), *lines, *(f"  {note}" for note in self._notes())])
-
-    def to_table(self) -> ResultTable:
-        """Formula, terms and their meaning as a table for text, markdown, html and latex."""
-        return ResultTable(self.formula(), self.to_frame().drop(columns="kind"), notes=self._notes())
+        lines = [f"  {row.term}: {row.meaning}" for row in self._rows().itertuples()]
+        return "\n".join([self.formula(), *lines, *(f"  {note}" for note in self.notes)])
 
     # ------------------------------------------------------------------ using
 
@@ -321,11 +381,9 @@ class ModelBuilder(Questions, Tabular):
         -------
         LmmFit
         """
-        from lmemtest.model import fit_lmm
-
         if "dispersion" in options:
             raise ArgumentError("dispersion is a part of the model here: builder.dispersion(column).fit().")
-        return fit_lmm(self.formula(), self.runs, dispersion=self.residual_by, **options)
+        return self.spec.fit(self.runs, **options)
 
     def compare(self, other: ModelBuilder, reference: str = "auto", **options: Any) -> GlrtResult:
         """Test the smaller of two nested models against the larger one.
@@ -367,138 +425,21 @@ class ModelBuilder(Questions, Tabular):
         return glrt(mine, theirs, reference, **options)
 
     def select(self, **options: Any) -> SelectionResult:
-        """Add the terms that improve the model, one at a time. See `select_terms`, which takes the same options."""
+        """Add the terms that improve the model, one at a time. See `select_terms` for the options."""
         from lmemtest.studies.modelling.forward import select_terms
 
-        return select_terms(self, **options)
+        return select_terms(self.runs, start=self.spec, **options)
 
     def search(self, **options: Any) -> SearchResult:
-        """The best hierarchical model of a family. See `search_models`, which takes the same options."""
+        """The best hierarchical model of a family. See `search_models` for the options."""
         from lmemtest.studies.modelling.lattice import search_models
 
-        return search_models(self, **options)
+        return search_models(self.runs, start=self.spec, **options)
 
-    # ------------------------------------------------------------------ within
-
-    def _bars(self) -> tuple[Bar, ...]:
-        return parse_formula(self.formula()).bars
-
-    def _and(self, new: Sequence[Bar]) -> ModelBuilder:
-        """The model with further random effects, without those that are a part of others of the same groups."""
-        bars: list[Bar] = list(self._bars())
-        for bar in new:
-            if not any(bar.within(other) for other in bars):
-                bars = [bar if other.within(bar) else other for other in bars]
-                bars = bars if bar in bars else [*bars, bar]
-        return self._with(bars=tuple(map(str, bars)))
-
-    def _with(self, **changes: Any) -> ModelBuilder:
-        parts = {name: changes.get(name, getattr(self, name)) for name in ("terms", "bars", "residual_by")}
-        return assemble(self.runs, **parts)
-
-    def _without(self, bars: tuple[str, ...]) -> ModelBuilder:
-        return self._with(bars=tuple(bar for bar in self.bars if bar not in bars))
-
-    def _no_such(self, term: str) -> ModelBuilder:
-        raise ArgumentError(f"the model has no term {term!r} to drop. Its terms: {listed([*self.terms, *self.bars])}.")
-
-    def _residual_words(self) -> str:
-        if self.residual_by is None:
-            return "what is left varies equally for all rows, and rows are independent given the terms above"
-        return f"what is left has a variance of its own for each level of {self.residual_by}"
-
-    def _notes(self) -> tuple[str, ...]:
-        return (*self._beside_the_formula(), *self._missing())
-
-    def _beside_the_formula(self) -> tuple[str, ...]:
-        """What the formula does not show."""
-        if self.residual_by is None:
-            return ()
-        return (
-            f"The formula does not show the residual variances by {self.residual_by}: .fit() has them, and so does "
-            f"fit_lmm(formula, runs, dispersion={self.residual_by!r}).",
-        )
-
-    def _missing(self) -> tuple[str, ...]:
-        """Random effects of the recommended model that this one lacks."""
-        from lmemtest.studies.modelling.recommend import recommend
-
-        mine = {frozenset(bar.groups) for bar in self._bars()}
-        mine |= {_cells(bar) for bar in self._bars() if bar.diagonal}
-        wanted = parse_formula(recommend(self.runs).formula).bars
-        return tuple(
-            f"Left out of this model: {bar}, which would say that {random_words(bar, self.runs)}."
-            for bar in wanted
-            if frozenset(bar.groups) not in mine
-        )
-
-
-def assemble(runs: Runs, terms: tuple[str, ...], bars: tuple[str, ...], residual_by: str | None) -> ModelBuilder:
-    """A builder from the parts of a model, for what chooses terms by itself.
-
-    Parameters
-    ----------
-    runs : Runs
-        The table.
-    terms, bars : tuple of str
-        Fixed terms and random effects as a formula has them, like `ModelBuilder.terms` and `ModelBuilder.bars`.
-    residual_by : str or None
-        Column whose levels have residual variances of their own.
-
-    Returns
-    -------
-    ModelBuilder
-
-    Raises
-    ------
-    DesignError
-        If the runs cannot identify one of the parts.
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> from lmemtest.studies.modelling.builder import ModelBuilder, assemble
-    >>> runs = lt.datasets.load_hpo_runs()
-    >>> model = ModelBuilder(runs).random("benchmark")
-    >>> good = runs.filter(prior="good")
-    >>> assemble(good, model.terms, model.bars, model.residual_by).formula()
-    'loss ~ algorithm + (1 | benchmark)'
-    """
-    new = ModelBuilder(runs)
-    for name, value in (("terms", terms), ("bars", bars), ("residual_by", residual_by)):
-        object.__setattr__(new, name, value)
-    check_identified(parse_formula(new.formula()), runs)
-    return new
+    def _to(self, spec: ModelSpec) -> ModelBuilder:
+        return ModelBuilder.of(self.runs, spec)
 
 
 def _check_some(given: tuple[str, ...], method: str, example: str) -> None:
     if not given:
         raise ArgumentError(f"{method}() needs at least one term, for example {method}({example}).")
-
-
-def _and_words(given: Sequence[str]) -> str:
-    return " and ".join([", ".join(map(repr, given[:-1])), repr(given[-1])])
-
-
-def _factors(label: str) -> set[str]:
-    """What a term is a product of: columns and calls."""
-    return set(parse_term(label).key)
-
-
-def _cells(bar: Bar) -> frozenset[str]:
-    """Columns of the groups and of the levels that vary between them: whose one variance is ``(1 | groups:levels)``."""
-    return frozenset([*bar.groups, *(name.value for name in bar.terms.columns())])
-
-
-def _joined(old: tuple[str, ...], new: list[str]) -> tuple[str, ...]:
-    out = list(old)
-    for label in new:
-        if not any(term_text.same_term(label, known) for known in out):
-            out.append(label)
-    return tuple(out)
-
-
-def _as_columns(label: str) -> str:
-    """A label whose plain name is read as a column again, not as a role."""
-    columns = term_text.plain_columns(label)
-    return f"`{columns[0].replace('`', '``')}`" if term_text.is_plain(label) else label

@@ -17,17 +17,17 @@ from lmemtest._replicates import Failure, replicate
 from lmemtest.data.compress import compress
 from lmemtest.engine.blocks import Shape
 from lmemtest.engine.theta import lower_root, pack, unpack
-from lmemtest.errors import DesignError, EstimationError, NestingError
-from lmemtest.formula import build_design, parse_formula
+from lmemtest.errors import ArgumentError, DesignError, EstimationError, NestingError
 from lmemtest.inference.hypotheses.glrt import glrt
 from lmemtest.model.fitting import fit_cells
-from lmemtest.studies.modelling.identify import check_dispersion, check_identified
+from lmemtest.studies.modelling.identify import check_identified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
+    from lmemtest.model.spec import ModelSpec
 
     Array = NDArray[np.float64]
 
@@ -37,36 +37,37 @@ _NEW_ROOT = 0.3
 _TRUSTED = 1e-12
 _UNDERFLOW = 1e-290
 _ZERO = 1e-6  # likelihoods of two searches agree to about this
+# Models whose criteria differ by less are equally good: the optimiser's last digits do not choose.
+TIE = 1e-6
+CRITERIA = ("glrt", "aic", "bic")
+SAMPLE_SIZES = ("rows", "benchmarks")
 
-Model = tuple[str, str | None]  # formula, dispersion
+
+def sample_size(runs: Runs, bic_n: str) -> int:
+    """What BIC takes the logarithm of."""
+    if bic_n == "rows":
+        return runs.n_rows
+    count = 0 if runs.benchmark is None else len(runs.levels(runs.benchmark))
+    if count < 2:
+        raise ArgumentError(
+            f"bic_n='benchmarks' needs at least two benchmarks, and there {'is one' if count else 'are none'}. Use "
+            "bic_n='rows'."
+        )
+    return count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fitted:
-    """What is kept of a fit by maximum likelihood, or why there is none.
+    """What is kept of a fit by maximum likelihood, or why there is none (`problem`).
 
-    Attributes
-    ----------
-    formula : str
-    dispersion : str or None
-    problem : str
-        Empty, or why the model cannot be fitted.
-    llf : float
-    n_params : int
-    n_rows : int
-    singular : tuple of str
-        Random effects with a variance of zero or a correlation of one.
-    converged : bool
-    factors : dict
-        Effects and relative Cholesky factor by groups: where a neighbour's search begins.
+    `singular` lists random effects with a variance of zero or a correlation of one; `factors` has effects and relative
+    Cholesky factor by groups, where a neighbour's search begins.
     """
 
     formula: str
-    dispersion: str | None
     problem: str = ""
     llf: float = math.nan
     n_params: int = 0
-    n_rows: int = 0
     singular: tuple[str, ...] = ()
     converged: bool = True
     factors: Mapping[frozenset[str], tuple[tuple[str, ...], Any]] = field(default_factory=dict)
@@ -97,7 +98,7 @@ class Comparison:
 # ---------------------------------------------------------------------- one fit
 
 
-def fit_ml(model: Model, runs: Runs, near: Fitted | None = None, *, check: bool = True) -> LmmFit:
+def fit_ml(model: ModelSpec, runs: Runs, near: Fitted | None = None, *, check: bool = True) -> LmmFit:
     """Fit a model by maximum likelihood, from the estimates of a neighbour.
 
     Raises
@@ -105,39 +106,22 @@ def fit_ml(model: Model, runs: Runs, near: Fitted | None = None, *, check: bool 
     DesignError, EstimationError
         If the runs cannot identify the model.
     """
-    formula, residual_by = model
     if check:
-        check_model(model, runs)
-    parsed = parse_formula(formula)
-    by = [*parsed.columns, *([] if residual_by is None else [residual_by])]
-    cells = compress(runs, by=by, score=parsed.response, transform=parsed.response_transform)
-    design = build_design(parsed, cells.frame, cells.n)
+        check_identified(model, runs)
+    cells = compress(runs, by=model.columns, score=model.response, transform=model.parsed.response_transform)
+    design = model.design(cells.frame, cells.n)
     start = None if near is None or not design.random else _start(design.random, near)
     return fit_cells(
-        formula,
+        model.formula,
         design,
         cells,
         data=runs,
         weights=None,
-        dispersion=residual_by,
+        dispersion=model.dispersion,
         reml=False,
         start=start,
         restarts=None if near is None else 0,  # a neighbour's estimates are a better start than three others
     )
-
-
-def check_model(model: Model, runs: Runs) -> None:
-    """Refuse a model that the runs cannot identify.
-
-    Raises
-    ------
-    DesignError
-        Naming the term and the reason.
-    """
-    formula, residual_by = model
-    if residual_by is not None:
-        check_dispersion(residual_by, runs)
-    check_identified(parse_formula(formula), runs)
 
 
 def _start(random: Sequence[Any], near: Fitted) -> Array:
@@ -162,10 +146,8 @@ def summary_of(fit: LmmFit) -> Fitted:
     factors = unpack(fit.theta, fit.problem.shapes)
     return Fitted(
         formula=fit.formula,
-        dispersion=fit.dispersion,
         llf=float(fit.llf),
         n_params=int(fit.n_params),
-        n_rows=int(fit.nobs),
         singular=fit.singular_terms,
         converged=bool(fit.converged),
         factors={
@@ -180,20 +162,14 @@ def summary_of(fit: LmmFit) -> Fitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Question:
-    """A model to fit, and the neighbour to test it against.
+    """A model to fit, and to test against a neighbour.
 
-    Attributes
-    ----------
-    model : tuple of formula and dispersion
-    contains : str
-        How the larger of the two contains the other where no column of the smaller one's random effects shows it:
-        "inside" for intercepts of cells that become a free covariance matrix, "" for plain nesting.
-    check : bool
-        Whether to check that the runs identify it.
+    `inside`: the smaller one has intercepts of cells that become a free covariance matrix of the larger one, which no
+    column of its random effects shows. `check`: whether to check that the runs identify the model.
     """
 
-    model: Model
-    contains: str = ""
+    model: ModelSpec
+    inside: bool = False
     check: bool = True
 
 
@@ -219,11 +195,11 @@ class _Answer:
         if self.neighbour is None:
             return summary_of(fit), None
         null, alternative = (self.neighbour, fit) if self.neighbour_is_null else (fit, self.neighbour)
-        return summary_of(fit), compare(null, alternative, contains=question.contains, seed=self.seed)
+        return summary_of(fit), compare(null, alternative, inside=question.inside, seed=self.seed)
 
 
-def _failed(model: Model, problem: str) -> Fitted:
-    return Fitted(formula=model[0], dispersion=model[1], problem=problem, converged=False)
+def _failed(model: ModelSpec, problem: str) -> Fitted:
+    return Fitted(formula=model.formula, problem=problem, converged=False)
 
 
 def answer(
@@ -258,10 +234,10 @@ def answer(
 # ---------------------------------------------------------------------- tests
 
 
-def compare(null: LmmFit, alternative: LmmFit, *, contains: str = "", seed: int = 0) -> Comparison:
+def compare(null: LmmFit, alternative: LmmFit, *, inside: bool = False, seed: int = 0) -> Comparison:
     """`glrt` with its automatic reference, and the logarithm of the p-value, which ranks where p is zero."""
     df = int(alternative.n_params - null.n_params)
-    if contains == "inside":
+    if inside:
         # the variances that the null has are free in the alternative, in the interior of its covariance matrix
         statistic = max(0.0, 2.0 * (float(alternative.llf) - float(null.llf)))
         components: tuple[tuple[float, int], ...] = ((1.0, df),)

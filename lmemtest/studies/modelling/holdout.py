@@ -2,36 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest._table import ResultTable, Tabular
-from lmemtest._validate import resolve_rng
-from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.formula import parse_bar, parse_formula, parse_term
-from lmemtest.formula.tokens import quote_name
+from lmemtest._result import Result, result
+from lmemtest._validate import check_choice, resolve_rng
+from lmemtest.errors import ArgumentError
+from lmemtest.formula import Bar
 from lmemtest.inference.means.comparisons import Comparisons
 from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
-from lmemtest.model import fit_lmm
-from lmemtest.studies.modelling.identify import check_identified
-from lmemtest.studies.modelling.menu import intercept
-from lmemtest.words import format_p
+from lmemtest.studies.modelling.identify import refusal, unidentified
+from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
+    from lmemtest.model.spec import ModelSpec
 
 VALIDATIONS = ("half",)
 FEWEST = 8  # benchmarks: four in each half, the least that shows how advantages differ between benchmarks
+OPTIMISM = (
+    "The data chose these terms, so p-values and intervals of the chosen model, taken from the same data, are too "
+    "optimistic. Use validate='half' for a test on benchmarks that had no part in the choice, or take the model from "
+    "the design (lmemtest.recommend)."
+)
+
+Halves = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Holdout(Tabular):
+@result
+class Holdout(Result):
     """The chosen model on benchmarks that had no part in choosing it.
 
     Attributes
@@ -43,7 +48,8 @@ class Holdout(Tabular):
     fit : LmmFit
         By restricted maximum likelihood, on the benchmarks of `tested_on`.
     pairs : Comparisons
-        All differences between algorithms there (Tukey's adjustment, Satterthwaite's degrees of freedom).
+        All differences between algorithms there (Tukey's adjustment, Satterthwaite's degrees of freedom); the rows of
+        ``to_frame()``.
     notes : tuple of str
     """
 
@@ -54,29 +60,52 @@ class Holdout(Tabular):
     pairs: Comparisons
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair of algorithms, as `Comparisons.to_frame`."""
-        return self.pairs.to_frame()
+    parts: ClassVar = {"pairs": "_rows"}
 
     @property
-    def sentence(self) -> str:
+    def title(self) -> str:
+        """What the table is about."""
+        return "Algorithms on the benchmarks held out"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model."""
+        return (f"Model: {self.formula}.",)
+
+    def sentences(self) -> tuple[str, ...]:
         """What the other half says about the algorithms."""
-        table = self.to_frame()
-        known = table["p_value"].dropna()
-        head = (
+        p = self._rows()["p_value"]
+        known = p.dropna()
+        least = f" (the smallest: {p_text(float(known.min()))})" if len(known) else ""
+        return (
             f"The terms were chosen on {len(self.chosen_on)} benchmarks; on the other {len(self.tested_on)}, "
-            f"{int((known < 0.05).sum())} of {len(table)} differences between algorithms have an adjusted p-value "
-            "below 0.05"
+            f"{int((known < 0.05).sum())} of {len(p)} differences between algorithms have an adjusted p-value below "
+            f"0.05{least}.",
         )
-        return head + (f" (the smallest is {format_p(float(known.min()))})." if len(known) else ".")
 
-    def to_table(self) -> ResultTable:
-        """The result as a table."""
-        notes = (self.sentence, f"Model: {self.formula}.", *self.notes)
-        return ResultTable("Algorithms on the benchmarks held out", self.to_frame(), notes=notes)
+    def _rows(self) -> pd.DataFrame:
+        return self.pairs.to_frame()
 
 
-def halves(runs: Runs, rng: int | np.random.Generator | None) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def split(runs: Runs, validate: str | None, rng: np.random.Generator) -> Halves | None:
+    """The halves of the benchmarks, if asked for."""
+    if validate is None:
+        return None
+    check_choice(validate, "validate", VALIDATIONS)
+    return halves(runs, rng)
+
+
+def optimism(held: Halves | None) -> tuple[str, ...]:
+    """The warning that belongs to every model that data chose."""
+    if held is None:
+        return (OPTIMISM,)
+    return (
+        f"The terms were chosen on {len(held[0])} benchmarks: p-values from there, and those of fit() on all runs, are "
+        "too optimistic, because the data chose the model. Those of holdout are not.",
+    )
+
+
+def halves(runs: Runs, rng: int | np.random.Generator | None) -> Halves:
     """The benchmarks in two random halves; the second has one more where their number is odd."""
     levels = () if runs.benchmark is None else runs.levels(runs.benchmark)
     if len(levels) < FEWEST:
@@ -91,58 +120,37 @@ def halves(runs: Runs, rng: int | np.random.Generator | None) -> tuple[tuple[Any
     return tuple(levels[i] for i in sorted(order[:first])), tuple(levels[i] for i in sorted(order[first:]))
 
 
-def held_out(
-    runs: Runs,
-    held: tuple[tuple[Any, ...], tuple[Any, ...]],
-    terms: tuple[str, ...],
-    bars: tuple[str, ...],
-    residual: str | None,
-) -> Holdout:
-    """The algorithms on the benchmarks that did not choose."""
-    others = runs.filter(**{str(runs.benchmark): list(held[1])})
-    formula, fit, differences, notes = refitted_on(others, terms, bars, residual)
-    return Holdout(chosen_on=held[0], tested_on=held[1], formula=formula, fit=fit, pairs=differences, notes=notes)
-
-
-def refitted_on(runs: Runs, terms: tuple[str, ...], bars: tuple[str, ...], residual_by: str | None) -> tuple[Any, ...]:
-    """Fit a model to the benchmarks held out, without what they cannot identify.
+def held_out(runs: Runs, held: Halves | None, spec: ModelSpec) -> Holdout | None:
+    """The algorithms by a model on the benchmarks that did not choose it, without what they cannot identify.
 
     Advantages that differ between benchmarks belong to the design and not to the choice: ``(1 |
     benchmark:algorithm)`` is in the test even if the choice went without it.
-
-    Returns
-    -------
-    tuple
-        Formula, fit, pairs, notes.
     """
-    notes: list[str] = []
-    if not any(runs.algorithm in parse_term(label).columns for label in terms):
+    if held is None:
+        return None
+    if runs.algorithm not in spec.fixed_columns:
         raise ArgumentError(
             "validate='half' tests the differences between algorithms, and the start has no term for them. Add it: "
             "builder.fixed('algorithm')."
         )
-    response = quote_name(runs.score)
-    groups = [set(parse_bar(text).groups) for text in bars]
-    of_pair = intercept(str(runs.benchmark), runs.algorithm)
-    if set(of_pair.groups) not in groups and _fits(runs, terms, (*bars, of_pair.text)):
-        bars = (*bars, of_pair.text)
+    others = runs.filter(**{str(runs.benchmark): list(held[1])})
+    notes = []
+    of_pair = Bar.of((str(runs.benchmark), runs.algorithm))
+    if not spec.grouped_by(of_pair.groups) and not refusal(replace(spec, dispersion=None).with_term(of_pair), others):
+        spec = spec.with_term(of_pair)
         notes.append(
-            f"{of_pair.text} was not chosen and is in the test all the same: benchmarks are the sample, and without "
-            "it rows would be."
+            f"{of_pair} was not chosen and is in the test all the same: benchmarks are the sample, and without it "
+            "rows would be."
         )
-    for text in [*reversed(bars), *reversed(terms)]:
-        if _fits(runs, terms, bars):
-            break
-        terms, bars = tuple(t for t in terms if t != text), tuple(b for b in bars if b != text)
-        notes.append(f"{text} is not identified on these benchmarks and was left out.")
-    formula = f"{response} ~ {' + '.join([*(terms or ('1',)), *bars])}"
-    fit = fit_lmm(formula, runs, dispersion=residual_by)
-    return formula, fit, pairs(emmeans(fit, runs.algorithm)), tuple(notes)
-
-
-def _fits(runs: Runs, terms: tuple[str, ...], bars: tuple[str, ...]) -> bool:
-    try:
-        check_identified(parse_formula(f"{quote_name(runs.score)} ~ {' + '.join([*(terms or ('1',)), *bars])}"), runs)
-    except DesignError:
-        return False
-    return True
+    gone = unidentified(spec, others)
+    spec = spec.without(*gone)
+    notes += [f"{part} is not identified on these benchmarks and was left out." for part in gone]
+    fit = spec.fit(others)
+    return Holdout(
+        chosen_on=held[0],
+        tested_on=held[1],
+        formula=spec.formula,
+        fit=fit,
+        pairs=pairs(emmeans(fit, runs.algorithm)),
+        notes=tuple(notes),
+    )

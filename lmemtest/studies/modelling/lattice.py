@@ -1,65 +1,92 @@
-"""The best model of a family of nested models, ranked beside its rivals."""
+"""The best model of a family of nested models, ranked beside its rivals.
+
+The models form a lattice, searched with a proof or from the largest model down. A larger model never fits worse, so in
+a box of models between a smallest ``lo`` and a largest ``hi``
+
+    criterion(m)  >=  -2 llf(hi) + penalty(lo)    for every m in the box,
+
+and a box whose bound is beyond the best model's criterion by more than `within` holds nothing of interest ("leaps and
+bounds", Furnival & Wilson 1974, for least squares). Terms that matter and terms that do not are settled by one fit
+each; what costs is the doubtful middle.
+"""
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._replicates import check_replicates
-from lmemtest._table import ResultTable, Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import at_most, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
+from lmemtest.engine.blocks import Shape
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.studies.modelling.bench import Bench
-from lmemtest.studies.modelling.builder import ModelBuilder, assemble
-from lmemtest.studies.modelling.fits import check_model
-from lmemtest.studies.modelling.holdout import Holdout, held_out
-from lmemtest.studies.modelling.menu import Family
-from lmemtest.studies.modelling.start import (
+from lmemtest.formula import INTERCEPT, Term
+from lmemtest.model.spec import ModelSpec
+from lmemtest.studies.modelling.fits import (
     CRITERIA,
     SAMPLE_SIZES,
-    family_of,
-    left_out,
-    on,
-    optimism,
+    TIE,
+    Comparison,
+    Fitted,
+    Question,
+    answer,
+    fit_ml,
     sample_size,
-    split,
-    start_of,
+    summary_of,
 )
+from lmemtest.studies.modelling.holdout import Holdout, held_out, optimism, split
+from lmemtest.studies.modelling.identify import refusal
+from lmemtest.studies.modelling.menu import Candidate, Family, Model, family_of
+from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
 # Families up to this size are fitted whole; larger ones are counted no further than this.
 EXHAUSTIVE, _COUNTED = 32, 100_000
+# Log-likelihoods of two searches agree to this; a bound may be off by as much.
+_SLACK = 1e-3
+_BOXES = 20_000
+# A regular fit is preferred to a singular one unless its weight is less than e^-3, a twentieth, of it.
+CLEARLY_WORSE = 6.0
 _SHOWN = ["rank", "model", "n_params", "llf", "aic", "bic", "delta", "weight", "singular", "distance"]
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class SearchResult(Tabular):
+@result
+class SearchResult(Result):
     """The models of a family, ranked.
 
     Attributes
     ----------
-    start, builder : ModelBuilder
-        The smallest model and the best one.
+    runs : Runs
+    start, spec : ModelSpec
+        The smallest model and the best one; ``ModelBuilder.of(runs, spec)`` goes on from there.
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per fitted model, the best first: ``rank``, ``formula``, ``terms`` (a tuple: what it has beyond the
+        start), ``n_params``, ``llf`` (maximum likelihood), ``aic``, ``bic``, ``delta_aic``, ``delta_bic``, ``delta``
+        (of the criterion; of AIC for "glrt"), ``weight`` (Akaike weight over this table, from ``delta``), ``p_value``
+        (for "glrt": of the step down to this model), ``singular``, ``converged``, ``distance`` (terms that the
+        recommended model has and this one lacks, and the other way round), ``best``.
     terms : tuple of str
         The terms that models of the family may have, in order.
     criterion : {"bic", "aic", "glrt"}
-    n_obs : {"rows", "benchmarks"}
+    bic_n : {"rows", "benchmarks"}
         What BIC counts.
     within : float
         Every model whose criterion is at most this far from the best one is in the table, if `complete`.
     complete : bool
-        Whether the search came to its end; False if `most` stopped it.
+        Whether the search came to its end; False if `max_models` stopped it.
     n_models, n_fits : int
         Models of the family (counted up to 100,000), and fits that it took.
     not_identified : tuple of (str, str)
@@ -68,12 +95,13 @@ class SearchResult(Tabular):
     notes : tuple of str
     """
 
-    start: ModelBuilder
-    builder: ModelBuilder
+    runs: Runs
+    start: ModelSpec
+    spec: ModelSpec
     table: pd.DataFrame
     terms: tuple[str, ...]
     criterion: str
-    n_obs: str
+    bic_n: str
     within: float
     complete: bool
     n_models: int
@@ -82,90 +110,74 @@ class SearchResult(Tabular):
     holdout: Holdout | None = None
     notes: tuple[str, ...] = ()
 
+    formats: ClassVar = {"llf": ".2f", "aic": ".2f", "bic": ".2f", "delta": ".2f", "weight": ".3f"}
+    figure: ClassVar = "selection_plot"
+
     @property
     def formula(self) -> str:
         """The best model in lme4's syntax."""
-        return self.builder.formula()
+        return self.spec.formula
 
     def fit(self, **options: Any) -> LmmFit:
         """Fit the best model to all runs; options are those of `fit_lmm`."""
-        return self.builder.fit(**options)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per fitted model, the best first.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``rank``, ``formula``, ``terms`` (a tuple: what it has beyond the start), ``n_params``, ``llf`` (maximum
-            likelihood), ``aic``, ``bic``, ``delta_aic``, ``delta_bic``, ``delta`` (of the criterion; of AIC for
-            "glrt"), ``weight`` (Akaike weight over this table, from ``delta``), ``p_value`` (for "glrt": of the step
-            down to this model), ``singular``, ``converged``, ``distance`` (terms that the recommended model has and
-            this one lacks, and the other way round), ``best``.
-        """
-        return self.table.copy()
+        return self.spec.fit(self.runs, **options)
 
     @property
-    def sentence(self) -> str:
-        """The best model in words."""
+    def title(self) -> str:
+        """How the models are written."""
+        return "Models, by the terms that they have beyond the best one (+) or lack (−)"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How many models are not shown."""
+        more = len(self.table) - 10
+        return (f"{more} more models in to_frame().",) if more > 0 else ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """The best model, and what the benchmarks held out say."""
         rule = {
-            "bic": f"BIC (n = {self.n_obs})",
+            "bic": f"BIC (n = {self.bic_n})",
             "aic": "AIC",
             "glrt": "dropping terms by likelihood-ratio tests",
         }[self.criterion]
         family = f"{self.n_models:,}" if self.n_models < _COUNTED else f"more than {_COUNTED:,}"
-        head = f"The best of {family} models by {rule} is {self.formula} ({self.n_fits} fits)"
-        if self.criterion == "glrt":
-            return head + "."
-        if not self.complete:
-            return head + ", as far as the search went."
         rivals = int((self.table["delta"] <= 2.0).sum()) - 1
-        return head + (
-            f"; {rivals} other{'s are' if rivals != 1 else ' is'} within 2 of it."
-            if rivals > 0
-            else "; no other is within 2 of it."
+        if self.criterion == "glrt":
+            rest = ""
+        elif not self.complete:
+            rest = ", as far as the search went"
+        elif rivals > 0:
+            rest = f"; {rivals} other{'s are' if rivals != 1 else ' is'} within 2 of it"
+        else:
+            rest = "; no other is within 2 of it"
+        return (
+            f"The best of {family} models by {rule} is {self.formula} ({self.n_fits} fits){rest}.",
+            *(() if self.holdout is None else self.holdout.sentences()),
         )
 
-    def sentences(self) -> tuple[str, ...]:
-        """The best model, and what the benchmarks held out say."""
-        return (self.sentence, *(() if self.holdout is None else (self.holdout.sentence,)))
-
-    def to_table(self) -> ResultTable:
-        """The ten best models as a table."""
-        shown = self.table.head(10)
-        shown = shown.assign(model=self._against_best(shown))
-        formats = {"llf": ".2f", "aic": ".2f", "bic": ".2f", "delta": ".2f", "weight": ".3f"}
-        more = len(self.table) - len(shown)
-        rest = (f"{more} more models in to_frame().",) if more > 0 else ()
-        return ResultTable(
-            title="Models, by the terms that they have beyond the best one (+) or lack (−)",
-            frame=shown[_SHOWN].reset_index(drop=True),
-            notes=(*self.sentences(), *rest, *self.notes),
-            formats=formats,
-        )
-
-    def _against_best(self, shown: pd.DataFrame) -> list[str]:
-        """The models by their difference from the best."""
+    def shown(self) -> pd.DataFrame:
+        """The ten best models, by their difference from the best."""
         (own,) = self.table.loc[self.table["best"], "terms"]
-        out = []
-        for terms in shown["terms"]:
-            more = [f"+ {text}" for text in terms if text not in own]
-            less = [f"− {text}" for text in own if text not in terms]
-            out.append(", ".join([*more, *less]) or "the best")
-        return out
+        rows = self.table.head(10)
+        named = [
+            ", ".join([*(f"+ {t}" for t in terms if t not in own), *(f"− {t}" for t in own if t not in terms)])
+            for terms in rows["terms"]
+        ]
+        return rows.assign(model=[name or "the best" for name in named])[_SHOWN].reset_index(drop=True)
 
 
 @one_blas_thread()
 def search_models(
-    runs_or_builder: Runs | ModelBuilder,
+    runs: Runs,
     *,
+    start: ModelSpec | None = None,
     candidates: Iterable[str] | None = None,
     criterion: str = "bic",
     depth: int | None = None,
     within: float = 6.0,
     alpha: float = 0.05,
-    n_obs: str = "rows",
-    most: int = 200,
+    bic_n: str = "rows",
+    max_models: int = 200,
     validate: str | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
@@ -175,8 +187,10 @@ def search_models(
 
     Parameters
     ----------
-    runs_or_builder : Runs or ModelBuilder
-        The smallest model of the family: a builder as it is, or runs for ``score ~ algorithm + (1 | benchmark)``.
+    runs : Runs
+    start : ModelSpec, optional
+        The smallest model of the family; ``builder.search()`` takes the model of a builder. By default ``score ~
+        algorithm + (1 | benchmark)``, without the random effect where there is one benchmark.
     candidates : iterable of str, optional
         Columns, roles and terms that models may have, as in `select_terms`.
     criterion : {"bic", "aic", "glrt"}
@@ -190,10 +204,10 @@ def search_models(
         32 models are always fitted whole.
     alpha : float in (0, 1)
         Level of "glrt".
-    n_obs : {"rows", "benchmarks"}
+    bic_n : {"rows", "benchmarks"}
         The sample size in BIC's penalty, log(n) per parameter.
-    most : int
-        The most fits; the result says whether they were enough.
+    max_models : int
+        The most models to fit; the result says whether they were enough.
     validate : {None, "half"}
         "half": search on a random half of the benchmarks and compare the algorithms on the other half.
     rng : int, numpy.random.Generator or None
@@ -206,7 +220,7 @@ def search_models(
     Returns
     -------
     SearchResult
-        ``to_frame()`` ranks the models; ``formula``, ``builder`` and ``fit()`` are the best one: the first whose fit
+        ``to_frame()`` ranks the models; ``formula``, ``spec`` and ``fit()`` are the best one: the first whose fit
         is not singular, unless a singular one is better by more than 6.
 
     Raises
@@ -245,52 +259,69 @@ def search_models(
     (8, True)
     """
     check_choice(criterion, "criterion", ("bic", *[c for c in CRITERIA if c != "bic"]))
-    check_choice(n_obs, "n_obs", SAMPLE_SIZES)
+    check_choice(bic_n, "bic_n", SAMPLE_SIZES)
     alpha = check_fraction(alpha, "alpha")
-    most = check_positive_int(most, "most")
+    max_models = check_positive_int(max_models, "max_models")
     within = _checked_within(within)
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
-    start = start_of(runs_or_builder)
-    family = _no_deeper(family_of(start, candidates), depth)
+    family = _no_deeper(family_of(runs, start, candidates), depth)
     generator = resolve_rng(rng)
-    held = split(start.runs, validate, generator)
-    runs = start.runs if held is None else start.runs.filter(**{str(start.runs.benchmark): list(held[0])})
-    part, refused = _identified(on(family, runs))
-    bench = Bench(
+    held = split(runs, validate, generator)
+    here = runs if held is None else runs.filter(**{str(runs.benchmark): list(held[0])})
+    part, refused = _identified(family.on(here))
+    search = Search(
         family=part,
-        runs=runs,
-        n=sample_size(runs, n_obs),
+        n=sample_size(here, bic_n),
         criterion=criterion,
         n_jobs=n_jobs,
         progress=progress,
         seed=int(generator.integers(2**31)),
     )
     n_models = part.count(_COUNTED)
+    within = math.inf if n_models <= EXHAUSTIVE else within
     if criterion == "glrt":
-        order, p_values = bench.backwards(alpha)
+        order, p_values = search.backwards(alpha)
         complete = True
     else:
-        complete = bench.branch_and_bound(math.inf if n_models <= EXHAUSTIVE else within, most)
-        order, p_values = bench.ranking(), {}
-    best, notes = bench.choice(order)
-    terms, bars, residual = part.parts(best)
+        complete = search.branch_and_bound(within, max_models)
+        order, p_values = search.ranking(), {}
+    best, notes = search.choice(order)
+    spec = part.spec(best)
+    how = ["All models are fitted by maximum likelihood to the same rows."]
+    if criterion == "glrt":
+        how.append(
+            f"From the largest model down, the term with the largest p-value is dropped while it is above {alpha:g}; "
+            "the p-values are not adjusted."
+        )
+    elif not complete:
+        how.append(f"The search stopped after max_models={max_models} fits, so a better model may have been missed.")
+    elif n_models <= EXHAUSTIVE:
+        how.append("Every model of the family was fitted.")
+    else:
+        how.append(
+            f"Every model of the family whose {criterion.upper()} is within {within:g} of the smallest is in the "
+            "table: what was not fitted is bounded by larger models that were."
+        )
+    not_identified = tuple((c.text, why) for c, why in refused.items())
     return SearchResult(
-        start=start,
-        builder=assemble(start.runs, terms, bars, residual),
-        table=bench.table(order, best, p_values),
-        terms=part.offered,
+        runs=runs,
+        start=family.start,
+        spec=spec,
+        table=search.table(order, best, p_values),
+        terms=tuple(c.text for c in part.offered),
         criterion=criterion,
-        n_obs=n_obs,
-        within=math.inf if n_models <= EXHAUSTIVE else within,
+        bic_n=bic_n,
+        within=within,
         complete=complete,
         n_models=n_models,
-        n_fits=len(bench.fits),
-        not_identified=refused,
-        holdout=None if held is None else held_out(start.runs, held, terms, bars, residual),
+        n_fits=len(search.fits),
+        not_identified=not_identified,
+        holdout=held_out(runs, held, spec),
         notes=(
             *notes,
-            *_proof(criterion, complete, n_models, within, most, alpha),
-            *_not_tried(family, refused),
+            *how,
+            *(f"Not identifiable: {text} ({why})" for text, why in not_identified),
+            *family.not_tried,
             *optimism(held),
         ),
     )
@@ -311,52 +342,285 @@ def _no_deeper(family: Family, depth: int | None) -> Family:
     if depth is None:
         return family
     depth = check_positive_int(depth, "depth")
-    out = family.without(c.text for c in family.candidates if c.depth > depth and c.text not in family.base)
+    out = family.without(c for c in family.candidates if c.depth > depth and c not in family.base)
     if not out.offered:
-        least = min(c.depth for c in family.candidates if c.text in family.offered)
+        least = min(c.depth for c in family.offered)
         raise ArgumentError(f"depth={depth} leaves no term to choose; the simplest has a depth of {least}.")
     return out
 
 
-def _identified(family: Family) -> tuple[Family, tuple[tuple[str, str], ...]]:
-    """The family without terms that the design cannot identify even in the smallest model that has them."""
-    refused: dict[str, str] = {}
-    for text in family.offered:
-        if any(other in refused for other in family.down(text)):
-            continue
-        try:
-            check_model(family.formula(family.down(text)), family.start.runs)
-        except DesignError as error:
-            refused[text] = str(error)
+def _identified(family: Family) -> tuple[Family, dict[Candidate, str]]:
+    """The family without terms that the design cannot identify even in the smallest model that has them, and why."""
+    refused: dict[Candidate, str] = {}
+    for candidate in family.offered:
+        down = family.down(candidate)
+        if not refused.keys() & down and (why := refusal(family.spec(down), family.runs)):
+            refused[candidate] = why
     out = family.without(refused)
     if not out.offered:
+        first, why = next(iter(refused.items()))
         raise ArgumentError(
-            f"there is nothing to choose from: the design identifies none of the candidates. {next(iter(refused))}: "
-            f"{next(iter(refused.values()))}"
+            f"there is nothing to choose from: the design identifies none of the candidates. {first.text}: {why}"
         )
-    return out, tuple(refused.items())
+    return out, refused
 
 
-def _not_tried(family: Family, refused: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    notes = [f"Not identifiable: {text} ({why})" for text, why in refused]
-    return (*notes, *left_out(family))
+# ---------------------------------------------------------------------- the fits
 
 
-def _proof(criterion: str, complete: bool, n_models: int, within: float, most: int, alpha: float) -> tuple[str, ...]:
-    fits = "All models are fitted by maximum likelihood to the same rows."
-    if criterion == "glrt":
-        return (
-            fits,
-            f"From the largest model down, the term with the largest p-value is dropped while it is above {alpha:g}; "
-            "the p-values are not adjusted.",
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Search:
+    """The fits of a search, each made once."""
+
+    family: Family
+    n: int
+    criterion: str
+    n_jobs: int
+    progress: bool | None
+    seed: int
+    fits: dict[Model, Fitted] = field(default_factory=dict)
+    gains: dict[Candidate, float] = field(default_factory=dict)  # of a term, in twice the log-likelihood
+    _sizes: dict[tuple[Term, ...], tuple[int, int]] = field(default_factory=dict)
+
+    def value(self, model: Model) -> float:
+        """The criterion of a fitted model; infinite where it could not be fitted."""
+        fitted = self.fits[model]
+        if not fitted.ok:
+            return math.inf
+        return fitted.aic if self.criterion == "aic" else fitted.bic(self.n)
+
+    def penalty(self, model: Model) -> float:
+        per = 2.0 if self.criterion == "aic" else math.log(self.n)
+        return per * self.n_params(model)
+
+    def fit(self, models: Iterable[Model], near: Fitted | None) -> None:
+        new = [m for m in dict.fromkeys(models) if m not in self.fits]
+        found = answer(
+            [Question(model=self.family.spec(m)) for m in new],
+            self.family.runs,
+            near=near,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
         )
-    if not complete:
-        return (fits, f"The search stopped after most={most} fits, so a better model may have been missed.")
-    if n_models <= EXHAUSTIVE:
-        return (fits, "Every model of the family was fitted.")
-    name = criterion.upper()
-    return (
-        fits,
-        f"Every model of the family whose {name} is within {within:g} of the smallest is in the table: what was not "
-        "fitted is bounded by larger models that were.",
-    )
+        self.fits.update({m: fitted for m, (fitted, _) in zip(new, found, strict=True)})
+
+    @cached_property
+    def everything(self) -> Model:
+        return frozenset(self.family.offered)
+
+    def branch_and_bound(self, within: float, max_models: int) -> bool:
+        """Fit what may be within reach of the best; whether nothing was left open."""
+        empty: Model = frozenset()
+        self.fit([empty, self.everything], None)
+        boxes: list[tuple[float, int, Model, Model]] = [(-math.inf, 0, empty, self.everything)]
+        count = 1
+        while boxes:
+            if len(self.fits) >= max_models or count > _BOXES:
+                return False
+            inherited, _, lo, hi = heapq.heappop(boxes)
+            self.fit([hi], self._near())
+            bound = max(inherited, self._bound(lo, hi))
+            if lo == hi or bound > self._limit(within):
+                continue
+            for low, high in self._halves(lo, hi):
+                below = max(bound, self._bound(low, high))
+                if below <= self._limit(within):
+                    heapq.heappush(boxes, (below, count, low, high))
+                    count += 1
+        return True
+
+    def _limit(self, within: float) -> float:
+        return min(self.value(m) for m in self.fits) + within + _SLACK
+
+    def _near(self) -> Fitted | None:
+        """The estimates of the largest model that could be fitted: where other searches begin."""
+        known = [f for f in self.fits.values() if f.ok]
+        return max(known, key=lambda f: f.n_params) if known else None
+
+    def _bound(self, lo: Model, hi: Model) -> float:
+        """No model between the two has a smaller criterion."""
+        fitted = self.fits.get(hi)
+        if fitted is None or not fitted.ok:
+            return -math.inf
+        return -2.0 * fitted.llf + self.penalty(lo)
+
+    def _halves(self, lo: Model, hi: Model) -> list[tuple[Model, Model]]:
+        """The models without a term on which no other builds, and those with it.
+
+        The term is the one that counts most: the models without it are then out of reach, and with it the penalty of
+        all others rises. Were the doubtful terms first, both sides would stay open.
+        """
+        free = [c for c in self.family.removable(hi) if c not in lo]
+        new = [c for c in free if c not in self.gains]
+        if self.fits[hi].ok and new:
+            self.fit([hi - {c} for c in new], self.fits[hi])
+            for c in new:
+                without = self.fits[hi - {c}]
+                self.gains[c] = 2.0 * (self.fits[hi].llf - without.llf) if without.ok else 0.0
+        most = max(free, key=lambda c: (round(self.gains.get(c, 0.0) / _SLACK), free.index(c)))
+        return [(lo, hi - {most}), (lo | self.family.down(most), hi)]
+
+    def n_params(self, model: Model) -> int:
+        """The parameters of a model, fitted or not."""
+        fitted = self.fits.get(model)
+        if fitted is not None and fitted.ok:
+            return fitted.n_params
+        spec = self.family.spec(model)
+        variances = 1 if spec.dispersion is None else len(self.family.runs.levels(spec.dispersion))
+        rank, _ = self._size((INTERCEPT, *spec.terms))
+        return rank + variances + sum(Shape(self._size(bar.effects)[1], bar.diagonal).n_theta for bar in spec.bars)
+
+    def _size(self, terms: tuple[Term, ...]) -> tuple[int, int]:
+        """The rank and the number of the columns of some terms."""
+        if terms not in self._sizes:
+            some = tuple(term for term in terms if term != INTERCEPT)
+            spec = ModelSpec(response=self.family.start.response, terms=some, intercept=INTERCEPT in terms)
+            names = list(spec.parsed.columns)
+            table = self.family.runs.study.distinct(names) if names else pd.DataFrame(index=pd.RangeIndex(1))
+            X = spec.design(table, np.ones(len(table))).X
+            rank = np.linalg.matrix_rank(X / np.maximum(np.linalg.norm(X, axis=0), 1e-300))
+            self._sizes[terms] = int(rank), X.shape[1]
+        return self._sizes[terms]
+
+    # ------------------------------------------------------------------ downwards
+
+    def backwards(self, alpha: float) -> tuple[list[Model], dict[Model, float]]:
+        """Drop the least significant term until all are significant; models from the last back to the first."""
+        model, current = self._largest()
+        self.fits[model] = summary_of(current)
+        path, p_values = [model], dict[Model, float]()
+        while True:
+            tries = self._smaller(model, current)
+            known = [(m, test) for m, test in tries if test is not None and math.isfinite(test.p_value)]
+            for m, test in known:
+                p_values[m] = test.p_value
+            droppable = [(m, test) for m, test in known if not at_most(test.p_value, alpha)]
+            if not droppable:
+                break
+            # equal p-values (variances of zero have 1 each): the larger term goes first, then the last in the menu
+            most = max(test.p_value for _, test in droppable)
+            tied = [m for m, test in droppable if test.p_value >= most - TIE]
+            model = min(tied, key=lambda m: (self.fits[m].n_params, sorted(c.text for c in m)))
+            path.append(model)
+            current = fit_ml(self.family.spec(model), self.family.runs, self.fits[model], check=False)
+        rest = sorted((m for m in self.fits if m not in path and self.fits[m].ok), key=lambda m: p_values.get(m, 1.0))
+        return [*reversed(path), *rest], p_values
+
+    def _largest(self) -> tuple[Model, LmmFit]:
+        """The largest model that can be fitted, dropping the last terms of the menu first."""
+        model = self.everything
+        while True:
+            try:
+                return model, fit_ml(self.family.spec(model), self.family.runs)
+            except DesignError:
+                if not model:
+                    raise
+                model = model - {self.family.removable(model)[-1]}
+
+    def _smaller(self, model: Model, current: LmmFit) -> list[tuple[Model, Comparison | None]]:
+        models, questions = [], []
+        for candidate in self.family.removable(model):
+            smaller = model - {candidate}
+            inside = self.family.contains(candidate, model)
+            if inside and candidate.kind == "fixed effect":
+                # the random version is no null of the fixed one
+                smaller -= {self.family.by_part.get(part) for part in candidate.absorbs} - self.family.base
+                if any(self.family.up(gone) & smaller for gone in model - smaller):
+                    continue
+                inside = False
+            models.append(smaller)
+            questions.append(Question(model=self.family.spec(smaller), inside=inside))
+        found = answer(
+            questions,
+            self.family.runs,
+            near=self.fits[model],
+            neighbour=current,
+            neighbour_is_null=False,
+            seed=self.seed,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+        self.fits.update({m: fitted for m, (fitted, _) in zip(models, found, strict=True)})
+        return [(m, test) for m, (_, test) in zip(models, found, strict=True)]
+
+    # ------------------------------------------------------------------ results
+
+    def ranking(self) -> list[Model]:
+        """Fitted models, the best first; of equally good ones the one with fewer parameters, then by its text."""
+        known = [m for m, fitted in self.fits.items() if fitted.ok]
+        return sorted(known, key=lambda m: (round(self.value(m) / TIE), self.fits[m].n_params, self.fits[m].formula))
+
+    def choice(self, order: list[Model]) -> tuple[Model, list[str]]:
+        """The best model: the first that is not singular, and what to say of those before it."""
+        if not order:
+            reasons = [fitted.problem for fitted in self.fits.values()]
+            raise DesignError(f"no model of the family could be fitted. {reasons[0]}")
+        if self.criterion == "glrt":
+            return order[0], _singular_note(self.fits[order[0]], "The model")
+        regular = next((m for m in order if not self.fits[m].singular and self.fits[m].converged), None)
+        if regular == order[0]:
+            return regular, []
+        name, first = self.criterion.upper(), self.fits[order[0]]
+        notes = _singular_note(first, f"The model with the smallest {name}, {first.formula},")
+        if regular is None:
+            return order[0], [*notes, "No model of the table has a regular fit."]
+        gap = self.value(regular) - self.value(order[0])
+        if gap > CLEARLY_WORSE:
+            better = (
+                f"the best regular one, {self.fits[regular].formula}, has a {name} that is {written(gap, '.4g')} higher"
+            )
+            return order[0], [*notes, f"It is kept all the same, since {better}."]
+        return regular, [
+            *notes,
+            f"The best regular one is taken instead, whose {name} is {written(gap, '.3g')} higher.",
+        ]
+
+    def table(self, order: list[Model], best: Model, p_values: dict[Model, float]) -> pd.DataFrame:
+        """One row per model."""
+        fits = [self.fits[m] for m in order]
+        aic, bic = np.array([f.aic for f in fits]), np.array([f.bic(self.n) for f in fits])
+        delta = {"aic": aic, "bic": bic, "glrt": aic}[self.criterion]
+        delta = delta - delta.min()
+        weight = np.exp(-delta / 2.0)
+        wanted = _features(recommend(self.family.runs).spec)
+        distance = [len(_features(self.family.spec(m)) ^ wanted) for m in order]
+        return pd.DataFrame(
+            {
+                "rank": np.arange(1, len(order) + 1),
+                "formula": [f.formula for f in fits],
+                "terms": [self._terms(m) for m in order],
+                "n_params": [f.n_params for f in fits],
+                "llf": [f.llf for f in fits],
+                "aic": aic,
+                "bic": bic,
+                "delta_aic": aic - aic.min(),
+                "delta_bic": bic - bic.min(),
+                "delta": delta,
+                "weight": weight / weight.sum(),
+                "p_value": [p_values.get(m, math.nan) for m in order],
+                "singular": [bool(f.singular) for f in fits],
+                "converged": [f.converged for f in fits],
+                "distance": distance,
+                "best": [m == best for m in order],
+            }
+        )
+
+    def _terms(self, model: Model) -> tuple[str, ...]:
+        """What a model has beyond the start, without what its larger terms hold."""
+        absorbed = {part for c in model for part in c.absorbs}
+        return tuple(c.text for c in self.family.offered if c in model and c.part not in absorbed)
+
+
+def _singular_note(fitted: Fitted, subject: str) -> list[str]:
+    if not fitted.singular:
+        return []
+    which = listed(fitted.singular)
+    return [
+        f"{subject} is singular: {which} has a variance of zero or a correlation of one. Drop it or make it simpler."
+    ]
+
+
+def _features(spec: ModelSpec) -> frozenset[object]:
+    """A model as a set of fixed terms, intercepts and slopes of groups."""
+    of_bars = {(frozenset(bar.groups), effect) for bar in spec.bars for effect in (INTERCEPT, *bar.slopes)}
+    return frozenset([*spec.terms, *of_bars])

@@ -4,113 +4,100 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmemtest.formula import parse_term
-from lmemtest.studies.modelling.reading import plain_columns
+from lmemtest.formula import Bar, Term
+from lmemtest.studies.modelling.reading import is_factor
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
-    from lmemtest.formula.bars import Bar
+
+_SAMPLE = "so a comparison is as sure as the number of benchmarks allows"
+_ADVANTAGE = "an algorithm does better on some benchmarks than on others"
 
 
-def fixed_words(label: str, runs: Runs) -> str:
-    """What a fixed term assumes.
+def meaning(term: Term | Bar, runs: Runs) -> str:
+    """What a term assumes about the runs, by their roles."""
+    return _of_fixed(term, runs) if isinstance(term, Term) else _of_bar(term, runs)
 
-    Parameters
-    ----------
-    label : str
-        For example "algorithm:budget".
-    runs : Runs
 
-    Returns
-    -------
-    str
-    """
-    columns = plain_columns(label)
-    atoms = list(map(str, parse_term(label).factors))
-    if len(atoms) > 1:
-        return _interaction(atoms, label, runs)
-    if columns == (runs.algorithm,):
+def of_residual(column: str | None) -> str:
+    """What a model assumes about what is left, which may have a variance for each level of a column."""
+    if column is None:
+        return "what is left varies equally for all rows, and rows are independent given the terms above"
+    return f"what is left has a variance of its own for each level of {column}"
+
+
+def _of_fixed(term: Term, runs: Runs) -> str:
+    if len(term.factors) > 1:
+        return _of_interaction(term, runs)
+    column = term.columns[0]
+    if term.columns == (runs.algorithm,):
         return "the mean of each algorithm, which is what is compared"
-    what = columns[0]
-    if _is_factor(atoms[0], runs):
-        return f"each level of {what} has a mean of its own, the same amount higher or lower for all algorithms"
-    if atoms[0] in (what, f"`{what}`"):
-        return f"the score goes up or down with {what} in a straight line, equally steep for all algorithms"
-    return f"the score follows a curve in {what} ({atoms[0]}), the same for all algorithms"
+    if is_factor(term, runs):
+        return f"each level of {column} has a mean of its own, the same amount higher or lower for all algorithms"
+    if term.is_plain:
+        return f"the score goes up or down with {column} in a straight line, equally steep for all algorithms"
+    return f"the score follows a curve in {column} ({term}), the same for all algorithms"
 
 
-def _interaction(atoms: list[str], label: str, runs: Runs) -> str:
-    names = [plain_columns(atom)[0] for atom in atoms]
+def _of_interaction(term: Term, runs: Runs) -> str:
+    parts = [Term((factor,)) for factor in term.factors]
+    names = [part.columns[0] for part in parts]
     others = [name for name in names if name != runs.algorithm]
-    curved = [name for name, atom in zip(names, atoms, strict=True) if not _is_factor(atom, runs)]
+    curved = [name for name, part in zip(names, parts, strict=True) if not is_factor(part, runs)]
     if runs.algorithm in names and len(others) == 1:
         if curved:
             return f"each algorithm follows {curved[0]} in its own way, so which is better can change with {curved[0]}"
         return f"the differences between algorithms may be others at each level of {others[0]}"
-    return f"the effect of {names[0]} may be another for each value of {' and '.join(names[1:])} ({label})"
+    return f"the effect of {names[0]} may be another for each value of {' and '.join(names[1:])} ({term})"
 
 
-def _is_factor(atom: str, runs: Runs) -> bool:
-    if atom.startswith("C("):
-        return True
-    name = plain_columns(atom)[0]
-    plain = atom in (name, f"`{name}`")
-    return plain and not runs.frame.collect_schema()[name].is_numeric()
-
-
-def random_words(bar: Bar, runs: Runs) -> str:
-    """What a random-effect term assumes.
-
-    Parameters
-    ----------
-    bar : Bar
-    runs : Runs
-
-    Returns
-    -------
-    str
-    """
-    effects = [bar.terms.label(term) for term in bar.terms.terms if term]
-    whose = f"each {_noun(bar, runs)}"
-    if not effects:
-        return _intercept(bar, runs)
-    what = " and ".join(effects)
+def _of_bar(bar: Bar, runs: Runs) -> str:
+    if not bar.slopes:
+        return _of_intercept(bar, runs)
+    noun = _noun(bar, runs)
+    what = " and ".join(effect.label for effect in bar.slopes)
+    levels = not bar.has_intercept and len(bar.slopes) == 1 and is_factor(bar.slopes[0], runs)
+    of_pairs = set(bar.groups) == {runs.benchmark, runs.algorithm}
     if bar.diagonal:
-        return _variances(bar, what, runs)
-    if () in bar.terms.terms:
-        return f"{whose} has its own level and its own effect of {what}, normally distributed and correlated"
-    if len(effects) == 1 and _is_factor(effects[0], runs):
-        return f"{whose} has its own deviation at each level of {what}, normally distributed, correlated in any way"
-    return f"{whose} has its own effect of {what}, normally distributed, independent of its level"
-
-
-def _variances(bar: Bar, what: str, runs: Runs) -> str:
-    levels = {name.value for name in bar.terms.columns()}
-    if levels == {runs.algorithm} and set(bar.groups) == {runs.benchmark}:
+        if bar.slopes[0].columns == (runs.algorithm,) and set(bar.groups) == {runs.benchmark}:
+            return (
+                f"{_ADVANTAGE}, each algorithm to a degree of its own (a variance each); so a comparison is as sure as "
+                "the benchmarks show these two algorithms to be"
+            )
         return (
-            "an algorithm does better on some benchmarks than on others, each algorithm to a degree of its own (a "
-            "variance each); so a comparison is as sure as the benchmarks show these two algorithms to be"
+            f"each {noun} has its own deviation at each level of {what}, independent of the others, with a variance "
+            f"for each level of {what}"
         )
-    whose = f"each {_noun(bar, runs)} has its own deviation at each level of {what}"
-    return f"{whose}, independent of the others, with a variance for each level of {what}"
+    column = bar.slopes[0].columns[0]
+    if levels and of_pairs:
+        return f"{_ADVANTAGE}, which may depend on {column}, all algorithms to the same degree; {_SAMPLE}"
+    if levels:
+        return (
+            f"each {noun} has its own deviation at each level of {column}, normally distributed, correlated in any way"
+        )
+    if bar.has_intercept:
+        return f"each {noun} has its own level and its own effect of {what}, normally distributed and correlated"
+    return f"each {noun} has its own effect of {what}, normally distributed, independent of its level"
 
 
-def _intercept(bar: Bar, runs: Runs) -> str:
+def _of_intercept(bar: Bar, runs: Runs) -> str:
     groups = set(bar.groups)
-    instance, run = set(runs.instance), {runs.algorithm, runs.seed}
-    rest = groups - instance
+    rest, run = groups - set(runs.instance), {runs.algorithm, runs.seed}
     noun = _noun(bar, runs)
     if groups == {runs.benchmark}:
         return "each benchmark has its own level of difficulty; benchmarks are a sample of benchmarks like them"
     if runs.benchmark in groups and not rest:
         return f"each {noun} has its own level of difficulty"
     if runs.benchmark in groups and rest == {runs.algorithm}:
-        return (
-            "an algorithm does better on some benchmarks than on others, all algorithms to the same degree; so a "
-            "comparison is as sure as the number of benchmarks allows"
-        )
+        if len(groups) > 2:
+            return (
+                "an algorithm does better on some instances of a benchmark than on others, all algorithms to the same "
+                "degree, beyond what the benchmark explains"
+            )
+        return f"{_ADVANTAGE}, all algorithms to the same degree; {_SAMPLE}"
     if runs.benchmark in groups and rest == {runs.seed}:
-        return "runs with the same seed on one benchmark share their luck, whatever the algorithm"
+        where = "benchmark" if len(groups) == 2 else "instance"
+        return f"runs with the same seed on one {where} share their luck, whatever the algorithm"
     if rest == run and (runs.benchmark is None or runs.benchmark in groups):
         return "rows of one run are alike: one curve, not independent observations"
     if groups == run:

@@ -8,89 +8,93 @@ distributive lattice: unions and intersections of models are models, and a large
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from lmemtest._validate import check_columns
+from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError
-from lmemtest.formula import parse_bar, parse_formula, parse_term
-from lmemtest.formula.tokens import quote_name
-from lmemtest.studies.modelling import reading as term_text
-
-if TYPE_CHECKING:
-    from lmemtest.data.runs import Runs
-    from lmemtest.formula.bars import Bar
-    from lmemtest.studies.modelling.builder import ModelBuilder
+from lmemtest.formula import INTERCEPT, Bar, Term
+from lmemtest.model.spec import ModelSpec
+from lmemtest.studies.modelling import reading
+from lmemtest.studies.modelling.identify import check_identified, refusal
+from lmemtest.studies.modelling.reading import column_term, crossed, factor_term, is_factor, levels_term, product
+from lmemtest.studies.modelling.recommend import relative_to
+from lmemtest.words import listed
 
 # More budgets than this are a continuum; more columns of an interaction cost more than they explain; more benchmarks
 # x budgets take seconds per fit.
 MANY_BUDGETS, MANY_COLUMNS, MANY_CELLS = 50, 40, 100
 _BY_HAND = "name it in candidates to have it tried"
-_DISPERSION = re.compile(r"\s*dispersion\((?P<column>.+)\)\s*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """Residual variances by the levels of a column, as a term."""
+
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The column."""
+        return (self.column,)
+
+    def __str__(self) -> str:
+        return f"residual variance by {self.column}"
+
+
+Part = Term | Bar | Dispersion
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
     """A term that may be added.
 
     Attributes
     ----------
-    text : str
-        As a formula has it; "residual variance by ..." for a dispersion.
-    kind : {"fixed effect", "random intercept", "random slope", "residual variance"}
-    columns : tuple of str
-        What it reads; for a slope, the effect's columns and then the groups'.
-    groups : tuple of str
-        Of a random effect.
-    effect : str
-        The label of a slope's effect; empty for an intercept.
-    needs : tuple of str
-        Texts of terms that must be in the model before.
-    absorbs : tuple of str
-        Texts of simpler terms that it contains.
+    part : Term, Bar or Dispersion
+    needs : tuple
+        Terms that must be in the model before.
+    absorbs : tuple
+        Simpler terms that it contains.
     offered : bool
         False for terms that only come along with others.
     """
 
-    text: str
-    kind: str
-    columns: tuple[str, ...]
-    groups: tuple[str, ...] = ()
-    effect: str = ""
-    needs: tuple[str, ...] = ()
-    absorbs: tuple[str, ...] = ()
+    part: Part
+    needs: tuple[Part, ...] = ()
+    absorbs: tuple[Part, ...] = ()
     offered: bool = True
+
+    @property
+    def text(self) -> str:
+        """As a formula has it; "residual variance by ..." for a dispersion."""
+        return str(self.part)
+
+    @property
+    def kind(self) -> str:
+        """One of "fixed effect", "random intercept", "random slope", "residual variance"."""
+        if isinstance(self.part, Bar):
+            return "random slope" if self.part.slopes else "random intercept"
+        return "fixed effect" if isinstance(self.part, Term) else "residual variance"
 
     @property
     def depth(self) -> int:
         """How many columns meet in it: those of an interaction, of groups, of a slope and its groups."""
-        return len(set(self.columns))
+        return len(self.part.columns)
 
 
-def fixed(label: str, **more: tuple[str, ...] | bool) -> Candidate:
-    """A fixed term."""
-    return Candidate(text=label, kind="fixed effect", columns=term_text.plain_columns(label), **more)  # type: ignore[arg-type]
+Model = frozenset[Candidate]
 
 
-def intercept(*groups: str, **more: tuple[str, ...] | bool) -> Candidate:
+def intercept(*groups: str) -> Bar:
     """A random intercept."""
-    text = f"(1 | {':'.join(map(quote_name, groups))})"
-    return Candidate(text=text, kind="random intercept", columns=groups, groups=groups, **more)  # type: ignore[arg-type]
+    return Bar.of(groups)
 
 
-def slope(effect: str, *groups: str, **more: tuple[str, ...] | bool) -> Candidate:
+def slope(effect: Term, *groups: str) -> Bar:
     """A random slope, correlated with the intercept of its groups."""
-    text = f"(1 + {effect} | {':'.join(map(quote_name, groups))})"
-    columns = (*term_text.plain_columns(effect), *groups)
-    return Candidate(text=text, kind="random slope", columns=columns, groups=groups, effect=effect, **more)  # type: ignore[arg-type]
-
-
-def dispersion(column: str) -> Candidate:
-    """Residual variances by the levels of a column."""
-    return Candidate(text=f"residual variance by {column}", kind="residual variance", columns=(column,))
+    return Bar.of(groups, (INTERCEPT, effect))
 
 
 # ---------------------------------------------------------------------- what a table offers
@@ -98,138 +102,98 @@ def dispersion(column: str) -> Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Menu:
-    """All terms that the roles of a table suggest.
-
-    Attributes
-    ----------
-    candidates : tuple of Candidate
-        Simple ones before those that need them.
-    left_out : tuple of (str, str)
-        Terms that are not offered, and why.
-    """
+    """All terms that the roles of a table suggest, simple ones before those that need them; others, and why not."""
 
     candidates: tuple[Candidate, ...]
-    left_out: tuple[tuple[str, str], ...]
+    left_out: tuple[tuple[Part, str], ...]
 
 
 def menu(runs: Runs, metafeatures: Sequence[str]) -> Menu:
     """The terms for the roles of a table and some metafeatures."""
-    tool, task = label_of(runs.algorithm, runs), _benchmark(runs)
-    where = () if task is None else (task,)
+    task = runs.benchmark if runs.study.several_benchmarks else None
     known = [name for name in metafeatures if len(runs.levels(name)) > 1]
-    left_out = [(quote_name(name), "it has one value only") for name in metafeatures if name not in known]
+    left_out: list[tuple[Part, str]] = [
+        (column_term(name, runs), "it has one value only") for name in metafeatures if name not in known
+    ]
     out: list[Candidate] = []
     if task is not None:
-        out += [intercept(task), intercept(task, runs.algorithm, needs=(intercept(task).text,))]
+        out += [Candidate(intercept(task)), Candidate(intercept(task, runs.algorithm), needs=(intercept(task),))]
     for name in known:
-        out += _of_metafeature(name, tool, task, runs)
-    factors = [name for name in known if is_factor(label_of(name, runs), runs)]
-    instance = (*where, *factors)
+        out += _of_metafeature(name, task, runs)
+    factors = [name for name in known if is_factor(column_term(name, runs), runs)]
+    instance = (*(() if task is None else (task,)), *factors)
     if task is not None and len(factors) > 1:
-        out.append(intercept(*instance, needs=tuple(intercept(task, name).text for name in factors)))
+        out.append(Candidate(intercept(*instance), needs=tuple(intercept(task, name) for name in factors)))
+    several_budgets = runs.budget is not None and len(runs.levels(runs.budget)) > 1
     if runs.seed is not None:
-        out += _of_seed(runs.seed, task, instance, runs)
-    if runs.budget is not None and len(runs.levels(runs.budget)) > 1:
-        of_budget, refused = _of_budget(runs.budget, tool, task, runs)
+        out.append(Candidate(intercept(runs.seed)))
+        if task is not None:
+            out.append(Candidate(intercept(task, runs.seed), needs=(intercept(task),)))
+        if factors:
+            shared = intercept(*instance) if task is not None else intercept(runs.seed)
+            out.append(Candidate(intercept(*instance, runs.seed), needs=(shared,)))
+        if several_budgets:  # the run, the unit of replication: without it other terms stand in for its luck
+            out.append(Candidate(intercept(*instance, runs.algorithm, runs.seed)))
+    if several_budgets:
+        of_budget, refused = _of_budget(str(runs.budget), task, runs)
         out += of_budget
         left_out += refused
     return Menu(tuple(out), tuple(left_out))
 
 
-def _of_metafeature(name: str, tool: str, task: str | None, runs: Runs) -> list[Candidate]:
+def _of_metafeature(name: str, task: str | None, runs: Runs) -> list[Candidate]:
     """Fixed effect, interaction with the algorithm, instances, and what differs between benchmarks."""
-    label, algorithm = label_of(name, runs), runs.algorithm
-    both = f"{tool}:{label}"
-    out = [fixed(label), fixed(both, needs=(label,))]
+    effect, algorithm = column_term(name, runs), runs.algorithm
+    both = product(column_term(algorithm, runs), effect)
+    out = [Candidate(effect), Candidate(both, needs=(effect,))]
     if task is None:
         return out
-    of_task, of_pair = intercept(task).text, intercept(task, algorithm).text
-    inside: tuple[str, ...] = ()
-    inside_pair: tuple[str, ...] = ()
-    if is_factor(label, runs):
-        out.append(intercept(task, name, needs=(of_task,)))
-        inside = (out[-1].text,)
-    out.append(slope(label, task, needs=(of_task, label), absorbs=inside))
-    if is_factor(label, runs):
-        out.append(intercept(task, name, algorithm, needs=(*inside, of_pair)))
-        inside_pair = (out[-1].text,)
-    out.append(slope(label, task, algorithm, needs=(of_pair, both, *inside), absorbs=inside_pair))
-    return out
+    of_task, of_pair = intercept(task), intercept(task, algorithm)
+    if not is_factor(effect, runs):
+        slopes = Candidate(slope(effect, task, algorithm), needs=(of_pair, both))
+        return [*out, Candidate(slope(effect, task), needs=(of_task, effect)), slopes]
+    inside, inside_pair = intercept(task, name), intercept(task, name, algorithm)
+    return [
+        *out,
+        Candidate(inside, needs=(of_task,)),
+        Candidate(slope(effect, task), needs=(of_task, effect), absorbs=(inside,)),
+        Candidate(inside_pair, needs=(inside, of_pair)),
+        Candidate(slope(effect, task, algorithm), needs=(of_pair, both, inside), absorbs=(inside_pair,)),
+    ]
 
 
-def _of_seed(seed: str, task: str | None, instance: tuple[str, ...], runs: Runs) -> list[Candidate]:
-    """Luck that runs share, and the run itself where it has several scores."""
-    out = [intercept(seed)]
-    run = (*instance, runs.algorithm, seed)
-    if task is not None:
-        out.append(intercept(task, seed, needs=(intercept(task).text,)))
-    if len(instance) > (task is not None):
-        shared = (intercept(*instance).text,) if task is not None else (intercept(seed).text,)
-        out.append(intercept(*instance, seed, needs=shared))
-    if runs.budget is not None and len(runs.levels(runs.budget)) > 1:
-        out.append(intercept(*run))  # the unit of replication: without it other terms stand in for its luck
-    return out
-
-
-def _of_budget(budget: str, tool: str, task: str | None, runs: Runs) -> tuple[list[Candidate], list[tuple[str, str]]]:
+def _of_budget(budget: str, task: str | None, runs: Runs) -> tuple[list[Candidate], list[tuple[Part, str]]]:
     """The budget as a sample of budgets or as levels of interest, for all algorithms alike or for each."""
     levels, k = len(runs.levels(budget)), len(runs.algorithms)
-    of_budget, of_both = intercept(budget).text, intercept(runs.algorithm, budget).text
-    name = label_of(budget, runs)
-    label = name if is_factor(name, runs) else f"C({quote_name(budget)})"
-    out = [intercept(budget)]
-    left_out = []
+    of_budget, of_both = intercept(budget), intercept(runs.algorithm, budget)
+    effect = column_term(budget, runs)
+    effect = effect if is_factor(effect, runs) else levels_term(budget)
+    both = product(column_term(runs.algorithm, runs), effect)
+    out, left_out = [Candidate(of_budget)], list[tuple[Part, str]]()
     if levels > MANY_BUDGETS:
-        left_out.append((label, f"{levels} budgets would take as many effects; add bs({budget}, df=4) by hand"))
+        left_out.append((effect, f"{levels} budgets would take as many effects; add bs({budget}, df=4) by hand"))
     else:
-        out.append(fixed(label, absorbs=(of_budget,)))
-    out.append(intercept(runs.algorithm, budget, needs=(of_budget,)))
+        out.append(Candidate(effect, absorbs=(of_budget,)))
+    out.append(Candidate(of_both, needs=(of_budget,)))
     columns = (levels - 1) * (k - 1)
     if levels <= MANY_BUDGETS and columns <= MANY_COLUMNS:
-        out.append(fixed(f"{tool}:{label}", needs=(label,), absorbs=(of_both,)))
+        out.append(Candidate(both, needs=(effect,), absorbs=(of_both,)))
     elif levels <= MANY_BUDGETS:
-        left_out.append((f"{tool}:{label}", f"it has {columns} effects; {_BY_HAND}"))
+        left_out.append((both, f"it has {columns} effects; {_BY_HAND}"))
     if task is not None:
-        cells = len(runs.levels(task)) * levels
-        crossed = intercept(task, budget, needs=(intercept(task).text, of_budget))
+        cells, where = len(runs.levels(task)) * levels, intercept(task, budget)
         if cells <= MANY_CELLS:
-            out.append(crossed)
+            out.append(Candidate(where, needs=(intercept(task), of_budget)))
         else:
-            left_out.append((crossed.text, f"{cells:,} groups across the runs take long; {_BY_HAND}"))
+            left_out.append((where, f"{cells:,} groups across the runs take long; {_BY_HAND}"))
     return out, left_out
-
-
-def _benchmark(runs: Runs) -> str | None:
-    """The benchmark column, if there are several."""
-    return runs.benchmark if runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1 else None
-
-
-def label_of(column: str, runs: Runs) -> str:
-    """The column as a fixed term; numeric algorithms, benchmarks and seeds are names."""
-    return term_text.fixed_labels("`" + column.replace("`", "``") + "`", runs)[0]
-
-
-def is_factor(label: str, runs: Runs) -> bool:
-    """Whether a label of one column stands for its levels."""
-    if label.startswith("C("):
-        return True
-    columns = term_text.plain_columns(label)
-    plain = len(columns) == 1 and label in (columns[0], quote_name(columns[0]))
-    return plain and not runs.frame.collect_schema()[columns[0]].is_numeric()
 
 
 # ---------------------------------------------------------------------- what the caller asks for
 
 
 def candidates_of(runs: Runs, names: Iterable[str] | None) -> Menu:
-    """The terms to choose from.
-
-    Parameters
-    ----------
-    runs : Runs
-    names : iterable of str or None
-        Columns and roles (all their terms), whole terms, or None for the roles of the table.
-    """
+    """The terms to choose from: by columns and roles (all their terms), whole terms, or None for the whole menu."""
     if names is None:
         return menu(runs, runs.metafeatures)
     texts = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
@@ -238,75 +202,52 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Menu:
             f"candidates must name columns, roles or terms, for example ['prior', '(1 | benchmark:seed)'], got "
             f"{names!r}. Leave it out for all terms that the roles of the table suggest."
         )
-    bare = {text: term_text.column_of(text, runs) for text in texts if _is_name(text, runs)}
-    roles = {runs.algorithm, runs.benchmark, runs.seed, runs.budget}
-    new = [column for column in bare.values() if column not in roles and column not in runs.metafeatures]
+    roles = {role: getattr(runs, role) for role in reading.ROLES}
+    bare = {t: reading.column_of(t, runs) for t in texts if t in runs.columns or roles.get(t) is not None}
+    new = [column for column in bare.values() if column not in (*roles.values(), *runs.metafeatures)]
     whole = menu(runs, [*runs.metafeatures, *dict.fromkeys(new)])
+    known = {c.part: c for c in whole.candidates}
     named = set(bare.values())
     free = named | {runs.algorithm, runs.benchmark}
-    chosen = {c.text: c for c in whole.candidates if named & set(c.columns) and set(c.columns) <= free}
-    left_out = [(text, why) for text, why in whole.left_out if named & set(term_text.plain_columns(text))]
+    chosen = {p: c for p, c in known.items() if named & set(p.columns) and set(p.columns) <= free}
     for text in texts:
-        if text not in bare:
-            for candidate in _terms_of(text, runs, whole):
-                if candidate.offered or candidate.text not in chosen:
-                    chosen[candidate.text] = candidate
-    order = {c.text: i for i, c in enumerate(whole.candidates)}
-    ranked = sorted(chosen.values(), key=lambda c: (order.get(c.text, len(order)), c.text))
-    return Menu(tuple(ranked), tuple(left_out))
+        for candidate in () if text in bare else _terms_of(text, known, runs):
+            if candidate.offered or candidate.part not in chosen:
+                chosen[candidate.part] = candidate
+    order = {part: i for i, part in enumerate(known)}
+    ranked = sorted(chosen.values(), key=lambda c: (order.get(c.part, len(order)), c.text))
+    return Menu(tuple(ranked), tuple((part, why) for part, why in whole.left_out if named & set(part.columns)))
 
 
-def _is_name(text: str, runs: Runs) -> bool:
-    return text in runs.columns or (text in term_text.ROLES and getattr(runs, text) is not None)
-
-
-def _terms_of(text: str, runs: Runs, whole: Menu) -> list[Candidate]:
+def _terms_of(text: str, known: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
     """The candidates that one text of the caller stands for, with the margins that come along."""
-    match = _DISPERSION.fullmatch(text)
-    if match is not None:
-        column = term_text.column_of(match["column"].strip(" `'\""), runs)
-        check_columns(column, runs.columns, argument="candidates")
-        return [dispersion(column)]
-    known = {c.text: c for c in whole.candidates}
-    if not term_text.is_random(text):
-        return [c for label in term_text.fixed_labels(text, runs) for c in _fixed_with_margins(label, runs)]
-    return [c for bar in term_text.random_bars(text, runs) for c in _of_bar(bar, known, runs)]
+    column = reading.dispersion_column(text, runs)
+    if column is not None:
+        return [Candidate(Dispersion(column))]
+    if reading.is_random(text):
+        return [c for bar in reading.random_bars(text, runs) for c in _of_bar(bar, known, runs)]
+    algorithm = column_term(runs.algorithm, runs)
+    out = []
+    for term in reading.fixed_terms(text, runs):
+        margins = tuple(lower for lower in term.margins if lower != algorithm)
+        out += [Candidate(lower, offered=False) for lower in margins]
+        out.append(Candidate(term, needs=margins))
+    return out
 
 
-def _fixed_with_margins(label: str, runs: Runs) -> list[Candidate]:
-    """A fixed term, and the lower terms of an interaction, which come along where the model lacks them."""
-    tool = label_of(runs.algorithm, runs)
-    lower = [term.label for term in parse_term(label).margins]
-    margins = [fixed(text, offered=False) for text in lower if not term_text.same_term(text, tool)]
-    return [*margins, fixed(label, needs=tuple(c.text for c in margins))]
-
-
-def _of_bar(bar: Bar, known: dict[str, Candidate], runs: Runs) -> list[Candidate]:
+def _of_bar(bar: Bar, known: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
     """A random effect; a slope comes with its intercept and its fixed effect."""
-    effects = [bar.terms.label(term) for term in bar.terms.terms if term]
-    if () in bar.terms.terms and not effects:
-        own = intercept(*bar.groups)
-        return [known.get(own.text, own)]
-    if () in bar.terms.terms and len(effects) == 1:
-        (label,) = effects
-        first = intercept(*bar.groups, offered=False)
-        fixed_part = [] if label == label_of(runs.algorithm, runs) else [fixed(label, offered=False)]
-        like = known.get(slope(label, *bar.groups).text)
-        absorbs = like.absorbs if like is not None else _inside(label, bar.groups, runs)
-        lower = (first.text, *(c.text for c in fixed_part))
-        return [*fixed_part, first, slope(label, *bar.groups, needs=lower, absorbs=absorbs)]
-    columns = tuple(dict.fromkeys([name.value for name in bar.terms.columns()] + list(bar.groups)))
-    return [Candidate(text=str(bar), kind="random slope", columns=columns, groups=bar.groups, effect=bar.left)]
-
-
-def _inside(label: str, groups: tuple[str, ...], runs: Runs) -> tuple[str, ...]:
-    """The intercepts of cells that a slope of a factor contains, in the way that the menu writes them."""
-    if not is_factor(label, runs):
-        return ()
-    (column,) = term_text.plain_columns(label)
-    wanted = {*groups, column}
-    like = [c.text for c in menu(runs, runs.metafeatures).candidates if set(c.groups) == wanted and not c.effect]
-    return tuple(like) or (intercept(*groups, column).text,)
+    if bar.effects == (INTERCEPT,):
+        return [known.get(bar, Candidate(bar))]
+    if not bar.has_intercept or len(bar.slopes) != 1:
+        return [Candidate(bar)]
+    (effect,) = bar.slopes
+    lower: list[Part] = [] if effect == column_term(runs.algorithm, runs) else [effect]
+    lower.append(intercept(*bar.groups))
+    inside = (intercept(*bar.groups, *effect.columns),) if is_factor(effect, runs) else ()
+    absorbs = known[bar].absorbs if bar in known else inside
+    own = Candidate(slope(effect, *bar.groups), needs=tuple(reversed(lower)), absorbs=absorbs)
+    return [*(Candidate(part, offered=False) for part in lower), own]
 
 
 # ---------------------------------------------------------------------- models as sets of terms
@@ -318,188 +259,208 @@ class Family:
 
     Parameters
     ----------
-    start : ModelBuilder
+    start : ModelSpec
         In every model.
+    runs : Runs
     candidates : tuple of Candidate
-    left_out : tuple of (str, str)
+    left_out : tuple of (term, str)
         Terms that are not offered, and why.
-
-    Attributes
-    ----------
-    base : frozenset of str
-        Candidates that the start has already.
-    stranded : dict
-        Candidates that nothing leads to, and the term that is missing.
     """
 
-    start: ModelBuilder
+    start: ModelSpec
+    runs: Runs
     candidates: tuple[Candidate, ...]
-    left_out: tuple[tuple[str, str], ...] = ()
-    base: frozenset[str] = field(init=False)
-    stranded: dict[str, str] = field(init=False)
-    by_text: dict[str, Candidate] = field(init=False)
-
-    def __post_init__(self) -> None:
-        known = {c.text: c for c in self.candidates}
-        object.__setattr__(self, "by_text", known)
-        has = {text for text, c in known.items() if self._in_start(c)}
-        for text in list(has):
-            has |= self._closure(text)
-        object.__setattr__(self, "base", frozenset(has & set(known)))
-        object.__setattr__(self, "stranded", {})
-        for text, candidate in known.items():
-            missing = [n for n in candidate.needs if not self._reachable(n)]
-            if missing and text not in has:
-                self.stranded[text] = missing[0]
+    left_out: tuple[tuple[Part, str], ...] = ()
 
     @cached_property
-    def offered(self) -> tuple[str, ...]:
-        """Terms that may be added, in the order of the menu."""
-        return tuple(c.text for c in self.candidates if c.text not in self.base and c.text not in self.stranded)
+    def by_part(self) -> dict[Part, Candidate]:
+        """The candidates by what they add."""
+        return {c.part: c for c in self.candidates}
 
-    def without(self, refused: Iterable[str]) -> Family:
-        """The family without some terms and all that need them."""
+    @cached_property
+    def base(self) -> Model:
+        """Candidates that the start has already."""
+        has = [c for c in self.candidates if self._in_start(c.part)]
+        return frozenset[Candidate]().union(*(self.closure(c) for c in has))
+
+    @cached_property
+    def stranded(self) -> dict[Candidate, Part]:
+        """Candidates that nothing leads to, and the term that is missing."""
+        missing = {c: [need for need in c.needs if not self._reachable(need)] for c in self.candidates}
+        return {c: parts[0] for c, parts in missing.items() if parts and c not in self.base}
+
+    @cached_property
+    def offered(self) -> tuple[Candidate, ...]:
+        """Candidates that may be added, in the order of the menu."""
+        return tuple(c for c in self.candidates if c not in self.base and c not in self.stranded)
+
+    def without(self, refused: Iterable[Candidate]) -> Family:
+        """The family without some candidates and all that need them."""
         gone = set(refused)
-        gone |= {text for text in self.by_text if self._closure(text) & gone}
-        return Family(self.start, tuple(c for c in self.candidates if c.text not in gone), self.left_out)
+        return replace(self, candidates=tuple(c for c in self.candidates if not self.closure(c) & gone))
 
-    def _reachable(self, text: str) -> bool:
-        if text in self.base or self._start_has(text):
+    def on(self, runs: Runs) -> Family:
+        """The same family on a part of the runs."""
+        if runs is not self.runs:
+            check_identified(self.start, runs)
+        return replace(self, runs=runs)
+
+    def _reachable(self, part: Part) -> bool:
+        candidate = self.by_part.get(part)
+        if self._in_start(part) or candidate in self.base:
             return True
-        candidate = self.by_text.get(text)
         return candidate is not None and all(map(self._reachable, candidate.needs))
 
-    def _start_has(self, text: str) -> bool:
-        """Whether the start has a term that is no candidate."""
-        if any(term_text.is_random(text) is False and term_text.same_term(text, own) for own in self.start.terms):
+    def _in_start(self, part: Part) -> bool:
+        """Whether the start has a term, or terms that leave it nothing to explain."""
+        if isinstance(part, Dispersion):
+            return self.start.dispersion == part.column
+        if isinstance(part, Term):
+            return part in self.start.terms
+        if any(set(part.columns) == set(term.columns) for term in self.start.terms):
             return True
-        if not term_text.is_random(text):
-            return False
-        groups = {frozenset(bar.groups) for bar in self._bars if () in bar.terms.terms or _is_whole(bar, self.start)}
-        groups |= self._fixed
-        bar = parse_bar(text)
-        return bar.left == "1" and frozenset(bar.groups) in groups
+        same = self.start.grouped_by(part.groups)
+        if not part.slopes:
+            return any(bar.has_intercept or self._is_whole(bar) for bar in same)
+        return any(set(part.slopes) <= set(bar.effects) and part.diagonal == bar.diagonal for bar in same)
+
+    def _is_whole(self, bar: Bar) -> bool:
+        """Whether ``(0 + factor | group)`` holds the intercepts too."""
+        return len(bar.effects) == 1 and is_factor(bar.effects[0], self.runs)
 
     @cached_property
-    def _bars(self) -> tuple[Bar, ...]:
-        return parse_formula(self.start.formula()).bars
+    def _closures(self) -> dict[Candidate, Model]:
+        return {}
 
-    @cached_property
-    def _fixed(self) -> frozenset[frozenset[str]]:
-        """Columns of each fixed term: a random effect of the same columns has nothing left to explain."""
-        return frozenset(frozenset(term_text.plain_columns(label)) for label in self.start.terms)
+    def closure(self, candidate: Candidate) -> Model:
+        """A candidate with all candidates that it needs or absorbs."""
+        if candidate not in self._closures:
+            known = [self.by_part[part] for part in (*candidate.needs, *candidate.absorbs) if part in self.by_part]
+            self._closures[candidate] = frozenset([candidate]).union(*map(self.closure, known))
+        return self._closures[candidate]
 
-    def _in_start(self, c: Candidate) -> bool:
-        if c.kind == "residual variance":
-            return self.start.residual_by == c.columns[0]
-        if c.kind == "fixed effect":
-            return any(term_text.same_term(c.text, own) for own in self.start.terms)
-        if frozenset(c.columns) in self._fixed:
-            return True
-        same = [bar for bar in self._bars if set(bar.groups) == set(c.groups)]
-        if c.kind == "random intercept":
-            return any(() in bar.terms.terms or _is_whole(bar, self.start) for bar in same)
-        return any(c.effect in map(bar.terms.label, bar.terms.terms) or bar.left == c.effect for bar in same)
+    def down(self, candidate: Candidate) -> Model:
+        """The candidate with all that must be there before it."""
+        return self.closure(candidate) - self.base
 
-    def _closure(self, text: str) -> set[str]:
-        out = {text}
-        for other in (*self.by_text[text].needs, *self.by_text[text].absorbs):
-            if other in self.by_text:
-                out |= self._closure(other)
-        return out
+    def up(self, candidate: Candidate) -> Model:
+        """The candidate with all that build on it."""
+        return frozenset(other for other in self.offered if candidate in self.closure(other))
 
-    def down(self, text: str) -> frozenset[str]:
-        """The term with all that must be there before it."""
-        return frozenset(self._closure(text)) - self.base
-
-    def up(self, text: str) -> frozenset[str]:
-        """The term with all that build on it."""
-        return frozenset(other for other in self.offered if text in self._closure(other))
-
-    def steps(self, model: frozenset[str]) -> tuple[str, ...]:
-        """The terms that can be added to a model: what they need is there.
+    def steps(self, model: Model) -> tuple[Candidate, ...]:
+        """The candidates that can be added to a model: what they need is there.
 
         The main effects of an interaction come along with it: one that changes nothing on average (a score in ranks)
         would hide the interaction for ever.
         """
-        have = model | self.base | {c.text for c in self.candidates if not c.offered}
-        return tuple(
-            text
-            for text in self.offered
-            if text not in model and self.by_text[text].offered and self._needed(self.by_text[text]) <= have
-        )
+        have = model | self.base | {c for c in self.candidates if not c.offered}
+        return tuple(c for c in self.offered if c not in model and c.offered and self._needed(c) <= have)
 
-    def _needed(self, candidate: Candidate) -> set[str]:
-        absorbed = {need for text in candidate.absorbs if text in self.by_text for need in self.by_text[text].needs}
-        needed = ({*candidate.needs, *absorbed} & set(self.by_text)) - set(candidate.absorbs)
+    def _needed(self, candidate: Candidate) -> Model:
+        inside = [self.by_part[part] for part in candidate.absorbs if part in self.by_part]
+        parts = {*candidate.needs, *(need for c in inside for need in c.needs)} - {*candidate.absorbs}
+        needed = {self.by_part[part] for part in parts if part in self.by_part}
         if candidate.kind == "fixed effect":
-            return {text for text in needed if self.by_text[text].kind != "fixed effect"}
-        return needed
+            return frozenset(c for c in needed if c.kind != "fixed effect")
+        return frozenset(needed)
 
-    def company(self, text: str, model: frozenset[str]) -> tuple[str, ...]:
+    def company(self, candidate: Candidate, model: Model) -> tuple[str, ...]:
         """The terms that come along when one is added, without those that it absorbs."""
-        absorbed = {other for t in self.down(text) for other in self.by_text[t].absorbs}
-        return tuple(sorted(self.down(text) - model - {text} - absorbed))
+        down = self.down(candidate)
+        absorbed = {part for c in down for part in c.absorbs}
+        return tuple(sorted(c.text for c in down - model - {candidate} if c.part not in absorbed))
 
-    def removable(self, model: frozenset[str]) -> tuple[str, ...]:
-        """The terms of a model on which no other of its terms builds."""
-        return tuple(t for t in self.offered if t in model and not (self.up(t) & model) - {t})
+    def removable(self, model: Model) -> tuple[Candidate, ...]:
+        """The candidates of a model on which no other of its terms builds."""
+        return tuple(c for c in self.offered if c in model and not (self.up(c) & model) - {c})
+
+    def contains(self, candidate: Candidate, model: Model) -> bool:
+        """Whether a candidate absorbs a term that a model has."""
+        return any(self.by_part.get(part) in model | self.base for part in candidate.absorbs)
 
     def count(self, most: int) -> int:
         """The number of models, counted no further than `most`."""
-        seen = {frozenset[str]()}
+        seen = {frozenset[Candidate]()}
         edge = list(seen)
         while edge and len(seen) < most:
             model = edge.pop()
-            for text in self.offered:
-                larger = model | self.down(text)
-                if text not in model and larger not in seen:
+            for candidate in self.offered:
+                larger = model | self.down(candidate)
+                if candidate not in model and larger not in seen:
                     seen.add(larger)
                     edge.append(larger)
         return min(len(seen), most)
 
-    def parts(self, model: frozenset[str]) -> tuple[tuple[str, ...], tuple[str, ...], str | None]:
-        """Fixed terms, random effects and dispersion of a model; each set of terms has one way to be written."""
-        added = [c for c in self.candidates if c.text in model]
-        terms = (*self.start.terms, *(c.text for c in added if c.kind == "fixed effect"))
-        absorbed = {a for text in (*model, *self.base) for a in self.by_text[text].absorbs}
-        bars = [_Bar(bar.groups, tuple(map(bar.terms.label, bar.terms.terms)), str(bar)) for bar in self._bars]
-        for c in added:
-            if c.groups:
-                bars = _with(bars, c)
-        texts = tuple(bar.text for bar in bars if bar.text not in absorbed)
-        residual = next((c.columns[0] for c in added if c.kind == "residual variance"), self.start.residual_by)
-        return terms, texts, residual
+    def spec(self, model: Model) -> ModelSpec:
+        """A model as it is fitted; each set of candidates has one way to be written."""
+        spec = self.start
+        for candidate in self.candidates:
+            if candidate in model:
+                spec = _with(spec, candidate.part)
+        absorbed = {part for candidate in model | self.base for part in candidate.absorbs}
+        return replace(spec, bars=tuple(bar for bar in spec.bars if bar not in absorbed))
 
-    def formula(self, model: frozenset[str]) -> tuple[str, str | None]:
-        """A model as lme4 writes it, and the column of its residual variances."""
-        terms, bars, residual = self.parts(model)
-        right = " + ".join([*(terms or ("1",)), *bars])
-        return f"{quote_name(self.start.runs.score)} ~ {right}", residual
+    @property
+    def not_tried(self) -> tuple[str, ...]:
+        """A note for each term that is not offered."""
+        return tuple(f"Not tried: {part} ({why})." for part, why in self.left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bar:
-    groups: tuple[str, ...]
-    effects: tuple[str, ...]
-    text: str
+def _with(spec: ModelSpec, part: Part) -> ModelSpec:
+    """A model with one more term; a slope joins the random effects of its groups."""
+    if isinstance(part, Dispersion):
+        return replace(spec, dispersion=part.column)
+    same = () if isinstance(part, Term) else spec.grouped_by(part.groups)
+    if isinstance(part, Term) or not (same and part.slopes and part.has_intercept):
+        return spec.with_term(part)
+    own = same[0]
+    wider = Bar.of(own.groups, tuple(dict.fromkeys([INTERCEPT, *own.effects, *part.slopes])))
+    return replace(spec, bars=tuple(wider if bar is own else bar for bar in spec.bars))
 
 
-def _with(bars: list[_Bar], c: Candidate) -> list[_Bar]:
-    """Random effects with one more; a slope joins the intercept of its groups."""
-    group = ":".join(map(quote_name, c.groups))
-    at = next((i for i, bar in enumerate(bars) if set(bar.groups) == set(c.groups)), None)
-    if c.kind == "random intercept":
-        return bars if at is not None else [*bars, _Bar(c.groups, ("1",), c.text)]
-    if at is None or c.text.startswith("(0"):
-        return [*bars, _Bar(c.groups, ("1", c.effect), c.text)]
-    if c.effect in bars[at].effects:
-        return bars
-    effects = tuple(dict.fromkeys(("1", *bars[at].effects, c.effect)))
-    return [*bars[:at], _Bar(bars[at].groups, effects, f"({' + '.join(effects)} | {group})"), *bars[at + 1 :]]
+# ---------------------------------------------------------------------- where a search starts
 
 
-def _is_whole(bar: Bar, builder: ModelBuilder) -> bool:
-    """Whether ``(0 + factor | group)`` holds the intercepts too."""
-    labels = list(map(bar.terms.label, bar.terms.terms))
-    return len(labels) == 1 and is_factor(labels[0], builder.runs)
+def start_of(runs: Runs, start: ModelSpec | None) -> ModelSpec:
+    """The model to begin with: benchmarks are a sample, or fixed where scores are relative to them (ranks).
+
+    A variance of benchmarks that ranks cannot have would be zero in every model.
+    """
+    require_runs(runs)
+    if start is not None:
+        if not isinstance(start, ModelSpec) or start.response != runs.score:
+            got = start.formula if isinstance(start, ModelSpec) else type(start).__name__
+            raise ArgumentError(
+                f"start must be a ModelSpec of the score {runs.score!r}, such as recommend(runs).spec, got {got}. From "
+                "a ModelBuilder: builder.select() and builder.search()."
+            )
+        check_identified(start, runs)
+        return start
+    spec = ModelSpec(response=runs.score, terms=(column_term(runs.algorithm, runs),))
+    if runs.benchmark is None:
+        return spec
+    if blocks := relative_to(runs):
+        return spec.with_term(*crossed(*(factor_term(column, runs) for column in blocks)))
+    sample = spec.with_term(intercept(runs.benchmark))
+    return spec if refusal(sample, runs) else sample  # one benchmark, or one row of each
+
+
+def family_of(runs: Runs, start: ModelSpec | None, candidates: Iterable[str] | None) -> Family:
+    """The models to choose from, at least two."""
+    begin = start_of(runs, start)
+    offer = candidates_of(runs, candidates)
+    family = Family(begin, runs, offer.candidates, offer.left_out)
+    if family.offered:
+        return family
+    if candidates is None:
+        raise ArgumentError(
+            f"there is nothing to choose from: the roles of the table (algorithm, benchmark, seed, budget, "
+            f"metafeatures) suggest no term that {begin.formula} lacks. Name columns or terms in candidates, or give "
+            f"the table its metafeatures: Runs(..., metafeatures=[...]). Columns: {listed(runs.columns)}."
+        )
+    stranded = [f"{c.text} needs {missing}" for c, missing in family.stranded.items()]
+    why = f" ({'; '.join(stranded)})" if stranded else ""
+    raise ArgumentError(
+        f"candidates must name at least one term that the start {begin.formula} lacks and can take{why}, got "
+        f"{candidates!r}. Begin with a builder that has what they need, or leave candidates out."
+    )

@@ -1,30 +1,58 @@
-"""The terms that a user names, with roles or columns -> terms of a formula about columns."""
+"""The terms that a user names, with roles or columns -> terms of a model about columns.
+
+This is the only place where a study reads text; all that follows works on `Term`, `Bar` and `ModelSpec`.
+"""
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
-from lmemtest._validate import check_columns
 from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
-from lmemtest.formula import parse_bars, parse_formula, parse_terms
-from lmemtest.formula.syntax import DIAGONAL
+from lmemtest.formula import INTERCEPT, Bar, Term, parse_right
+from lmemtest.formula.syntax import DIAGONAL, Call, Name
 from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
-    from lmemtest.formula.bars import Bar, ParsedFormula
+    from lmemtest.formula.terms import TermList
 
 ROLES = ("algorithm", "benchmark", "seed", "budget")
-_BARS = ("|", "||")
 NAMES = ("algorithm", "benchmark", "seed")  # roles whose numbers are names: never a slope
+_BARS = ("|", "||")
 
 
-def as_factor(runs: Runs, column: str) -> str:
-    """The column in formula syntax; numbers that are names (1, 2, 3) must not become a slope."""
-    numeric = runs.frame.collect_schema()[column].is_numeric()
-    return f"C({quote_name(column)})" if numeric else quote_name(column)
+# ---------------------------------------------------------------------- columns
+
+
+def is_numeric(column: str, runs: Runs) -> bool:
+    """Whether a column holds numbers."""
+    return bool(runs.frame.collect_schema()[column].is_numeric())
+
+
+def factor_term(column: str, runs: Runs) -> Term:
+    """The levels of a column; numbers that stand for levels (1, 2, 3) must not become a slope."""
+    return levels_term(column) if is_numeric(column, runs) else Term((Name(column, 0, 0),))
+
+
+def levels_term(column: str) -> Term:
+    """The levels of a column, whatever it holds: ``C(column)``."""
+    return Term((Call("C", (Name(column, 0, 0),), (), 0, 0, 0),))
+
+
+def column_term(column: str, runs: Runs) -> Term:
+    """The column as a fixed term: numeric algorithms, benchmarks and seeds are names, other numbers a slope."""
+    names = column in {getattr(runs, role) for role in NAMES}
+    return factor_term(column, runs) if names else Term((Name(column, 0, 0),))
+
+
+def is_factor(term: Term, runs: Runs) -> bool:
+    """Whether a term stands for the levels of one column."""
+    if len(term.factors) != 1:
+        return False
+    (atom,) = term.factors
+    return atom.function == "C" if isinstance(atom, Call) else not is_numeric(atom.value, runs)
 
 
 def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
@@ -37,10 +65,6 @@ def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
     runs : Runs
     quoted : bool
         Whether it stood in backticks, which always name a column.
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -70,52 +94,34 @@ def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
     return name
 
 
-def with_columns(text: str, runs: Runs, *, factors: bool) -> str:
+def with_columns(text: str, runs: Runs, *, factors: bool = True) -> str:
     """The same terms with roles replaced by their columns.
 
-    Parameters
-    ----------
-    text : str
-        Terms of a formula.
-    runs : Runs
-    factors : bool
-        Write numeric algorithms, benchmarks and seeds as ``C(column)``, since their numbers are names; not within a
-        call, and not as the group of a random effect, where every column is a factor.
-
-    Returns
-    -------
-    str
+    With `factors`, numeric algorithms, benchmarks and seeds are written as ``C(column)``, since their numbers are
+    names; not within a call, and not as the group of a random effect, where every column is a factor.
     """
     tokens = tokenize(text)
+    names = {getattr(runs, role) for role in NAMES}
     out, position = [], 0
     brackets: list[str] = []  # "call", "sum", or "group" once its bar has been passed
+    before: Token | None = None
     for token, after in pairwise(tokens):
         if token.kind == "operator":
-            _follow(token, tokens, brackets)
-        if not _is_column(token, after, "call" in brackets):
-            continue
-        column = column_of(token.value, runs, quoted=token.quoted)
-        name = factors and not {"call", "group"} & set(brackets) and column in _names(runs)
-        wrap = name and _is_numeric(column, runs)
-        out += [text[position : token.start], f"C({quote_name(column)})" if wrap else quote_name(column)]
-        position = token.end
+            if token.value == "(":
+                called = before is not None and before.kind == "name" and not before.quoted
+                brackets.append("call" if called and before.value != DIAGONAL else "sum")  # type: ignore[union-attr]
+            elif token.value == ")" and brackets:
+                brackets.pop()
+            elif token.value in _BARS and brackets:
+                brackets[-1] = "group"
+        elif _is_column(token, after, "call" in brackets):
+            column = column_of(token.value, runs, quoted=token.quoted)
+            level = factors and not {"call", "group"} & set(brackets) and column in names
+            new = f"C({quote_name(column)})" if level and is_numeric(column, runs) else quote_name(column)
+            out += [text[position : token.start], new]
+            position = token.end
+        before = token
     return "".join([*out, text[position:]])
-
-
-def _follow(token: Token, tokens: list[Token], brackets: list[str]) -> None:
-    """Keep track of what the open brackets hold."""
-    if token.value == "(":
-        brackets.append("call" if _is_call(tokens, token) else "sum")
-    elif token.value == ")" and brackets:
-        brackets.pop()
-    elif token.value in _BARS and brackets:
-        brackets[-1] = "group"
-
-
-def _is_call(tokens: list[Token], bracket: Token) -> bool:
-    at = tokens.index(bracket)
-    before = tokens[at - 1] if at else None
-    return before is not None and before.kind == "name" and not before.quoted and before.value != DIAGONAL
 
 
 def _is_column(token: Token, after: Token, inside: bool) -> bool:
@@ -126,110 +132,72 @@ def _is_column(token: Token, after: Token, inside: bool) -> bool:
     return not (called or option)
 
 
-def _has_bar(text: str) -> bool:
-    return any(token.kind == "operator" and token.value in _BARS for token in tokenize(text))
-
-
-def _names(runs: Runs) -> set[str | None]:
-    return {getattr(runs, role) for role in NAMES}
-
-
-def _is_numeric(column: str, runs: Runs) -> bool:
-    return bool(runs.frame.collect_schema()[column].is_numeric())
-
-
-def fixed_labels(text: str, runs: Runs) -> tuple[str, ...]:
-    """The fixed terms that a text stands for, one by one.
-
-    Parameters
-    ----------
-    text : str
-        For example ``"algorithm * budget"``.
-    runs : Runs
-
-    Returns
-    -------
-    tuple of str
-        For example ``("algorithm", "budget", "algorithm:budget")``.
-    """
-    text = _text(text, "a fixed term")
-    if _has_bar(text):
-        raise ArgumentError(f"'{text}' is a random effect; add it with .random() or .slope().")
-    parsed = _parse(with_columns(text, runs, factors=True), runs)
-    if not parsed.terms.has_intercept:
-        raise ArgumentError(f"'{text}' removes the intercept, which every model of a builder has; leave the 0 out.")
-    return labels_of(parsed)
-
-
-def labels_of(parsed: ParsedFormula) -> tuple[str, ...]:
-    """The fixed terms of a formula without its intercept."""
-    return tuple(term.label for term in parsed.fixed_terms)
-
-
-def random_bars(text: str, runs: Runs) -> tuple[Bar, ...]:
-    """The random effects that a text stands for: groups like ``"benchmark:seed"``, or a term in brackets."""
-    text = _text(text, "a random effect")
-    bars = text if _has_bar(text) else f"(1 | {text})"
-    parsed = _parse(f"1 + {with_columns(bars, runs, factors=True)}", runs)
-    if labels_of(parsed):
-        raise ArgumentError(f"{text!r} has fixed terms besides its random effects; add them with .fixed().")
-    return parsed.bars
-
-
-def diagonal_bars(factor: str, group: str, runs: Runs) -> tuple[Bar, ...]:
-    """Independent effects of every level of a factor, with a variance each, in groups like ``"benchmark:seed"``."""
-    labels = fixed_labels(_text(factor, "per"), runs)
-    if len(labels) != 1:
-        raise ArgumentError(f"per must be one column or role, such as 'algorithm', got {factor!r}.")
-    if _has_bar(_text(group, "a random effect")):
-        raise ArgumentError(f"per is of groups like 'benchmark'; {group!r} is a whole term, which says what varies.")
-    return _parse(f"1 + {DIAGONAL}({labels[0]} | {with_columns(group, runs, factors=False)})", runs).bars
+# ---------------------------------------------------------------------- terms
 
 
 def is_random(text: object) -> bool:
     """Whether a text is a random effect in brackets."""
-    return isinstance(text, str) and _has_bar(text)
+    return isinstance(text, str) and any(t.kind == "operator" and t.value in _BARS for t in tokenize(text))
 
 
-def slope_bar(effect: str, group: str, runs: Runs, *, correlated: bool) -> Bar:
-    """The random slope of an effect."""
-    inner = " + ".join(fixed_labels(effect, runs))
-    groups = with_columns(_text(group, "group"), runs, factors=False)
-    bars = _parse(f"1 + ({'1' if correlated else '0'} + {inner} | {groups})", runs).bars
+def fixed_terms(text: str, runs: Runs, what: str = "a fixed term") -> tuple[Term, ...]:
+    """The fixed terms that a text such as ``"algorithm * budget"`` stands for."""
+    if is_random(_checked(text, what)):
+        raise ArgumentError(f"'{text}' is a random effect; add it with .random() or .slope().")
+    terms, _ = _read(with_columns(text, runs), runs)
+    if not terms.has_intercept:
+        raise ArgumentError(f"'{text}' removes the intercept, which every model of a builder has; leave the 0 out.")
+    return tuple(term for term in terms.split() if term != INTERCEPT)
+
+
+def random_bars(text: str, runs: Runs) -> tuple[Bar, ...]:
+    """The random effects that a text stands for: groups like ``"benchmark:seed"``, or a term in brackets."""
+    bars = text if is_random(_checked(text, "a random effect")) else f"(1 | {text})"
+    terms, found = _read(with_columns(bars, runs), runs)
+    if terms.split() != (INTERCEPT,):
+        raise ArgumentError(f"{text!r} has fixed terms besides its random effects; add them with .fixed().")
+    return found
+
+
+def one_factor(text: str, runs: Runs) -> Term:
+    """The factor whose levels vary, each with a variance of its own."""
+    terms = fixed_terms(text, runs, "per")
+    if len(terms) != 1:
+        raise ArgumentError(f"per must be one column or role, such as 'algorithm', got {text!r}.")
+    return terms[0]
+
+
+def diagonal_bars(factor: Term, group: str, runs: Runs) -> tuple[Bar, ...]:
+    """Independent effects of every level of a factor, with a variance each, in groups like ``"benchmark:seed"``."""
+    if is_random(_checked(group, "a random effect")):
+        raise ArgumentError(f"per is of groups like 'benchmark'; {group!r} is a whole term, which says what varies.")
+    return _read(f"{DIAGONAL}({factor} | {with_columns(group, runs, factors=False)})", runs)[1]
+
+
+def one_group(text: str, runs: Runs) -> tuple[str, ...]:
+    """The columns of one grouping such as ``"benchmark:seed"``."""
+    _, bars = _read(f"(1 | {with_columns(_checked(text, 'group'), runs, factors=False)})", runs)
     if len(bars) != 1:
-        raise ArgumentError(f"group must be one group like 'benchmark' or 'benchmark:seed', got {group!r}.")
-    return bars[0]
+        raise ArgumentError(f"group must be one group like 'benchmark' or 'benchmark:seed', got {text!r}.")
+    return bars[0].groups
 
 
-def same_term(first: str, second: str) -> bool:
-    """Whether two labels are one interaction, in any order."""
-    return _atoms(first) == _atoms(second)
+def dispersion_column(text: str, runs: Runs) -> str | None:
+    """The column of ``dispersion(column)``, or None where a text is something else."""
+    tokens = tokenize(text)
+    if [t.value for t in tokens[:2]] != ["dispersion", "("] or [t.value for t in tokens[3:4]] != [")"]:
+        return None
+    return column_of(tokens[2].value, runs, quoted=tokens[2].quoted)
 
 
-def _atoms(label: str) -> frozenset[str]:
-    return frozenset().union(*(term.key for term in parse_terms(label)))
+def _read(text: str, runs: Runs) -> tuple[TermList, tuple[Bar, ...]]:
+    terms, bars = parse_right(text)
+    if runs.score in {*(name.value for name in terms.columns()), *(column for bar in bars for column in bar.columns)}:
+        raise FormulaError(f"the response '{runs.score}' cannot also stand on the right side; remove it there.")
+    return terms, bars
 
 
-def plain_columns(label: str) -> tuple[str, ...]:
-    """The columns of a term, in order."""
-    columns = [term.columns for term in parse_terms(label)] + [bar.columns for bar in parse_bars(label)]
-    return tuple(dict.fromkeys(chain(*columns)))
-
-
-def is_plain(label: str) -> bool:
-    """Whether a term is one column as it is."""
-    terms = parse_terms(label)
-    return len(terms) == 1 and terms[0].is_plain
-
-
-def _parse(right: str, runs: Runs) -> ParsedFormula:
-    parsed = parse_formula(f"{quote_name(runs.score)} ~ {right}")
-    if parsed.offsets:
-        raise ArgumentError(f"{parsed.offsets[0]} is no term that can be tested; subtract it from the score instead.")
-    return parsed
-
-
-def _text(text: object, what: str) -> str:
+def _checked(text: object, what: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise ArgumentError(f"{what} must be text like 'benchmark' or 'benchmark:seed', got {text!r}.")
     if "~" in text:
@@ -237,10 +205,12 @@ def _text(text: object, what: str) -> str:
     return text
 
 
-def dispersion_column(name: object, runs: Runs) -> str:
-    """The column of `ModelBuilder.dispersion`."""
-    if not isinstance(name, str):
-        raise ArgumentError(f"column must be the name of a column or role, got {name!r}.")
-    column = column_of(name, runs)
-    check_columns(column, runs.columns, argument="column")
-    return column
+def product(*terms: Term) -> Term:
+    """The interaction of some terms."""
+    return Term(tuple(dict.fromkeys(factor for term in terms for factor in term.factors)))
+
+
+def crossed(*terms: Term) -> tuple[Term, ...]:
+    """What ``a * b`` stands for: the terms and all their interactions, the lower ones first."""
+    some = [product(*part) for size in range(1, len(terms) + 1) for part in combinations(terms, size)]
+    return tuple(sorted(dict.fromkeys(some), key=lambda term: len(term.factors)))

@@ -15,23 +15,27 @@ doi:10.1016/j.jml.2017.01.001.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import fdtr
 
 from lmemtest._caller import in_words_of
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.crossing import require_crossing
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import DesignError
-from lmemtest.formula.bars import parse_formula
+from lmemtest.formula import Bar, Term
 from lmemtest.formula.tokens import quote_name
-from lmemtest.studies.modelling.identify import held_in
-from lmemtest.studies.modelling.reading import as_factor
-from lmemtest.studies.modelling.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
-from lmemtest.words import format_p
+from lmemtest.model.spec import ModelSpec
+from lmemtest.studies.modelling import identify
+from lmemtest.studies.modelling.meaning import meaning
+from lmemtest.studies.modelling.reading import crossed, factor_term, levels_term, product
+from lmemtest.studies.modelling.shared_seeds import seeds_cross, shared_seeds
+from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,14 +58,16 @@ class ModelTerm:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendation:
+@result
+class Recommendation(Result):
     """The recommended model of a table of runs.
 
     Attributes
     ----------
     formula : str
         Ready for `fit_lmm`.
+    spec : ModelSpec
+        The same model as objects.
     terms : tuple of ModelTerm
         Each term with its meaning.
     left_out : tuple of str
@@ -71,38 +77,28 @@ class Recommendation:
     """
 
     formula: str
+    spec: ModelSpec
     terms: tuple[ModelTerm, ...]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
 
-    def to_frame(self) -> pd.DataFrame:
+    parts: ClassVar = {"terms": "_rows"}
+
+    @property
+    def title(self) -> str:
+        """The formula."""
+        return self.formula
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What was left out."""
+        return tuple(f"Left out: {text}" for text in self.left_out)
+
+    def _rows(self) -> pd.DataFrame:
         """One row per term: ``term``, ``meaning``."""
         import pandas as pd
 
         return pd.DataFrame([(t.text, t.meaning) for t in self.terms], columns=["term", "meaning"])
-
-    def summary(self) -> str:
-        """The formula, its terms in words, and what was left out."""
-        lines = [self.formula, *(f"  {t.text}: {t.meaning}" for t in self.terms)]
-        lines += [f"  left out: {text}" for text in self.left_out]
-        return "\n".join([*lines, *(f"  note: {text}" for text in self.notes)])
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """Random effects that the design might identify: an intercept, or one effect per level of a metafeature."""
-
-    columns: tuple[str, ...]
-    meaning: str
-    effects: str = "1"
-    width: int = 1  # effects per group
-
-    @property
-    def text(self) -> str:
-        return f"({self.effects} | {':'.join(map(quote_name, self.columns))})"
 
 
 @one_blas_thread()
@@ -164,22 +160,27 @@ def recommend(runs: Runs) -> Recommendation:
     """
     require_runs(runs)
     require_crossing(runs)
-    crossed, why_not = _crossed_seeds(runs)
-    candidates = [*_candidates(runs), *crossed]
     blocks = relative_to(runs)
-    kept, left_out = _identified(runs, candidates, blocks)
+    of_seeds, no_luck = _crossed_seeds(runs)
+    kept, left_out = _identified(runs, [*_candidates(runs), *of_seeds], blocks)
     if _one_curve_each(runs):
         raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs)
+    written_as = [term.label for term in fixed]
     if blocks:
-        fixed.append(_block_term(runs, blocks))
-    kept, held = _beside_the_fixed(runs, fixed, kept)
-    left_out += [*held, *why_not]
-    text = " + ".join([t.text for t in fixed] + [c.text for c in kept])
+        factors = [factor_term(column, runs) for column in blocks]
+        written_as.append(" * ".join(term.label for term in factors))
+        fixed += crossed(*factors)
+    fixed = sorted(dict.fromkeys(fixed), key=lambda term: len(term.factors))
+    spec = ModelSpec(response=runs.score, terms=tuple(fixed))
+    kept, held = _beside_the_fixed(runs, spec, kept)
+    spec = spec.with_term(*kept)
+    parts: list[Term | Bar] = [*spec.terms, *spec.bars]
     return Recommendation(
-        formula=f"{quote_name(runs.score)} ~ {text}",
-        terms=(*fixed, *(ModelTerm(text=c.text, meaning=c.meaning) for c in kept)),
-        left_out=tuple(left_out),
+        formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
+        spec=spec,
+        terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs)) for term in parts),
+        left_out=(*left_out, *held, *no_luck),
         notes=(*_scope(runs, blocks), *_of_seeds(runs, kept), *_of_algorithms(runs), *budget_notes),
     )
 
@@ -187,17 +188,10 @@ def recommend(runs: Runs) -> Recommendation:
 def relative_to(runs: Runs) -> tuple[str, ...]:
     """What scores are relative to: columns of benchmarks (instances) whose difficulty would have a negative variance.
 
-    Parameters
-    ----------
-    runs : Runs
-
-    Returns
-    -------
-    tuple of str
-        Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark.
+    Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark.
     """
     instance = runs.study.instance
-    if not _generalises(runs):
+    if not runs.study.several_benchmarks:
         return ()
     from lmemtest.data.compress import compress
 
@@ -225,68 +219,46 @@ def _varies_less_than_by_chance(scores: pd.DataFrame) -> bool:
     return bool(within > 0 and fdtr(n - 1, (n - 1) * (k - 1), k * centre.var(ddof=1) / within) < _CHANCE)
 
 
-def _block_term(runs: Runs, blocks: tuple[str, ...]) -> ModelTerm:
-    return ModelTerm(
-        text=" * ".join(as_factor(runs, column) for column in blocks),
-        meaning="scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others "
-        "lose, so algorithms are compared within benchmarks",
-    )
-
-
-def _candidates(runs: Runs) -> list[_Candidate]:
-    """Random intercepts from coarse to fine; each is nested in none that follows."""
-    instance = runs.study.instance
-    out = []
+def _candidates(runs: Runs) -> list[Bar]:
+    """Random effects from coarse to fine; each is nested in none that follows."""
+    instance, algorithm, seed = runs.study.instance, runs.algorithm, runs.seed
+    out: list[Bar] = []
     condition = _condition(runs)
     if condition is not None:
-        out += _of_conditions(runs, instance[0], condition)
-    elif _generalises(runs):
-        out += _of_sample(runs, instance[:1], "benchmark")
-        if len(instance) > 1:
-            out += _of_sample(runs, instance, f"instance ({' x '.join(instance)})")
-    if runs.seed is not None:
-        where = f" on one {'benchmark' if len(instance) == 1 else 'instance'}" if instance else ""
-        out.append(_Candidate((*instance, runs.seed), f"runs with the same seed{where} share their luck"))
+        effects = (factor_term(condition, runs),)
+        out += [Bar.of(instance[:1], effects), Bar.of((*instance[:1], algorithm), effects)]
+    elif runs.study.several_benchmarks:
+        for places in dict.fromkeys([instance[:1], instance]):
+            out += [Bar.of(places), Bar.of((*places, algorithm))]
+    if seed is not None:
+        out.append(Bar.of((*instance, seed)))
         if runs.budget is not None:
-            out.append(
-                _Candidate(
-                    (*instance, runs.algorithm, runs.seed),
-                    "the scores of one run at several budgets are one curve, not independent observations",
-                )
-            )
+            out.append(Bar.of((*instance, algorithm, seed)))
     return out
 
 
-def _crossed_seeds(runs: Runs) -> tuple[list[_Candidate], list[str]]:
+def _crossed_seeds(runs: Runs) -> tuple[list[Bar], list[str]]:
     """What runs with the same seed share on all benchmarks, where that shows; else why it is not in the model."""
-    if not _generalises(runs) or not seeds_cross(runs):
+    if not runs.study.several_benchmarks or not seeds_cross(runs):
         return [], []
     seed = str(runs.seed)
-    pair = _Candidate(
-        (seed, runs.algorithm),
-        "an algorithm is lucky with some seeds on all benchmarks; so a comparison is as sure as the number of seeds "
-        "allows, too",
-    )
+    pair = Bar.of((seed, runs.algorithm))
     try:
         found = shared_seeds(runs)
     except DesignError as error:
-        return [], [f"{pair.text}: {str(error).removesuffix('.')}."]
-    if not found.shows:
-        return [], [
-            f"{pair.text}: {_test_of_seeds(found)} shows no luck that runs of an algorithm with the same seed share "
-            f"across benchmarks (the term is held where p < {found.level:g})."
-        ]
-    return [_Candidate((seed,), "runs with the same seed share their luck on all benchmarks"), pair], []
+        return [], [f"{pair}: {str(error).removesuffix('.')}."]
+    if found.shows:
+        return [Bar.of((seed,)), pair], []
+    test = f"an F-test (F({found.df_num}, {found.df_den}) = {written(found.statistic, '.2f')}, {p_text(found.p_value)})"
+    return [], [
+        f"{pair}: {test} shows no luck that runs of an algorithm with the same seed share across benchmarks (the term "
+        f"is held where p < {found.level:g})."
+    ]
 
 
-def _test_of_seeds(found: SharedSeeds) -> str:
-    statistic, p = written(found.statistic, ".2f"), format_p(found.p_value)
-    return f"an F-test (F({found.df_num}, {found.df_den}) = {statistic}, p {p})"
-
-
-def _of_seeds(runs: Runs, kept: list[_Candidate]) -> list[str]:
+def _of_seeds(runs: Runs, kept: list[Bar]) -> list[str]:
     """What a reader must know where runs with the same seed share their luck on all benchmarks."""
-    if not any(runs.seed in c.columns and runs.benchmark not in c.columns for c in kept):
+    if not any(runs.seed in bar.groups and runs.benchmark not in bar.groups for bar in kept):
         return []
     seeds = len(runs.levels(str(runs.seed)))
     notes = [
@@ -302,117 +274,61 @@ def _of_seeds(runs: Runs, kept: list[_Candidate]) -> list[str]:
 
 
 def _condition(runs: Runs) -> str | None:
-    """The one metafeature whose levels are conditions that benchmarks go through, if its effects can be told apart."""
-    instance = runs.study.instance
-    if not _generalises(runs) or len(instance) != 2:
+    """The one metafeature whose levels are conditions that benchmarks go through, if its effects are identified."""
+    study, instance = runs.study, runs.study.instance
+    if not study.several_benchmarks or len(instance) != 2:
         return None
     benchmark, metafeature = instance
     levels, benchmarks = len(runs.levels(metafeature)), len(runs.levels(benchmark))
-    cells = runs.study.count(*(benchmark, metafeature, runs.algorithm))
-    crossed = 2 * runs.study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
+    cells = study.count(benchmark, metafeature, runs.algorithm)
+    most = 2 * study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
     identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
-    return metafeature if crossed and identified else None
+    return metafeature if most and identified else None
 
 
-def _of_conditions(runs: Runs, benchmark: str, metafeature: str) -> list[_Candidate]:
-    """Difficulty and advantages of benchmarks at each level of a metafeature, dependent in any way."""
-    effects, width = f"0 + {as_factor(runs, metafeature)}", len(runs.levels(metafeature))
-    return [
-        _Candidate(
-            (benchmark,), f"each benchmark has its own level of difficulty at each {metafeature}", effects, width
-        ),
-        _Candidate(
-            (benchmark, runs.algorithm),
-            f"an algorithm does better on some benchmarks than on others, which may depend on {metafeature}, for all "
-            "algorithms to the same degree; so a comparison is as sure as the number of benchmarks allows, not the "
-            "number of rows",
-            effects,
-            width,
-        ),
-    ]
-
-
-def _of_sample(runs: Runs, columns: tuple[str, ...], noun: str) -> list[_Candidate]:
-    """Difficulty and advantages of benchmarks, or of instances within benchmarks."""
-    plural = "benchmarks" if len(columns) == 1 else "instances of a benchmark"
-    conclusion = (
-        "; so a comparison is as sure as the number of benchmarks allows, not the number of rows"
-        if len(columns) == 1
-        else ", beyond what the benchmark explains"
-    )
-    return [
-        _Candidate(columns, f"each {noun} has its own level of difficulty"),
-        _Candidate(
-            (*columns, runs.algorithm),
-            f"an algorithm does better on some {plural} than on others, for all algorithms to the same "
-            f"degree{conclusion}",
-        ),
-    ]
-
-
-def _generalises(runs: Runs) -> bool:
-    """Whether there are several benchmarks, so that they can stand for others."""
-    return runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1
-
-
-def _identified(
-    runs: Runs, candidates: list[_Candidate], blocks: tuple[str, ...]
-) -> tuple[list[_Candidate], list[str]]:
-    """The candidates that the design can tell apart; the groups of `blocks` have fixed effects."""
-    kept: list[_Candidate] = []
+def _identified(runs: Runs, candidates: list[Bar], blocks: tuple[str, ...]) -> tuple[list[Bar], list[str]]:
+    """The candidates that the numbers of their groups allow; the groups of `blocks` have fixed effects."""
+    kept: dict[Bar, int] = {}
     left_out = []
-    counts: dict[frozenset[str], int] = {}
     n_blocks = runs.study.count(*blocks) if blocks else 0
-    for candidate in candidates:
-        if set(candidate.columns) <= set(blocks):
+    for bar in candidates:
+        groups = set(bar.groups)
+        if groups <= set(blocks):
             continue
-        levels = runs.study.count(*candidate.columns)
-        same = next(
-            (k for k in kept if set(k.columns) < set(candidate.columns) and counts[frozenset(k.columns)] == levels),
-            None,
-        )
-        if levels < 2:
-            left_out.append(f"{candidate.text}: there is only one such group.")
-        elif levels * candidate.width >= runs.n_rows:
+        levels = runs.study.count(*bar.groups)
+        width = prod(len(runs.levels(column)) for effect in bar.slopes for column in effect.columns)
+        same = next((k for k, n in kept.items() if set(k.groups) < groups and n == levels), None)
+        if reason := identify.of_groups(bar, levels, width, runs.n_rows):
+            left_out.append(f"{reason[0].upper()}{reason[1:]}")
+        elif set(blocks) < groups and levels == n_blocks:
             left_out.append(
-                f"{candidate.text}: each of its groups is a single row, so it cannot be distinguished from the "
-                "residual, which takes its place."
-            )
-        elif set(blocks) < set(candidate.columns) and levels == n_blocks:
-            left_out.append(
-                f"{candidate.text}: its groups are those of {':'.join(map(quote_name, blocks))}, whose effects are "
-                "fixed."
+                f"{bar}: its groups are those of {':'.join(map(quote_name, blocks))}, whose effects are fixed."
             )
         elif same is not None:
-            left_out.append(f"{candidate.text}: its groups are those of {same.text}, which takes its place.")
+            left_out.append(f"{bar}: its groups are those of {same}, which takes its place.")
         else:
-            kept.append(candidate)
-            counts[frozenset(candidate.columns)] = levels
-    return kept, left_out
+            kept[bar] = levels
+    return list(kept), left_out
 
 
 def _one_curve_each(runs: Runs) -> bool:
     """Whether rows at several budgets are all there is: without seeds, on one benchmark."""
-    if runs.budget is None or runs.seed is not None or _generalises(runs):
+    if runs.budget is None or runs.seed is not None or runs.study.several_benchmarks:
         return False
-    run = (*runs.study.instance, runs.algorithm)
-    return runs.study.count(*run) < runs.n_rows == runs.study.count(*(*run, runs.budget))
+    return runs.study.count(*runs.study.run) < runs.n_rows == runs.study.count(*runs.study.run, runs.budget)
 
 
-def _beside_the_fixed(runs: Runs, fixed: list[ModelTerm], kept: list[_Candidate]) -> tuple[list[_Candidate], list[str]]:
+def _beside_the_fixed(runs: Runs, spec: ModelSpec, kept: list[Bar]) -> tuple[list[Bar], list[str]]:
     """The candidates that the fixed effects do not hold already; a fit would call their variances arbitrary."""
-    text = f"{quote_name(runs.score)} ~ {' + '.join(term.text for term in fixed)}"
-    columns = _n_columns(runs, text)
-    free: list[_Candidate] = []
-    left_out = []
-    for candidate in kept:
-        few = runs.study.count(*candidate.columns) <= columns
-        if not few or held_in(f"{text} + {candidate.text}", runs) is None:
-            free.append(candidate)
-        elif runs.algorithm in candidate.columns:
+    columns = prod(len(runs.levels(name)) for name in spec.fixed_columns)  # at most
+    free, left_out = [], []
+    for bar in kept:
+        if runs.study.count(*bar.groups) > columns or not identify.held_in(spec, bar, runs):
+            free.append(bar)
+        elif runs.algorithm in bar.groups:
             raise _nothing_repeated(runs)
         else:
-            left_out.append(f"{candidate.text}: the fixed effects hold it already, so its variance would be arbitrary.")
+            left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
     return free, left_out
 
 
@@ -425,52 +341,31 @@ def _nothing_repeated(runs: Runs) -> DesignError:
     )
 
 
-def _n_columns(runs: Runs, formula: str) -> int:
-    """An upper limit of the fixed effects of a formula."""
-    levels = [len(runs.levels(name)) for name in parse_formula(formula).columns if name != runs.score]
-    return int(np.prod(levels, dtype=float)) if levels else 1
-
-
-def _fixed(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
-    algorithm = as_factor(runs, runs.algorithm)
-    terms = [ModelTerm(text=algorithm, meaning="the mean of each algorithm, which is what is compared")]
-    own = runs.study.properties
-    alone = tuple(name for name in runs.metafeatures if name not in own)
-    conditions = alone if not _generalises(runs) else (_condition(runs),)
-    if any(conditions):
-        terms += [
-            ModelTerm(
-                text=f"{as_factor(runs, name)} + {algorithm}:{as_factor(runs, name)}",
-                meaning=f"each level of {name} has its own means; algorithms are compared by their average over levels",
-            )
-            for name in conditions
-            if name is not None and len(runs.levels(name)) > 1
-        ]
-    budget, notes = _budget(runs)
-    return [*terms, *budget], notes
-
-
-def _budget(runs: Runs) -> tuple[list[ModelTerm], list[str]]:
-    """Fixed effect of the budget, where runs were not all scored at the same ones."""
+def _fixed(runs: Runs) -> tuple[list[Term], list[str]]:
+    """The algorithm, conditions with their interaction, and the budget where runs were not scored at the same ones."""
+    algorithm = factor_term(runs.algorithm, runs)
+    terms = [algorithm]
+    alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
+    for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
+        if name is not None and len(runs.levels(name)) > 1:
+            condition = factor_term(name, runs)
+            terms += [condition, product(algorithm, condition)]
     if runs.budget is None:
-        return [], []
-    budgets = len(runs.levels(runs.budget))
-    run = tuple(c for c in (*runs.study.instance, runs.algorithm, runs.seed) if c is not None)
-    if runs.study.count(*(*run, runs.budget)) == budgets * runs.study.count(*run):
+        return terms, []
+    budgets, run = len(runs.levels(runs.budget)), runs.study.run
+    if runs.study.count(*run, runs.budget) == budgets * runs.study.count(*run):
         note = (
             f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
             "budgets. Filter the runs to one budget to compare them there."
         )
-        return [], [note] * (budgets > 1)
-    name = quote_name(runs.budget)
+        return terms, [note] * (budgets > 1)
     if budgets <= _MANY_BUDGETS:
-        meaning = "runs were scored at different budgets, so each budget has its own mean"
-        return [ModelTerm(text=f"C({name})", meaning=meaning)], []
+        return [*terms, levels_term(runs.budget)], []
     note = (
         f"Runs were scored at different budgets ({budgets:,} distinct values), which this model does not adjust for. "
         "Compare the runs at budgets that all of them reached."
     )
-    return [], [note]
+    return terms, [note]
 
 
 def _of_algorithms(runs: Runs) -> list[str]:
@@ -484,20 +379,25 @@ def _of_algorithms(runs: Runs) -> list[str]:
 
 
 def _scope(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
-    if runs.benchmark is None or not _generalises(runs):
+    if runs.benchmark is None or not runs.study.several_benchmarks:
         here = "There is one benchmark" if runs.benchmark is not None else "No benchmark column was named"
         return [
             f"{here}, so the answer holds for what was measured and says nothing about other benchmarks. "
             "More seeds do not change that; more benchmarks do."
         ]
     notes = []
+    if blocks:
+        notes.append(
+            "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others lose, "
+            "so algorithms are compared within benchmarks."
+        )
     benchmarks = len(runs.levels(runs.benchmark))
     if benchmarks < 6:
         notes.append(
             f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "
             "large and consistent advantages can be told from chance."
         )
-    kinds = [name for name in runs.study.kinds if 2 * runs.study.count(*(name,)) <= benchmarks]
+    kinds = [name for name in runs.study.kinds if 2 * runs.study.count(name) <= benchmarks]
     if kinds and not blocks:
         question = f"{quote_name(runs.algorithm)!r}, {quote_name(kinds[0])!r}"
         notes.append(
