@@ -15,7 +15,7 @@ from pathlib import Path
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature import metafeature_plot
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
 from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 
 
@@ -36,11 +36,11 @@ def main() -> None:
     outcomes = metafeature_analysis(runs, algorithms=algorithms, metafeature="prior", rng=0)
     print(outcomes, end="\n\n")
     naive = metafeature_analysis(runs, algorithms=algorithms, metafeature="prior", error="budgets")
-    print("With budgets as repetitions:", naive.sentence, end="\n\n")
+    print("With budgets as repetitions:", *naive.sentences(), end="\n\n")
 
     # ranks within benchmark, prior and budget: every budget and every benchmark counts the same
     ranks = runs.filter(algorithm=list(algorithms)).normalize("rank", per=("benchmark", "prior", "budget"))
-    model = metafeature_model(ranks, algorithms=algorithms, metafeature="prior", rng=0)
+    model = metafeature_effect(ranks, algorithms=algorithms, metafeature="prior", rng=0)
     print(model)
 
     with detached_figures():

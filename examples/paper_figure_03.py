@@ -31,12 +31,12 @@ def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
-    seeds = lt.seed_dependency(runs, verbose=True)
-    information = lt.benchmark_information(runs, per="benchmark", verbose=True)
+    seeds = lt.seed_effect(runs)
+    information = lt.benchmark_information(runs, per="benchmark")
     budget = lt.budget_effect(runs)
     print(f"\n{PAPER}\n")
-    for found in (seeds.sentence, information.sentence, budget.sentences()[0]):
-        print("Here:", found)
+    for found in (seeds, information, budget):
+        print("Here:", found.sentences()[0])
     with detached_figures():
         for name, ax in (
             ("seeds", seed_plot(seeds)),

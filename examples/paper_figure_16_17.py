@@ -37,9 +37,9 @@ def main() -> None:
     out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
-    result = lt.benchmark_information(runs, rank_benchmarks=True, verbose=True)
+    result = lt.benchmark_information(runs, rank_benchmarks=True)
     print("\nPaper, on its own draw: B-0 is uninformative, the ranking puts B-2 first.")
-    print("Here, on this draw:", result.sentence)
+    print("Here, on this draw:", *result.sentences())
     columns = ["benchmark", "f_ratio", "p_adjusted", "share", "variance", "variance_low", "variance_high"]
     print(result.ranking()[columns].round(3).to_string(index=False))
     with detached_figures():

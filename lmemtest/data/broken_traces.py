@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest.data.budget_mix import are_single_trials, trials_advice
 from lmemtest.data.findings import Finding
 from lmemtest.data.points import Points
 from lmemtest.words import format_number
 
 if TYPE_CHECKING:
-    from lmemtest._table import ResultTable
+    pass
 
 __all__ = ["Traces", "traces_of"]
 
@@ -26,8 +26,8 @@ _SHARE, _FEWEST_BUDGETS = 0.5, 3
 _ROUNDING = 1e-12  # of the largest score: no step
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Traces(Tabular):
+@result
+class Traces(Result):
     """Whether the runs are best-so-far curves, and which of them are broken.
 
     Attributes
@@ -48,32 +48,24 @@ class Traces(Tabular):
     examples: tuple[str, ...]
     findings: tuple[Finding, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table, as a copy."""
-        return self.table.copy()
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence."""
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict."""
         n, worse = int(self.table["runs"].sum()), int(self.table["worse"].sum())
-        if self.verdict == "trace":
-            return f"None of {n:,} curves gets worse at a higher budget."
-        if self.verdict == "not judged":
-            return (
-                f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are best-so-far curves."
-            )
-        if self.verdict == "no trace":
-            return f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far."
         return (
-            f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other {worse:,} are "
-            f"broken (such as {'; '.join(self.examples)})."
+            {
+                "trace": f"None of {n:,} curves gets worse at a higher budget.",
+                "not judged": f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are "
+                "best-so-far curves.",
+                "no trace": f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far.",
+                "broken": f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other "
+                f"{worse:,} are broken (such as {'; '.join(self.examples)}).",
+            }[self.verdict],
         )
 
-    def to_table(self) -> ResultTable:
-        """The counts as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        return ResultTable(title="Curves that get worse", frame=self.table, notes=(self.sentence,))
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Curves that get worse"
 
 
 def traces_of(points: Points) -> Traces:
@@ -129,7 +121,7 @@ def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
 def _finding(result: Traces, points: Points) -> Finding:
     n, worse = int(result.table["runs"].sum()), int(result.table["worse"].sum())
-    message = result.sentence
+    message = result.sentences()[0]
     best = "minimum" if points.runs.direction == "minimize" else "maximum"
     if result.verdict == "broken":
         advice = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.checks.audit import RECOMMENDED, CalibrationAudit
+from lmemtest.studies.checks.audit import RECOMMENDED, Audit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 _ROW, _AROUND = 0.5, 1.3  # inches per unit, and for the axis with its label and the legend
 
 
-def calibration_plot(audit: CalibrationAudit, *, ax: Axes | None = None) -> Axes:
+def calibration_plot(audit: Audit, *, ax: Axes | None = None) -> Axes:
     """Draw the false-positive rates of an audit with their intervals.
 
     Parameters
     ----------
-    audit : CalibrationAudit
+    audit : Audit
         From `lmemtest.audit`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
@@ -47,7 +47,7 @@ def calibration_plot(audit: CalibrationAudit, *, ax: Axes | None = None) -> Axes
     ['exchange by benchmark']
     """
     _canvas.check_axes(ax)
-    if not isinstance(audit, CalibrationAudit):
+    if not isinstance(audit, Audit):
         raise ArgumentError(f"audit must be the result of audit(), got {type(audit).__name__}.")
     units = list(audit.exchanged)
     models = list(dict.fromkeys(rate.model for rate in audit.rates))

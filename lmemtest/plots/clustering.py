@@ -51,7 +51,7 @@ def benchmark_clusters_plot(clusters: BenchmarkClusters, *, kind: str = "dendrog
     >>> from lmemtest.plots.clustering import benchmark_clusters_plot
     >>> from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> ax = benchmark_clusters_plot(benchmark_clusters(runs, n_boot=20, rng=1))
+    >>> ax = benchmark_clusters_plot(benchmark_clusters(runs, n_draws=20, rng=1))
     >>> len(ax.get_yticklabels())
     20
     """
@@ -68,10 +68,10 @@ def benchmark_clusters_plot(clusters: BenchmarkClusters, *, kind: str = "dendrog
 
 
 def _map(clusters: BenchmarkClusters) -> _heat.Heat:
-    if not clusters.n_boot:
+    if not clusters.n_draws:
         raise ArgumentError(
             "kind='together' needs redrawn tables, and there are none. Use kind='dendrogram', or cluster with "
-            "n_boot=200 where runs are repeated."
+            "n_draws=200 where runs are repeated."
         )
     order = list(clusters.table["benchmark"])
     values = clusters.together.loc[order, order].to_numpy(dtype=float)
@@ -84,7 +84,7 @@ def _map(clusters: BenchmarkClusters) -> _heat.Heat:
         coloured=np.isfinite(values),
         palette="from zero",
         scale_label="Share of redrawn tables with both in one cluster",
-        note=f"{clusters.n_boot:,} tables with redrawn runs, {clusters.n_clusters} clusters each.",
+        note=f"{clusters.n_draws:,} tables with redrawn runs, {clusters.n_clusters} clusters each.",
     )
 
 
@@ -113,7 +113,7 @@ def _leaves(clusters: BenchmarkClusters, heights: Array) -> _rows.Rows:
     series = []
     for row in clusters.clusters.to_dict("records"):
         place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
-        known = "" if not clusters.n_boot else f", {row['verdict']} ({written(row['jaccard'], '.2f')})"
+        known = "" if not clusters.n_draws else f", {row['verdict']} ({written(row['jaccard'], '.2f')})"
         series.append(
             _rows.Series(
                 name=f"cluster {row['cluster']}{known}",
@@ -127,7 +127,7 @@ def _leaves(clusters: BenchmarkClusters, heights: Array) -> _rows.Rows:
         )
     unit = {"shape": "shape of the profiles", "noise": "standard deviations of a run"}[clusters.scale]
     label = f"Distance ({unit}), {clusters.method} linkage"
-    if clusters.n_boot:
+    if clusters.n_draws:
         label += "\nIn brackets: mean Jaccard similarity when the runs are redrawn"
     return _rows.Rows(
         labels=tuple((_style.one_line(name),) for name in table["benchmark"]),

@@ -11,7 +11,7 @@ from matplotlib.transforms import Bbox
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.studies.benchmark.metafeature_effect import MetafeatureModel
+from lmemtest.studies.benchmark.metafeature_effect import MetafeatureEffect
 from lmemtest.studies.benchmark.metafeatures import MetafeatureAnalysis
 from lmemtest.words import format_level
 
@@ -27,14 +27,14 @@ ROW_HEIGHT, AROUND = 1.7, 8.0  # of the map in units of the font size: fonts sta
 MOST_ROWS = 80
 
 
-def metafeature_plot(result: MetafeatureAnalysis | MetafeatureModel, *, ax: Axes | None = None) -> Axes:
+def metafeature_plot(result: MetafeatureAnalysis | MetafeatureEffect, *, ax: Axes | None = None) -> Axes:
     """Draw where a metafeature decides which of two algorithms is better.
 
     Parameters
     ----------
-    result : MetafeatureAnalysis or MetafeatureModel
+    result : MetafeatureAnalysis or MetafeatureEffect
         From `metafeature_analysis`: a map of the mean outcomes, benchmarks by levels, with a dendrogram of the
-        benchmarks. From `metafeature_model`: the contrast of each benchmark with its interval, below that over
+        benchmarks. From `metafeature_effect`: the contrast of each benchmark with its interval, below that over
         benchmarks.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, whose height
@@ -69,15 +69,15 @@ def metafeature_plot(result: MetafeatureAnalysis | MetafeatureModel, *, ax: Axes
     _canvas.check_axes(ax)
     if isinstance(result, MetafeatureAnalysis):
         return _draw_map(result, ax)
-    if isinstance(result, MetafeatureModel):
+    if isinstance(result, MetafeatureEffect):
         if len(result.contrasts) > MOST_ROWS:
             raise ArgumentError(
                 f"metafeature_plot draws at most {MOST_ROWS} contrasts, got {len(result.contrasts)}. Compare fewer "
-                "levels: metafeature_model(..., levels=[...])."
+                "levels: metafeature_effect(..., levels=[...])."
             )
         return _rows.draw_rows(_contrasts(result), ax)
     raise ArgumentError(
-        f"result must be the result of metafeature_analysis() or metafeature_model(), got {type(result).__name__}."
+        f"result must be the result of metafeature_analysis() or metafeature_effect(), got {type(result).__name__}."
     )
 
 
@@ -202,7 +202,7 @@ def _tree_segments(result: MetafeatureAnalysis) -> tuple[Segments, float]:
 # ---------------------------------------------------------------------- the contrasts of the model
 
 
-def _contrasts(result: MetafeatureModel) -> _rows.Rows:
+def _contrasts(result: MetafeatureEffect) -> _rows.Rows:
     labels: list[tuple[str, ...]] = []
     headers: set[int] = set()
     found: list[dict[Any, Any]] = []
@@ -271,7 +271,7 @@ def _raw(table: pd.DataFrame) -> _rows.Series:
     )
 
 
-def _axis_label(result: MetafeatureModel) -> str:
+def _axis_label(result: MetafeatureEffect) -> str:
     first, second = (_style.one_line(format_level(name)) for name in result.algorithms)
     response = _style.one_line(result.fit.design.parsed.response)
     metafeature = _style.one_line(result.metafeature)

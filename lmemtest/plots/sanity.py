@@ -11,7 +11,7 @@ from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation
-from lmemtest.studies.checks.seed_effect import SeedDependency
+from lmemtest.studies.checks.seed_effect import SeedEffect
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,13 +20,13 @@ _TWO_SIDED = 1.959963984540054  # 95 % of a normal distribution
 _ROW, _AROUND = 0.5, 1.5  # inches per algorithm, and for the axis with its label and the legend
 
 
-def seed_plot(result: SeedDependency, *, ax: Axes | None = None) -> Axes:
+def seed_plot(result: SeedEffect, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of every seed, beside the range that chance explains.
 
     Parameters
     ----------
-    result : SeedDependency
-        From `lmemtest.studies.checks.seed_effect.seed_dependency`.
+    result : SeedEffect
+        From `lmemtest.studies.checks.seed_effect.seed_effect`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -45,14 +45,14 @@ def seed_plot(result: SeedDependency, *, ax: Axes | None = None) -> Axes:
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.sanity import seed_plot
-    >>> from lmemtest.studies.checks.seed_effect import seed_dependency
-    >>> ax = seed_plot(seed_dependency(lt.datasets.load_hpo_runs().filter(budget=8, prior="good")))
+    >>> from lmemtest.studies.checks.seed_effect import seed_effect
+    >>> ax = seed_plot(seed_effect(lt.datasets.load_hpo_runs().filter(budget=8, prior="good")))
     >>> [label.get_text() for label in ax.get_yticklabels()][:3]
     ['HB', 'HB+prior', 'RS']
     """
     _canvas.check_axes(ax)
-    if not isinstance(result, SeedDependency):
-        raise ArgumentError(f"result must be that of seed_dependency(), got {type(result).__name__}.")
+    if not isinstance(result, SeedEffect):
+        raise ArgumentError(f"result must be that of seed_effect(), got {type(result).__name__}.")
     names = list(result.table["algorithm"])
     means = result.seed_means()
     row = means["algorithm"].map({name: i for i, name in enumerate(names)}).to_numpy(dtype=np.intp)

@@ -10,7 +10,7 @@ from lmemtest._rounding import tie_order
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.studies.benchmark.benchmark_effects import ShrunkenEffects
+from lmemtest.studies.benchmark.benchmark_effects import BenchmarkEffects
 from lmemtest.studies.benchmark.comparisons import MEAN
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ KINDS = ("heatmap", "caterpillar")
 
 
 def shrunken_effects_plot(
-    effects: ShrunkenEffects,
+    effects: BenchmarkEffects,
     *,
     kind: str = "heatmap",
     comparison: str | None = None,
@@ -32,7 +32,7 @@ def shrunken_effects_plot(
 
     Parameters
     ----------
-    effects : ShrunkenEffects
+    effects : BenchmarkEffects
         From `lmemtest.benchmark_effects`.
     kind : {"heatmap", "caterpillar"}
         All comparisons as colours, bold where the interval excludes zero; or one comparison, sorted, with intervals,
@@ -66,7 +66,7 @@ def shrunken_effects_plot(
     'boosting-diabetes'
     """
     _canvas.check_axes(ax)
-    if not isinstance(effects, ShrunkenEffects):
+    if not isinstance(effects, BenchmarkEffects):
         raise ArgumentError(f"effects must be the result of benchmark_effects(), got {type(effects).__name__}.")
     check_choice(kind, "kind", KINDS)
     most = check_positive_int(most, "most", minimum=2)
@@ -88,11 +88,11 @@ def _name(left: str, right: str) -> str:
     return left if right == MEAN else f"{left} - {right}"
 
 
-def _better(effects: ShrunkenEffects) -> str:
+def _better(effects: BenchmarkEffects) -> str:
     return "negative is better" if effects.direction == "minimize" else "positive is better"
 
 
-def _map(effects: ShrunkenEffects, names: tuple[str, ...], most: int) -> _heat.Heat:
+def _map(effects: BenchmarkEffects, names: tuple[str, ...], most: int) -> _heat.Heat:
     table = effects.table
     units = list(dict.fromkeys(table["benchmark"]))
     shape = (len(names), len(units))  # the table runs over comparisons, then over benchmarks
@@ -119,7 +119,7 @@ def _map(effects: ShrunkenEffects, names: tuple[str, ...], most: int) -> _heat.H
     )
 
 
-def _content(effects: ShrunkenEffects, rows: DataFrame, comparison: str, most: int) -> _rows.Rows:
+def _content(effects: BenchmarkEffects, rows: DataFrame, comparison: str, most: int) -> _rows.Rows:
     shown = _rows.Shown.ends(len(rows), most)
     labels = shown.labels([_style.one_line(str(name)) for name in rows["benchmark"]])
     rows = rows.take(shown.kept.tolist())

@@ -64,7 +64,7 @@ def variation_plot(sources: VarianceSources, *, leave_out: str | Sequence[str] =
 def _content(sources: VarianceSources, leave_out: list[str]) -> _rows.Rows:
     shown = [source for source in sources.sources if source.name not in leave_out]
     hidden = [source for source in sources.sources if source.name in leave_out]
-    label = f"Standard deviation of {_style.one_line(sources.response)}"
+    label = f"Standard deviation of {_style.one_line(sources.score)}"
     level = _style.nobreak(f"{100 * sources.level:g} %")
     label += f"\n{level} intervals, one by one"
     if any(np.isnan(source.ci_high) for source in shown):

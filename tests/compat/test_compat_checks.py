@@ -114,6 +114,14 @@ def test_a_variance_is_not_negative(table):
     assert (ranking["Var"] >= 0).all()
 
 
+def test_the_lines_of_the_seed_check_are_those_of_the_package(table, capsys):
+    assert seed_dependency_check(table("null")) == []
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"Simple model \(-?[\d.]+\) (==|<<) Model with Seed-effect \(-?[\d.]+\)", first)
+    assert re.fullmatch(r"Chi-Square: [\d.]+, P-Value: [\d.e-]+", second)
+    assert third == "=> Seed is not a significant effect"
+
+
 # ---------------------------------------------------------------- budget
 
 

@@ -38,6 +38,13 @@ def test_shape_and_order_are_the_peers(peer, table, frame_of, name):
     assert estimates.notna().all(axis=None)
 
 
+def test_the_conclusion_of_each_benchmark_is_printed(table, capsys):
+    metafeature_analysis(table("real"), ("PB", "HB"), "prior")
+    lines = capsys.readouterr().out.splitlines()
+    pattern = r"=> .+: \w+ - \w+ = -?\d\.\d{3}, p [=<] \d\.\d{3}, .+\."
+    assert len([line for line in lines if re.fullmatch(pattern, line)]) == table("real")["benchmark"].nunique()
+
+
 def test_wins_are_counted_by_exact_tests(table):
     """A win of the first algorithm is -1: its losses are significantly lower in a two-sample t-test."""
     frame = table("real")

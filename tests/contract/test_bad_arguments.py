@@ -179,8 +179,8 @@ def calls() -> dict[str, Call]:
             lt.metafeature_analysis,
             {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "n": 99, "rng": 1},
         ),
-        "metafeature_model": (
-            lt.metafeature_model,
+        "metafeature_effect": (
+            lt.metafeature_effect,
             {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "rng": 1},
         ),
         "noninferiority": (
@@ -217,7 +217,7 @@ def calls() -> dict[str, Call]:
             lt.search_models,
             {"runs": few(), "depth": 2, "candidates": menu, "rng": 1},
         ),
-        "seed_dependency": (lt.seed_dependency, {"runs": few(), "rng": 1}),
+        "seed_effect": (lt.seed_effect, {"runs": few(), "rng": 1}),
         "select_terms": (lt.select_terms, {"runs": few(), "max_steps": 1, "rng": 1}),
         "separation": (lt.separation, {"pairs": differences()}),
         "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_draws": 9, "rng": 1}),

@@ -127,7 +127,7 @@ CALLS: dict[str, Callable[[lt.Runs], object]] = {
     "analyze": lambda runs: lt.analyze(runs).to_text(),
     "variance_sources": lt.variance_sources,
     "ranking_reliability": lt.ranking_reliability,
-    "seed_dependency": lt.seed_dependency,
+    "seed_effect": lt.seed_effect,
     "benchmark_information": lt.benchmark_information,
     "diagnose": lambda runs: lt.fit_lmm(MODEL, runs).diagnose(influence=False, n_draws=99, rng=1),
     "bootstrap": lambda runs: lt.bootstrap(lt.fit_lmm(MODEL, runs), lambda fit: fit.params, n_draws=20, rng=1),

@@ -116,7 +116,7 @@ QUESTIONS = {
     "horizons": lt.horizons,
     "anytime": lt.anytime,
     "budget_effect": lt.budget_effect,
-    "seed_dependency": lt.seed_dependency,
+    "seed_effect": lt.seed_effect,
     "benchmark_information": lt.benchmark_information,
     "benchmark_effects": lt.benchmark_effects,
     "variance_sources": lt.variance_sources,

@@ -7,7 +7,7 @@ from pytest import approx
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.calibration import calibration_plot
-from lmemtest.studies.checks.audit import CalibrationAudit, Rate
+from lmemtest.studies.checks.audit import Audit, Rate
 
 
 def make_audit():
@@ -21,7 +21,7 @@ def make_audit():
             ("run", "recommended", 9),
         ]
     )
-    return CalibrationAudit(rates=rates, alpha=0.05, exchanged={"benchmark": "x", "run": "y"})
+    return Audit(rates=rates, alpha=0.05, exchanged={"benchmark": "x", "run": "y"})
 
 
 def test_markers_are_the_rates_in_percent():

@@ -37,7 +37,7 @@ def draw(runs):
     clusters = lt.benchmark_clusters(runs, n_boot=20, rng=1)
     effects = lt.benchmark_effects(runs, rng=1)
     analysis = lt.metafeature_analysis(runs, **pair, n=99)
-    model = lt.metafeature_model(runs, **pair)
+    model = lt.metafeature_effect(runs, **pair)
     return {
         "dendrogram": lambda ax: benchmark_clusters_plot(clusters, ax=ax),
         "together": lambda ax: benchmark_clusters_plot(clusters, kind="together", ax=ax),

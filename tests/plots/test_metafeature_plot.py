@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature import metafeature_plot
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
 from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 
 
@@ -51,7 +51,7 @@ def analysis():
 
 @pytest.fixture(scope="module")
 def model():
-    return metafeature_model(runs_of(12), algorithms=("A", "B"), metafeature="prior", rng=1)
+    return metafeature_effect(runs_of(12), algorithms=("A", "B"), metafeature="prior", rng=1)
 
 
 def draw(result, size=None, layout=None):
@@ -155,7 +155,7 @@ def test_the_model_draws_contrasts_intervals_and_the_means_by_themselves(model):
 
 
 def test_three_levels_have_a_heading_each():
-    result = metafeature_model(runs_of(8, ("a", "b", "c")), algorithms=("A", "B"), metafeature="prior", rng=1)
+    result = metafeature_effect(runs_of(8, ("a", "b", "c")), algorithms=("A", "B"), metafeature="prior", rng=1)
     labels = [text.get_text() for text in draw(result).get_yticklabels()]
     assert [labels[i] for i in (0, 10, 20)] == ["b − a", "c − a", "c − b"]
 
@@ -163,12 +163,12 @@ def test_three_levels_have_a_heading_each():
 def test_what_is_refused(model):
     with pytest.raises(
         lt.errors.ArgumentError,
-        match=r"result must be the result of metafeature_analysis\(\) or metafeature_model\(\), got int",
+        match=r"result must be the result of metafeature_analysis\(\) or metafeature_effect\(\), got int",
     ):
         metafeature_plot(3)
     with pytest.raises(lt.errors.ArgumentError, match="ax must be one matplotlib Axes"):
         metafeature_plot(model, ax=3)
-    many = metafeature_model(runs_of(30, ("a", "b", "c")), algorithms=("A", "B"), metafeature="prior", rng=1)
+    many = metafeature_effect(runs_of(30, ("a", "b", "c")), algorithms=("A", "B"), metafeature="prior", rng=1)
     with pytest.raises(lt.errors.ArgumentError, match="draws at most 80 contrasts, got 90"):
         metafeature_plot(many)
 

@@ -14,7 +14,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style
 from lmemtest.plots.sanity import information_plot, seed_plot
 from lmemtest.studies.checks.benchmark_information import benchmark_information
-from lmemtest.studies.checks.seed_effect import seed_dependency
+from lmemtest.studies.checks.seed_effect import seed_effect
 
 NAMES = ("a $\\alpha$ tool with a very long name indeed", "B", "漢字")
 
@@ -36,7 +36,7 @@ def runs():
 
 
 def test_markers_are_the_means_of_the_seeds(runs):
-    result = seed_dependency(runs)
+    result = seed_effect(runs)
     assert result.affected == ("B",)
     ax = seed_plot(result)
     drawn = [np.sort(line.get_xdata()) for line in ax.lines if line.get_label() == "_estimates"]
@@ -50,7 +50,7 @@ def test_markers_are_the_means_of_the_seeds(runs):
 
 
 def test_range_of_chance_is_that_of_a_mean(runs):
-    result = seed_dependency(runs)
+    result = seed_effect(runs)
     spread = result.scores.groupby("algorithm")["centred"].std()["B"] / np.sqrt(3)  # a seed is on three benchmarks
     assert result.seed_means().set_index("algorithm").loc["B", "chance"].iloc[0] == approx(spread)
     ends = [line.get_xdata() for line in seed_plot(result).lines if line.get_label() == "_interval"]
@@ -124,12 +124,12 @@ def test_plots_fill_the_axes_of_the_user(runs):
 
     figure = matplotlib.figure.Figure(figsize=(7, 5))
     above, below = figure.subplots(2)
-    assert seed_plot(seed_dependency(runs), ax=above) is above
+    assert seed_plot(seed_effect(runs), ax=above) is above
     assert information_plot(benchmark_information(runs), ax=below) is below
 
 
 def test_only_results_are_drawn(runs):
-    with pytest.raises(ArgumentError, match=r"^result must be that of seed_dependency\(\), got Runs\.$"):
+    with pytest.raises(ArgumentError, match=r"^result must be that of seed_effect\(\), got Runs\.$"):
         seed_plot(runs)
     with pytest.raises(ArgumentError, match=r"^result must be that of benchmark_information\(\), got Runs\.$"):
         information_plot(runs)

@@ -13,7 +13,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.power.components import components_of
-from lmemtest.studies.checks.seed_effect import seed_dependency
+from lmemtest.studies.checks.seed_effect import seed_effect
 from lmemtest.studies.modelling import shared_seeds as module
 from lmemtest.studies.modelling.shared_seeds import seeds_cross, shared_seeds
 
@@ -187,11 +187,11 @@ def test_the_builder_and_the_seed_check_heed_the_role():
     shared, own = (runs_of(make_table(), seed_shared=value) for value in (True, False))
     assert lt.ModelBuilder(shared).recommended().formula().endswith(TERMS)
     assert lt.ModelBuilder(own).recommended().formula().endswith("(1 | task:rep)")
-    assert seed_dependency(shared).affected
+    assert seed_effect(shared).affected
     with pytest.raises(DesignError, match="each benchmark has seeds of its own"):
-        seed_dependency(own)
+        seed_effect(own)
     twice = pd.concat([make_table(), make_table(seed=1)])
-    assert "Each benchmark has seeds of its own" in seed_dependency(runs_of(twice, seed_shared=False)).notes[0]
+    assert "Each benchmark has seeds of its own" in seed_effect(runs_of(twice, seed_shared=False)).notes[0]
 
 
 def test_a_plan_has_new_seeds_on_every_benchmark():

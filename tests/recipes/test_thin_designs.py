@@ -218,14 +218,14 @@ def pair(r):
 
 # name: call, sizes that the recipe needs, columns of its table that are finite whenever there is a result
 RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ...]]] = {
-    "seed_dependency": (lambda r: lt.seed_dependency(r, rng=0), {}, ()),
+    "seed_effect": (lambda r: lt.seed_effect(r, rng=0), {}, ()),
     "benchmark_information": (lambda r: lt.benchmark_information(r, rank_benchmarks=True), {}, ()),
     "budget_effect linear": (lambda r: lt.budget_effect(r), {}, ("p_value", "p_adjusted")),
     "budget_effect spline": (lambda r: lt.budget_effect(r, form="spline"), {"budgets": 5, "seeds": 2}, ("p_value",)),
     "budget_effect categorical": (lambda r: lt.budget_effect(r, form="categorical"), {}, ("p_value",)),
     "check_all": (lambda r: lt.check_all(r, rng=0), {}, ()),
     "metafeature_analysis": (lambda r: lt.metafeature_analysis(r, **pair(r), rng=0, n=199), {"levels": 2}, ()),
-    "metafeature_model": (lambda r: lt.metafeature_model(r, **pair(r), rng=0), {"levels": 2}, ("contrast",)),
+    "metafeature_effect": (lambda r: lt.metafeature_effect(r, **pair(r), rng=0), {"levels": 2}, ("contrast",)),
     "variance_sources": (lt.variance_sources, {}, ("variance", "share")),
     "ranking_reliability": (lt.ranking_reliability, {}, ()),
     "benchmark_effects": (lambda r: lt.benchmark_effects(r, rng=0), {}, ("overall",)),
@@ -255,7 +255,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
 
 # recipe: the beginning of each error that it gives, and the designs that get it. All other designs get a result.
 ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
-    "seed_dependency": {
+    "seed_effect": {
         "there is one seed only (0), so its effect cannot be told from that of": ("one seed",),
         "the runs have no seed column, so nothing can depend on it. Name it:": (
             "no seed column",
@@ -331,7 +331,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "No benchmark has a budget (used_fidelity) at which all runs of A00 and": ("budgets apart",),
         "1 of ": ("missing score",),
     },
-    "metafeature_model": {
+    "metafeature_effect": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
         "runs must have a seed column (it tells the runs apart). Name it:": (
             "no seed column",

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.studies.benchmark.instance_contrasts import instance_contrasts
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
 from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 from lmemtest.studies.benchmark.outcomes import pair_scores
 
@@ -52,7 +52,7 @@ def test_outcomes_are_contrasted_at_five_percent_or_less_and_budgets_are_no_repe
         runs = null_runs(rng, difference)
         options = {"algorithms": ("B", "A"), "metafeature": "prior", "test": test}
         found = metafeature_analysis(runs, n=399, rng=rng, **options)
-        single += int((found.contrasts["p_unadjusted"] < 0.05).sum())
+        single += int((found.contrasts["p_raw"] < 0.05).sum())
         family += bool((found.contrasts["p_value"] < 0.05).any())
         singled_out += bool(found.singled_out)
         budgets = metafeature_analysis(runs, error="budgets", **options)
@@ -70,7 +70,7 @@ def test_the_model_finds_a_contrast_over_benchmarks_at_five_percent(between):
     overall, covered, odd = 0, 0, 0
     for _ in range(n):
         runs = null_runs(rng, 0.3, between)
-        found = metafeature_model(runs, algorithms=("B", "A"), metafeature="prior", rng=rng)
+        found = metafeature_effect(runs, algorithms=("B", "A"), metafeature="prior", rng=rng)
         overall += bool(found.overall["p_value"].item() < 0.05)
         odd += bool(found.singled_out)
         covered += bool((found.contrasts["p_others"] < 0.05).any())
@@ -117,7 +117,7 @@ def test_simultaneous_intervals_of_the_benchmarks_contrasts_cover_them_all(tasks
             seed="seed",
             metafeatures=("prior",),
         )
-        found = metafeature_model(runs, algorithms=("A", "B"), metafeature="prior", rng=rng).to_frame()
+        found = metafeature_effect(runs, algorithms=("A", "B"), metafeature="prior", rng=rng).to_frame()
         covered += not ((found["ci_low"] > truth) | (truth > found["ci_high"])).any()
     assert binomtest(covered, n, 0.95, alternative="less").pvalue > 0.001
 

@@ -9,7 +9,7 @@ from scipy.stats import binomtest, ncf
 
 import lmemtest as lt
 from lmemtest.studies.checks.benchmark_information import benchmark_information, noncentrality_interval
-from lmemtest.studies.checks.seed_effect import seed_dependency
+from lmemtest.studies.checks.seed_effect import seed_effect
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ def fired(result):
 
 def test_seed_check_with_repeated_runs_of_one_benchmark():
     rng = np.random.default_rng(1)
-    hits = sum(fired(seed_dependency(runs_of(rng.normal(size=(1, 3, 8, 3))))) for _ in range(400))
+    hits = sum(fired(seed_effect(runs_of(rng.normal(size=(1, 3, 8, 3))))) for _ in range(400))
     assert level_kept(hits, 400)
 
 
@@ -45,7 +45,7 @@ def test_seed_check_over_benchmarks_of_any_unit_with_paired_skewed_scores(n_seed
     for _ in range(n):
         luck = rng.normal(size=(6, 1, n_seeds, 1))
         scores = np.exp(0.5 * (luck + rng.normal(size=(6, 3, n_seeds, 1))))
-        hits += fired(seed_dependency(runs_of(scores * np.logspace(0, 3, 6)[:, None, None, None])))
+        hits += fired(seed_effect(runs_of(scores * np.logspace(0, 3, 6)[:, None, None, None])))
     assert level_kept(hits, n)
 
 
@@ -56,7 +56,7 @@ def test_seed_check_finds_what_is_there():
     for _ in range(50):
         scores = rng.normal(size=(8, 3, 15, 1))
         scores[:, 1] += np.sqrt(0.5) * rng.normal(size=(15, 1))
-        found += seed_dependency(runs_of(scores)).affected == ("a1",)
+        found += seed_effect(runs_of(scores)).affected == ("a1",)
     assert found >= 40
 
 

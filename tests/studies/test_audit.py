@@ -92,7 +92,7 @@ def test_sentences_are_for_readers_without_statistics(result):
         "When the algorithms' names are swapped at random on each benchmark, so that all are alike, the naive model "
         "still reports a significant difference in "
     )
-    assert f"{rate.rate / 0.05:.1f} times the promised 5 %, so do not trust its p-values here." in sentence
+    assert f"{rate.rate / 0.05:.1f} times the nominal 5 %, so do not trust its p-values here." in sentence
     assert sentence in result.summary()
     assert "exchanged are the names of the algorithms, all their runs together, within each of 10" in result.summary()
 
@@ -157,7 +157,7 @@ def test_a_model_that_keeps_its_level_is_told_from_the_number_of_tables_that_is_
 def test_too_few_tables_are_said_to_be_too_few():
     got = audit(make_runs(), n=3, unit="benchmark", rng=1)
     assert got.sentences()[1].endswith(
-        "too few tables to tell whether that is the promised 5 %; n=142 would tell for a model that keeps its level."
+        "too few tables to tell whether that is the nominal 5 %; n=142 would tell for a model that keeps its level."
     )
 
 

@@ -156,8 +156,8 @@ def test_no_interaction_means_no_intervals() -> None:
     table = found.to_frame()
     assert table["ci_low"].isna().all()
     assert table["estimate"].to_numpy() == approx(table["overall"].to_numpy(), abs=1e-9)
-    assert "not proved by this" in found.notes[0]
-    assert found.sentence == "No difference between algorithms is seen to change between benchmarks."
+    assert "does not show that they are equal" in found.notes[0]
+    assert " ".join(found.sentences()) == "No difference between algorithms is seen to change between benchmarks."
 
 
 def dense_prediction(fit: lt.LmmFit, frame: pd.DataFrame, weights: np.ndarray, cells: pd.DataFrame):
@@ -209,11 +209,11 @@ def test_a_note_names_who_was_not_run_and_the_sentence_counts_apart() -> None:
         "On 2 of 8 benchmarks some algorithm was not run (t3: A0; t5: A1). Rows marked extrapolated are what the model "
         "expects of it there, as if it were missing by chance; an algorithm that failed there is probably worse."
     )
-    assert " of 20 intervals (simultaneous) exclude zero" in found.sentence
-    assert found.sentence.endswith(" 4 more are extrapolated to where an algorithm was not run.")
+    assert " of 20 intervals (simultaneous) exclude zero" in " ".join(found.sentences())
+    assert " ".join(found.sentences()).endswith(" 4 more are extrapolated to where an algorithm was not run.")
     complete = benchmark_effects(as_runs(study(7)), contrast="pairs")
     assert not complete.table["extrapolated"].any()
-    assert "extrapolated" not in complete.sentence
+    assert "extrapolated" not in " ".join(complete.sentences())
 
 
 def test_no_benchmark_with_all_algorithms_leaves_extrapolations_only() -> None:
@@ -221,7 +221,7 @@ def test_no_benchmark_with_all_algorithms_leaves_extrapolations_only() -> None:
     frame = frame[frame["tool"].str[-1].astype(int) != frame["task"].str[-1].astype(int) % 3]
     found = benchmark_effects(as_runs(frame))
     assert found.table["extrapolated"].all()
-    assert found.sentence == (
+    assert " ".join(found.sentences()) == (
         "No benchmark has runs of all algorithms of a comparison: all 27 intervals are extrapolated."
     )
 
@@ -241,7 +241,7 @@ def test_a_reversal_is_named() -> None:
     advantages[0] = [-3.0] * 7 + [6.0]
     advantages[0] += np.linspace(-0.5, 0.5, 8)
     found = benchmark_effects(as_runs(study(8, k=2, n=10, advantages=advantages)), contrast="pairs")
-    assert "1 of them against the overall difference, such as A0 versus A1 on t7." in found.sentence
+    assert "1 of them against the overall difference, such as A0 versus A1 on t7." in " ".join(found.sentences())
     drivers = found.drivers(ddf="satterthwaite")
     assert drivers.to_frame()["level"].tolist() == [f"t{i}" for i in range(8)]
     assert drivers.to_frame().set_index("level")["largest_shift"].abs().idxmax() == "t7"
@@ -336,7 +336,7 @@ def test_groups_that_are_there_are_found_and_stable() -> None:
     assert found.n_clusters == 2
     assert sorted(found.clusters["members"]) == ["t0, t1, t2, t3, t4", "t5, t6, t7, t8, t9"]
     assert found.clusters["verdict"].tolist() == ["stable", "stable"]
-    assert found.sentence == "10 benchmarks in 2 clusters, all of them stable when the runs are redrawn."
+    assert " ".join(found.sentences()) == "10 benchmarks in 2 clusters, all of them stable when the runs are redrawn."
     assert found.to_frame()["cluster"].tolist() == [1] * 5 + [2] * 5
     assert np.diag(found.together).tolist() == [1.0] * 10
 
@@ -346,7 +346,7 @@ def test_the_tree_is_scipys_on_standardised_deviations() -> None:
     from scipy.spatial.distance import pdist
 
     frame = study(12, b=6)
-    found = benchmark_clusters(as_runs(frame), scale="shape", method="ward", n_boot=0, n_clusters=3)
+    found = benchmark_clusters(as_runs(frame), scale="shape", method="ward", n_draws=0, n_clusters=3)
     means = frame.groupby(["task", "tool"])["loss"].mean().unstack()
     deviations = means.sub(means.mean(axis=1), axis=0)
     want = deviations.div(deviations.std(axis=1, ddof=0), axis=0)
@@ -356,7 +356,7 @@ def test_the_tree_is_scipys_on_standardised_deviations() -> None:
     assert found.cophenetic == approx(cophenet(tree, pdist(want.to_numpy()))[0])
     assert found.clusters["jaccard"].isna().all()
     assert found.clusters["verdict"].tolist() == ["unknown"] * 3
-    noise = benchmark_clusters(as_runs(frame), scale="noise", n_boot=0)
+    noise = benchmark_clusters(as_runs(frame), scale="noise", n_draws=0)
     sd = frame.groupby(["task", "tool"])["loss"].var().unstack().mean(axis=1) ** 0.5
     assert noise.profiles.to_numpy() == approx(deviations.div(sd, axis=0).to_numpy())
 
@@ -373,31 +373,31 @@ def test_jaccard_and_silhouettes_by_hand() -> None:
 
 def test_redrawing_is_reproducible_and_moves_what_is_noise() -> None:
     runs = as_runs(study(13, b=8, n=3, interaction=0.0))
-    left, right = (benchmark_clusters(runs, rng=5, n_boot=60) for _ in range(2))
+    left, right = (benchmark_clusters(runs, rng=5, n_draws=60) for _ in range(2))
     pd.testing.assert_frame_equal(left.clusters, right.clusters)
     assert (left.clusters["verdict"] != "stable").any()
-    assert "should not be interpreted" in left.sentence
+    assert "should not be interpreted" in " ".join(left.sentences())
 
 
 def test_conditions_are_part_of_a_profile() -> None:
     frame = study(14, priors=("bad", "good"))
-    found = benchmark_clusters(as_runs(frame), n_boot=10, rng=1)
+    found = benchmark_clusters(as_runs(frame), n_draws=10, rng=1)
     assert list(found.profiles.columns) == [f"A{i} · {p}" for p in ("bad", "good") for i in range(3)]
     assert found.profiles.to_numpy().reshape(8, 2, 3).sum(axis=2) == approx(np.zeros((8, 2)), abs=1e-12)
 
 
 def test_two_algorithms_are_measured_in_noise() -> None:
-    assert benchmark_clusters(as_runs(study(15, k=2)), n_boot=5, rng=1).scale == "noise"
+    assert benchmark_clusters(as_runs(study(15, k=2)), n_draws=5, rng=1).scale == "noise"
 
 
 def test_single_runs_cannot_be_redrawn() -> None:
     once = lt.Runs(study(16).query("seed == 0").drop(columns="seed"), **{**ROLES, "seed": None})
     found = benchmark_clusters(once)
-    assert (found.n_boot, found.notes[-1]) == (
+    assert (found.n_draws, found.notes[-1]) == (
         0,
         "Some algorithm was run only once on some benchmark, so runs cannot be redrawn. Repeat runs with other seeds.",
     )
-    assert found.sentence.endswith("without repeated runs nothing is known of their stability.")
+    assert " ".join(found.sentences()).endswith("without repeated runs nothing is known of their stability.")
     with pytest.raises(lt.errors.DataError) as caught:
         benchmark_clusters(once, scale="noise")
     assert str(caught.value) == (
@@ -432,8 +432,8 @@ def test_clusters_of_pure_noise_are_rarely_called_stable() -> None:
     claimed = all_stable = 0
     for _ in range(150):
         runs = as_runs(study(rng, k=4, b=12, n=8, interaction=0.0))
-        found = benchmark_clusters(runs, n_boot=100, rng=rng)
-        claimed += "no grouping holds up" not in found.sentence
+        found = benchmark_clusters(runs, n_draws=100, rng=rng)
+        claimed += "no grouping is stable" not in " ".join(found.sentences())
         all_stable += bool((found.clusters["verdict"] == "stable").all())
     assert claimed / 150 < 0.15
     assert all_stable / 150 < 0.05

@@ -9,7 +9,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.inference.intervals.partial_pooling import pool
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
 
 
 def table(
@@ -47,7 +47,7 @@ def runs_of(frame: pd.DataFrame, **roles: object) -> lt.Runs:
 
 
 def model(frame, **options):
-    return metafeature_model(runs_of(frame), **{"algorithms": ("B", "A"), "metafeature": "prior", "rng": 1, **options})
+    return metafeature_effect(runs_of(frame), **{"algorithms": ("B", "A"), "metafeature": "prior", "rng": 1, **options})
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_advantages_that_go_together_do_not_make_contrasts_look_known():
         advantage, contrast = 0.3 * rng.normal(size=12), 0.5 + 0.1 * rng.normal(size=12)
         frame["loss"] = (a - 0.5) * (advantage[t] + (p - 0.5) * contrast[t]) + 0.3 * rng.normal(size=len(frame))
         runs = runs_of(frame.assign(tool=np.array(["A", "B"])[a], prior=np.array(["bad", "good"])[p]), budget=None)
-        result = metafeature_model(runs, algorithms=("A", "B"), metafeature="prior", rng=1)
+        result = metafeature_effect(runs, algorithms=("A", "B"), metafeature="prior", rng=1)
         singular += result.fit.is_singular
         got = result.to_frame()
         assert ((got["ci_low"] <= contrast) & (contrast <= got["ci_high"])).all()
@@ -159,7 +159,7 @@ def test_a_benchmark_without_the_effect_is_singled_out():
     result = model(frame)
     assert result.singled_out == ("t04",)
     assert result.to_frame().set_index("benchmark")["p_others"]["t04"] < 0.05
-    assert "singled out: t04" in result.sentence
+    assert "singled out: t04" in " ".join(result.sentences())
 
 
 def test_swapping_algorithms_and_levels_changes_signs(frame, found):
@@ -181,7 +181,7 @@ def test_numbers_as_names_and_a_column_called_half_are_no_trouble(frame, found):
     codes = frame.assign(
         task=frame["task"].str[1:].astype(int), prior=(frame["prior"] == "good") * 25.0, half=frame["seed"]
     ).drop(columns="seed")
-    result = metafeature_model(runs_of(codes, seed="half"), algorithms=("B", "A"), metafeature="prior", rng=1)
+    result = metafeature_effect(runs_of(codes, seed="half"), algorithms=("B", "A"), metafeature="prior", rng=1)
     assert result.overall["contrast"].item() == pytest.approx(found.overall["contrast"].item())
     assert "half_" in result.formula
     assert result.levels == (0.0, 25.0)
@@ -239,7 +239,7 @@ def test_runs_without_noise_are_refused_with_dispersion_too(frame):
 def test_names_that_need_backticks_are_no_trouble(frame, found):
     for name in ("rnd seed", "se:ed", "tool:task"):
         renamed = frame.rename(columns={"seed": name})
-        got = metafeature_model(runs_of(renamed, seed=name), algorithms=("B", "A"), metafeature="prior", rng=1)
+        got = metafeature_effect(runs_of(renamed, seed=name), algorithms=("B", "A"), metafeature="prior", rng=1)
         pd.testing.assert_frame_equal(got.to_frame(), found.to_frame())
 
 

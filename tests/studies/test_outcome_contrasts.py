@@ -10,7 +10,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
 from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 from lmemtest.studies.benchmark.outcome_contrasts import signs_notes
 
@@ -36,7 +36,7 @@ def test_a_further_metafeature_that_is_constant_within_benchmarks_changes_nothin
     pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
     assert got.notes == want.notes
     models = [
-        metafeature_model(runs.filter(budget=8), algorithms=PAIR, metafeature="prior", rng=1)
+        metafeature_effect(runs.filter(budget=8), algorithms=PAIR, metafeature="prior", rng=1)
         for runs in (further, bundled)
     ]
     pd.testing.assert_frame_equal(models[0].to_frame(), models[1].to_frame())
@@ -89,7 +89,7 @@ def test_the_default_is_reproducible_and_positions_are_names(bundled):
     pd.testing.assert_frame_equal(first.to_frame(), again.to_frame())
     named = metafeature_analysis(runs, algorithms=PAIR, metafeature="prior", n=9999, rng=0)
     pd.testing.assert_frame_equal(first.to_frame(), named.to_frame())
-    assert first.to_frame()["p_unadjusted"].min() == 1e-4  # (1 + 0) / (9999 + 1)
+    assert first.to_frame()["p_raw"].min() == 1e-4  # (1 + 0) / (9999 + 1)
 
 
 def contrasts(*p: float, adjusted: tuple[float, ...] | None = None, sign: float = 1.0) -> pd.DataFrame:
@@ -99,7 +99,7 @@ def contrasts(*p: float, adjusted: tuple[float, ...] | None = None, sign: float 
             "level": "good",
             "reference": "bad",
             "contrast": sign * np.ones(len(p)),
-            "p_unadjusted": p,
+            "p_raw": p,
             "p_value": p if adjusted is None else adjusted,
         }
     )
@@ -115,11 +115,11 @@ OVERALL = pd.DataFrame({"level": ["good"], "reference": ["bad"], "contrast": [1.
         # the binomial standard error of 0.0101 is 0.001, five times that after adjustment
         (
             contrasts(0.0101, 0.5, adjusted=(0.0505, 1.0)),
-            "b0 (adjusted p=0.051, limit 0.05, error 0.01)",
+            "b0 (adjusted p = 0.051, limit 0.05, error 0.01)",
         ),
-        (contrasts(0.103, adjusted=(0.9,)), "b0 (unadjusted p=0.103, limit 0.1, error 0.0061)"),
+        (contrasts(0.103, adjusted=(0.9,)), "b0 (unadjusted p = 0.103, limit 0.1, error 0.0061)"),
         (contrasts(0.103, adjusted=(0.9,), sign=-1.0), None),
-        (contrasts(0.052, adjusted=(0.9,), sign=-1.0), "b0 (unadjusted p=0.052, limit 0.05, error 0.0044)"),
+        (contrasts(0.052, adjusted=(0.9,), sign=-1.0), "b0 (unadjusted p = 0.052, limit 0.05, error 0.0044)"),
         (contrasts(0.108, adjusted=(0.9,)), None),
     ],
 )
@@ -147,7 +147,7 @@ def test_contrasts_of_several_pairs_are_named_with_their_levels():
     table = pd.concat([contrasts(0.05), contrasts(0.5).assign(reference="none")], ignore_index=True)
     overall = pd.concat([OVERALL, OVERALL.assign(reference="none")], ignore_index=True)
     (note,) = signs_notes(table, overall, 0.05, 9999)
-    assert ": b0, good - bad (adjusted p=0.050, limit 0.05, error 0.0044). " in note
+    assert ": b0, good - bad (adjusted p = 0.050, limit 0.05, error 0.0044). " in note
 
 
 def test_without_random_signs_there_is_no_such_note(bundled):

@@ -31,8 +31,8 @@ def test_opposite_decisions_are_found_and_told():
     assert frame.loc[("A", "C"), ["order", "verdict"]].tolist() == ["reversed", "opposite"]
     first, *rest = found.sentences()
     assert first == "Mean loss decides 2 of 3 pairs otherwise than mean loss_rank, 2 of them in the opposite direction."
-    assert rest[0] == "A is better than B by mean loss_rank (p<0.001), and worse by mean loss (p=0.012)."
-    assert rest[1] == "A is better than C by mean loss_rank (p=0.041), and worse by mean loss (p=0.007)."
+    assert rest[0] == "A is better than B by mean loss_rank (p < 0.001), and worse by mean loss (p = 0.012)."
+    assert rest[1] == "A is better than C by mean loss_rank (p = 0.041), and worse by mean loss (p = 0.007)."
     assert rest[0] in found.summary()
 
 
@@ -102,7 +102,7 @@ def test_a_report_on_ranks_says_which_hypothesis_it_tests_and_where_means_decide
     text = " ".join(analysis.to_text().split())
     assert "The null hypothesis of a pair is that mean ranks are equal, so that the runs of either algorithm" in text
     assert "What is tested. The hypothesis is that mean ranks are equal" in text
-    assert "A is better than B by mean loss_rank (p<0.001), and worse by mean loss" in text
+    assert "A is better than B by mean loss_rank (p < 0.001), and worse by mean loss" in text
     pd.testing.assert_frame_equal(analysis.agreement.to_frame(), lt.scale_agreement(failing()).to_frame())
 
 

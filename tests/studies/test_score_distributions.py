@@ -71,15 +71,15 @@ def test_two_clusters_are_found_and_named():
     result = score_distributions(runs_of(make_table()), by=["algorithm", "prior"])
     assert result.several_modes.to_numpy().tolist() == [["b", "bad"]]
     assert result.sentences() == (
-        "Scores have more than one cluster in b / bad (dip test, Holm over 4 groups, level 0.05).",
+        "Scores have more than one cluster in b / bad (dip test, Holm over 4 groups, alpha = 0.05).",
     )
     table = result.to_frame().set_index(["algorithm", "prior"])
     assert table.loc[("b", "bad"), "modes"] == 2
     assert table["p_adjusted"].to_numpy() == approx(np.minimum(1, table["p_value"] * [3, 2, 4, 1]), rel=1)
     alone = score_distributions(runs_of(make_table()[lambda t: t["prior"] == "good"]))
-    assert alone.sentence == (
-        "No group is shown to have more than one cluster (dip test, Holm over 2 groups, level 0.05). The test is "
-        "cautious, so this does not show that each has one only."
+    assert " ".join(alone.sentences()) == (
+        "No group is shown to have more than one cluster (dip test, Holm over 2 groups, alpha = 0.05). The test is "
+        "conservative, so this does not show that each has one only."
     )
 
 
@@ -259,7 +259,7 @@ def test_small_constant_and_tied_groups_are_described_but_not_tested():
     assert frame["p_value"].isna().all()
     assert frame["bandwidth"].isna().tolist() == [True, False, True, True]
     assert set(result.densities["prior"]) == {"good"}
-    assert result.sentence == "No group could be tested for several clusters."
+    assert " ".join(result.sentences()) == "No group could be tested for several clusters."
     assert result.notes == (
         "2 of 4 groups have fewer than 20 scores and were not tested.",
         "2 of 4 groups were not tested, because one value makes up more than 4 % of their scores.",

@@ -228,7 +228,7 @@ def test_shares_sum_to_one_and_the_sentence_names_the_largest() -> None:
     table = found.to_frame()
     assert table["share"].sum() == approx(1.0)
     largest = table.loc[table["share"].idxmax(), "source"]
-    assert found.sentence.startswith(f"The largest part of the variation of loss is {largest} (")
+    assert " ".join(found.sentences()).startswith(f"The largest part of the variation of loss is {largest} (")
     assert found.variance("interaction") == approx(table.set_index("source").loc["task:tool", "variance"])
     assert "Where the variation comes from" in found.summary()
 

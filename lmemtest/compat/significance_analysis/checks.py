@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import below, written
 from lmemtest.compat.significance_analysis.messages import errors_of
 from lmemtest.compat.significance_analysis.roles import as_runs
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, to_table
@@ -16,7 +17,7 @@ from lmemtest.studies.budget.budget_effect import BudgetEffect, budget_effect
 from lmemtest.studies.budget.budget_words import tests_text
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation, benchmark_information
 from lmemtest.studies.checks.run_scores import run_scores
-from lmemtest.studies.checks.seed_effect import seed_dependency
+from lmemtest.studies.checks.seed_effect import SeedEffect, seed_effect
 from lmemtest.words import p_text
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def seed_dependency_check(
 
     See Also
     --------
-    lmemtest.seed_dependency : the same check with its table, intervals and sentences.
+    lmemtest.seed_effect : the same check with its table, intervals and sentences.
 
     Examples
     --------
@@ -80,9 +81,26 @@ def seed_dependency_check(
     columns = {"algorithm": algorithm_var, "loss": loss_var, "seed": seed_var}
     with errors_of("seed_dependency_check"):
         runs = as_runs(data, "seed_dependency_check", **columns, benchmark=benchmark_var, budget=fidelity_var)
-        found = seed_dependency(runs)
-    say(found.paper_lines(), verbose)
+        found = seed_effect(runs)
+    say(_seed_lines(found), verbose)
     return [str(name) for name in found.affected]
+
+
+def _seed_lines(found: SeedEffect) -> Iterator[str]:
+    """The test and the decision in the manner of the package."""
+    test = found.overall
+    sign = "<<" if below(test.p_value, found.alpha) else "=="
+    yield (
+        f"Simple model ({written(test.llf_null, '.2f')}) {sign} Model with Seed-effect "
+        f"({written(test.llf_alternative, '.2f')})"
+    )
+    yield f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {written(test.p_value, '.4g')}"
+    names = [str(name) for name in found.affected]
+    yield (
+        f"=> Seed is a significant effect, likely influenced algorithms: {names}"
+        if names
+        else "=> Seed is not a significant effect"
+    )
 
 
 def say(lines: Iterable[str], verbose: bool | None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._validate import check_columns
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.compat.significance_analysis.diagram import VARIANT, cd_diagram
@@ -19,7 +20,7 @@ from lmemtest.errors import DataWarning
 from lmemtest.studies.benchmark import metafeatures as recipe
 from lmemtest.studies.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
 from lmemtest.studies.benchmark.outcomes import pair_scores
-from lmemtest.words import format_level, listed
+from lmemtest.words import format_level, listed, p_text
 
 NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")
 
@@ -84,7 +85,7 @@ def metafeature_analysis(
     See Also
     --------
     lmemtest.metafeature_analysis : contrasts within benchmarks alone, those that are singled out, and sentences.
-    lmemtest.metafeature_model : one model of the losses themselves.
+    lmemtest.metafeature_effect : one model of the losses themselves.
 
     Examples
     --------
@@ -103,10 +104,10 @@ def metafeature_analysis(
         # a win of the second counts 1, and what comes first in the data is the minuend
         against = tuple(reversed(algorithms)) if len(algorithms) == 2 else algorithms
         levels = list(frame[metafeature_var].dropna().unique())[::-1]
-        found = recipe.metafeature_analysis(
-            runs, algorithms=against, metafeature=metafeature_var, levels=levels, rng=0, verbose=verbose
-        )
+        found = recipe.metafeature_analysis(runs, algorithms=against, metafeature=metafeature_var, levels=levels, rng=0)
         compared = instance_contrasts(pair_scores(runs, against, metafeature_var, levels), rng=np.random.default_rng(0))
+    if verbose:
+        print("\n".join(_lines(found)))
     if path:
         _wins(found).to_parquet(path if path.endswith(".parquet") else f"{path}.parquet")
     order = _variants(frame[frame[algorithm_var].isin(list(algorithms))], benchmark_var, metafeature_var)
@@ -114,6 +115,18 @@ def metafeature_analysis(
     if plot:
         cd_diagram(tables, system_id=VARIANT)
     return tables
+
+
+def _lines(result: recipe.MetafeatureAnalysis) -> list[str]:
+    lines = []
+    for row in result.contrasts.to_dict("records"):
+        odd = ", singled out" if row["singled_out"] else ""
+        name, level, reference = (format_level(row[key]) for key in ("benchmark", "level", "reference"))
+        lines.append(
+            f"=> {name}: {level} - {reference} = {written(row['contrast'], '.3f')}, {p_text(row['p_value'])}, "
+            f"{row['verdict']}{odd}."
+        )
+    return [*lines, *(f"=> {text}" for text in result.sentences())]
 
 
 def _runs(

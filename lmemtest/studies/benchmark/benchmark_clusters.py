@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._levels import in_order
+from lmemtest._result import Result, result
 from lmemtest._rounding import in_tie_order, written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
@@ -19,7 +19,6 @@ from lmemtest.studies.variation.run_layout import ALGORITHM, BENCHMARK, CONDITIO
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
 
     Array = NDArray[np.float64]
@@ -31,14 +30,16 @@ STABLE, DISSOLVED = 0.75, 0.5  # mean Jaccard similarity, after Hennig (2007)
 _MOST_CLUSTERS = 6  # that are tried where their number is not given
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class BenchmarkClusters(Tabular):
+@result
+class BenchmarkClusters(Result):
     """Groups of benchmarks with a like order of algorithms.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per benchmark, in the order of the tree's leaves: ``benchmark``, ``cluster`` (from 1, in this order),
+        ``silhouette``, ``kept`` (share of the redrawn tables in which it stays with most of its cluster; NaN without
+        redrawn tables).
     clusters : pandas.DataFrame
         One row per cluster: cluster, size, jaccard (mean similarity with its best match over the redrawn tables),
         recovered (share of them with a similarity above 0.75), dissolved (at most 0.5), verdict, members.
@@ -55,11 +56,14 @@ class BenchmarkClusters(Tabular):
     n_clusters : int
     cophenetic : float
         Correlation of distances with those in the tree: how well a tree describes them.
-    n_boot : int
+    n_draws : int
         Redrawn tables; 0 where nothing is repeated.
-    response : str
+    score : str
     notes : tuple of str
     """
+
+    parts = {"benchmarks": "table", "clusters": "clusters", "together": "together", "profiles": "profiles"}
+    formats = dict.fromkeys(["jaccard", "recovered", "dissolved"], ".2f")
 
     table: pd.DataFrame
     clusters: pd.DataFrame
@@ -70,62 +74,48 @@ class BenchmarkClusters(Tabular):
     method: str
     n_clusters: int
     cophenetic: float
-    n_boot: int
-    response: str
+    n_draws: int
+    score: str
     notes: tuple[str, ...] = ()
 
-    @property
-    def sentence(self) -> str:
-        """How many clusters there are and whether they hold up, in words."""
+    def sentences(self) -> tuple[str, ...]:
+        """How many clusters there are and whether they are stable."""
         found = f"{len(self.profiles)} benchmarks in {self.n_clusters} clusters"
-        if not self.n_boot:
-            return f"{found}; without repeated runs nothing is known of their stability."
-        stable = int((self.clusters["verdict"] == "stable").sum())
-        if stable == self.n_clusters:
-            return f"{found}, all of them stable when the runs are redrawn."
-        sizes = self.clusters.loc[self.clusters["verdict"] == "stable", "size"]
-        if not stable or (stable == 1 and 2 * int(sizes.iloc[0]) > len(self.profiles)):
+        if not self.n_draws:
+            return (f"{found}; without repeated runs nothing is known of their stability.",)
+        stable = self.clusters.loc[self.clusters["verdict"] == "stable", "size"]
+        if len(stable) == self.n_clusters:
+            return (f"{found}, all of them stable when the runs are redrawn.",)
+        if not len(stable) or (len(stable) == 1 and 2 * int(stable.iloc[0]) > len(self.profiles)):
+            bulk = ": only the bulk of the benchmarks stays together" if len(stable) else ""
             return (
-                f"{found}, but no grouping holds up when the runs are redrawn"
-                f"{': only the bulk of the benchmarks stays together' if stable else ''}. The clusters should not be "
-                "interpreted."
+                f"{found}, but no grouping is stable when the runs are redrawn{bulk}. The clusters should not be "
+                "interpreted.",
             )
         return (
-            f"{found}, {stable} of them stable when the runs are redrawn; the others may be luck of the runs and "
-            "should not be interpreted."
+            f"{found}, {len(stable)} of them stable when the runs are redrawn; the others may be luck of the runs and "
+            "should not be interpreted.",
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per benchmark, in the order of the tree's leaves.
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Benchmarks by relative performance"
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``benchmark``, ``cluster`` (from 1, in this order), ``silhouette``, ``kept`` (share of the redrawn tables
-            in which it stays with most of its cluster; NaN without redrawn tables).
-        """
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The clusters as a table."""
-        from lmemtest._table import ResultTable
-
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What was clustered, how, and what the stability rests on."""
         what = {
             "shape": "deviations of the algorithms from their mean, divided by their standard deviation on the "
             "benchmark: who is better, not by how much",
             "noise": "deviations of the algorithms from their mean, in standard deviations of a run on the benchmark",
         }[self.scale]
-        redrawn = f" Stability from {self.n_boot:,} tables with redrawn seeds." if self.n_boot else ""
-        facts = (
-            self.sentence,
-            f"{self.method} linkage of {what}; cophenetic correlation {written(self.cophenetic, '.2f')}.{redrawn}",
-        )
-        return ResultTable(
-            title="Benchmarks by relative performance",
-            frame=self.clusters.copy(),
-            notes=facts + self.notes,
-            formats=dict.fromkeys(["jaccard", "recovered", "dissolved"], ".2f"),
-        )
+        redrawn = f" Stability from {self.n_draws:,} tables with redrawn seeds." if self.n_draws else ""
+        return (f"{self.method} linkage of {what}; cophenetic correlation {written(self.cophenetic, '.2f')}.{redrawn}",)
+
+    def shown(self) -> pd.DataFrame:
+        """The clusters; ``to_frame()`` has the benchmarks."""
+        return self.clusters
 
 
 @one_blas_thread()
@@ -135,7 +125,7 @@ def benchmark_clusters(
     n_clusters: int | None = None,
     scale: str = "auto",
     method: str = "average",
-    n_boot: int = 200,
+    n_draws: int = 200,
     rng: int | np.random.Generator | None = None,
 ) -> BenchmarkClusters:
     """Group benchmarks by the relative performance of the algorithms, and test the groups by redrawing the runs.
@@ -153,7 +143,7 @@ def benchmark_clusters(
         come together. "auto": shape, and noise for two algorithms, whose shape is a mere sign.
     method : {"average", "ward", "complete", "single"}
         Linkage of the Euclidean distances.
-    n_boot : int >= 0
+    n_draws : int >= 0
         Redrawn tables.
     rng : int, numpy.random.Generator or None
         Source of the redrawn tables.
@@ -191,7 +181,7 @@ def benchmark_clusters(
     >>> import lmemtest as lt
     >>> from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> benchmark_clusters(runs, n_clusters=3, n_boot=50, rng=1).clusters[["cluster", "size", "verdict"]]
+    >>> benchmark_clusters(runs, n_clusters=3, n_draws=50, rng=1).clusters[["cluster", "size", "verdict"]]
        cluster  size    verdict
     0        1     2  uncertain
     1        2     1  dissolved
@@ -199,7 +189,7 @@ def benchmark_clusters(
     """
     check_choice(scale, "scale", SCALES)
     check_choice(method, "method", LINKAGES)
-    n_boot = check_positive_int(n_boot, "n_boot", minimum=0)
+    n_draws = check_positive_int(n_draws, "n_draws", minimum=0)
     generator = resolve_rng(rng)
     layout = layout_of(runs, task="benchmarks are grouped")
     b = layout.n_benchmarks
@@ -218,7 +208,9 @@ def benchmark_clusters(
     tree, distances = _tree(profiles, method)
     k, silhouette = _chosen(tree, distances, n_clusters)
     labels = _ordered(_cut(tree, k), tree)
-    redrawn = _redrawn(table, n_boot, generator, k, method) if table.repeated and n_boot else np.empty((0, b), np.intp)
+    redrawn = (
+        _redrawn(table, n_draws, generator, k, method) if table.repeated and n_draws else np.empty((0, b), np.intp)
+    )
     return _result(layout, table, profiles, tree, distances, labels, redrawn, silhouette, (scale, method, runs.score))
 
 
@@ -401,9 +393,9 @@ def _chosen(tree: Array, distances: Array, n_clusters: int | None) -> tuple[int,
 # ---------------------------------------------------------------------- stability
 
 
-def _redrawn(table: _RunTable, n_boot: int, rng: np.random.Generator, k: int, method: str) -> Codes:
-    """``(n_boot, benchmarks)`` clusters of redrawn tables."""
-    profiles = table.profiles(table.draw(n_boot, rng))
+def _redrawn(table: _RunTable, n_draws: int, rng: np.random.Generator, k: int, method: str) -> Codes:
+    """``(n_draws, benchmarks)`` clusters of redrawn tables."""
+    profiles = table.profiles(table.draw(n_draws, rng))
     return np.array([_cut(_tree(profile, method)[0], k) for profile in profiles])
 
 
@@ -437,7 +429,7 @@ def _result(
 ) -> BenchmarkClusters:
     from scipy.cluster.hierarchy import cophenet, leaves_list
 
-    names, (scale, method, response) = list(table.benchmarks), how
+    names, (scale, method, score) = list(table.benchmarks), how
     together = np.full((len(names), len(names)), np.nan)
     if len(redrawn):
         together = np.mean(redrawn[:, :, None] == redrawn[:, None, :], axis=0)
@@ -457,8 +449,8 @@ def _result(
         method=method,
         n_clusters=int(labels.max()) + 1,
         cophenetic=cophenetic,
-        n_boot=len(redrawn),
-        response=response,
+        n_draws=len(redrawn),
+        score=score,
         notes=(*layout.notes, *_notes(table)),
     )
 

@@ -10,14 +10,13 @@ in a balanced study; elsewhere fixed effects plus conditional modes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.data.compress import compress
@@ -33,7 +32,6 @@ from lmemtest.words import listed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
 
@@ -45,19 +43,22 @@ _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as z
 _UNEQUAL = 10.0  # ratio of the noise of two benchmarks from which on a note says so
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ShrunkenEffects(Tabular):
+@result
+class BenchmarkEffects(Result):
     """Differences between algorithms on each benchmark, as a mixed model predicts them.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per benchmark and comparison: ``benchmark`` (or instance), ``algorithm``, ``versus`` ("mean", or the
+        other algorithm), ``n_runs``, ``observed`` (difference of the means there), ``overall`` (of the fixed effects),
+        ``estimate`` (shrunken), ``se`` (of the prediction's error), ``df``, ``ci_low``, ``ci_high``, ``extrapolated``
+        (whether an algorithm of the comparison was not run there, so that the model says what to expect of it).
     contrast : {"mean", "pairs"}
         Deviations from the mean of the algorithms, or differences of all pairs.
     per : {"benchmark", "instance"}
     interval : {"simultaneous", "pointwise"}
-        Whether all intervals of one comparison hold together over the benchmarks, or each on its own.
+        Whether the intervals of one comparison are simultaneous over the benchmarks, or each on its own.
     level : float
         Confidence level.
     between_sd : dict of (str, str) to float
@@ -76,7 +77,7 @@ class ShrunkenEffects(Tabular):
     level: float
     between_sd: dict[tuple[str, str], float]
     direction: str
-    fit: LmmFit = field(repr=False)
+    fit: LmmFit
     notes: tuple[str, ...] = ()
 
     @property
@@ -84,30 +85,32 @@ class ShrunkenEffects(Tabular):
         """Pairs (algorithm, versus) in the order of the table."""
         return tuple(self.between_sd)
 
-    @property
-    def sentence(self) -> str:
-        """How many of the differences are clear, in words."""
+    def sentences(self) -> tuple[str, ...]:
+        """How many of the differences are clear."""
         known = self.table.dropna(subset="ci_low")
         if known.empty:
-            return "No difference between algorithms is seen to change between benchmarks."
+            return ("No difference between algorithms is seen to change between benchmarks.",)
         guessed = int(known["extrapolated"].sum())
         known = known[~known["extrapolated"]]
         if known.empty:
-            return f"No benchmark has runs of all algorithms of a comparison: all {guessed} intervals are extrapolated."
-        more = f" {guessed} more {'are' if guessed > 1 else 'is'} extrapolated to where an algorithm was not run."
-        return self._count(known) + (more if guessed else "")
-
-    def _count(self, known: pd.DataFrame) -> str:
-        against = known[_clear(known) & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
-        held = " (simultaneous)" if self.interval == "simultaneous" else " (one by one)"
-        text = f"{int(_clear(known).sum())} of {len(known)} intervals{held} exclude zero"
+            return (
+                f"No benchmark has runs of all algorithms of a comparison: all {guessed} intervals are extrapolated.",
+            )
+        clear = (known["ci_low"] > 0) | (known["ci_high"] < 0)
+        against = known[clear & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
+        how = "simultaneous" if self.interval == "simultaneous" else "one by one"
+        text = f"{int(clear.sum())} of {len(known)} intervals ({how}) exclude zero"
         if against.empty:
-            return f"{text}, none of them against the overall difference."
-        row = against.iloc[0]
-        return (
-            f"{text}, {len(against)} of them against the overall difference, such as {row['algorithm']} versus "
-            f"{row['versus']} on {row['benchmark']}."
-        )
+            text += ", none of them against the overall difference."
+        else:
+            row = against.iloc[0]
+            text += (
+                f", {len(against)} of them against the overall difference, such as {row['algorithm']} versus "
+                f"{row['versus']} on {row['benchmark']}."
+            )
+        if not guessed:
+            return (text,)
+        return text, f"{guessed} more {'are' if guessed > 1 else 'is'} extrapolated to where an algorithm was not run."
 
     def drivers(self, **options: Any) -> InfluenceResult:
         """Which benchmarks drive the conclusion: the model without each of them in turn.
@@ -124,30 +127,19 @@ class ShrunkenEffects(Tabular):
         """
         return influence(self.fit, str(self.fit.data.benchmark), **options)
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per benchmark and comparison.
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Differences by {self.per}"
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``benchmark`` (or instance), ``algorithm``, ``versus`` ("mean", or the other algorithm), ``n_runs``,
-            ``observed`` (difference of the means there), ``overall`` (of the fixed effects), ``estimate`` (shrunken),
-            ``se`` (of the prediction's error), ``df``, ``ci_low``, ``ci_high``, ``extrapolated`` (whether an algorithm
-            of the comparison was not run there, so that the model says what to expect of it).
-        """
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The effects as a table."""
-        from lmemtest._table import ResultTable
-
-        held = "that hold together over the benchmarks" if self.interval == "simultaneous" else "one by one"
-        facts = (
-            self.sentence,
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model and its intervals."""
+        how = "simultaneous over the benchmarks" if self.interval == "simultaneous" else "one by one"
+        return (
             f"{self.fit.formula}; estimate: what the model expects of further runs on this {self.per}, with "
-            f"{100 * self.level:.4g} % intervals of the prediction's error, for each comparison {held}.",
+            f"{100 * self.level:.4g} % intervals of the prediction's error, for each comparison {how}.",
         )
-        return ResultTable(title=f"Differences by {self.per}", frame=self.to_frame(), notes=facts + self.notes)
 
 
 @one_blas_thread()
@@ -161,7 +153,7 @@ def benchmark_effects(
     formula: str | None = None,
     dispersion: str | None = None,
     rng: int | np.random.Generator | None = None,
-) -> ShrunkenEffects:
+) -> BenchmarkEffects:
     """Differences between algorithms on each benchmark, shrunken towards the overall difference, with intervals.
 
     Parameters
@@ -188,7 +180,7 @@ def benchmark_effects(
 
     Returns
     -------
-    ShrunkenEffects
+    BenchmarkEffects
         ``to_frame()`` has benchmark, algorithm, versus, n_runs, observed, overall, estimate, se, df, ci_low, ci_high,
         extrapolated; ``drivers()`` tells which benchmarks drive the conclusion.
 
@@ -247,7 +239,7 @@ def benchmark_effects(
     _check_formula(fit, means)
     plan = Plan.of(means, contrast, per)
     table, between, notes = _predicted(fit, plan, interval, level, generator)
-    return ShrunkenEffects(
+    return BenchmarkEffects(
         table=table,
         contrast=contrast,
         per=per,
@@ -258,10 +250,6 @@ def benchmark_effects(
         fit=fit,
         notes=(*notes, *_scale_note(means, dispersion)),
     )
-
-
-def _clear(table: pd.DataFrame) -> pd.Series[bool]:
-    return (table["ci_low"] > 0) | (table["ci_high"] < 0)
 
 
 # ---------------------------------------------------------------------- what is predicted
@@ -325,7 +313,7 @@ def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
     if zero.any():
         notes.append(
             "The model estimates that these differences do not change between benchmarks at all: every benchmark gets "
-            "the overall difference, without an interval. That they are equal is not proved by this."
+            "the overall difference, without an interval. This does not show that they are equal."
         )
     gaps = plan.gaps
     if gaps:

@@ -45,7 +45,7 @@ def benchmark_contrasts(
     Returns
     -------
     pandas.DataFrame
-        The columns of `MetafeatureModel.to_frame`.
+        The columns of `MetafeatureEffect.to_frame`.
     list of str
         Notes.
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below, written
-from lmemtest._table import ResultTable, Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, resolve_rng
 from lmemtest.errors import DataError, DesignError
@@ -27,7 +27,7 @@ from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.model import fit_lmm
 from lmemtest.studies.benchmark.contrasts import benchmark_contrasts
 from lmemtest.studies.benchmark.outcomes import PairScores, pair_scores, singled_out_everywhere
-from lmemtest.words import format_level, format_number, format_p
+from lmemtest.words import format_level, format_number, p_text, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,8 +44,8 @@ _JOINT = 60
 _ZERO = 1e-10  # of the largest error of the family: an error below it is rounding
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class MetafeatureModel(Tabular):
+@result
+class MetafeatureEffect(Result):
     """Contrasts of contrasts from one mixed model, over benchmarks and for each benchmark.
 
     Attributes
@@ -63,12 +63,19 @@ class MetafeatureModel(Tabular):
         One row per pair of levels: ``level``, ``reference``, ``contrast`` (of the advantages), ``se``, ``df``,
         ``t_ratio``, ``p_value``, ``ci_low``, ``ci_high``.
     contrasts : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``, ``raw`` (the contrast of the
+        benchmark's own means), ``contrast`` (drawn towards the mean over benchmarks), ``se`` (of its error),
+        ``own_share`` (what `raw` counts in `contrast`; the rest is the mean), ``p_value``, ``ci_low``, ``ci_high``
+        (simultaneous over all rows), ``deviation`` (from the mean over benchmarks), ``p_others`` (of no deviation, all
+        rows together), ``singled_out``.
     alpha : float
         One minus the level of the intervals.
     notes : tuple of str
         What was left out, and how the intervals were made.
     """
+
+    parts = {"contrasts": "contrasts", "advantages": "advantages", "overall": "overall"}
+    formats = {"p_others": "p"}
 
     algorithms: tuple[Any, Any]
     metafeature: str
@@ -80,20 +87,6 @@ class MetafeatureModel(Tabular):
     contrasts: pd.DataFrame
     alpha: float
     notes: tuple[str, ...] = ()
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per benchmark and pair of levels.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``benchmark``, ``level``, ``reference``, ``raw`` (the contrast of the benchmark's own means), ``contrast``
-            (drawn towards the mean over benchmarks), ``se`` (of its error), ``own_share`` (what `raw` counts in
-            `contrast`; the rest is the mean), ``p_value``, ``ci_low``, ``ci_high`` (holding together over all rows),
-            ``deviation`` (from the mean over benchmarks), ``p_others`` (of no deviation, all rows together),
-            ``singled_out``.
-        """
-        return self.contrasts.copy()
 
     @property
     def formula(self) -> str:
@@ -110,8 +103,8 @@ class MetafeatureModel(Tabular):
         """How benchmarks are singled out, in words."""
         return (
             f"Rule: a benchmark is singled out if the contrast over benchmarks differs from zero at "
-            f"{_percent(self.alpha)}, and the benchmark's own one, by itself, is not significant in this direction but "
-            f"differs from the mean over benchmarks in the other (one-sided, {_percent(self.alpha)} each)."
+            f"{percent(self.alpha)}, and the benchmark's own one, by itself, is not significant in this direction but "
+            f"differs from the mean over benchmarks in the other (one-sided, {percent(self.alpha)} each)."
         )
 
     def sentences(self) -> tuple[str, ...]:
@@ -131,25 +124,24 @@ class MetafeatureModel(Tabular):
         return tuple(out)
 
     @property
-    def sentence(self) -> str:
-        """The sentences as one text."""
-        return " ".join(self.sentences())
-
-    def to_table(self) -> ResultTable:
-        """The contrasts as a table for text, markdown, html and latex."""
+    def title(self) -> str:
+        """One line above the table."""
         first, second = map(format_level, self.algorithms)
-        facts = (
+        return f"{first} against {second}: contrasts of advantages by {self.metafeature}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model, the contrast and the rule."""
+        first, second = map(format_level, self.algorithms)
+        return (
             f"{self.fit.formula}; mean score of each run over the budgets, REML. Contrast: advantage of {first} over "
             f"{second} at the level minus that at the reference, on the scale of the score.",
             self.rule,
         )
-        frame = self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
-        title = f"{first} against {second}: contrasts of advantages by {self.metafeature}"
-        return ResultTable(title=title, frame=frame, notes=(*facts, *self.notes), formats={"p_others": "p"})
 
-    def summary(self) -> str:
-        """The contrasts as a table, and the conclusion."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
+    def shown(self) -> pd.DataFrame:
+        """The contrasts, the benchmarks that are singled out marked."""
+        return self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
 
     def _of_pair(self, row: dict[Any, Any]) -> list[str]:
         level, reference = format_level(row["level"]), format_level(row["reference"])
@@ -167,7 +159,7 @@ class MetafeatureModel(Tabular):
 
 
 @one_blas_thread()
-def metafeature_model(
+def metafeature_effect(
     runs: Runs,
     algorithms: Sequence[Any],
     metafeature: str,
@@ -176,7 +168,7 @@ def metafeature_model(
     dispersion: str | None = None,
     alpha: float = 0.05,
     rng: int | np.random.Generator | None = 0,
-) -> MetafeatureModel:
+) -> MetafeatureEffect:
     """Compare the advantage of one algorithm over another between levels of a metafeature by one mixed model.
 
     Parameters
@@ -198,7 +190,7 @@ def metafeature_model(
 
     Returns
     -------
-    MetafeatureModel
+    MetafeatureEffect
 
     Raises
     ------
@@ -219,7 +211,7 @@ def metafeature_model(
     The contrast of a benchmark is its own one, by generalised least squares with the model's variances of runs and
     seeds, drawn towards the mean over benchmarks (partial pooling). How much contrasts vary between benchmarks is not
     taken as known: the variance is integrated out, so that intervals hold at least as often as stated over benchmarks
-    like these, also where it is estimated as zero. Intervals and p-values of a table hold together, by Šidák's
+    like these, also where it is estimated as zero. Intervals and p-values of a table are simultaneous, by Šidák's
     inequality. A benchmark that is far from the others is drawn towards them, and its interval is then too optimistic.
 
     References
@@ -229,9 +221,9 @@ def metafeature_model(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.benchmark.metafeature_effect import metafeature_model
+    >>> from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8)
-    >>> found = metafeature_model(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1)
+    >>> found = metafeature_effect(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1)
     >>> found.overall[["level", "reference", "contrast", "p_value"]].round(4)
       level reference  contrast  p_value
     0  good       bad    0.0024   0.0002
@@ -272,7 +264,7 @@ def metafeature_model(
             "by. Check for constant scores and for an algorithm that is a copy of another: lmemtest.check_all(runs)."
         )
     contrasts, how = benchmark_contrasts(fit, pairs, overall, alpha)
-    return MetafeatureModel(
+    return MetafeatureEffect(
         algorithms=pairs.algorithms,
         metafeature=metafeature,
         levels=pairs.levels,
@@ -382,7 +374,7 @@ def _level_rows(fit: LmmFit, pairs: PairScores, names: _Names) -> Array:
 
 
 def _population(fit: LmmFit, L: Array, alpha: float, rng: np.random.Generator) -> pd.DataFrame:
-    """Functions of the fixed effects with tests and intervals that hold together."""
+    """Functions of the fixed effects with tests and simultaneous intervals."""
     covariance, df = fit.cov(L), np.asarray(fit.df(L, "satterthwaite"), dtype=float)
     variance = np.maximum(covariance.diagonal(), 0.0)
     known = (variance > _ZERO * variance.max(initial=0.0)) & (df > 0.0)
@@ -412,14 +404,11 @@ def _population(fit: LmmFit, L: Array, alpha: float, rng: np.random.Generator) -
 # ---------------------------------------------------------------------- words
 
 
-def _percent(share: float) -> str:
-    return f"{written(100.0 * share, '.4g')} %"
-
-
 def _estimate(row: dict[Any, Any], name: str, alpha: float, *, absolute: bool = True) -> str:
     value, low, high = (float(row[key]) for key in (name, "ci_low", "ci_high"))
     if absolute and value < 0:
         value, low, high = -value, -high, -low
-    p = format_p(row["p_value"])
-    p = f"p{p}" if p.startswith("<") else f"p={p}"
-    return f"{format_number(value)} ({_percent(1.0 - alpha)} CI {format_number(low)} to {format_number(high)}, {p})"
+    return (
+        f"{format_number(value)} ({percent(1.0 - alpha)} CI {format_number(low)} to {format_number(high)}, "
+        f"{p_text(row['p_value'])})"
+    )

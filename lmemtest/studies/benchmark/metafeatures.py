@@ -7,16 +7,15 @@ second; the mean outcome over the budgets is compared between levels on each ben
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
-from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
+from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.studies.benchmark.outcome_contrasts import (
     UNCLEAR,
@@ -34,7 +33,7 @@ from lmemtest.studies.benchmark.outcomes import (
     singled_out_everywhere,
     test_points,
 )
-from lmemtest.words import format_level, format_number, format_p
+from lmemtest.words import format_level, format_number, p_text, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,8 +46,8 @@ ERRORS = ("runs", "budgets")
 ADJUSTS = ("holm", "tukey", "sidak", "bonferroni", "fdr", "none")
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class MetafeatureAnalysis(Tabular):
+@result
+class MetafeatureAnalysis(Result):
     """Outcomes of one algorithm against another by benchmark and level of a metafeature.
 
     Attributes
@@ -64,7 +63,12 @@ class MetafeatureAnalysis(Tabular):
         One row per benchmark and level: ``benchmark``, ``level``, ``budgets`` (how many), ``better``, ``equal``,
         ``worse`` (shares of them), ``outcome`` (their mean).
     contrasts : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``, ``level_outcome`` and
+        ``reference_outcome`` (mean outcomes over the budgets), ``contrast`` (their difference), ``p_raw`` and
+        ``p_value`` (adjusted) of "no difference", ``verdict``, ``singled_out``. p-values are two-sided. Verdicts:
+        "follows" (significant, in the direction of the mean over benchmarks), "unclear" (not so, but significant in
+        this direction in a one-sided test without adjustment), "reversed" (significant in the other direction without
+        adjustment), "none found".
     overall : pandas.DataFrame
         One row per pair of levels: ``level``, ``reference``, ``benchmarks`` (how many), ``contrast`` (mean over
         benchmarks), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm over the pairs), ``ci_low``, ``ci_high``.
@@ -84,6 +88,9 @@ class MetafeatureAnalysis(Tabular):
         What was left out, and how the p-values were made.
     """
 
+    parts = {"contrasts": "contrasts", "overall": "overall", "instances": "instances", "points": "points"}
+    formats = dict.fromkeys(("level_outcome", "reference_outcome", "contrast"), ".3f") | {"p_raw": "p"}
+
     algorithms: tuple[Any, Any]
     metafeature: str
     levels: tuple[Any, ...]
@@ -100,20 +107,6 @@ class MetafeatureAnalysis(Tabular):
     alpha: float
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per benchmark and pair of levels.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``benchmark``, ``level``, ``reference``, ``level_outcome`` and ``reference_outcome`` (mean outcomes over
-            the budgets), ``contrast`` (their difference), ``p_unadjusted`` and ``p_value`` (adjusted) of "no
-            difference", ``verdict``, ``singled_out``. p-values are two-sided. Verdicts: "follows" (significant, in the
-            direction of the mean over benchmarks), "unclear" (not so, but significant in this direction in a one-sided
-            test without adjustment), "reversed" (significant in the other direction without adjustment), "none found".
-        """
-        return self.contrasts.copy()
-
     @property
     def singled_out(self) -> tuple[Any, ...]:
         """Benchmarks that are singled out for every pair of levels that differ over benchmarks."""
@@ -124,46 +117,39 @@ class MetafeatureAnalysis(Tabular):
         """How benchmarks are singled out, in words."""
         return (
             f"Rule: a benchmark is singled out if the mean contrast over benchmarks differs from zero (t-test over "
-            f"benchmarks, {_percent(self.alpha)}, Holm over pairs of levels) and its own contrast is not significant "
-            f"in the same direction in a one-sided test at {_percent(self.alpha)} without adjustment (which would "
+            f"benchmarks, {percent(self.alpha)}, Holm over pairs of levels) and its own contrast is not significant "
+            f"in the same direction in a one-sided test at {percent(self.alpha)} without adjustment (which would "
             "single out the more benchmarks the more there are)."
         )
 
     def sentences(self) -> tuple[str, ...]:
         """One sentence per pair of levels, and one for the benchmarks that do not follow it."""
-        out: list[str] = []
-        for row in self.overall.to_dict("records"):
-            out += self._sentences(row)
-        return tuple(out)
+        return tuple(text for row in self.overall.to_dict("records") for text in self._sentences(row))
 
     @property
-    def sentence(self) -> str:
-        """The sentences as one text."""
-        return " ".join(self.sentences())
+    def title(self) -> str:
+        """One line above the table."""
+        first, second = map(format_level, self.algorithms)
+        return f"{first} against {second}: outcomes by {self.metafeature}"
 
-    def to_table(self) -> ResultTable:
-        """The contrasts as a table for text, markdown, html and latex."""
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What an outcome and a contrast are, and the rule."""
         first, second = map(format_level, self.algorithms)
         at = {
             "two-sample": "two-sample t-test with pooled variance",
             "paired": "t-test of the differences within seeds",
         }[self.test]
-        facts = (
+        return (
             f"Outcome at each benchmark, {self.metafeature} and budget: 1 if {first} is better, -1 if {second} is, 0 "
-            f"if neither is significant ({at}, {_percent(self.alpha)}); averaged over budgets. Contrast: level minus "
+            f"if neither is significant ({at}, alpha = {self.alpha:g}); averaged over budgets. Contrast: level minus "
             f"reference.",
             self.rule,
         )
-        title = f"{first} against {second}: outcomes by {self.metafeature}"
-        formats = dict.fromkeys(("level_outcome", "reference_outcome", "contrast"), ".3f")
-        frame = self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
-        return ResultTable(
-            title=title, frame=frame, notes=(*facts, *self.notes), formats=formats | {"p_unadjusted": "p"}
-        )
 
-    def summary(self) -> str:
-        """The contrasts as a table, and the conclusion."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
+    def shown(self) -> pd.DataFrame:
+        """The contrasts, the benchmarks that are singled out marked."""
+        return self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
 
     def _sentences(self, row: dict[Any, Any]) -> list[str]:
         first, second = map(format_level, self.algorithms)
@@ -174,13 +160,12 @@ class MetafeatureAnalysis(Tabular):
             return [f"{head} minus that at {reference} is {format_number(mean)}; one benchmark gives no test of it."]
         side = "lower" if mean < 0 else "higher"
         interval = (
-            f"{_percent(1 - self.alpha)} CI of the contrast {_signed(row['ci_low'])} to {_signed(row['ci_high'])}"
+            f"{percent(1 - self.alpha)} CI of the contrast {written(row['ci_low'], '.3f')} to "
+            f"{written(row['ci_high'], '.3f')}"
         )
-        p_text = format_p(p)
-        p_text = f"p{p_text}" if p_text.startswith("<") else f"p={p_text}"
         if not below(p, self.alpha):
-            return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text})."]
-        out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text})."]
+            return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text(p)})."]
+        out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text(p)})."]
         part = self.contrasts[(self.contrasts["level"] == row["level"])]
         part = part[part["reference"] == row["reference"]]
         odd = part[part["singled_out"]]
@@ -207,7 +192,6 @@ def metafeature_analysis(
     alpha: float = 0.05,
     n: int = 9999,
     rng: int | np.random.Generator | None = 0,
-    verbose: bool = False,
 ) -> MetafeatureAnalysis:
     """Compare the outcomes of two algorithms between the levels of a metafeature, benchmark by benchmark.
 
@@ -238,8 +222,6 @@ def metafeature_analysis(
         Tables per contrast; the smallest p-value before adjustment is 1 / (n + 1).
     rng : int, numpy.random.Generator or None
         Source of the signs: the same with every call by default. With None they are new ones each time.
-    verbose : bool
-        Print the conclusion for each benchmark.
 
     Returns
     -------
@@ -262,10 +244,10 @@ def metafeature_analysis(
     could change a verdict, a note gives the Monte Carlo error (two standard errors) of the p-value that decides it.
 
     A benchmark can be singled out because it is noisy: "none found" is no proof of "none". The deviations of
-    `metafeature_model` say which benchmarks are different from the others.
+    `metafeature_effect` say which benchmarks are different from the others.
 
     An outcome is a verdict, not an effect: its mean depends on the number of runs and on their noise as well. A level
-    with noisier runs has fewer verdicts. `metafeature_model` compares the scores themselves.
+    with noisier runs has fewer verdicts. `metafeature_effect` compares the scores themselves.
 
     The method is that of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO
     benchmarking, section 4.3, with p-values of its own (``error="budgets"`` gives theirs).
@@ -290,7 +272,7 @@ def metafeature_analysis(
     check_choice(test, "test", TESTS)
     check_choice(error, "error", ERRORS)
     adjust = _adjustment(adjust, error)
-    alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")
+    alpha = check_fraction(alpha, "alpha")
     n = check_positive_int(n, "n", minimum=99)
     generator = resolve_rng(rng)
     pairs = pair_scores(runs, algorithms, metafeature, levels)
@@ -304,7 +286,7 @@ def metafeature_analysis(
     if error == "runs":
         error_notes += signs_notes(table, over_benchmarks, alpha, n)
     order, tree = _clusters(means)
-    result = MetafeatureAnalysis(
+    return MetafeatureAnalysis(
         algorithms=pairs.algorithms,
         metafeature=metafeature,
         levels=pairs.levels,
@@ -321,9 +303,6 @@ def metafeature_analysis(
         alpha=alpha,
         notes=(*pairs.notes, *error_notes),
     )
-    if verbose:
-        print("\n".join(_lines(result)))
-    return result
 
 
 def _adjustment(adjust: str | None, error: str) -> str:
@@ -389,24 +368,3 @@ def _instances_frame(pairs: PairScores, outcomes: Outcomes, means: Array) -> pd.
             "outcome": means[b, v],
         }
     )
-
-
-def _lines(result: MetafeatureAnalysis) -> list[str]:
-    lines = []
-    for row in result.contrasts.to_dict("records"):
-        p = format_p(row["p_value"])
-        p = p if p.startswith("<") else f"={p}"
-        odd = ", singled out" if row["singled_out"] else ""
-        name, level, reference = (format_level(row[key]) for key in ("benchmark", "level", "reference"))
-        lines.append(
-            f"=> {name}: {level} - {reference} = {written(row['contrast'], '.3f')}, p{p}, {row['verdict']}{odd}."
-        )
-    return [*lines, *(f"=> {text}" for text in result.sentences())]
-
-
-def _percent(share: float) -> str:
-    return f"{written(100.0 * share, '.4g')} %"
-
-
-def _signed(value: Any) -> str:
-    return written(float(value), ".3f")

@@ -14,7 +14,7 @@ from lmemtest.inference.distributions.studentized_range import ptukey
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.benchmark.outcomes import Outcomes, PairScores
 from lmemtest.studies.benchmark.sign_flips import flip_p
-from lmemtest.words import format_level, format_p, listed
+from lmemtest.words import format_level, listed, p_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,7 +67,7 @@ def contrasts(
             "level_outcome": means[b, late],
             "reference_outcome": means[b, early],
             "contrast": contrast,
-            "p_unadjusted": raw,
+            "p_raw": raw,
             "p_value": p,
         }
     )
@@ -87,8 +87,8 @@ def _flip_notes(pairs: PairScores, m: int, n: int, adjust: str, alpha: float) ->
     seeds = int(pairs.ran.any(axis=(1, 2)).sum(axis=1).min())
     if seeds < _FEW_SEEDS:
         notes.append(
-            f"There are benchmarks with {seeds} seeds only, whose signs give {2 ** (seeds - 1):,} different tables: "
-            "no small p-values are to be had there."
+            f"There are benchmarks with {seeds} seeds only, whose signs give {2 ** (seeds - 1):,} different tables, "
+            "so small p-values are impossible there."
         )
     return notes
 
@@ -106,7 +106,7 @@ def signs_notes(table: pd.DataFrame, over_benchmarks: pd.DataFrame, alpha: float
     n : int
         Tables per contrast.
     """
-    raw, p = (table[name].to_numpy(dtype=float) for name in ("p_unadjusted", "p_value"))
+    raw, p = (table[name].to_numpy(dtype=float) for name in ("p_raw", "p_value"))
     error = 2.0 * np.sqrt(raw * (1.0 - raw) / (n + 1.0))
     same = _same_direction(table, over_benchmarks)
     close = [
@@ -129,7 +129,7 @@ def _close_calls(table: pd.DataFrame, what: str, p: Array, error: Array, limit: 
     """The contrasts whose p-value is within its error of its limit, in words; NaN is never close."""
     close = np.flatnonzero(np.abs(p - limit) <= error).tolist()
     return [
-        f"{_contrast_name(table, i)} ({what} {_p_text(p[i])}, limit {limit[i]:g}, error {written(error[i], '.2g')})"
+        f"{_contrast_name(table, i)} ({what} {p_text(p[i])}, limit {limit[i]:g}, error {written(error[i], '.2g')})"
         for i in close
     ]
 
@@ -138,11 +138,6 @@ def _contrast_name(table: pd.DataFrame, i: int) -> str:
     name, level, reference = (format_level(table[key].iloc[i]) for key in ("benchmark", "level", "reference"))
     one_pair = len(table[["level", "reference"]].drop_duplicates()) == 1
     return name if one_pair else f"{name}, {level} - {reference}"
-
-
-def _p_text(value: float) -> str:
-    text = format_p(value)
-    return f"p{text}" if text.startswith("<") else f"p={text}"
 
 
 def _p_over_budgets(
@@ -209,7 +204,7 @@ def decided(table: pd.DataFrame, over_benchmarks: pd.DataFrame, alpha: float) ->
     """The contrasts with their verdicts, and whether the benchmark is singled out."""
     of_pair = _of_pair(table, over_benchmarks)
     adjusted = below(table["p_value"], alpha)
-    single = table["p_unadjusted"].to_numpy(dtype=float)
+    single = table["p_raw"].to_numpy(dtype=float)
     same = _same_direction(table, over_benchmarks)
     # the other benchmarks give the direction, so the test of whether this one has it is one-sided
     cases = [same & adjusted, same & (single < 2.0 * alpha), ~same & (single < alpha)]

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import special
 
 from lmemtest._replicates import Failure, check_replicates, replicate
-from lmemtest._rounding import below, written
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_names, check_positive_int, resolve_rng
 from lmemtest.data.cells import group_numbers
@@ -41,11 +41,11 @@ from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.moderated import moderated
 from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
     from lmemtest.inference.hypotheses.relabelling import Index, Relabelling
     from lmemtest.model import LmmFit
@@ -57,7 +57,7 @@ YOURS, RECOMMENDED, NAIVE = "yours", "recommended", "naive"
 UNSEEN = (
     "Swapped names make algorithms alike and benchmarks independent of each other. So no rate shows what a model does "
     "where one of three or more algorithms varies more between benchmarks than the others (diagnose looks at that), or "
-    "where a seed means the same on several benchmarks (seed_dependency looks at that)."
+    "where a seed means the same on several benchmarks (seed_effect looks at that)."
 )
 
 _LEVEL = 0.95  # of the interval of a rate: the simulation's own error
@@ -117,8 +117,8 @@ class Rate:
         return "as promised" if high <= _DOUBTFUL * self.alpha else "cannot tell"
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class CalibrationAudit(Tabular):
+@result
+class Audit(Result):
     """Realised false-positive rates of models on one table.
 
     Attributes
@@ -133,12 +133,15 @@ class CalibrationAudit(Tabular):
         What was left out and why.
     """
 
+    parts = {"rates": "_frame"}
+    formats = {"rate": percent, "ci_low": percent, "ci_high": percent}
+
     rates: tuple[Rate, ...]
     alpha: float
     exchanged: dict[str, str]
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self) -> pd.DataFrame:
         """One row per unit and model: unit, model, rate, ci_low, ci_high, n, rejected, failed, unconverged, verdict,
         formula."""
         import pandas as pd
@@ -165,21 +168,22 @@ class CalibrationAudit(Tabular):
         """One plain sentence per unit and model."""
         return tuple(self._sentence(r) for r in self.rates)
 
-    def to_table(self) -> ResultTable:
-        """The rates as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"False positives at a nominal {percent(self.alpha)} (family of all pairs, Tukey)"
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The models, what was exchanged, and what that cannot show."""
         models = {r.model: r.formula for r in self.rates}
         facts = [f"{name}: {formula}" for name, formula in models.items()]
         facts += [f"unit {unit}: exchanged are {words}." for unit, words in self.exchanged.items()]
-        facts += [UNSEEN] if set(self.exchanged) - {"run"} else []
-        title = f"False positives at a nominal {_percent(self.alpha)} (family of all pairs, Tukey)"
-        frame = self.to_frame().drop(columns=["formula", "unconverged"])
-        return ResultTable(title=title, frame=frame, notes=(*facts, *self.notes), formats=_FORMATS)
+        return (*facts, *([UNSEEN] if set(self.exchanged) - {"run"} else []))
 
-    def summary(self) -> str:
-        """The rates as a table, with a sentence for each."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
+    def shown(self) -> pd.DataFrame:
+        """The rates without the columns that the notes tell."""
+        return self._frame().drop(columns=["formula", "unconverged"])
 
     def _sentence(self, r: Rate) -> str:
         who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[r.model]
@@ -190,16 +194,16 @@ class CalibrationAudit(Tabular):
         }[r.unit]
         low, high = r.interval
         end = {
-            "too often": f"{r.rate / r.alpha:.1f} times the promised {_percent(r.alpha)}, so do not trust its p-values "
+            "too often": f"{r.rate / r.alpha:.1f} times the nominal {percent(r.alpha)}, so do not trust its p-values "
             "here",
-            "as promised": f"which agrees with the promised {_percent(r.alpha)}",
-            "cannot tell": f"too few tables to tell whether that is the promised {_percent(self.alpha)}; "
+            "as promised": f"which agrees with the nominal {percent(r.alpha)}",
+            "cannot tell": f"too few tables to tell whether that is the nominal {percent(self.alpha)}; "
             f"n={tables_needed(self.alpha):,} would tell for a model that keeps its level",
-            "too rarely": f"less than the promised {_percent(r.alpha)}, so it is careful and may miss true differences",
+            "too rarely": f"below the nominal {percent(r.alpha)}: it is conservative and may miss true differences",
         }[r.verdict]
         return (
-            f"When {how}, {who} still reports a significant difference in {_percent(r.rate)} of {r.n - r.failed:,} "
-            f"tables (95 % interval {_percent(low)} to {_percent(high)}), {end}."
+            f"When {how}, {who} still reports a significant difference in {percent(r.rate)} of {r.n - r.failed:,} "
+            f"tables (95 % interval {percent(low)} to {percent(high)}), {end}."
         )
 
 
@@ -295,7 +299,7 @@ def audit(
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
-) -> CalibrationAudit:
+) -> Audit:
     """Measure how often a model finds a difference that is not there.
 
     Parameters
@@ -328,7 +332,7 @@ def audit(
 
     Returns
     -------
-    CalibrationAudit
+    Audit
 
     Raises
     ------
@@ -348,7 +352,7 @@ def audit(
     are not: of six equally good algorithms one of which varies five times as much, a model with one variance for all
     calls some different in 14 % of the tables, and the audit of such a table says about 5 %. Nor does it show what
     happens where a seed means the same on several benchmarks (16 to 87 %; the audit says about 5 %). `fit.diagnose` and
-    `seed_dependency` look for these.
+    `seed_effect` look for these.
 
     The verdict of a rate goes by its 95 % interval (Clopper & Pearson 1934): "too often" or "too rarely" where it
     excludes `alpha`, "as promised" where it contains `alpha` and ends below twice `alpha`, "cannot tell" where it
@@ -395,7 +399,7 @@ def audit(
             rate, why = _rate([r[i] for r in results], name, fit.label, one, alpha)
             rates.append(rate)
             notes += why
-    return CalibrationAudit(rates=tuple(rates), alpha=alpha, exchanged=exchanged, notes=(*notes, *left_out))
+    return Audit(rates=tuple(rates), alpha=alpha, exchanged=exchanged, notes=(*notes, *left_out))
 
 
 def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name: str) -> _Rejects:
@@ -534,13 +538,4 @@ def _placebo(runs: Runs, algorithm: Any) -> Runs:
     return Runs(frame.assign(**{runs.algorithm: names[(rank % 2)[run]]}), **runs.roles())
 
 
-def _percent(share: float) -> str:
-    return (
-        f"{written(100.0 * share, '.1f')} %"
-        if 0.0 < share < 1.0 and round(share, 2) != share
-        else f"{written(100.0 * share, '.0f')} %"
-    )
-
-
 _PLURALS = {"benchmark": "benchmarks", "instance": "benchmarks", "run": "runs"}
-_FORMATS = {"rate": _percent, "ci_low": _percent, "ci_high": _percent}

@@ -1,4 +1,4 @@
-"""Which benchmarks tell the algorithms apart, and by how much?
+"""On which benchmarks do the algorithms differ, and by how much?
 
 A benchmark on which all algorithms do alike costs budget and says nothing about their order. Each benchmark is asked on
 its own: ``score ~ 1`` against ``score ~ algorithm``, one observation per run, residual variances free to differ between
@@ -7,7 +7,6 @@ algorithms.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +14,8 @@ import pandas as pd
 from scipy import optimize, special
 
 from lmemtest._options import ADJUSTMENT_NAMES
+from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, written
-from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.cells import group_means
@@ -50,14 +49,17 @@ _SCALES_APART = 10.0  # ratio of residual deviations from which raw variances ra
 _CONSTANT = 1e-12  # relative to the mean square of the scores
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class BenchmarkInformation(Tabular):
+@result
+class BenchmarkInformation(Result):
     """What each benchmark says about the algorithms.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per benchmark or instance, see `to_frame`.
+        One row per benchmark or instance: benchmark, n_runs, n_algorithms, best, f_ratio, df_num, df_den, p_value,
+        p_adjusted, informative (missing where no test was possible), share (of the variance between runs that
+        algorithms explain), share_low, share_high; with ``rank_benchmarks`` also variance (between the algorithms'
+        means), variance_low, variance_high, rank.
     alpha : float
         Level of the family of tests.
     adjust : {"holm", "bonferroni", "fdr", "none"}
@@ -93,10 +95,9 @@ class BenchmarkInformation(Tabular):
     def _found(self, answer: bool) -> tuple[str, ...]:
         return tuple(self.table.loc[(self.table["informative"] == answer).fillna(False), "benchmark"])
 
-    @property
-    def sentence(self) -> str:
-        """The decision, in words."""
-        how = f"(Welch's F-test per benchmark, {ADJUSTMENT_NAMES[self.adjust]} adjustment, level {self.alpha:g})"
+    def sentences(self) -> tuple[str, ...]:
+        """On which benchmarks algorithms differ, and what is not known of the others."""
+        how = f"(Welch's F-test per benchmark, {ADJUSTMENT_NAMES[self.adjust]} adjustment, alpha = {self.alpha:g})"
         total = len(self.table) - len(self.untested)
         tested = "tested benchmarks" if self.untested else "benchmarks"
         many = f"all {total}" if not self.uninformative else f"{len(self.informative)} of {total}"
@@ -110,14 +111,7 @@ class BenchmarkInformation(Tabular):
             )
         if self.untested:
             parts.append(f"{listed(self.untested)} could not be tested, so nothing is known there.")
-        return " ".join(parts)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per benchmark: benchmark, n_runs, n_algorithms, best, f_ratio, df_num, df_den, p_value, p_adjusted,
-        informative (missing where no test was possible), share (of the variance between runs that algorithms
-        explain), share_low, share_high; with ``rank_benchmarks`` also variance (between the algorithms' means),
-        variance_low, variance_high, rank."""
-        return self.table.copy()
+        return tuple(parts)
 
     def ranking(self) -> pd.DataFrame:
         """The rows by rank, the largest variance between algorithms first; needs ``rank_benchmarks=True``."""
@@ -125,22 +119,14 @@ class BenchmarkInformation(Tabular):
             raise ArgumentError("there is no ranking: call benchmark_information(runs, rank_benchmarks=True).")
         return self.table.sort_values("rank", kind="stable", ignore_index=True)
 
-    def to_table(self) -> ResultTable:
-        """The tests as a table for text, markdown, html and latex."""
-        frame = self.ranking() if self.ranked else self.table
-        return ResultTable("Which benchmarks tell the algorithms apart?", frame, notes=(self.sentence, *self.notes))
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "On which benchmarks do the algorithms differ?"
 
-    def paper_lines(self) -> tuple[str, ...]:
-        """The result as the package of the paper prints it."""
-        words = dict.fromkeys(self.table["benchmark"], "could not be tested")
-        words |= dict.fromkeys(self.informative, "is informative")
-        words |= dict.fromkeys(self.uninformative, "is uninformative")
-        lines = [f"=> Benchmark {name} {found}." for name, found in words.items()]
-        if self.ranked:
-            frame = self.ranking()
-            rows = zip(frame["benchmark"], frame["variance"], strict=True)
-            lines += ["Benchmarks by variance between algorithms:", *(f"  {n}: {written(v, '.4g')}" for n, v in rows)]
-        return tuple(lines)
+    def shown(self) -> pd.DataFrame:
+        """The rows, by rank where there is one."""
+        return self.ranking() if self.ranked else self.table
 
 
 @one_blas_thread()
@@ -152,7 +138,6 @@ def benchmark_information(
     alpha: float = 0.05,
     adjust: str = "holm",
     level: float = 0.95,
-    verbose: bool = False,
 ) -> BenchmarkInformation:
     """Test on each benchmark whether the algorithms differ.
 
@@ -171,8 +156,6 @@ def benchmark_information(
         Adjustment over the benchmarks.
     level : float in (0, 1)
         Confidence level of the intervals.
-    verbose : bool
-        Print the lines of the paper's package.
 
     Returns
     -------
@@ -220,7 +203,7 @@ def benchmark_information(
     check_choice(per, "per", PER)
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_fraction(alpha, "alpha")
-    rank_benchmarks, verbose = check_flag(rank_benchmarks, "rank_benchmarks"), check_flag(verbose, "verbose")
+    rank_benchmarks = check_flag(rank_benchmarks, "rank_benchmarks")
     check_fraction(level, "level")
     reduced = run_scores(runs)
     frame = _per_benchmark(reduced, runs) if per == "benchmark" and len(runs.study.instance) > 1 else reduced.frame
@@ -246,12 +229,9 @@ def benchmark_information(
     notes += _cautions(frame, table, rank_benchmarks)
     if not rank_benchmarks:
         table = table.drop(columns=["variance", "variance_low", "variance_high"])
-    result = BenchmarkInformation(
+    return BenchmarkInformation(
         table=table, alpha=alpha, adjust=adjust, level=level, ranked=bool(rank_benchmarks), notes=tuple(notes)
     )
-    if verbose:
-        print("\n".join(result.paper_lines()))
-    return result
 
 
 def _per_benchmark(reduced: RunScores, runs: Runs) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_callable, check_choice, check_flag, check_fraction, resolve_rng
+from lmemtest._validate import check_callable, check_choice, check_fraction, resolve_rng
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, LmemtestError
@@ -106,8 +106,8 @@ def _copies(study: _Study) -> Found:
 
     result = copied_runs(study.runs)
     if not result.judged:
-        return "skipped", (result.sentence,), "", result
-    return _from_findings(result.findings, result.sentence, result)
+        return "skipped", (result.sentences()[0],), "", result
+    return _from_findings(result.findings, result.sentences()[0], result)
 
 
 def _traces(study: _Study) -> Found:
@@ -115,15 +115,15 @@ def _traces(study: _Study) -> Found:
 
     result = broken_traces(study.runs)
     if result.verdict == "not judged":
-        return "skipped", (result.sentence,), "", result
-    return _from_findings(result.findings, result.sentence, result)
+        return "skipped", (result.sentences()[0],), "", result
+    return _from_findings(result.findings, result.sentences()[0], result)
 
 
 def _similar_algorithms(study: _Study) -> Found:
     from lmemtest.studies.checks.similar import similar_algorithms
 
     result = similar_algorithms(study.runs, alpha=study.alpha, model=study.fit)
-    return _from_findings(result.findings, result.sentence, result)
+    return _from_findings(result.findings, result.sentences()[0], result)
 
 
 def _similar_benchmarks(study: _Study) -> Found:
@@ -131,8 +131,8 @@ def _similar_benchmarks(study: _Study) -> Found:
 
     result = similar_benchmarks(study.runs, alpha=study.alpha)
     severity = "fine" if result.smallest_p < study.alpha else "skipped"
-    return _from_findings(result.findings, result.sentence, result) if result.findings else (
-        severity, (result.sentence,), "", result,
+    return _from_findings(result.findings, result.sentences()[0], result) if result.findings else (
+        severity, (result.sentences()[0],), "", result,
     )  # fmt: skip
 
 
@@ -153,18 +153,18 @@ def _information(study: _Study) -> Found:
 
     result = benchmark_information(study.runs, alpha=study.alpha)
     if not result.uninformative:
-        return "note" if result.untested else "fine", (result.sentence,), "", result
+        return "note" if result.untested else "fine", result.sentences(), "", result
     advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
-    return "note", (result.sentence,), advice, result
+    return "note", result.sentences(), advice, result
 
 
 def _seeds(study: _Study) -> Found:
-    from lmemtest.studies.checks.seed_effect import seed_dependency
+    from lmemtest.studies.checks.seed_effect import seed_effect
 
-    result = seed_dependency(study.runs, alpha=study.alpha, rng=study.rng)
+    result = seed_effect(study.runs, alpha=study.alpha, rng=study.rng)
     if not result.affected:
-        return "fine", (result.sentence,), "", result
-    return "warning", (result.sentence,), "Settle this before counting the seeds as independent repetitions.", result
+        return "fine", result.sentences(), "", result
+    return "warning", result.sentences(), "Settle this before counting the seeds as independent repetitions.", result
 
 
 def _budget(study: _Study) -> Found:
@@ -273,7 +273,6 @@ def check_all(
     form: str = "auto",
     rng: int | np.random.Generator | None = None,
     checks: tuple[SanityCheck, ...] = CHECKS,
-    verbose: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> SanityReport:
     """Run all sanity checks and say what to fix first.
@@ -290,8 +289,6 @@ def check_all(
         For checks that simulate.
     checks : tuple of SanityCheck
         The checks, in the order of the tree; all by default.
-    verbose : bool
-        Print the tree.
     progress : callable, optional
         Called with the name of each check before it is made, as ``print`` or a progress bar can be.
 
@@ -321,7 +318,7 @@ def check_all(
     from lmemtest.studies.budget.budget_model import FORMS
 
     require_runs(runs)
-    alpha, verbose = check_fraction(alpha, "alpha"), check_flag(verbose, "verbose")
+    alpha = check_fraction(alpha, "alpha")
     check_choice(form, "form", FORMS)
     check_callable(progress, "progress", "the name of each step")
     resolve_rng(rng)
@@ -339,10 +336,7 @@ def check_all(
             progress(f"checking {check.name}")
         outcomes.append(_outcome(check, study, broken))
     needs = needed_data(runs, study.table)
-    report = SanityReport(outcomes=tuple(outcomes), overview=study.table.overview, alpha=alpha, needs=needs)
-    if verbose:
-        print(report)
-    return report
+    return SanityReport(outcomes=tuple(outcomes), overview=study.table.overview, alpha=alpha, needs=needs)
 
 
 def _outcome(check: SanityCheck, study: _Study, broken: bool) -> CheckOutcome:

@@ -6,14 +6,13 @@ twice); two algorithms with one curve mean that one of them was never run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from lmemtest._levels import in_order
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest.data.cells import sorted_rows
 from lmemtest.data.copies import FEWEST, LONG, SHARE, SHARE_LONG, curves_of, said_of_algorithms, same_runs
 from lmemtest.data.findings import Finding
@@ -23,7 +22,6 @@ from lmemtest.data.score_kind import score_kind
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
 
 # On tables of precomputed scores honest runs with up to 5 different scores coincide now and then (1 % of the runs of
@@ -32,8 +30,8 @@ _CERTAIN = 6
 _COLUMNS = ["kind", "left", "right", "algorithm", "runs", "equal", "share"]
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class CopiedRuns(Tabular):
+@result
+class CopiedRuns(Result):
     """Runs with equal scores at all budgets.
 
     Attributes
@@ -54,33 +52,30 @@ class CopiedRuns(Tabular):
     n_runs: int
     judged: bool = True
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table, as a copy."""
-        return self.table.copy()
-
-    @property
-    def sentence(self) -> str:
-        """What was found, in a sentence."""
+    def sentences(self) -> tuple[str, ...]:
+        """What was found."""
         if not self.judged:
             return (
                 f"Copies cannot be told from ties: the {self.n_runs:,} runs have fewer than {LONG} different scores "
-                f"each, and no two algorithms or benchmarks have {FEWEST} to compare."
+                f"each, and no two algorithms or benchmarks have {FEWEST} to compare.",
             )
-        if not self.findings:
-            return f"None of {self.n_runs:,} runs is a copy of another."
-        return " ".join(finding.message for finding in self.findings)
+        found = tuple(finding.message for finding in self.findings)
+        return found or (f"None of {self.n_runs:,} runs is a copy of another.",)
 
-    def to_table(self) -> ResultTable:
-        """The copies as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Copied runs"
 
-        rule = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """When a run is a copy."""
+        return (
             f"A run is copied if its scores at all budgets are equal to another's: seeds with {_CERTAIN} or more "
             f"different scores; else, and for algorithms and benchmarks, {LONG} or more if {100 * SHARE_LONG:g} % of "
             f"the runs agree, fewer if {100 * SHARE:g} % of those with the same seed do. Where scores are equal by "
-            "nature (two values, ranks, counts), algorithms and benchmarks must agree in all runs, beyond chance."
+            "nature (two values, ranks, counts), algorithms and benchmarks must agree in all runs, beyond chance.",
         )
-        return ResultTable(title="Copied runs", frame=self.table, notes=(rule, self.sentence))
 
 
 def copied_runs(runs: Runs) -> CopiedRuns:
@@ -113,7 +108,7 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     ...          "loss": [0.5, 0.41, 0.3] * 2}
     >>> copies = copied_runs(Runs(table, score="loss", direction="minimize", algorithm="tool", seed="seed",
     ...                           budget="budget"))
-    >>> copies.sentence
+    >>> copies.sentences()[0]
     "'RS' has the same scores as 'HB' in 1 of 1 runs."
     """
     require_runs(runs)
@@ -205,7 +200,7 @@ def _finding(row: dict[Any, Any], runs: Runs) -> Finding:
     if kind == "algorithm":
         return said_of_algorithms(left, right, n, equal)
     message = f"{names[0]} has the same scores as {names[1]} in {equal:,} of {n:,} runs."
-    advice = "These are one benchmark under two names: keep one, for the other counts as new evidence and is none."
+    advice = "These are one benchmark under two names: keep only one: the other adds no evidence."
     return Finding(
         severity="warning", kind="copied_benchmarks", message=message, advice=advice, count=equal, benchmark=right
     )

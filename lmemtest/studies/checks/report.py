@@ -7,13 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
 
 SEVERITIES = ("error", "warning", "note", "fine", "skipped")
 _SHOWN = 2  # findings of one check in the summary; all are in `to_frame`
@@ -53,8 +52,8 @@ class CheckOutcome:
     result: Any = None
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class SanityReport(Tabular):
+@result
+class SanityReport(Result):
     """The outcomes of all checks.
 
     Attributes
@@ -68,6 +67,8 @@ class SanityReport(Tabular):
     needs : tuple of str
         Data that the table lacks for the statistical checks.
     """
+
+    parts = {"findings": "_findings"}
 
     outcomes: tuple[CheckOutcome, ...]
     overview: str
@@ -111,18 +112,17 @@ class SanityReport(Tabular):
             return "all"
         return "none" if not made else "little" if 2 * made < len(judged) else "most"
 
-    @property
-    def sentence(self) -> str:
+    def sentences(self) -> tuple[str, ...]:
         """What to fix first, and how much could be checked."""
         if not self.to_fix:
-            return self._nothing_found()
+            return (self._nothing_found(),)
         first, *rest = self.to_fix
         text = f"Fix first: {first.check}. {first.found[0]} {first.advice}".strip()
         if rest:
             text += f" Then check again; after it come: {', '.join(o.check for o in rest)}."
         if self._reach in ("little", "none") and first.severity != "error":
             text += f" Other faults may be there: {self._counts()}.{self._wanted()}"
-        return text
+        return (text,)
 
     def _nothing_found(self) -> str:
         reach = self._reach
@@ -144,7 +144,7 @@ class SanityReport(Tabular):
     def _wanted(self) -> str:
         return f" They need {'; '.join(self.needs)}." if self.needs else ""
 
-    def to_frame(self) -> pd.DataFrame:
+    def _findings(self) -> pd.DataFrame:
         """One row per finding, in the order in which to fix: priority (1 is first; missing where nothing is to be
         fixed), stage, check, severity, found, advice, level."""
         import pandas as pd
@@ -159,36 +159,41 @@ class SanityReport(Tabular):
         columns = ["priority", "stage", "check", "severity", "found", "advice", "level"]
         return pd.DataFrame(rows, columns=columns).astype({"priority": "Int64"})
 
-    def to_table(self) -> ResultTable:
-        """The findings as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Sanity checks: {self.overview}"
 
-        notes = (self.sentence, self._levels())
-        return ResultTable(f"Sanity checks: {self.overview}", self.to_frame().drop(columns="level"), notes)
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The checks that are tests, and how often some fire by chance."""
+        tests = [o.check for o in self.tests if o.severity != "skipped"]
+        if not tests:
+            return ("No statistical test was made.",)
+        chance = f"{100 * (1.0 - (1.0 - self.alpha) ** len(tests)):.0f} % of tables without any effect"
+        made = f"{', '.join(tests)}; the other checks are rules"
+        if len(tests) == 1:
+            return (f"Test at alpha = {self.alpha:g}: {made}. It fires by chance alone in up to {chance}.",)
+        return (
+            f"Tests at alpha = {self.alpha:g} each: {made}. Of {len(tests)} tests some fire by chance alone in up to "
+            f"{chance}.",
+        )
+
+    def shown(self) -> pd.DataFrame:
+        """The findings without the columns of the tests."""
+        return self._findings().drop(columns="level")
 
     def summary(self) -> str:
         """The checks as a tree, and what to fix first."""
         width = max(len(o.check) for o in self.outcomes)
-        lines = [f"Sanity checks: {self.overview}"]
+        lines = [self.title]
         for stage, group in groupby(self.outcomes, lambda o: o.stage):
             lines.append(stage)
             outcomes = list(group)
             for i, outcome in enumerate(outcomes):
                 last = i + 1 == len(outcomes)
                 lines += _branch(outcome, "└── " if last else "├── ", "    " if last else "│   ", width)
-        return "\n".join([*lines, "", self.sentence, self._levels()])
-
-    def _levels(self) -> str:
-        tests = [o.check for o in self.outcomes if o.level == o.level and o.severity != "skipped"]
-        if not tests:
-            return "No statistical test was made."
-        fires = "It fires" if len(tests) == 1 else f"Of {len(tests)} tests some fire"
-        return (
-            f"{'Test' if len(tests) == 1 else 'Tests'} at level {100 * self.alpha:g} %"
-            f"{'' if len(tests) == 1 else ' each'}: {', '.join(tests)}; the other checks are rules. {fires} by chance "
-            f"alone in up to "
-            f"{100 * (1.0 - (1.0 - self.alpha) ** len(tests)):.0f} % of tables without any effect."
-        )
+        return "\n".join([*lines, "", *self.sentences(), *self.facts])
 
 
 def _branch(outcome: CheckOutcome, head: str, below: str, width: int) -> list[str]:

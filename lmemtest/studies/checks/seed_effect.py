@@ -1,4 +1,4 @@
-"""Does the seed decide the score? Likelihood-ratio test of the paper, and one exact test per algorithm.
+"""Does the score depend on the seed? Likelihood-ratio test of the paper, and one exact test per algorithm.
 
 A seed is a label. It can mean something in two ways, and only the first is a defect:
 
@@ -13,16 +13,15 @@ The test needs a seed to come back: on several benchmarks, or in repeated runs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
-from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_flag, check_fraction
+from lmemtest._validate import check_fraction
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -31,7 +30,7 @@ from lmemtest.inference.hypotheses.variance_ratio import VarianceRatio, variance
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
 from lmemtest.studies.modelling.shared_seeds import seeds_cross
-from lmemtest.words import format_p, listed
+from lmemtest.words import listed, p_text
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -45,14 +44,15 @@ _FEWEST_SCALED = 3
 _MOST_PAIRED_SEEDS = 2000
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class SeedDependency(Tabular):
+@result
+class SeedEffect(Result):
     """Which algorithms' scores depend on the seed.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per algorithm, see `to_frame`.
+        One row per algorithm: algorithm, n_runs, n_seeds, n_instances, f_ratio, df_num, df_den, p_value, p_adjusted,
+        affected, seed_share (of the variance around the instance means), ci_low, ci_high.
     overall : GlrtResult
         Model without against model with seed effects, all algorithms together (equations 7 and 8 of the paper).
     pairing : VarianceRatio or None
@@ -87,34 +87,33 @@ class SeedDependency(Tabular):
         """Whether there is such an algorithm."""
         return bool(self.affected)
 
-    @property
-    def sentence(self) -> str:
-        """The decision, in words."""
+    def sentences(self) -> tuple[str, ...]:
+        """The decision, and where it is unlike that of the test of all algorithms."""
         where = "across benchmarks" if self.crossed else "across repetitions"
         if self.affected:
-            names = listed(self.affected)
-            how = f"(F-test of the seed's variance per algorithm, Holm, level {self.alpha:g})"
             then = (
                 "One cause to look for: with one seed an algorithm tries the same configurations on benchmarks that "
                 "share a search space. Its runs there are not independent."
                 if self.crossed
                 else "Look for what the seed fixes there; repetitions of a seed do not count as new runs."
             )
-            return f"The seed decides part of the score of {names} {where} {how}. {then}"
-        tested = int(self.table["p_value"].notna().sum())
-        text = f"No sign that the seed decides the score of any of {tested} algorithms (smallest adjusted p "
-        text += f"{format_p(self.table['p_adjusted'].min())}, Holm, level {self.alpha:g})."
-        if below(self.overall.p_value, self.alpha):
-            text += (
-                f" The likelihood-ratio test of all algorithms together has p {format_p(self.overall.p_value)}, but "
-                "it names none, and the decision is made by the tests per algorithm."
+            return (
+                f"For {listed(self.affected)}, scores depend on the seed {where} (F-test of the seed's variance per "
+                f"algorithm, Holm, alpha = {self.alpha:g}).",
+                then,
             )
-        return text
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per algorithm: algorithm, n_runs, n_seeds, n_instances, f_ratio, df_num, df_den, p_value, p_adjusted,
-        affected, seed_share (of the variance around the instance means), ci_low, ci_high."""
-        return self.table.copy()
+        tested = int(self.table["p_value"].notna().sum())
+        text = (
+            f"No sign that the score of any of {tested} algorithms depends on the seed (smallest Holm-adjusted "
+            f"{p_text(self.table['p_adjusted'].min())}, alpha = {self.alpha:g})."
+        )
+        if not below(self.overall.p_value, self.alpha):
+            return (text,)
+        return (
+            text,
+            f"The likelihood-ratio test of all algorithms together has {p_text(self.overall.p_value)}, but it names "
+            "none, and the decision is made by the tests per algorithm.",
+        )
 
     def seed_means(self) -> pd.DataFrame:
         """What a plot shows, one row per algorithm and seed: algorithm, seed, mean of the centred scores, n, and
@@ -124,37 +123,27 @@ class SeedDependency(Tabular):
         spread = self.scores.groupby("algorithm", observed=True)["centred"].std()
         return means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
 
-    def to_table(self) -> ResultTable:
-        """The tests as a table for text, markdown, html and latex."""
-        facts = [
-            self.sentence,
-            f"All together: {self.overall.null} against {self.overall.alternative}: statistic "
-            f"{written(self.overall.statistic, '.4g')}, df {self.overall.df}, p {format_p(self.overall.p_value)} "
-            f"({self.overall.reference}).",
-        ]
-        frame = self.table.drop(columns=["n_instances"] if not self.crossed else [])
-        return ResultTable("Does the seed decide the score?", frame, notes=(*facts, *self.notes))
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Does the score depend on the seed?"
 
-    def paper_lines(self) -> tuple[str, ...]:
-        """The result as the package of the paper prints it."""
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The test of all algorithms together."""
         test = self.overall
-        sign = "<<" if below(test.p_value, self.alpha) else "=="
-        names = [str(name) for name in self.affected]
-        verdict = (
-            f"Seed is a significant effect, likely influenced algorithms: {names}"
-            if names
-            else "Seed is not a significant effect"
-        )
         return (
-            f"Simple model ({written(test.llf_null, '.2f')}) {sign} Model with Seed-effect "
-            f"({written(test.llf_alternative, '.2f')})",
-            f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {written(test.p_value, '.4g')}",
-            f"=> {verdict}",
+            f"All together: {test.null} against {test.alternative}: statistic {written(test.statistic, '.4g')}, "
+            f"df {test.df}, {p_text(test.p_value)} ({test.reference}).",
         )
+
+    def shown(self) -> pd.DataFrame:
+        """The columns that say something here."""
+        return self.table.drop(columns=[] if self.crossed else ["n_instances"])
 
 
 @one_blas_thread()
-def seed_dependency(
+def seed_effect(
     runs: Runs,
     *,
     alpha: float = 0.05,
@@ -162,8 +151,7 @@ def seed_dependency(
     reference: str = "auto",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-    verbose: bool = False,
-) -> SeedDependency:
+) -> SeedEffect:
     """Test whether the score of an algorithm depends on the seed.
 
     Parameters
@@ -181,12 +169,10 @@ def seed_dependency(
         Confidence level of the intervals, each on its own.
     rng : int, numpy.random.Generator or None
         Used by ``reference="bootstrap"`` only.
-    verbose : bool
-        Print the lines of the paper's package.
 
     Returns
     -------
-    SeedDependency
+    SeedEffect
 
     Raises
     ------
@@ -214,14 +200,13 @@ def seed_dependency(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.checks.seed_effect import seed_dependency
-    >>> result = seed_dependency(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
+    >>> from lmemtest.studies.checks.seed_effect import seed_effect
+    >>> result = seed_effect(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
     >>> result.affected, result.crossed
     ((), True)
     """
     require_runs(runs)
     check_fraction(alpha, "alpha")
-    verbose = check_flag(verbose, "verbose")
     if standardize is not None and not isinstance(standardize, bool):
         raise ArgumentError(f"standardize must be True, False or None, got {standardize!r}.")
     _check_seeds(runs)
@@ -232,7 +217,7 @@ def seed_dependency(
     overall, more = _overall(scores, runs, crossed, reference, rng)
     pairing = _pairing(scores, level)
     meaning = _meaning(reduced, crossed, runs.seed_shared, standardized, pairing)
-    result = SeedDependency(
+    return SeedEffect(
         table=table,
         overall=overall,
         pairing=pairing,
@@ -242,13 +227,10 @@ def seed_dependency(
         scores=scores.drop(columns="flat"),
         notes=(*meaning, *notes, *more),
     )
-    if verbose:
-        print("\n".join(result.paper_lines()))
-    return result
 
 
 def lucky_algorithms(runs: Runs, alpha: float) -> tuple[Any, ...]:
-    """The algorithms that `seed_dependency` names, without its test of all together, which can take seconds."""
+    """The algorithms that `seed_effect` names, without its test of all together, which can take seconds."""
     if not seeds_cross(runs):
         return ()
     try:
@@ -472,6 +454,6 @@ def _meaning(
             f"Pairing (no defect, not part of the decision): on one benchmark {written(100 * pairing.share, '.0f')} "
             f"% of "
             f"the variance around an algorithm's mean is common to the algorithms with the same seed (interval "
-            f"{written(100 * low, '.0f')} to {written(100 * high, '.0f')} %, p {format_p(pairing.p_value)})."
+            f"{written(100 * low, '.0f')} to {written(100 * high, '.0f')} %, {p_text(pairing.p_value)})."
         )
     return notes

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below
-from lmemtest._table import Tabular
 from lmemtest._validate import check_fraction
 from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
@@ -18,13 +17,12 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, run_scores
-from lmemtest.words import format_level, format_number, format_p
+from lmemtest.words import format_level, format_number, format_p, p_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
 
@@ -35,8 +33,8 @@ _MOST_EXACT = 8  # algorithms: 40,320 orders
 _FEWEST_BENCHMARKS = 3
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class SimilarAlgorithms(Tabular):
+@result
+class SimilarAlgorithms(Result):
     """Pairs of algorithms and whether they are equivalent.
 
     Attributes
@@ -62,34 +60,32 @@ class SimilarAlgorithms(Tabular):
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table, as a copy."""
-        return self.table.copy()
+    def sentences(self) -> tuple[str, ...]:
+        """The pairs that are equivalent."""
+        found = tuple(finding.message for finding in self.findings)
+        return found or (f"No two algorithms are shown to be equivalent within {self._margin()}.",)
+
+    def _margin(self) -> str:
+        return (
+            f"{format_number(self.margin)}, {format_number(self.margin / self.run_sd, 2)} standard deviations of a run"
+        )
 
     @property
-    def sentence(self) -> str:
-        """What was found, in a sentence."""
-        if self.findings:
-            return " ".join(finding.message for finding in self.findings)
+    def title(self) -> str:
+        """One line above the table."""
+        return "Algorithms that perform alike"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The tests and the model."""
         return (
-            f"No two algorithms are shown to be equivalent within {format_number(self.margin)}, "
-            f"{format_number(self.margin / self.run_sd, 2)} standard deviations of a run."
+            f"Two one-sided tests of a difference beyond {self._margin()}; Holm over {len(self.table)} pairs, "
+            f"alpha = {self.alpha:g}. Model: {self.formula}",
         )
 
-    def to_table(self) -> ResultTable:
-        """The pairs as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
 
-        fact = (
-            f"Two one-sided tests of a difference beyond {format_number(self.margin)} "
-            f"({format_number(self.margin / self.run_sd, 2)} standard deviations of a run), Holm over "
-            f"{len(self.table)} pairs, level {100 * self.alpha:g} %. Model: {self.formula}"
-        )
-        return ResultTable("Algorithms that perform alike", self.table, (fact, *self.notes, self.sentence))
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class SimilarBenchmarks(Tabular):
+@result
+class SimilarBenchmarks(Result):
     """Pairs of benchmarks and whether they order the algorithms alike beyond the common order.
 
     Attributes
@@ -114,35 +110,36 @@ class SimilarBenchmarks(Tabular):
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table, as a copy."""
-        return self.table.copy()
-
-    @property
-    def sentence(self) -> str:
-        """What was found, in a sentence."""
+    def sentences(self) -> tuple[str, ...]:
+        """The pairs that order the algorithms alike."""
         k, m = self.deviations.shape
         if self.findings:
-            return " ".join(finding.message for finding in self.findings)
+            return tuple(finding.message for finding in self.findings)
         if not below(self.smallest_p, self.alpha):
             return (
                 f"With {k} algorithms no two of {m} benchmarks can be shown to be alike: the smallest possible p-value "
-                f"is {format_p(self.smallest_p)}."
+                f"is {format_p(self.smallest_p)}.",
             )
-        return f"No two of {m} benchmarks are shown to order the {k} algorithms alike beyond their common order."
+        return (f"No two of {m} benchmarks are shown to order the {k} algorithms alike beyond their common order.",)
 
-    def to_table(self) -> ResultTable:
-        """The pairs as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Benchmarks that order the algorithms alike"
 
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What is correlated, and the test."""
         reference = "exact" if len(self.deviations) <= _MOST_EXACT else "t"
-        fact = (
+        return (
             f"Rank correlation over {len(self.deviations)} algorithms of what is left of their means without the "
             f"effects of benchmark and algorithm; one-sided, {reference} reference, "
-            f"Holm over {len(self.table)} pairs, level {100 * self.alpha:g} %."
+            f"Holm over {len(self.table)} pairs, alpha = {self.alpha:g}.",
         )
-        shown = self.table.sort_values("p_value", kind="stable", ignore_index=True)
-        return ResultTable("Benchmarks that order the algorithms alike", shown, (fact, *self.notes, self.sentence))
+
+    def shown(self) -> pd.DataFrame:
+        """The pairs by their p-values."""
+        return self.table.sort_values("p_value", kind="stable", ignore_index=True)
 
 
 def similar_algorithms(
@@ -213,7 +210,7 @@ def similar_algorithms(
             kind="similar_algorithms",
             count=1,
             message=f"{row['left']} and {row['right']} perform alike: they differ by less than "
-            f"{format_number(margin * run_sd)} (p {_p(row['p_value'])}).",
+            f"{format_number(margin * run_sd)} ({p_text(row['p_value'])}).",
             advice="Fine if they are meant to; otherwise see whether what tells them apart was switched on.",
         )
         for row in table[table["equivalent"]].to_dict("records")
@@ -241,11 +238,6 @@ def _run_sd(runs: Runs) -> float:
             f"{why}, so there is no standard deviation of a run to measure alikeness by. Bring more seeds."
         )
     return float(np.sqrt(ss / df))
-
-
-def _p(value: float) -> str:
-    text = format_p(value)
-    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
 
 
 def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
@@ -386,7 +378,7 @@ def _benchmark_finding(row: dict[Any, Any]) -> Finding:
         kind="similar_benchmarks",
         count=1,
         message=f"{format_level(row['left'])} and {format_level(row['right'])} order the algorithms alike beyond the "
-        f"common order (rank correlation {format_number(row['rho'], 2)}, p {_p(row['p_adjusted'])}).",
+        f"common order (rank correlation {format_number(row['rho'], 2)}, {p_text(row['p_adjusted'])}).",
         advice="If they share their data or their task they count as one benchmark, not two: repeat the analysis "
         "without one of them.",
     )

@@ -6,13 +6,12 @@ by a shift; where one is more erratic than the others, or scores end at a bound,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import below
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.normalise import METHODS
@@ -23,12 +22,11 @@ from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.recommend import recommend
-from lmemtest.words import format_p
+from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.normalise import Scale
     from lmemtest.data.runs import Runs
 
@@ -72,14 +70,17 @@ def what_differs(method: str) -> str:
     return _DIFFERS["spread" if method in ("minmax", "normalized_regret", "zscore") else method]
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ScaleAgreement(Tabular):
+@result
+class ScaleAgreement(Result):
     """The same comparison on a normalised and on the raw score.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per pair of algorithms: ``left``, ``right``; ``advantage`` and ``p_value`` on the normalised score,
+        ``raw_advantage`` and ``raw_p_value`` on the raw one (advantages are positive where left is better, p-values
+        adjusted); ``order`` ("same", "reversed", "tied") of the means; ``verdict``: both significant ("same",
+        "opposite"), one ("score only", "raw only"), "neither", or "not tested".
     score, raw : str
         The normalised and the raw score.
     method : str
@@ -90,6 +91,8 @@ class ScaleAgreement(Tabular):
         Level of the decisions, on each scale for the whole family of pairs.
     """
 
+    formats = {"p_value": "p", "raw_p_value": "p"}
+
     table: pd.DataFrame
     score: str
     raw: str
@@ -97,19 +100,6 @@ class ScaleAgreement(Tabular):
     hypothesis: str
     differs: str
     alpha: float
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair of algorithms.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``left``, ``right``; ``advantage`` and ``p_value`` on the normalised score, ``raw_advantage`` and
-            ``raw_p_value`` on the raw one (advantages are positive where left is better, p-values adjusted);
-            ``order`` ("same", "reversed", "tied") of the means; ``verdict``: both significant ("same", "opposite"),
-            one ("score only", "raw only"), "neither", or "not tested".
-        """
-        return self.table.copy()
 
     def disagreements(self) -> pd.DataFrame:
         """The rows of pairs that are decided otherwise on the two scores, opposite decisions first."""
@@ -134,28 +124,23 @@ class ScaleAgreement(Tabular):
     def sentences(self) -> tuple[str, ...]:
         """How many pairs are decided alike, and one sentence for each that is not."""
         rows: list[Any] = self.disagreements().to_dict("records")
-        return (self.overview(), *(self._sentence(row) for row in rows), *([_NO_PROOF] if self._one_sided() else []))
+        one_sided = self.table["verdict"].isin(["score only", "raw only"]).any()
+        return (self.overview(), *(self._sentence(row) for row in rows), *([_NO_PROOF] if one_sided else []))
 
-    def to_table(self) -> ResultTable:
-        """The pairs as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Decisions by {self.score} and by {self.raw}"
 
-        facts = (
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The signs, the level, and what is tested on the normalised score."""
+        return (
             f"score: {self.score}; raw: {self.raw}. Advantages are positive where left is better; p-values are "
-            f"adjusted on each scale, and decisions at {100 * self.alpha:.3g} %.",
+            f"adjusted on each scale, and decisions at alpha = {self.alpha:.3g}.",
             f"Null hypothesis on {self.score}: {self.hypothesis}.",
             *([self.differs] if self.differs else []),
         )
-        title = f"Decisions by {self.score} and by {self.raw}"
-        formats = {"p_value": format_p, "raw_p_value": format_p}
-        return ResultTable(title=title, frame=self.to_frame(), notes=facts, formats=formats)
-
-    def summary(self) -> str:
-        """The table, with a sentence for each pair that is decided otherwise."""
-        return "\n".join([self.to_table().to_text(), "", *self.sentences()])
-
-    def _one_sided(self) -> bool:
-        return bool(self.table["verdict"].isin(["score only", "raw only"]).any())
 
     def _sentence(self, row: dict[str, Any]) -> str:
         on_raw = row["verdict"] == "raw only"
@@ -166,9 +151,9 @@ class ScaleAgreement(Tabular):
         found, other = (self.raw, self.score) if on_raw else (self.score, self.raw)
         claim = f"{first} is better than {second} by mean {found}"
         if row["verdict"] == "opposite":
-            return f"{claim} ({_p(p)}), and worse by mean {other} ({_p(other_p)})."
+            return f"{claim} ({p_text(p)}), and worse by mean {other} ({p_text(other_p)})."
         where = {"same": "ahead", "reversed": "behind", "tied": "level"}[row["order"]]
-        return f"{claim} only ({_p(p)}); by mean {other} it is {where}, without significance ({_p(other_p)})."
+        return f"{claim} only ({p_text(p)}); by mean {other} it is {where}, without significance ({p_text(other_p)})."
 
 
 _NO_PROOF = (
@@ -216,7 +201,7 @@ def scale_agreement(runs: Runs, method: str | None = None, *, alpha: float = 0.0
     >>> columns = dict(zip(["task", "tool", "loss"], zip(*table)))
     >>> runs = lt.Runs(columns, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> lt.scale_agreement(runs).sentences()[1]
-    'A is better than B by mean loss_rank (p<0.001), and worse by mean loss (p=0.012).'
+    'A is better than B by mean loss_rank (p < 0.001), and worse by mean loss (p = 0.012).'
     """
     require_runs(runs)
     if method is not None:
@@ -308,8 +293,3 @@ def _free(runs: Runs, method: str) -> str:
     while name in runs.columns:
         name += "_"
     return name
-
-
-def _p(p: float) -> str:
-    text = format_p(p)
-    return f"p{text}" if text.startswith("<") else f"p={text}"

@@ -7,14 +7,13 @@ run had. Groups are levels of up to three columns; the scores are those of the r
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import at_most
-from lmemtest._table import ResultTable, Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_fraction, check_names
 from lmemtest.data.cells import by_levels
@@ -24,7 +23,7 @@ from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.distributions.density import count_modes, density, drawn_bandwidth
 from lmemtest.inference.hypotheses.dip import dip, dip_p_value
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.words import listed, suggest
+from lmemtest.words import counted, listed, suggest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,14 +41,16 @@ _ROLES = ("algorithm", "benchmark", "seed", "budget")
 _STATISTICS = ("n", "mean", "median", "q1", "q3", "min", "max", "bandwidth", "modes", "dip", "p_value", "p_adjusted")
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ScoreDistributions(Tabular):
+@result
+class ScoreDistributions(Result):
     """Distributions of the scores of groups of runs.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per group: the columns of the groups, ``n``, ``mean``, ``median``, ``q1``, ``q3``, ``min``, ``max``,
+        ``bandwidth`` and ``modes`` (maxima of the drawn density; no values below 8 scores), ``dip``, ``p_value`` and
+        ``p_adjusted`` of "one mode" (NaN where it was not tested).
     densities : pandas.DataFrame
         The columns of the groups, ``score`` and ``density``: 200 points from the lowest to the highest score of each
         group that has a density. The kernels reach beyond these ends, so the area below a curve is a little below 1.
@@ -64,6 +65,10 @@ class ScoreDistributions(Tabular):
         Level of the family of tests.
     notes : tuple of str
     """
+
+    parts = {"groups": "table", "densities": "densities", "scores": "scores"}
+    formats = {"modes": lambda n: "–" if pd.isna(n) else f"{int(n)}"}
+    figure = "violin_plot"
 
     table: pd.DataFrame
     densities: pd.DataFrame
@@ -81,48 +86,31 @@ class ScoreDistributions(Tabular):
         found = at_most(self.table["p_adjusted"].to_numpy(dtype=float), self.alpha)
         return self.table.loc[found, list(self.by)].reset_index(drop=True)
 
-    @property
-    def sentence(self) -> str:
+    def sentences(self) -> tuple[str, ...]:
         """What the tests say."""
         tested = int(self.table["p_value"].notna().sum())
-        how = f"(dip test, Holm over {tested} group{'s' * (tested != 1)}, level {self.alpha:g})"
+        how = f"(dip test, Holm over {counted(tested, 'group')}, alpha = {self.alpha:g})"
         if not tested:
-            return "No group could be tested for several clusters."
+            return ("No group could be tested for several clusters.",)
         found = [" / ".join(map(str, row)) for row in self.several_modes.itertuples(index=False)]
-        if not found:
-            return (
-                f"No group is shown to have more than one cluster {how}. The test is cautious, so this does not show "
-                "that each has one only."
-            )
-        return f"Scores have more than one cluster in {listed(found)} {how}."
-
-    def sentences(self) -> tuple[str, ...]:
-        """`sentence`, as a tuple."""
-        return (self.sentence,)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per group.
-
-        Returns
-        -------
-        pandas.DataFrame
-            The columns of the groups, ``n``, ``mean``, ``median``, ``q1``, ``q3``, ``min``, ``max``, ``bandwidth`` and
-            ``modes`` (maxima of the drawn density; no values below 8 scores), ``dip``, ``p_value`` and ``p_adjusted``
-            of "one mode" (NaN where it was not tested).
-        """
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The groups as a table."""
-        what = "lower is better" if self.direction == "minimize" else "higher is better"
-        where = f" at {self.at}" if self.at else ""
-        frame = self.table.drop(columns="bandwidth")
-        return ResultTable(
-            f"Distribution of {self.score}{where} ({what})",
-            frame,
-            notes=(self.sentence, *self.notes),
-            formats={"modes": lambda n: "–" if pd.isna(n) else f"{int(n)}"},
+        if found:
+            return (f"Scores have more than one cluster in {listed(found)} {how}.",)
+        return (
+            f"No group is shown to have more than one cluster {how}. The test is conservative, so this does not show "
+            "that each has one only.",
         )
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        where = f" at {self.at}" if self.at else ""
+        return (
+            f"Distribution of {self.score}{where} ({'lower' if self.direction == 'minimize' else 'higher'} is better)"
+        )
+
+    def shown(self) -> pd.DataFrame:
+        """The groups without the bandwidth."""
+        return self.table.drop(columns="bandwidth")
 
 
 @one_blas_thread()

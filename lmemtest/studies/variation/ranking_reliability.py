@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
@@ -28,54 +28,44 @@ from lmemtest.words import format_number
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
 
 TARGETS = (0.8, 0.9)
 _ROUNDING = 1e-9  # of a number of benchmarks
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class NeededBenchmarks(Tabular):
+@result
+class NeededBenchmarks(Result):
     """Benchmarks that a reliability takes.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per target and number of seeds: ``reliability``, ``n_seeds``, ``n_benchmarks`` (infinite where the
+        algorithms' means are not seen to differ).
     notes : tuple of str
     """
+
+    formats = {"reliability": "g", "n_benchmarks": lambda n: "∞" if math.isinf(n) else f"{int(n):,}"}
 
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per target and number of seeds: ``reliability``, ``n_seeds``, ``n_benchmarks``.
-
-        ``n_benchmarks`` is infinite where the algorithms' means are not seen to differ.
-        """
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The result as a table."""
-        from lmemtest._table import ResultTable
-
-        return ResultTable(
-            title="Benchmarks needed",
-            frame=self.to_frame(),
-            notes=self.notes,
-            formats={"reliability": "g", "n_benchmarks": lambda n: "∞" if math.isinf(n) else f"{int(n):,}"},
-        )
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Benchmarks needed"
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class RankingReliability(Tabular):
+@result
+class RankingReliability(Result):
     """Reliability of the order of the algorithms.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        Behind `to_frame`; do not change it.
+        One row per planned study: ``n_benchmarks``, ``n_seeds``, ``reliability``, ``ci_low``, ``ci_high``,
+        ``dependability``.
     reliability, ci_low, ci_high : float
         Of the study as it is, with its interval.
     algorithm_variance : float
@@ -88,9 +78,11 @@ class RankingReliability(Tabular):
     n_seeds : float
         Runs of an algorithm at one instance (the harmonic mean where their number differs).
     level : float
-    response : str
+    score : str
     notes : tuple of str
     """
+
+    formats = dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f")
 
     table: pd.DataFrame
     reliability: float
@@ -105,7 +97,7 @@ class RankingReliability(Tabular):
     n_benchmarks: int
     n_seeds: float
     level: float
-    response: str
+    score: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -177,42 +169,30 @@ class RankingReliability(Tabular):
         exact = target / (1.0 - target) * self.error_variance(1.0, n_seeds) / self.algorithm_variance
         return float(max(math.ceil(exact * (1.0 - _ROUNDING)), 1))
 
-    @property
-    def sentence(self) -> str:
-        """The reliability of the study in words."""
+    def sentences(self) -> tuple[str, ...]:
+        """The reliability of the study."""
         interval = f"{100 * self.level:.4g} % interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
         return (
             f"The reliability of the order of {self.n_algorithms} algorithms is {written(self.reliability, '.2f')} "
             f"({interval}): "
             f"their means on {self.n_benchmarks} other benchmarks, with other seeds, would correlate with these by "
-            "about that much."
+            "about that much.",
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per planned study.
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Reliability of the ranking"
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``n_benchmarks``, ``n_seeds``, ``reliability``, ``ci_low``, ``ci_high``, ``dependability``.
-        """
-        return self.table.copy()
-
-    def to_table(self) -> ResultTable:
-        """The result as a table."""
-        from lmemtest._table import ResultTable
-
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The formula with its standard deviations."""
         parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance]
         sd = [format_number(math.sqrt(part), 3) for part in parts]
-        facts = (
-            self.sentence,
+        return (
             f"reliability = a / (a + (i + r / seeds) / benchmarks) with the standard deviations {sd[0]} of the "
             f"algorithms (a), {sd[1]} of their advantages between benchmarks (i), {sd[2]} between runs (r), on the "
-            f"scale of {self.response}; dependability also counts what all algorithms share as error.",
-        )
-        formats = dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f")
-        return ResultTable(
-            title="Reliability of the ranking", frame=self.to_frame(), notes=facts + self.notes, formats=formats
+            f"scale of {self.score}; dependability also counts what all algorithms share as error.",
         )
 
 
@@ -239,7 +219,7 @@ def ranking_reliability(
     -------
     RankingReliability
         ``to_frame()`` has n_benchmarks, n_seeds, reliability, ci_low, ci_high, dependability; ``needed()`` says how
-        many benchmarks 0.8 and 0.9 take; ``sentence`` what the study is worth.
+        many benchmarks 0.8 and 0.9 take; ``sentences()`` what the study is worth.
 
     Raises
     ------
@@ -309,7 +289,7 @@ def ranking_reliability(
         n_benchmarks=layout.n_benchmarks,
         n_seeds=layout.n_seeds,
         level=level,
-        response=runs.score,
+        score=runs.score,
         notes=(*layout.notes, *_notes(layout, means.signal, str(runs.budget), repeated=repeated)),
     )
     rows = []
@@ -367,8 +347,8 @@ def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> 
     notes = []
     if signal < 0:
         notes.append(
-            "The means of the algorithms differ by less than their errors let expect, so their variance is estimated "
-            "as zero and with it the reliability. The upper end of the interval says how large it may be."
+            "The means of the algorithms differ no more than their standard errors would produce, so their variance is "
+            "estimated as zero and with it the reliability. The upper end of the interval says how large it may be."
         )
     if layout.n_algorithms == 2:
         notes.append("There are two algorithms: the variance of their means is half of one squared difference.")

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest._rounding import in_tie_order, written
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import in_tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import DataError
@@ -33,12 +33,12 @@ from lmemtest.studies.variation.run_layout import (
     RunLayout,
     layout_of,
 )
+from lmemtest.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
 
@@ -86,8 +86,8 @@ class Source:
         return float(np.sqrt(self.variance))
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class VarianceSources(Tabular):
+@result
+class VarianceSources(Result):
     """Variance of the scores by source.
 
     Attributes
@@ -95,18 +95,21 @@ class VarianceSources(Tabular):
     sources : tuple of Source
         Those of the means of the runs from coarse to fine, then those of the budgets.
     level : float
-        Confidence level of each interval.
+        Level of each interval.
     balanced : bool
         Whether the numbers come from mean squares; else from a fit to the runs.
     n_algorithms, n_benchmarks, n_conditions, n_budgets : int
         Size of the study; conditions are the combinations of metafeature levels that benchmarks go through.
     n_seeds : float
         Runs of an algorithm at one instance (the harmonic mean where their number differs).
-    response : str
+    score : str
         The scale.
     notes : tuple of str
         What a reader must know.
     """
+
+    parts = {"sources": "_frame"}
+    formats = {"share": percent}
 
     sources: tuple[Source, ...]
     level: float
@@ -116,7 +119,7 @@ class VarianceSources(Tabular):
     n_conditions: int
     n_budgets: int
     n_seeds: float
-    response: str
+    score: str
     notes: tuple[str, ...] = ()
 
     def variance(self, kind: str) -> float:
@@ -129,59 +132,43 @@ class VarianceSources(Tabular):
         check_choice(kind, "kind", KINDS)
         return float(sum(source.variance for source in self.sources if source.kind == kind))
 
-    @property
-    def sentence(self) -> str:
-        """What matters most, in words."""
+    def sentences(self) -> tuple[str, ...]:
+        """What matters most, and what the algorithms account for."""
         first, second, *_ = in_tie_order(self.sources, lambda source: source.share, descending=True)
         text = (
-            f"The largest part of the variation of {self.response} is {first.name} ({percent(first.share)}): "
+            f"The largest part of the variation of {self.score} is {first.name} ({percent(first.share)}): "
             f"{first.meaning}; then {second.name} ({percent(second.share)})."
         )
         algorithm = next(source for source in self.sources if source.kind == "algorithm")
         if algorithm in (first, second):
-            return text
-        return f"{text} The means of the algorithms account for {percent(algorithm.share)}."
+            return (text,)
+        return text, f"The means of the algorithms account for {percent(algorithm.share)}."
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per source.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``source``, ``kind``, ``meaning``, ``variance``, ``share``, ``sd``, ``ci_low``, ``ci_high`` (of the SD).
-        """
+    def _frame(self) -> pd.DataFrame:
+        """One row per source: source, kind, meaning, variance, share, sd, ci_low, ci_high (of the SD)."""
         import pandas as pd
 
         rows = [(s.name, s.kind, s.meaning, s.variance, s.share, s.sd, s.ci_low, s.ci_high) for s in self.sources]
         names = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]
         return pd.DataFrame(rows, columns=names)
 
-    def to_table(self) -> ResultTable:
-        """The sources as a table."""
-        from lmemtest._table import ResultTable
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Where the variation comes from"
 
-        facts = (
-            self.sentence,
-            f"REML estimates for {self.response}. Each sd has its own {100 * self.level:.4g} % interval: of what is a "
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The estimates and their intervals."""
+        return (
+            f"REML estimates for {self.score}. Each sd has its own {100 * self.level:.4g} % interval: of what is a "
             "sample (benchmarks, seeds, runs) from the profile of the restricted likelihood, of fixed means "
             "(algorithms, metafeatures) from the noncentral F distribution.",
         )
-        frame = self.to_frame()[["source", "meaning", "share", "sd", "ci_low", "ci_high"]]
-        title = "Where the variation comes from"
-        return ResultTable(title=title, frame=frame, notes=facts + self.notes, formats={"share": percent})
 
-
-def percent(share: float) -> str:
-    """A share in percent, small ones with a decimal.
-
-    >>> percent(0.256), percent(0.0123), percent(0.0002), percent(0.0)
-    ('26 %', '1.2 %', '<0.1 %', '0 %')
-    """
-    if share == 0:
-        return "0 %"
-    if share < 0.001:
-        return "<0.1 %"
-    return f"{written(100 * share, '.1f')} %" if share < 0.0995 else f"{written(100 * share, '.0f')} %"
+    def shown(self) -> pd.DataFrame:
+        """The sources with their shares and standard deviations."""
+        return self._frame()[["source", "meaning", "share", "sd", "ci_low", "ci_high"]]
 
 
 @one_blas_thread()
@@ -193,12 +180,12 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     runs : Runs
         With at least two benchmarks. Several budgets need a seed column, and every run at the same budgets.
     level : float in (0, 1)
-        Confidence level of each interval.
+        Level of each interval.
 
     Returns
     -------
     VarianceSources
-        ``to_frame()`` has source, kind, meaning, variance, share, sd, ci_low, ci_high; ``sentence`` the answer.
+        ``to_frame()`` has source, kind, meaning, variance, share, sd, ci_low, ci_high; ``sentences()`` the answer.
 
     Raises
     ------
@@ -255,7 +242,7 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
         n_conditions=layout.n_conditions,
         n_budgets=layout.n_budgets,
         n_seeds=layout.n_seeds,
-        response=runs.score,
+        score=runs.score,
         notes=(*layout.notes, *notes),
     )
 
@@ -401,8 +388,8 @@ def _of_runs(layout: RunLayout, level: float) -> tuple[list[Source], list[str]]:
     lost = [layout.label(means.factors) for means in found.fixed if means.signal < 0]
     if lost:
         notes.append(
-            f"The means of {' and of '.join(lost)} differ by less than their errors let expect, so their variance is "
-            "estimated as zero. That they are equal is not proved by this."
+            f"The means of {' and of '.join(lost)} differ no more than their standard errors would produce, so their "
+            "variance is estimated as zero. This does not show that they are equal."
         )
     zero = [layout.label(factors) for factors, v in found.variances.items() if v == 0]
     if zero:
