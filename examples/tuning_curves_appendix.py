@@ -2,7 +2,7 @@
 
     python tuning_curves_appendix.py                       # all, into the folder "out", in seconds
     python tuning_curves_appendix.py --figures 6 19        # these two
-    python tuning_curves_appendix.py --figures 6 --n-sim 1024 --folder figures
+    python tuning_curves_appendix.py --figures 6 --n-draws 1024 --folder figures
 
 Lourie, Cho & He (2024), doi:10.18653/v1/2024.naacl-long.189. With the environment variable LMEMTEST_DATA set, the data
 are those of the paper: hedwig.csv (LSTM and MLP on Reuters) and deberta.csv (DeBERTa and DeBERTaV3 on MultiNLI) in that
@@ -30,14 +30,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from lmemtest import tuning
 from lmemtest.data.datasets import load_hpo_trials
 from lmemtest.plots.evidence_plot import evidence_plot
 from lmemtest.plots.result_curves import cdf_band_plot, coverage_plot, tuning_curve_plot
-from lmemtest.tuning.compare import compare_curves
-from lmemtest.tuning.curves import TuningCurve, tuning_curve
+from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.distribution import EmpiricalDistribution
-from lmemtest.tuning.kernel_density import KernelDensity, kernel_density
-from lmemtest.tuning.simulation import simulate_bootstrap_coverage, simulate_coverage
+from lmemtest.tuning.laws.kernel_density import KernelDensity, kernel_density
+from lmemtest.tuning.simulate import simulate_bootstrap_coverage, simulate_coverage
 
 N = 48  # scores of most figures
 FLAT = ("dkw", "ks", "ld_highest_density")
@@ -92,27 +92,27 @@ def laws(data: Searches) -> dict[str, KernelDensity]:
 
 def median(scores: np.ndarray, **options: object) -> TuningCurve:
     """A median curve for 1 to 12 trials, or others; larger is better."""
-    return tuning_curve(scores, direction="maximize", bounds=(0, 1), **{"k": np.arange(1, 13), **options})
+    return tuning.curve(scores, direction="maximize", bounds=(0, 1), **{"k": np.arange(1, 13), **options})
 
 
-def figure_5(data: Searches, n_sim: int) -> Figure:
+def figure_5(data: Searches, n_draws: int) -> Figure:
     """Pointwise coverage of 95 % bootstrap intervals."""
-    options = {"k": [1, 5, 10, 25, 50], "n_boot": 300, "n_sim": n_sim, "rng": 5, "progress": False}
+    options = {"k": [1, 5, 10, 25, 50], "n_resamples": 300, "n_draws": n_draws, "rng": 5, "progress": False}
     found = {name: simulate_bootstrap_coverage(law, 50, estimator="u", **options) for name, law in laws(data).items()}
     return coverage_plot(found).figure
 
 
-def figure_6(data: Searches, n_sim: int, target: str = "median") -> Figure:
+def figure_6(data: Searches, n_draws: int, target: str = "median") -> Figure:
     """Coverage of LD bands of the median curve."""
-    options = {"confidence": (0.2, 0.5, 0.8, 0.95), "n_sim": n_sim, "rng": 6, "progress": False}
+    options = {"level": (0.2, 0.5, 0.8, 0.95), "n_draws": n_draws, "rng": 6, "progress": False}
     return coverage_plot(
         {m: simulate_coverage(law, N, target=target, **options) for m, law in laws(data).items()}
     ).figure
 
 
-def figure_12(data: Searches, n_sim: int) -> Figure:
+def figure_12(data: Searches, n_draws: int) -> Figure:
     """Coverage of LD bands of the distribution function."""
-    return figure_6(data, n_sim, "cdf")
+    return figure_6(data, n_draws, "cdf")
 
 
 def figure_9(data: Searches, _: int) -> Figure:
@@ -133,22 +133,22 @@ def figure_11(data: Searches, _: int) -> Figure:
 def figure_13(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
     """Distribution function by method."""
     law = EmpiricalDistribution(data.model[1][:N], bounds=(0, 1))
-    return cdf_band_plot({method: law.band(method=method) for method in methods}).figure
+    return cdf_band_plot({method: law.band(band=method) for method in methods}).figure
 
 
 def figure_14(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
     """Tuning curve by method."""
-    return tuning_curve_plot({method: median(data.model[1][:N], method=method) for method in methods}).figure
+    return tuning_curve_plot({method: median(data.model[1][:N], band=method) for method in methods}).figure
 
 
-def figure_15(data: Searches, n_sim: int) -> Figure:
+def figure_15(data: Searches, n_draws: int) -> Figure:
     """Distribution function by the shape of LD intervals."""
-    return figure_13(data, n_sim, SHAPES)
+    return figure_13(data, n_draws, SHAPES)
 
 
-def figure_16(data: Searches, n_sim: int) -> Figure:
+def figure_16(data: Searches, n_draws: int) -> Figure:
     """Tuning curve by the shape of LD intervals."""
-    return figure_14(data, n_sim, SHAPES)
+    return figure_14(data, n_draws, SHAPES)
 
 
 def figure_17(data: Searches, _: int) -> Figure:
@@ -164,16 +164,16 @@ def figure_18(data: Searches, _: int) -> Figure:
 def figure_19(data: Searches, _: int) -> Figure:
     """Two models from all scores."""
     (one, first), (two, second) = data.model, data.baseline
-    options = {"direction": "maximize", "names": (one, two), "grid": np.arange(1, 65), "n_sim": 0}
-    return evidence_plot(compare_curves(first, second, **options)).figure
+    options = {"direction": "maximize", "names": (one, two), "grid": np.arange(1, 65), "n_draws": 0}
+    return evidence_plot(tuning.compare(first, second, **options)).figure
 
 
 def figure_20(data: Searches, _: int) -> Figure:
     """A hyperparameter tuned or fixed at its default, at equal cost."""
     (tuned, price), (fixed, other) = data.values["tuned"], data.values[data.default]
     known = float(other[0]) if np.ptp(other) == 0 else other
-    options = {"direction": "maximize", "names": ("tuned", data.default), "n_sim": 0}
-    return evidence_plot(compare_curves(tuned, fixed, cost_a=price, cost_b=known, **options)).figure
+    options = {"direction": "maximize", "names": ("tuned", data.default), "n_draws": 0}
+    return evidence_plot(tuning.compare(tuned, fixed, cost_a=price, cost_b=known, **options)).figure
 
 
 FIGURES: dict[int, Callable[[Searches, int], Figure]] = {
@@ -186,14 +186,14 @@ def main() -> None:
     """Draw the figures that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--figures", type=int, nargs="+", choices=list(FIGURES), default=list(FIGURES))
-    parser.add_argument("--n-sim", type=int, default=60, help="simulated searches of figures 5, 6 and 12")
+    parser.add_argument("--n-draws", type=int, default=60, help="simulated searches of figures 5, 6 and 12")
     parser.add_argument("--folder", type=Path, default=Path("out"))
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     data = searches()
     for number in chosen.figures:
         path = chosen.folder / f"tuning_figure_{number}.svg"
-        FIGURES[number](data, chosen.n_sim).savefig(path)
+        FIGURES[number](data, chosen.n_draws).savefig(path)
         print(f"Figure {number}: {path}")
 
 

@@ -26,13 +26,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from lmemtest import tuning
 from lmemtest.data.datasets import load_hpo_trials
 from lmemtest.plots import detached_figures
 from lmemtest.plots.evidence_plot import evidence_plot
-from lmemtest.tuning.compare import compare_curves
-from lmemtest.tuning.curves import TuningCurve, tuning_curve
+from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.estimators import expected_best
-from lmemtest.tuning.planner import plan_tuning
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 DASHES = ("-", "--", ":", "-.")
@@ -111,9 +110,9 @@ def draw_curve(ax: Axes, curve: TuningCurve, place: int, label: str, *, shade: f
     curve = curve.drawn()
     colour, known = COLOURS[place % len(COLOURS)], ~curve.trivial
     ax.fill_between(
-        curve.k, curve.lower, curve.upper, where=known.tolist(), color=colour, alpha=shade, linewidth=0
+        curve.k, curve.band_low, curve.band_high, where=known.tolist(), color=colour, alpha=shade, linewidth=0
     )  # fmt: skip
-    for limit, name in ((curve.lower, None if line else label), (curve.upper, None)):
+    for limit, name in ((curve.band_low, None if line else label), (curve.band_high, None)):
         ax.plot(
             curve.k[known], limit[known], color=colour, linewidth=1.0, linestyle=DASHES[place % len(DASHES)], label=name
         )  # fmt: skip
@@ -139,7 +138,7 @@ def panels(rows: int, columns: int, *, share: bool = True) -> tuple[Figure, np.n
 
 def median(scores: np.ndarray, **options: object) -> TuningCurve:
     """A median curve; larger is better."""
-    return tuning_curve(scores, direction="maximize", **options)
+    return tuning.curve(scores, direction="maximize", **options)
 
 
 # ---------------------------------------------------------------------------------------------------- figures
@@ -154,7 +153,7 @@ def figure_1(data: Searches) -> Figure:
             for estimator, dash in (("v", "-"), ("u", "--")):
                 mean = expected_best(sample, direction="maximize", k=np.arange(1, 26), estimator=estimator)
                 left.plot(mean.k, mean.estimate, dash, color=COLOURS[place], label=f"{name} ({estimator.upper()})")
-            draw_curve(right, median(sample, confidence=0.5), place, name)
+            draw_curve(right, median(sample, level=0.5), place, name)
         finish(left, f"Sample {row + 1}: mean, two point estimates", "Best score")
         finish(right, f"Sample {row + 1}: median, 50 % bands")
     return figure
@@ -164,10 +163,8 @@ def figure_2(data: Searches) -> Figure:
     """One model: bands at three confidences."""
     figure, axes = panels(1, 1)
     name, scores = data.model
-    for place, confidence in enumerate((0.8, 0.5, 0.2)):
-        draw_curve(
-            axes[0, 0], median(scores[:N], confidence=confidence, k=[1, 12]), place, f"{confidence:.0%}", line=False
-        )
+    for place, level in enumerate((0.8, 0.5, 0.2)):
+        draw_curve(axes[0, 0], median(scores[:N], level=level, k=[1, 12]), place, f"{level:.0%}", line=False)
     curve = median(scores[:N], k=[1, 12]).drawn()  # 12 trials as in the paper: beyond 8 the bands say nothing
     axes[0, 0].plot(curve.k, curve.estimate, color="#1a1a1a", label="estimate")
     finish(axes[0, 0], f"{name}, n = {N}", f"Median best {data.what}")
@@ -190,7 +187,7 @@ def band_shapes(data: Searches, methods: tuple[str, ...]) -> Figure:
     name, scores = data.model
     for ax, n, last in zip(axes[0], (6, N), (1.6, 12), strict=True):
         for place, method in enumerate(methods):
-            curve = median(scores[:n], method=method, k=[1, last]).drawn()
+            curve = median(scores[:n], band=method, k=[1, last]).drawn()
             draw_curve(ax, curve, place, method.replace("_", " "), shade=0.12, line=False)
         ax.plot(curve.k, curve.estimate, color="#1a1a1a", label="estimate")
         finish(ax, f"{name}, n = {n}, 80 %", f"Median best {data.what}" if n == 6 else "")
@@ -206,7 +203,7 @@ def figure_10(data: Searches) -> Figure:
         draw_curve(axes[0, 0], median(scores[:n], k=np.geomspace(1, 64, 200)), place, f"n = {n}", line=False)
     axes[0, 0].set_xscale("log")
     finish(axes[0, 0], f"{name}, 80 % bands", f"Median best {data.what}")
-    plan = plan_tuning(n=np.arange(8, 513, 24))
+    plan = tuning.plan(n_scores=np.arange(8, 513, 24))
     slope, start = np.polyfit(plan.n, plan.k_max, 1)
     axes[0, 1].plot(plan.n, plan.k_max, "o", markersize=3, color=COLOURS[0], label="exact")
     axes[0, 1].plot(plan.n, start + slope * plan.n, "--", color=COLOURS[1], label=f"{slope:.4f} n + {start:.2f}")
@@ -224,11 +221,11 @@ def main() -> None:
     print(f"{model[0]}, {data.what}, first {N} scores:")
     print(median(model[1][:N], k=[2, 4, 8]).to_frame().to_string(index=False, float_format="{:.6f}".format))
 
-    against = compare_curves(
+    against = tuning.compare(
         model[1][:N], baseline[1][:N], direction="maximize", names=(model[0], baseline[0]), rng=1
     )  # fmt: skip
     tuned, fixed, *values = data.fixed
-    at_cost = compare_curves(
+    at_cost = tuning.compare(
         values[0], values[1], direction="maximize", names=(tuned, fixed), cost_a=values[2],
         cost_b=float(values[3][0]) if np.ptp(values[3]) == 0 else values[3], rng=1,
     )  # fmt: skip

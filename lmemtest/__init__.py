@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
-    submodules=["errors", "plots"],
+    submodules=["errors", "plots", "tuning"],
     submod_attrs={
         "data": ["datasets"],
         "data.readers": ["read_runs"],
@@ -53,19 +53,5 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.benchmark.benchmark_effects": ["benchmark_effects"],
         "studies.variation.variance_sources": ["variance_sources"],
         "report.analysis": ["analyze"],
-        "tuning.bands": ["cdf_band"],
-        "tuning.by_benchmark": ["tuning_curves"],
-        "tuning.compare": ["compare_curves"],
-        "tuning.curves": ["tuning_curve"],
-        "tuning.distribution": ["EmpiricalDistribution"],
-        "tuning.estimators": ["expected_best"],
-        "tuning.goodness": ["goodness_of_fit"],
-        "tuning.importance": ["tuning_risk"],
-        "tuning.noisy_quadratic": ["NoisyQuadraticDistribution"],
-        "tuning.parametric_bootstrap": ["bootstrap_fit"],
-        "tuning.parametric_fit": ["fit_noisy_quadratic", "fit_quadratic"],
-        "tuning.planner": ["plan_tuning"],
-        "tuning.quadratic": ["QuadraticDistribution"],
-        "tuning.winning": ["best_of"],
     },
 )

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import lmemtest
+from lmemtest import tuning
 from lmemtest.cli import app, rendering
-from lmemtest.tuning.by_benchmark import tuning_curves
 
 ROLES = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task", "--seed", "rep"]
 
@@ -236,7 +236,7 @@ def test_bands_writes_table_and_figures_and_prints_their_paths_last(  # type: ig
     assert sorted(os.listdir(folder / "out")) == sorted(names)
     assert lines[0].startswith("Tuning curves of 2 algorithms on 2 benchmarks by loss, minimize. Median of the")
     assert lines[1].startswith("new and old, 2 benchmarks: ")
-    curves = tuning_curves(trials, score="loss", direction="minimize", by=["task", "tool"])
+    curves = tuning.curves(trials, score="loss", direction="minimize", by=["task", "tool"])
     written = pd.read_csv(folder / "out" / names[0])
     pd.testing.assert_frame_equal(written, curves.to_frame(), check_dtype=False)
     labels = pd.read_csv(folder / "out" / names[1], keep_default_na=False)
@@ -246,16 +246,16 @@ def test_bands_writes_table_and_figures_and_prints_their_paths_last(  # type: ig
 
 
 def test_bands_takes_its_options(run, folder: Path, trials: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
-    options = ["--statistic", "mean", "--bounds", "0", "50", "--confidence", "0.9", "--method", "ks", "--k-max", "5"]
+    options = ["--statistic", "mean", "--bounds", "0", "50", "--level", "0.9", "--band", "ks", "--k-max", "5"]
     assert run("bands", *TRIALS, *BY, *options, "--adjust", "bonferroni").code == 0
-    want = tuning_curves(
+    want = tuning.curves(
         trials,
         score="loss",
         direction="minimize",
         by=["task", "tool"],
         statistic="mean",
         bounds=(0, 50),
-        confidence=0.9,
+        level=0.9,
         band="ks",
         k=[1, 2, 3, 4, 5],
         adjust="bonferroni",
@@ -287,7 +287,7 @@ def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped
         [pd.read_csv(folder / "runs.csv").assign(epochs=e, loss=lambda f, e=e: f["loss"] - e) for e in (1, 2)]
     )
     frame.to_csv(folder / "trials.csv", index=False)
-    seeds = ["--over", "seed", "--seed", "rep", "--budget", "epochs", "--confidence", "0.5", "--pointwise"]
+    seeds = ["--unit", "seed", "--seed", "rep", "--budget", "epochs", "--level", "0.5", "--pointwise"]
     outcome = run("bands", *TRIALS, *BY, *seeds, "-o", "out")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("Curves over seeds of 2 algorithms on 7 benchmarks by loss, minimize. Median over")
@@ -347,7 +347,7 @@ def test_failing_bands_leave_the_old_files(  # type: ignore[no-untyped-def]
         raise OSError("the disk is full")
 
     monkeypatch.setattr("lmemtest.report.files.os.replace", fail)
-    outcome = run("bands", *TRIALS, *BY, "--confidence", "0.5", "-o", "out")
+    outcome = run("bands", *TRIALS, *BY, "--level", "0.5", "-o", "out")
     assert (outcome.code, outcome.err) == (2, "error: the disk is full\n")
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
 

@@ -31,13 +31,13 @@ from lmemtest.cli.options import (
     Metafeatures,
     Normalize,
     Output,
-    Over,
     Score,
     Seed,
     SeedOwn,
     Sep,
     Table,
     Trials,
+    Unit,
     Way,
     Wide,
     Yes,
@@ -276,22 +276,22 @@ def bands(
     algorithm: Compared = None,
     benchmark: Benchmark = None,
     statistic: Annotated[str, typer.Option("--statistic", help="median, mean, or a quantile such as 0.9.")] = "median",
-    confidence: Annotated[
+    level: Annotated[
         float,
-        typer.Option("--confidence", metavar="NUMBER", parser=number, help="Probability that a band holds."),
+        typer.Option("--level", metavar="NUMBER", parser=number, help="Probability that a band holds."),
     ] = 0.8,
-    method: Annotated[Band, typer.Option("--method", help="Shape of the bands.")] = Band.ld_highest_density,
+    band: Annotated[Band, typer.Option("--band", help="Shape of the bands.")] = Band.ld_highest_density,
     k_max: Annotated[int | None, typer.Option("--k-max", metavar="K", help="Last number of trials.")] = None,
     bounds: Annotated[
         tuple[float, float] | None, typer.Option("--bounds", metavar="LOW HIGH", help="Scores that can occur.")
     ] = None,
     cost: Annotated[str | None, typer.Option("--cost", metavar="COLUMN", help="Cost of a trial.")] = None,
-    adjust: Annotated[Adjustment, typer.Option("--adjust", help="Of confidence, over benchmarks.")] = Adjustment.none,
-    over: Annotated[Over, typer.Option("--over", help="seed: for adaptive optimisers.")] = Over.trials,
+    adjust: Annotated[Adjustment, typer.Option("--adjust", help="Of the level, over benchmarks.")] = Adjustment.none,
+    unit: Annotated[Unit, typer.Option("--unit", help="seed: for adaptive optimisers.")] = Unit.trials,
     seed: Seed = None,
     budget: Budget = None,
     pointwise: Annotated[
-        bool, typer.Option("--pointwise", help="With --over seed: limits for each budget by itself.")
+        bool, typer.Option("--pointwise", help="With --unit seed: limits for each budget by itself.")
     ] = False,
     where: Conditions = None,
     sep: Sep = None,
@@ -303,7 +303,7 @@ def bands(
 ) -> None:
     """Estimate how good the best of k trials is, for each algorithm on each benchmark, with confidence bands.
 
-    Trials must be independent: random search. For adaptive optimisers give --over seed with --seed and --budget. The
+    Trials must be independent: random search. For adaptive optimisers give --unit seed with --seed and --budget. The
     table and the figures are written into the folder, replacing files of an earlier call; the answer is printed in a
     few sentences, and the paths at the end.
 
@@ -311,7 +311,7 @@ def bands(
     Example:
       lmemtest bands trials.csv --score loss --direction minimize --benchmark task --algorithm model -o bands
       lmemtest bands runs.csv --score loss --direction minimize --benchmark task --algorithm optimizer \\
-        --over seed --seed seed --budget epochs -o bands
+        --unit seed --seed seed --budget epochs -o bands
     """
     with session(context, path="TRIALS"):
         from lmemtest.report.files import check_folder
@@ -323,28 +323,28 @@ def bands(
         with progress() as step:
             step("estimating the curves")
             from lmemtest.report.curves import headline, save_curves
-            from lmemtest.tuning.by_benchmark import tuning_curves
+            from lmemtest.tuning import curves
 
-            curves = tuning_curves(
+            found = curves(
                 data,
                 score=score,
                 direction=way,
                 by=by,
-                confidence=confidence,
-                band=method.value,
-                k=budgets(k_max, cost, over),
+                level=level,
+                band=band.value,
+                k=budgets(k_max, cost, unit),
                 statistic=statistic_of(statistic),
                 cost=cost,
                 bounds=bounds,
                 adjust=adjust.value,
-                over=over.value,
+                unit=unit.value,
                 seed=seed,
                 budget=budget,
                 simultaneous=not pointwise,
             )
-            paths = save_curves(curves, output, progress=step)
+            paths = save_curves(found, output, progress=step)
             step("")
-        for sentence in headline(curves):
+        for sentence in headline(found):
             typer.echo(sentence)
         for path in paths:
             typer.echo(str(path))

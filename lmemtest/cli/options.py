@@ -21,7 +21,7 @@ class Band(str, Enum):
     dkw = "dkw"
 
 
-class Over(str, Enum):
+class Unit(str, Enum):
     """What is independent: the trials of a random search, or the seeds of an optimiser."""
 
     trials = "trials"
@@ -29,7 +29,7 @@ class Over(str, Enum):
 
 
 class Adjustment(str, Enum):
-    """Adjustment of the confidence for the number of benchmarks."""
+    """Adjustment of the level for the number of benchmarks."""
 
     none = "none"
     bonferroni = "bonferroni"
@@ -125,7 +125,7 @@ OPTIONS = {
         name: f"--{name}"
         for name in (
             *("score", "direction", "algorithm", "benchmark", "seed", "budget", "ignore", "where", "alpha", "adjust"),
-            *("ddf", "dispersion", "formula", "statistic", "confidence", "bounds", "cost", "over"),
+            *("ddf", "dispersion", "formula", "statistic", "level", "band", "bounds", "cost", "unit"),
         )
     },
 }
@@ -172,7 +172,7 @@ def check_options(alpha: float | None, adjust: str | None, ddf: str | None, norm
         check_choice(normalize, "--normalize", METHODS)
 
 
-def budgets(k_max: int | None, cost: str | None, over: Over) -> list[float] | None:
+def budgets(k_max: int | None, cost: str | None, unit: Unit) -> list[float] | None:
     """The numbers of trials up to the last one, evenly on the log scale if there are many."""
     if k_max is None:
         return None
@@ -180,12 +180,12 @@ def budgets(k_max: int | None, cost: str | None, over: Over) -> list[float] | No
     from lmemtest.errors import ArgumentError
 
     check_positive_int(k_max, "--k-max")
-    if cost is not None or over is Over.seed:
-        other = "--cost" if cost is not None else "--over seed"
+    if cost is not None or unit is Unit.seed:
+        other = "--cost" if cost is not None else "--unit seed"
         raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
     import numpy as np
 
-    from lmemtest.tuning.curves import MOST_POINTS
+    from lmemtest.tuning.curve import MOST_POINTS
 
     few = k_max <= MOST_POINTS
     points = np.arange(1.0, k_max + 1.0) if few else np.unique(np.geomspace(1.0, k_max, MOST_POINTS).round())

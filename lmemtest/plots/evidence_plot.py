@@ -10,9 +10,9 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, Row, Span, axis_around, draw_lines, spans_much
-from lmemtest.tuning._arguments import name_of
+from lmemtest.tuning._checks import name_of
+from lmemtest.tuning.best_of import BestOf
 from lmemtest.tuning.compare import CurveComparison
-from lmemtest.tuning.winning import BestOf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
     Parameters
     ----------
     comparison : CurveComparison
-        From `lmemtest.tuning.compare.compare_curves`.
+        From `lmemtest.tuning.compare`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -50,11 +50,11 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
     Examples
     --------
     >>> from lmemtest.plots.evidence_plot import evidence_plot
-    >>> from lmemtest.tuning.compare import compare_curves
+    >>> from lmemtest import tuning
     >>> from lmemtest.data.datasets import load_hpo_trials
     >>> loss = load_hpo_trials().pivot(index="trial", columns="benchmark", values="valid_loss")
-    >>> found = compare_curves(loss["mlp-digits"][:64], loss["svm-digits"][:64], direction="minimize",
-    ...                        names=("MLP", "SVM"), n_sim=0)
+    >>> found = tuning.compare(loss["mlp-digits"][:64], loss["svm-digits"][:64], direction="minimize",
+    ...                        names=("MLP", "SVM"), n_draws=0)
     >>> ax = evidence_plot(found)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['MLP', 'SVM']
@@ -62,7 +62,7 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
     _canvas.check_axes(ax)
     if not isinstance(comparison, CurveComparison):
         raise ArgumentError(
-            f"comparison must be the result of compare_curves(), got {type(comparison).__name__}. "
+            f"comparison must be the result of tuning.compare(), got {type(comparison).__name__}. "
             "A BestOf is drawn by winning_plot()."
         )
     asked, curves = comparison.grid, []
@@ -73,20 +73,20 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
                 name=_style.one_line(curve.name),
                 x=grid,
                 y=shown.estimate,
-                low=shown.lower,
-                high=shown.upper,
+                low=shown.band_low,
+                high=shown.band_high,
                 known=~shown.trivial,
                 look=look,
                 label="_estimate",
             )
         )
     dots = [dots_at(asked, c.estimate, look) for c, look in zip((comparison.a, comparison.b), _LOOKS, strict=True)]
-    x = budget_axis(asked, comparison.unit)
+    x = budget_axis(asked, comparison.axis)
     lines = Lines(
         what="a plot of curves",
         panels=(Panel(x=x, y=axis_around(curves), curves=(*curves, *(one for one in dots if len(asked) <= _MARKED))),),
         strip=(Row(spans=_evidence(comparison, x), empty="none"),),
-        x_label=_x_label(comparison.unit),
+        x_label=_x_label(comparison.axis),
         y_label=(f"{name_of(comparison.statistic)} of the best score".capitalize(), "Best score"),
         foot=comparison.sentences()[0],
     )
@@ -99,7 +99,7 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     result : BestOf
-        From `lmemtest.tuning.winning.best_of`.
+        From `lmemtest.best_of`.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -117,7 +117,7 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> from lmemtest.plots.evidence_plot import winning_plot
-    >>> from lmemtest.tuning.winning import best_of
+    >>> from lmemtest.tuning import best_of
     >>> ax = winning_plot(best_of([0.7, 0.8, 0.9], [0.5, 0.6, 0.75], direction="maximize", names=("new", "old")))
     >>> ax.texts[-1].get_text()
     'P(best of new beats best of old), %'
@@ -127,17 +127,17 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
         raise ArgumentError(f"result must be the result of best_of(), got {type(result).__name__}.")
     shown = result.drawn()
     curve = Curve(
-        name=f"estimate with {100 * result.confidence:.4g} % band",
+        name=f"estimate with {100 * result.level:.4g} % band",
         x=shown.grid,
         y=100.0 * shown.estimate,
-        low=100.0 * shown.lower,
-        high=100.0 * shown.upper,
+        low=100.0 * shown.band_low,
+        high=100.0 * shown.band_high,
         label="_estimate",
     )
     dots = dots_at(result.grid, 100.0 * result.estimate, curve.look)
     first, second = (_style.one_line(name) for name in result.names)
     panel = Panel(
-        x=budget_axis(result.grid, result.unit),
+        x=budget_axis(result.grid, result.axis),
         y=Axis(limits=(0.0, 100.0)),
         curves=(curve, dots) if len(result.grid) <= _MARKED else (curve,),
         levels=(Level(at=50.0),),
@@ -145,9 +145,9 @@ def winning_plot(result: BestOf, *, ax: Axes | None = None) -> Axes:
     lines = Lines(
         what="a plot of curves",
         panels=(panel,),
-        x_label=_x_label(result.unit),
+        x_label=_x_label(result.axis),
         y_label=(f"P(best of {first} beats best of {second}), %", f"P({first} beats {second}), %"),
-        foot=result.sentence(),
+        foot=result.sentences()[0],
     )
     return draw_lines(lines, ax)
 
@@ -178,6 +178,8 @@ def _evidence(comparison: CurveComparison, axis: Axis) -> tuple[Span, ...]:
     spans = []
     for run in comparison.segments:
         inside = np.flatnonzero((comparison.grid >= run.start) & (comparison.grid <= run.stop))
-        fill = {"facecolor": colours[run.better], "alpha": _SHADE[run.level], "label": f"_{run.level}"}
-        spans.append(Span(start=float(edges[inside[0]]), end=float(edges[inside[-1] + 1]), fill=fill, word=run.level))
+        fill = {"facecolor": colours[run.better], "alpha": _SHADE[run.evidence], "label": f"_{run.evidence}"}
+        spans.append(
+            Span(start=float(edges[inside[0]]), end=float(edges[inside[-1] + 1]), fill=fill, word=run.evidence)
+        )
     return tuple(spans)

@@ -12,8 +12,8 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import PAD, Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
-from lmemtest.tuning.parametric_fit import FittedCurve
-from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.tuning.fit.fit import FittedCurve
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,9 +56,9 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
     Examples
     --------
     >>> from lmemtest.plots.parametric_curve_plot import parametric_curve_plot
-    >>> from lmemtest.tuning.parametric_fit import fit_quadratic
-    >>> from lmemtest.tuning.quadratic import QuadraticDistribution
-    >>> fit = fit_quadratic(QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
+    >>> from lmemtest import tuning
+    >>> from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+    >>> fit = tuning.fit(QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
     >>> ax = parametric_curve_plot(fit.curve([1, 3, 10, 30, 100, 300]))
     >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
     ['fitted curve', 'beyond the scores']
@@ -73,12 +73,12 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
     fit, q = curve.fit, curve.q
     colour = _style.ACCENT if fit.trusted else _style.NEUTRAL
     x, y = _k_axis(curve), _score_axis(curve)
-    best, level = fit.best, f"{100 * fit.setting.confidence:.4g} % interval"
+    best, level = fit.best, f"{100 * fit.settings.level:.4g} % interval"
     name = "asymptotic best" if best.fixed else f"asymptotic best, {level}"
 
     def draw_best(box: Axes, place: Cell, font: float) -> None:  # noqa: ARG001
         """The interval of the asymptotic best score, at the right edge."""
-        ends = np.clip([best.low, best.high], *y.limits)
+        ends = np.clip([best.ci_low, best.ci_high], *y.limits)
         style: dict[str, Any] = {"color": colour, "linewidth": 0.5 * font, "linestyle": "-", "clip_on": False}
         box.plot([x.limits[1]] * 2, ends, solid_capstyle="butt", marker="none", label="_interval", **style)
 
@@ -90,7 +90,7 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
         draw=draw_best,
     )
     what = "Median" if q == 0.5 else f"{written(100 * q, '.4g')} % quantile"
-    better = "highest" if fit.setting.direction == "maximize" else "lowest"
+    better = "highest" if fit.settings.direction == "maximize" else "lowest"
     lines = Lines(
         what="a tuning curve with its legend",
         panels=(panel,),
@@ -153,7 +153,7 @@ def _score_axis(curve: FittedCurve) -> Axis:
 def _fitted(curve: FittedCurve, x: Axis, colour: str) -> list[Curve]:
     """Solid up to the number of scores, dashed beyond."""
     start, end = x.limits
-    known = min(max(float(curve.fit.n), start), end)
+    known = min(max(float(curve.fit.n_scores), start), end)
     curves = []
     for name, first, last, dash in (("fitted curve", start, known, "-"), ("beyond the scores", known, end, "--")):
         if last > first:
@@ -185,10 +185,10 @@ def _intervals(curve: FittedCurve, colour: str, level: str) -> Curve:
 def _scores(curve: FittedCurve, x: Axis) -> Curve:
     """At each score the k whose best score has this score as its quantile."""
     fit, q = curve.fit, curve.q
-    ranks = np.arange(1, fit.n + 1) / (
-        fit.n + 1
+    ranks = np.arange(1, fit.n_scores + 1) / (
+        fit.n_scores + 1
     )  # the share of F below each score, from the worst, as the fit takes it
-    maximize = fit.setting.direction == "maximize"
+    maximize = fit.settings.direction == "maximize"
     worse = fit.n_below if maximize else fit.n_above  # scores that are only counted have no place in the figure
     ordered = fit.scores if maximize else fit.scores[::-1]
     ranks = ranks[worse : worse + len(ordered)]

@@ -13,12 +13,12 @@ from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Look, Panel, axis_around, draw_lines, looks, spans_much
 from lmemtest.plots.evidence_plot import dots_at
-from lmemtest.tuning._arguments import name_of
-from lmemtest.tuning.bands import CdfBand
-from lmemtest.tuning.curves import TuningCurve
+from lmemtest.tuning._checks import name_of
+from lmemtest.tuning.band import CdfBand
+from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.distribution import DistributionBand
 from lmemtest.tuning.estimators import ExpectedBest
-from lmemtest.tuning.simulation import Coverage
+from lmemtest.tuning.simulate import Coverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], *, ax: Ax
     Parameters
     ----------
     curves : TuningCurve or mapping of name to TuningCurve
-        From `lmemtest.tuning.curves.tuning_curve`; several must be of one direction and statistic.
+        From `lmemtest.tuning.curve`; several must be of one direction and statistic.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -53,21 +53,21 @@ def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], *, ax: Ax
     Examples
     --------
     >>> from lmemtest.plots.result_curves import tuning_curve_plot
-    >>> from lmemtest.tuning.curves import tuning_curve
-    >>> ax = tuning_curve_plot(tuning_curve([0.5, 0.7, 0.6, 0.8], direction="maximize"))
+    >>> from lmemtest import tuning
+    >>> ax = tuning_curve_plot(tuning.curve([0.5, 0.7, 0.6, 0.8], direction="maximize"))
     >>> ax.texts[-1].get_text()
     'Median of the largest of k scores'
     """
-    named = _named(curves, (TuningCurve,), "curves", "tuning_curve()", ax)
+    named = _named(curves, (TuningCurve,), "curves", "tuning.curve()", ax)
     first = next(iter(named.values()))
     _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
     lines, asked = [], [(curve.k, curve.estimate) for curve in named.values()]
     for look, (name, curve) in zip(looks(len(named), dashed=True), named.items(), strict=True):
         shown = curve.drawn()
-        lines.append(_line(look, name, shown.k, shown.lower, shown.estimate, shown.upper, known=~shown.trivial))
+        lines.append(_line(look, name, shown.k, shown.band_low, shown.estimate, shown.band_high, known=~shown.trivial))
     best = "largest" if first.direction == "maximize" else "smallest"
     words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
-    note = f"{_facts({curve.band.describe(): None for curve in named.values()})}, for all k at once."
+    note = f"{_facts({curve.cdf_band.describe(): None for curve in named.values()})}, for all k at once."
     return _draw(ax, lines, ("Trials k", words, note), asked=asked, whole=True)
 
 
@@ -102,13 +102,13 @@ def cdf_band_plot(
     >>> [text.get_text() for text in ax.texts[-2:]]
     ['Score', 'Distribution function']
     """
-    named = _named(bands, (DistributionBand, CdfBand), "bands", "cdf_band() or EmpiricalDistribution.band()", ax)
+    named = _named(bands, (DistributionBand, CdfBand), "bands", "tuning.band() or EmpiricalDistribution.band()", ax)
     _same(named, type, "kind")
     lines = []
     for look, (name, band) in zip(looks(len(named), dashed=True), named.items(), strict=True):
         if isinstance(band, CdfBand):
-            share = np.arange(band.n + 1) / band.n
-            at, values = _steps(share, band.lower, share, band.upper)
+            share = np.arange(band.n_scores + 1) / band.n_scores
+            at, values = _steps(share, band.band_low, share, band.band_high)
         else:
             score = np.unique(band.distribution.scores[np.isfinite(band.distribution.scores)])
             low, high = band.distribution.bounds
@@ -118,7 +118,8 @@ def cdf_band_plot(
             at, values = _steps(points, lower, np.asarray(band.distribution.cdf(points)), upper)
         lines.append(_line(look, name, at, *values))
     of_scores = isinstance(next(iter(named.values())), DistributionBand)
-    facts = {(band.band if isinstance(band, DistributionBand) else band).describe(): None for band in named.values()}
+    plain = [band.cdf_band if isinstance(band, DistributionBand) else band for band in named.values()]
+    facts = {band.describe(): None for band in plain}
     words = ("Score" if of_scores else "Share of scores at or below", "Distribution function", f"{_facts(facts)}.")
     return _draw(ax, lines, words, limits=(0.0, 1.0), log=False)
 
@@ -189,9 +190,9 @@ def coverage_plot(results: Coverage | Mapping[str, Coverage], *, ax: Axes | None
     Examples
     --------
     >>> from lmemtest.plots.result_curves import coverage_plot
-    >>> from lmemtest.tuning.quadratic import QuadraticDistribution
-    >>> from lmemtest.tuning.simulation import simulate_coverage
-    >>> found = simulate_coverage(QuadraticDistribution(0, 1, 2), 5, n_sim=50, rng=1)
+    >>> from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+    >>> from lmemtest.tuning.simulate import simulate_coverage
+    >>> found = simulate_coverage(QuadraticDistribution(0, 1, 2), 5, n_draws=50, rng=1)
     >>> coverage_plot(found).texts[-1].get_text()
     'Coverage, %'
     """
@@ -207,7 +208,7 @@ def coverage_plot(results: Coverage | Mapping[str, Coverage], *, ax: Axes | None
         lines.append(_line(look, name, x, low, 100.0 * found.rate[order], high))
         claim: dict[str, Any] = {"look": Look(_style.INK, "--"), "width": 0.09, "label": "_reference", "front": 1}
         claims.append(Curve(x=x, y=100.0 * found.nominal[order], **claim))
-    facts = [f"{f.target}: {f.method}, n = {f.n:,}, {f.n_sim:,} simulations" for f in named.values()]
+    facts = [f"{f.target}: {f.method}, n = {f.n_scores:,}, {f.n_draws:,} simulations" for f in named.values()]
     words = ("Trials k" if by_k else "Nominal, %", "Coverage, %", f"{_facts(dict.fromkeys(facts))}.")
     asked = [(line.x, line.y) for line in lines]
     return _draw(ax, lines, words, asked=asked, limits=(0.0, 100.0), log=by_k, levels=claims)

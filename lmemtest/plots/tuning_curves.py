@@ -11,8 +11,8 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Look, Panel, axis_around, draw_lines, looks, spans_much
-from lmemtest.tuning._arguments import name_of
-from lmemtest.tuning.curve_set import GroupCurve, TuningCurves
+from lmemtest.tuning._checks import name_of
+from lmemtest.tuning.curves import GroupCurve, TuningCurves
 from lmemtest.words import counted
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     curves : TuningCurves
-        From `lmemtest.tuning.by_benchmark.tuning_curves`.
+        From `lmemtest.tuning.curves`.
     ax : Axes, optional
         Where to draw; the panels fill its rectangle, labels included. With None a new figure is made, which grows with
         the number of benchmarks.
@@ -53,8 +53,8 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     --------
     >>> from lmemtest.data.datasets import load_hpo_trials
     >>> from lmemtest.plots.tuning_curves import tuning_curves_plot
-    >>> from lmemtest.tuning.by_benchmark import tuning_curves
-    >>> curves = tuning_curves(load_hpo_trials(), score="valid_loss", direction="minimize", by=["dataset", "model"])
+    >>> from lmemtest import tuning
+    >>> curves = tuning.curves(load_hpo_trials(), score="valid_loss", direction="minimize", by=["dataset", "model"])
     >>> ax = tuning_curves_plot(curves)
     >>> [panel.get_title(loc="left") for panel in ax.child_axes]
     ['cancer', 'diabetes', 'digits', 'vote']
@@ -62,8 +62,8 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     _canvas.check_axes(ax)
     if not isinstance(curves, TuningCurves):
         raise ArgumentError(
-            f"curves must be the result of tuning_curves(), got {type(curves).__name__}. "
-            "Two searches are drawn by evidence_plot(compare_curves(...))."
+            f"curves must be the result of tuning.curves(), got {type(curves).__name__}. "
+            "Two searches are drawn by evidence_plot(tuning.compare(...))."
         )
     asked = {curve.key: curve for curve in curves.curves}
     curves = replace(curves, curves=tuple(curve.drawn() for curve in curves.curves))
@@ -71,13 +71,13 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     opacity = _CROWDED_BAND if len(every) > _CROWDED else _BAND
     panels = []
     for benchmark, group in zip(curves.benchmarks, curves.panels(), strict=True):
-        lines = [_curve(curve, every[curve.algorithm], opacity, step=curves.over == "seed") for curve in group]
+        lines = [_curve(curve, every[curve.algorithm], opacity, step=curves.unit == "seed") for curve in group]
         dots = [_dots(asked[curve.key], every[curve.algorithm]) for curve in group]
-        shared = curves.curves if curves.unit == "trials" else group  # trials mean the same everywhere
+        shared = curves.curves if curves.axis == "trials" else group  # trials mean the same everywhere
         x = np.concatenate([curve.grid for curve in shared])
         panels.append(
             Panel(
-                x=Axis.around(x, log=spans_much(x), pad=0.03, whole=curves.unit == "trials"),
+                x=Axis.around(x, log=spans_much(x), pad=0.03, whole=curves.axis == "trials"),
                 y=axis_around(lines),
                 curves=(*lines, *(one for one in dots if len(one.x) <= _MARKED)),
                 title=(_style.one_line(benchmark),) if any(curves.benchmarks) else (),
@@ -86,13 +86,13 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
     foot = curves.describe()
     if any(curve.trivial.any() for curve in curves.curves):
         foot += " Grey: a limit is the end of the support and says nothing."
-    what = f"best {curves.score}"
-    seeds = "over seeds of the" if curves.over == "seed" else "of the"
+    what = f"best {curves.roles.score}"
+    seeds = "over seeds of the" if curves.unit == "seed" else "of the"
     return draw_lines(
         Lines(
             what=counted(len(panels), "panel"),
             panels=tuple(panels),
-            x_label=_AXES[curves.unit],
+            x_label=_AXES[curves.axis],
             y_label=(f"{name_of(curves.statistic).capitalize()} {seeds} {what}", what),
             foot=foot,
         ),
@@ -102,7 +102,12 @@ def tuning_curves_plot(curves: TuningCurves, *, ax: Axes | None = None) -> Axes:
 
 def _curve(curve: GroupCurve, look: Look, opacity: float, *, step: bool) -> Curve:
     order = np.argsort(curve.grid, kind="stable")
-    values: dict[str, Any] = {"y": curve.estimate, "low": curve.lower, "high": curve.upper, "known": ~curve.trivial}
+    values: dict[str, Any] = {
+        "y": curve.estimate,
+        "low": curve.band_low,
+        "high": curve.band_high,
+        "known": ~curve.trivial,
+    }
     return Curve(
         name=_style.one_line(curve.algorithm),
         x=curve.grid[order],

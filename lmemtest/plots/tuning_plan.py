@@ -11,7 +11,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, draw_lines, looks
-from lmemtest.tuning.planner import TuningPlan
+from lmemtest.tuning.plan import TuningPlan
 from lmemtest.words import counted
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], *, ax: Axes | Non
     Parameters
     ----------
     plans : TuningPlan or iterable of TuningPlan
-        From `lmemtest.tuning.planner.plan_tuning`: one line each, for instance for several confidences or methods.
+        From `lmemtest.tuning.plan`: one line each, for instance for several confidences or methods.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
 
@@ -44,8 +44,8 @@ def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], *, ax: Axes | Non
     Examples
     --------
     >>> from lmemtest.plots.tuning_plan import tuning_plan_plot
-    >>> from lmemtest.tuning.planner import plan_tuning
-    >>> ax = tuning_plan_plot([plan_tuning(n=range(5, 100, 5), confidence=c) for c in (0.8, 0.95)])
+    >>> from lmemtest import tuning
+    >>> ax = tuning_plan_plot([tuning.plan(n_scores=range(5, 100, 5), level=c) for c in (0.8, 0.95)])
     >>> [text.get_text() for text in ax.get_legend().get_texts()][1]
     '95 % LD band of highest-density intervals, median'
     """
@@ -53,14 +53,14 @@ def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], *, ax: Axes | Non
     given = [plans] if isinstance(plans, TuningPlan) or not isinstance(plans, Iterable) else list(plans)
     for plan in given:
         if not isinstance(plan, TuningPlan):
-            raise ArgumentError(f"plans must be results of plan_tuning(), got {type(plan).__name__}.")
+            raise ArgumentError(f"plans must be results of tuning.plan(), got {type(plan).__name__}.")
     if not given:
-        raise ArgumentError("plans must hold at least one result of plan_tuning(), got none.")
+        raise ArgumentError("plans must hold at least one result of tuning.plan(), got none.")
     curves = []
     for i, (plan, look) in enumerate(zip(given, looks(len(given)), strict=True)):
-        order = np.argsort(plan.n, kind="stable")
+        order = np.argsort(plan.n_scores, kind="stable")
         name = plan.describe() if len(given) > 1 else ""
-        x, y = plan.n[order].astype(float), plan.k_max[order].astype(float)
+        x, y = plan.n_scores[order].astype(float), plan.k_max[order].astype(float)
         curves.append(Curve(name=name, x=x, y=y, look=look, marker=_style.marker(i), size=0.5, label="_plan"))
     farthest = (1.0 + _PAD) * max(curve.x.max() for curve in curves)
     highest = (1.0 + _PAD) * max(1.0, *(curve.y.max() for curve in curves))

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from lmemtest.inference.diagnostics.diagnose import Diagnosis
     from lmemtest.model import LmmFit
     from lmemtest.report.document import Document
-    from lmemtest.tuning.curve_set import TuningCurves
+    from lmemtest.tuning.curves import TuningCurves
 
 Progress = Callable[[str], None]
 
@@ -315,8 +315,8 @@ def analyze(
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
     trials : TuningCurves, Runs or dataframe, optional
-        Random-search trials for a section on tuning curves: the result of `tuning_curves`, or a table with the score,
-        benchmark and algorithm columns of the runs.
+        Random-search trials for a section on tuning curves: the result of `lmemtest.tuning.curves`, or a table with the
+        score, benchmark and algorithm columns of the runs.
     progress : callable, optional
         Called with the name of each step.
 

@@ -12,13 +12,13 @@ from lmemtest._validate import check_columns
 from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, Text, paragraph
 from lmemtest.report.figures import figure
 from lmemtest.report.files import check_folder, write_atomically
-from lmemtest.tuning.by_benchmark import tuning_curves
-from lmemtest.tuning.curve_set import TuningCurves
+from lmemtest.tuning.curves import TuningCurves
+from lmemtest.tuning.curves import curves as tuning_curves
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.report.analysis import Analysis
-    from lmemtest.tuning.label_counts import LabelCounts
+    from lmemtest.tuning.curve_labels import LabelCounts
 
 RNG = 1  # of the rates of false labels, which the reports name
 MOST_ROWS = 24  # of a table before it is folded
@@ -56,22 +56,20 @@ def call_of(curves: TuningCurves) -> str:
     curves : TuningCurves
     """
     options: dict[str, Any] = {
-        "score": curves.score,
+        "score": curves.roles.score,
         "direction": curves.direction,
         "by": curves.by,
         "statistic": curves.statistic,
-        "confidence": curves.confidence,
+        "level": curves.level,
     }
-    options |= (
-        {"over": "seed", "simultaneous": curves.simultaneous} if curves.over == "seed" else {"band": curves.method}
-    )
-    roles = {"cost": curves.cost, "seed": curves.seed, "budget": curves.budget}
+    options |= {"unit": "seed", "simultaneous": curves.simultaneous} if curves.unit == "seed" else {"band": curves.band}
+    roles = {name: getattr(curves.roles, name) for name in ("cost", "seed", "budget")}
     given = {**roles, "k": curves.grid, "bounds": curves.bounds, "from_k": curves.from_k}
     options |= {name: value for name, value in given.items() if value is not None}
     options |= {"adjust": curves.adjust} if curves.adjust != "none" else {}
     if "k" in options:
         options["k"] = options["k"].tolist()
-    return f"lmemtest.tuning_curves(trials, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
+    return f"lmemtest.tuning.curves(trials, {', '.join(f'{name}={value!r}' for name, value in options.items())})"
 
 
 def curves_section(analysis: Analysis) -> Section | None:
@@ -106,7 +104,7 @@ def _folded(title: str, block: TableBlock) -> Block:
 
 def labels_of(curves: TuningCurves) -> LabelCounts | None:
     """Counts of the evidence where there are two algorithms to compare, and bands that can be told apart."""
-    if curves.over == "seed" or len(curves.algorithms) < 2 or not 0.0 < curves.level < 1.0:
+    if curves.unit == "seed" or len(curves.algorithms) < 2 or not 0.0 < curves.band_level < 1.0:
         return None
     return curves.labels(rng=RNG)
 
@@ -119,7 +117,7 @@ def headline(curves: TuningCurves) -> tuple[str, ...]:
     curves : TuningCurves
     """
     first = f"{_title(curves)} of {len(curves.algorithms)} algorithm{'s' * (len(curves.algorithms) != 1)} on "
-    first += f"{_benchmarks(curves)} by {curves.score}, {curves.direction}. {curves.describe()}"
+    first += f"{_benchmarks(curves)} by {curves.roles.score}, {curves.direction}. {curves.describe()}"
     counts = labels_of(curves)
     found = counts.sentences() if counts is not None else ()
     more = (f"... and {len(found) - MOST_PAIRS} more pairs: see {LABELS}.csv.",) if len(found) > MOST_PAIRS else ()
@@ -182,7 +180,7 @@ def _figures(curves: TuningCurves) -> dict[str, str | bytes]:
 
 
 def _title(curves: TuningCurves) -> str:
-    return "Curves over seeds" if curves.over == "seed" else "Tuning curves"
+    return "Curves over seeds" if curves.unit == "seed" else "Tuning curves"
 
 
 def _benchmarks(curves: TuningCurves) -> str:
@@ -191,7 +189,7 @@ def _benchmarks(curves: TuningCurves) -> str:
 
 
 def _question(curves: TuningCurves) -> str:
-    if curves.over == "seed":
+    if curves.unit == "seed":
         return (
             "How good is an optimiser after each budget? The curves show a quantile over its seeds of the best score "
             "so far, with limits that need no assumption about the scores."
@@ -213,13 +211,13 @@ def _how_to_read(curves: TuningCurves, counts: LabelCounts | None) -> str:
             f"disjoint, over at least half of the budgets that count; rates of false labels are simulated (rng={RNG}). "
             "No evidence is not equality."
         )
-    elif curves.over == "seed":
+    elif curves.unit == "seed":
         text += "Whether optimisers differ is a question for the mixed model, not for the overlap of two bands."
     return text
 
 
 def _method(curves: TuningCurves) -> Text:
-    if curves.over == "seed":
+    if curves.unit == "seed":
         return (
             "Method: at each budget the best scores so far of the seeds are independent draws of one distribution, "
             "whose quantile lies between two of their order statistics with a binomial probability (Thompson 1936, "

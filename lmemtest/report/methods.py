@@ -650,7 +650,7 @@ def _random_numbers(analysis: Analysis) -> str:
     curves, uses = analysis.trials, []
     if analysis.diagnosis is not None:
         uses.append("the p-values of the checks of the assumptions")
-    if curves is not None and curves.over != "seed":
+    if curves is not None and curves.unit != "seed":
         uses.append("the rates of false labels")
     if not uses:
         return "no random numbers are drawn"

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmemtest._validate import as_frame, check_columns
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._arguments import check_direction
+from lmemtest.tuning._checks import check_direction
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BY = ("benchmark", "algorithm")
 # Columns of the result: a column of the table cannot have their names.
-RESERVED = ("k", "n", "cost", "budget", "lower", "estimate", "upper", "trivial", "evidence", "better")
+RESERVED = ("k", "n_scores", "cost", "budget", "estimate", "band_low", "band_high", "trivial", "evidence", "better")
 SHOWN = 3  # groups that a message names
 
 
@@ -69,7 +69,7 @@ def find_roles(
     cost: str | None,
     seed: str | None,
     budget: str | None,
-    over: str,
+    unit: str,
 ) -> Roles:
     """The roles as given, completed by those of a `Runs`."""
     known = trials.roles() if hasattr(trials, "roles") and hasattr(trials, "instance") else {}
@@ -95,12 +95,12 @@ def find_roles(
     _check_names(keys)
     named_seed, seed = seed, known.get("seed") if seed is None else seed
     budget = known.get("budget") if budget is None else budget
-    if over == "seed":
+    if unit == "seed":
         missing = [name for name, column in (("seed", seed), ("budget", budget)) if column is None]
         if missing:
             raise ArgumentError(
-                f"over='seed' needs {' and '.join(missing)}: the columns that tell repetitions apart and say at which "
-                "budget a score was reached, for instance seed='seed', budget='budget'."
+                f"unit='seed' needs {' and '.join(missing)}: the columns of the repetitions and of the budget at which "
+                "a score was reached, for instance seed='seed', budget='budget'."
             )
     else:
         seed = named_seed  # only looked up: curves over trials have no use for it
@@ -130,7 +130,7 @@ def _check_names(by: tuple[str, ...]) -> None:
         )
 
 
-def read_groups(trials: Any, roles: Roles, over: str) -> tuple[list[Group], tuple[str, ...]]:
+def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tuple[str, ...]]:
     """The groups, sorted by benchmark, then algorithm, and the names of the algorithms.
 
     Both are sorted, or in the order of the categories if these are declared.
@@ -148,7 +148,7 @@ def read_groups(trials: Any, roles: Roles, over: str) -> tuple[list[Group], tupl
     if roles.score in roles.by:
         raise ArgumentError(f"score and by name the same column, {roles.score!r}.")
     for argument, name in (("score", roles.score), ("cost", roles.cost), ("budget", roles.budget)):
-        if name is not None and (argument != "budget" or over == "seed"):
+        if name is not None and (argument != "budget" or unit == "seed"):
             check_numeric(table, name, argument=argument)
     kept = table.select(roles.columns)
     frame = (kept.collect() if isinstance(kept, nw.LazyFrame) else kept).to_pandas().reset_index(drop=True)
@@ -163,7 +163,7 @@ def read_groups(trials: Any, roles: Roles, over: str) -> tuple[list[Group], tupl
         for key, rows in zip(levels, np.split(order, cuts), strict=True)
     ]
     _check_scores(groups, roles)
-    if over != "seed":
+    if unit != "seed":
         _refuse_budgets(groups, roles)
     return groups, tuple(dict.fromkeys(str(level) for level in keys.levels[-1]))
 
@@ -206,6 +206,6 @@ def _refuse_budgets(groups: list[Group], roles: Roles) -> None:
     if len(budgets) > 1:
         raise DataError(
             f"Scores at {len(budgets)} budgets are mixed ({roles.budget!r}: {listed(budgets, most=5)}), but a tuning "
-            "curve is of scores at one budget. Keep one of them, for instance with runs.filter(), or use over='seed' "
+            "curve is of scores at one budget. Keep one of them, for instance with runs.filter(), or use unit='seed' "
             "for the course of an optimiser over its budget."
         )

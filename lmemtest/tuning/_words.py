@@ -1,18 +1,18 @@
-"""Sentences and tables that the comparisons of this package share."""
+"""Sentences and tables that the results of this package share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
+from lmemtest.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest._table import ResultTable
     from lmemtest.tuning.costs import MeanCost
 
 _ROWS = 12  # of a printed curve; to_frame() has all
@@ -23,27 +23,33 @@ PAIRED_ADVICE = (
 )
 
 
-def curve_table(title: str, frame: pd.DataFrame, notes: tuple[str, ...]) -> ResultTable:
-    """A table of a curve: a dozen of its budgets, evenly on the log scale."""
-    from lmemtest._table import ResultTable
-
-    if len(frame) > _ROWS:
-        rows = np.unique(np.round(np.geomspace(1, len(frame), _ROWS)).astype(int)) - 1
-        everything = in_words_of(python="; to_frame() has all", command_line="")
-        notes = (f"{len(rows)} of {len(frame)} budgets{everything}.", *notes)
-        frame = frame.iloc[rows]
-    formats: dict[str, Any] = {"k": "g", "trials": "g"}
-    return ResultTable(title=title, frame=frame, notes=notes, formats=formats)
+def thinned(frame: pd.DataFrame) -> pd.DataFrame:
+    """At most a dozen rows of a curve, evenly on the log scale."""
+    if len(frame) <= _ROWS:
+        return frame
+    return frame.iloc[np.unique(np.round(np.geomspace(1, len(frame), _ROWS)).astype(int)) - 1]
 
 
-def cost_notes(names: tuple[str, str], costs: tuple[MeanCost | None, MeanCost | None]) -> tuple[str, ...]:
+def thinned_fact(count: int) -> tuple[str, ...]:
+    """How many of the budgets are shown, unless all are."""
+    if count <= _ROWS:
+        return ()
+    rows = len(np.unique(np.round(np.geomspace(1, count, _ROWS)).astype(int)))
+    return (f"{rows} of {count} budgets{in_words_of(python='; to_frame() has all', command_line='')}.",)
+
+
+def span(low: float, high: float, spec: str = ".4g") -> str:
+    """A range of numbers, or the one number that it is."""
+    return written(low, spec) if low == high else f"{written(low, spec)} to {written(high, spec)}"
+
+
+def cost_facts(names: tuple[str, str], costs: tuple[MeanCost | None, MeanCost | None]) -> tuple[str, ...]:
     """What a trial costs, and how well that is known."""
-    notes = []
+    facts = []
     for name, cost in zip(names, costs, strict=True):
         if cost is not None:
-            low, high = written(cost.low, ".4g"), written(cost.high, ".4g")
-            known = f"{100 * cost.level:.4g} % interval {low} to {high}, part of the band"
-            notes.append(
+            known = f"{percent(cost.level)} interval {span(cost.ci_low, cost.ci_high)}, part of the band"
+            facts.append(
                 f"Mean cost of a trial of {name}: {written(cost.mean, '.4g')} ({'as given' if cost.known else known})."
             )
-    return tuple(notes)
+    return tuple(facts)

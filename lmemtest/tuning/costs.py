@@ -23,7 +23,7 @@ class MeanCost:
 
     Attributes
     ----------
-    mean, low, high : float, > 0
+    mean, ci_low, ci_high : float, > 0
         Estimate and ends of the interval; all the same if the mean is known.
     known : bool
         Whether one number was given, which is taken as it is.
@@ -32,73 +32,41 @@ class MeanCost:
     """
 
     mean: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
     known: bool
     level: float
 
 
-def mean_cost(cost: Any, n: int, *, confidence: float, name: str = "cost") -> MeanCost:
-    """Estimate the mean cost of a trial.
+def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCost:
+    """The mean cost of a trial: as known if it is one number, else estimated from the (n,) costs of the trials.
 
-    Parameters
-    ----------
-    cost : float > 0, or (n,) array of float >= 0
-        The mean cost if it is known, or the cost of each trial.
-    n : int
-        Number of trials.
-    confidence : float in (0, 1)
-        Confidence of the interval for costs per trial.
-    name : str
-        Name of the argument, for messages.
+    The interval is Student's for the mean on the log scale, m exp(+- t se / m): always positive, and, like every
+    interval of a mean without bounds, right only approximately.
 
-    Returns
-    -------
-    MeanCost
-        The interval is Student's for the mean on the log scale, m exp(+- t se / m): always positive, and, like every
-        interval of a mean without bounds, right only approximately.
-
-    Raises
-    ------
-    ArgumentError
-        If the cost is not a positive number or one number per trial.
-    DataError
-        If costs are missing, infinite, negative, or all zero.
-
-    Examples
-    --------
-    >>> mean_cost(2.5, 48, confidence=0.95).high
+    >>> mean_cost(2.5, 48, level=0.95).ci_high
     2.5
-    >>> interval = mean_cost([1.0, 2.0, 3.0, 4.0], 4, confidence=0.95)
-    >>> round(interval.low, 3), interval.mean, round(interval.high, 3)
+    >>> interval = mean_cost([1.0, 2.0, 3.0, 4.0], 4, level=0.95)
+    >>> round(interval.ci_low, 3), interval.mean, round(interval.ci_high, 3)
     (1.099, 2.5, 5.686)
     """
-    values = _values(cost, name)
+    try:
+        given = np.asarray(cost)
+        if given.dtype.kind in "cSUmMb":
+            raise TypeError
+        values = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name} must be a number or a list of numbers, one per trial, got {cost!r}.") from None
     if values.ndim == 0:
         value = float(values)
         if not 0.0 < value < np.inf:
             raise ArgumentError(f"{name} must be a positive and finite mean cost of a trial, got {value:g}.")
-        return MeanCost(mean=value, low=value, high=value, known=True, level=1.0)
+        return MeanCost(mean=value, ci_low=value, ci_high=value, known=True, level=1.0)
     if values.shape != (n,):
         raise ArgumentError(
             f"{name} must be one number (the mean cost of a trial) or one for each of the {n:,} scores, got "
             f"{' x '.join(map(str, values.shape))} numbers."
         )
-    _check_costs(values, name)
-    return _interval(values, confidence, name)
-
-
-def _values(cost: Any, name: str) -> FloatArray:
-    try:
-        given = np.asarray(cost)
-        if given.dtype.kind in "cSUmMb":
-            raise TypeError
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name} must be a number or a list of numbers, one per trial, got {cost!r}.") from None
-
-
-def _check_costs(values: FloatArray, name: str) -> None:
     wrong = int(np.sum(~(np.isfinite(values) & (values >= 0.0))))
     if wrong:
         raise DataError(
@@ -107,9 +75,10 @@ def _check_costs(values: FloatArray, name: str) -> None:
         )
     if not values.any():
         raise DataError(f"{name} must not be 0 for every trial.")
+    return _interval(values, level, name)
 
 
-def _interval(values: FloatArray, confidence: float, name: str) -> MeanCost:
+def _interval(values: FloatArray, level: float, name: str) -> MeanCost:
     from scipy import special
 
     n, mean = len(values), float(values.mean())
@@ -118,5 +87,5 @@ def _interval(values: FloatArray, confidence: float, name: str) -> MeanCost:
             f"{name} needs at least 2 trials for the uncertainty of their mean. Give the mean cost instead."
         )
     relative = float(values.std(ddof=1)) / (mean * np.sqrt(n))
-    reach = float(np.exp(special.stdtrit(n - 1, 0.5 + 0.5 * confidence) * relative))
-    return MeanCost(mean=mean, low=mean / reach, high=mean * reach, known=False, level=confidence)
+    reach = float(np.exp(special.stdtrit(n - 1, 0.5 + 0.5 * level) * relative))
+    return MeanCost(mean=mean, ci_low=mean / reach, ci_high=mean * reach, known=False, level=level)

@@ -1,474 +1,641 @@
-"""Tuning curves: a quantile or the mean of the best of k scores, with a simultaneous confidence band.
+"""Tuning curves of many algorithms on many benchmarks at once: one tidy table, one figure, one count of the evidence.
 
-The best of k independent scores is their largest, with the distribution function F^k, or to minimise their smallest,
-with 1 - (1 - F)^k. Its q-quantile is the smallest y at which that function is at least q:
-
-    maximize:  Q(q^(1/k)),    minimize:  Q(1 - (1 - q)^(1/k)),    Q(p) = inf {y : F(y) >= p},
-
-so bounds on F are bounds on the curve, for all k > 0 at once, and the best of one is a score, whatever the direction.
-The smallest of y is minus the largest of -y, whose (1 - q)-quantile is read with the band of the turned scores: one
-calibration serves both directions, and no digits are lost where 1 - (1 - q)^(1/k) is tiny.
+Random search gets tuning curves over trials. Adaptive optimisers get curves over seeds, at each budget.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._caller import in_words_of
+from lmemtest._result import result
 from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_flag
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._arguments import (
-    check_bounds,
-    check_direction,
-    check_k,
-    check_scores,
-    check_statistic,
-    name_of,
-    turned_quantile,
-)
-from lmemtest.tuning.bands import CdfBand, cdf_band
-from lmemtest.tuning.distribution import SLACK
+from lmemtest.tuning._checks import check_bounds, check_k, name_of
+from lmemtest.tuning._groups import Group, Roles, find_roles, floats, named_groups, read_groups
+from lmemtest.tuning._settings import CurveResult, Settings, check_settings
+from lmemtest.tuning._words import span
+from lmemtest.tuning.band import BAND_NAMES
+from lmemtest.tuning.compare import drawn_grid, on_grid, side_limits
+from lmemtest.tuning.costs import COST_SHARE, MeanCost, mean_cost
+from lmemtest.tuning.curve import MOST_POINTS, TuningCurve, curve_of, yes
+from lmemtest.tuning.seed_bands import seed_curve
+from lmemtest.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from lmemtest._table import Format, ResultTable
+    from lmemtest.tuning.curve_labels import LabelCounts
 
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
-_SMOOTH = 200  # points of a mean curve that is drawn
-_MOST_JUMPS = 5000
-_BESIDE = 1e-7  # of k: the distance from a jump, well above the rounding of ranks and far below a pixel
-MOST_POINTS = 64  # of a curve whose k were not asked for: every k up to there, then evenly on the log scale
+ADJUSTMENTS = ("none", "bonferroni", "sidak")
+UNITS = ("trials", "seed")
+AXES = {"trials": "k", "cost": "cost", "budget": "budget"}  # what budgets are, and their column
+
+WHY_SEEDS = (
+    "Bands over trials are for random search: an adaptive optimiser learns from its scores, so they are no independent "
+    "draws. Its seeds are, so these bands are over seeds."
+)
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class TuningCurve(Tabular):
-    """The best of k scores as a function of k, with a simultaneous confidence band.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupCurve:
+    """The curve of one algorithm on one benchmark.
 
     Attributes
     ----------
-    k : ndarray of float64, shape (m,)
-        Numbers of configurations tried, in the order asked for.
-    lower, estimate, upper : ndarray of float64, shape (m,)
-        The curve and its band, on the scale of the scores: lower <= upper, whatever the direction.
-    lower_trivial, upper_trivial : ndarray of bool, shape (m,)
-        Whether a limit is the end of the support (`bounds`), and so says nothing.
-    direction : {"maximize", "minimize"}
-        Which end of the score is better.
-    statistic : "median", "mean" or float
-        What of the best score's distribution the curve shows. A float q is its q-quantile in both directions: the best
-        of k is at most the curve with probability q.
-    bounds : tuple of float
-        Smallest and largest score that can occur.
-    band : CdfBand
-        The band behind the limits, of the scores sorted from worst to best.
-    scores : ndarray of float64, shape (n,)
-        The scores sorted from worst to best; not to be written to.
+    key : tuple
+        Values of the columns `by`: those of the benchmark, then the algorithm.
+    n_scores : int
+        Independent scores behind it: trials, or seeds.
+    grid : (m,) float
+        Budgets: trials, costs, or the budgets of the runs.
+    k : (m,) float
+        Trials that a budget pays for on average; NaN for curves over seeds.
+    band_low, estimate, band_high : (m,) float
+        Curve and band, on the scale of the score.
+    trivial : (m,) bool
+        Whether a limit is an end of the support, and so says nothing.
+    level : float
+        Of this band, after adjustments. Over seeds: at each budget.
+    cost : MeanCost or None
+        Mean cost of a trial.
+    scores, costs : (n,) float
+        What the curve was made from, in the order of the table; None for curves over seeds, or without costs.
+    curve : TuningCurve or None
+        What was read at the budgets; None for curves over seeds.
+    """
+
+    key: tuple[Any, ...]
+    n_scores: int
+    grid: FloatArray
+    k: FloatArray
+    band_low: FloatArray
+    estimate: FloatArray
+    band_high: FloatArray
+    trivial: BoolArray
+    level: float
+    cost: MeanCost | None = None
+    scores: FloatArray | None = field(default=None, repr=False)
+    costs: Any = field(default=None, repr=False)
+    curve: TuningCurve | None = field(default=None, repr=False)
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark in words; empty if there is no such column."""
+        return ", ".join(str(value) for value in self.key[:-1])
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm in words."""
+        return str(self.key[-1])
+
+    def drawn(self) -> GroupCurve:
+        """The same curve at so many budgets that a line shows what lies between; itself over seeds, which are steps."""
+        if self.curve is None:
+            return self
+        grid = drawn_grid(self.curve, self.cost, float(self.grid.min()), float(self.grid.max()))
+        read = on_grid(self.algorithm, self.curve, side_limits(grid, self.cost), self.cost)
+        values = {name: getattr(read, name) for name in ("k", "band_low", "estimate", "band_high", "trivial")}
+        return replace(self, grid=grid, **values)
+
+    @property
+    def reach(self) -> float:
+        """The last budget of the grid at which neither limit is trivial; NaN if there is none."""
+        return float(self.grid[~self.trivial].max()) if not self.trivial.all() else np.nan
+
+
+@result
+class TuningCurves(CurveResult):
+    """Curves of all algorithms on all benchmarks.
+
+    Attributes
+    ----------
+    settings : Settings
+        Direction, statistic, level, band and from_k, as asked for; each is an attribute of the curves too. The level is
+        of each curve's band or, with `adjust`, of one algorithm's bands on all benchmarks. Over seeds there is no band
+        of a shape: the limits are order statistics.
+    curves : tuple of GroupCurve
+        Sorted by benchmark, then algorithm.
+    roles : Roles
+        The columns that were read: score, by (the last one is the algorithm), cost, seed, budget.
+    algorithms : tuple of str
+        Names of the algorithms, in the order of their column.
+    unit : {"trials", "seed"}
+        What is independent: the trials of a random search, or the seeds of an optimiser.
+    axis : {"trials", "cost", "budget"}
+        What the budgets are.
+    band_level : float
+        Of each band by itself: the level after adjusting for benchmarks.
+    adjust : {"none", "bonferroni", "sidak"}
+        Adjustment for the number of benchmarks.
+    simultaneous : bool
+        Whether a band holds at all budgets at once, or at each by itself (over seeds only).
+    bounds : (low, high) or None
+        Smallest and largest score that can occur, as asked for.
+    grid : (m,) float or None
+        The budgets that were asked for.
     notes : tuple of str
         What a reader must know.
     """
 
-    k: FloatArray
-    lower: FloatArray
-    estimate: FloatArray
-    upper: FloatArray
-    lower_trivial: BoolArray
-    upper_trivial: BoolArray
-    direction: str
-    statistic: str | float
-    bounds: tuple[float, float]
-    band: CdfBand
-    scores: FloatArray
+    settings: Settings
+    curves: tuple[GroupCurve, ...]
+    roles: Roles
+    algorithms: tuple[str, ...]
+    unit: str
+    axis: str
+    band_level: float
+    adjust: str
+    simultaneous: bool
+    bounds: tuple[float, float] | None
+    grid: FloatArray | None
     notes: tuple[str, ...] = ()
 
-    @property
-    def n(self) -> int:
-        """Number of scores."""
-        return self.band.n
+    parts = {"curves": "_frame", "groups": "_groups"}
+    formats = {**dict.fromkeys(("k", "cost", "budget", "reach"), ".4g"), "trivial": yes}
+    figure = "tuning_curves_plot"
 
     @property
-    def confidence(self) -> float:
-        """Probability that the band holds for all k at once."""
-        return self.band.confidence
+    def title(self) -> str:
+        """What the curves are of."""
+        what = "Best-so-far curves over seeds" if self.unit == "seed" else "Tuning curves"
+        return f"{what} of {self.roles.score}, {self.direction}"
 
     @property
-    def method(self) -> str:
-        """Shape of the band."""
-        return self.band.method
+    def facts(self) -> tuple[str, ...]:
+        """What the curves and their bands are, and which budgets are shown."""
+        where = (
+            f"Shown at the last {AXES[self.axis]} at which all curves of a benchmark have two limits (else at the "
+            "first); " + in_words_of(python="to_frame() has all.", command_line="the table in the folder has all.")
+        )
+        return self.describe(), where
 
     @property
-    def trivial(self) -> BoolArray:
-        """Whether at least one limit is the end of the support, shape (m,)."""
-        return self.lower_trivial | self.upper_trivial
+    def by(self) -> tuple[str, ...]:
+        """Columns that separate the curves; the last one is the algorithm."""
+        return self.roles.by
 
     @property
-    def k_max(self) -> float:
-        """The k beyond which the optimistic limit of a quantile curve is trivial for these n and this band.
+    def benchmarks(self) -> tuple[str, ...]:
+        """Names of the benchmarks, in order; one empty name if there is no such column."""
+        return tuple(panel[0].benchmark for panel in self.panels())
 
-        It does not depend on the scores. A mean curve has none: NaN.
+    def panels(self) -> tuple[tuple[GroupCurve, ...], ...]:
+        """The curves of each benchmark."""
+        found: dict[tuple[Any, ...], list[GroupCurve]] = {}
+        for curve in self.curves:
+            found.setdefault(curve.key[:-1], []).append(curve)
+        return tuple(map(tuple, found.values()))
+
+    def _frame(self) -> pd.DataFrame:
+        """One row per curve and budget: the columns `by`, k (trials), estimate, band_low, band_high, trivial.
+
+        With costs there is a column cost before k. Over seeds, the column budget stands for k.
         """
-        if self.statistic == "mean":
-            return np.nan
-        return trivial_beyond(self.band, turned_quantile(self.statistic, self.direction))
+        import pandas as pd
 
-    def at(self, k: ArrayLike) -> TuningCurve:
-        """The same curve and band at other `k`: they hold for all k at once, so this costs no confidence.
+        columns: dict[str, Any] = dict(self._keys([len(curve.grid) for curve in self.curves]))
+        names = {"trials": ("k",), "cost": ("cost", "k"), "budget": ("budget",)}[self.axis]
+        for name in (*names, "estimate", "band_low", "band_high", "trivial"):
+            attribute = "grid" if name in ("cost", "budget") else name
+            columns[name] = np.concatenate([getattr(curve, attribute) for curve in self.curves])
+        return pd.DataFrame(columns)
+
+    def _groups(self) -> pd.DataFrame:
+        """One row per curve: the columns `by`, n_scores, reach (last budget with two limits), level; with costs
+        mean_cost.
+        """
+        import pandas as pd
+
+        columns: dict[str, Any] = dict(self._keys([1] * len(self.curves)))
+        columns |= {name: [getattr(curve, name) for curve in self.curves] for name in ("n_scores", "reach", "level")}
+        if self.axis == "cost":
+            columns["mean_cost"] = [curve.cost.mean if curve.cost else np.nan for curve in self.curves]
+        return pd.DataFrame(columns)
+
+    def _keys(self, sizes: list[int]) -> dict[str, Any]:
+        import pandas as pd
+
+        repeated = np.repeat(np.arange(len(self.curves)), sizes)
+        columns = {}
+        for place, name in enumerate(self.by):
+            values = pd.Series([curve.key[place] for curve in self.curves])
+            columns[name] = values.take(repeated).reset_index(drop=True)
+        return columns
+
+    def labels(
+        self, *, portion: float = 0.5, n_draws: int = 20_000, rng: int | np.random.Generator | None = None
+    ) -> LabelCounts:
+        """Compare each pair of algorithms on each benchmark, and count the labels.
 
         Parameters
         ----------
-        k : float > 0 or array-like of such
-            Numbers of configurations; real numbers are allowed.
+        portion, n_draws, rng
+            As in `lmemtest.tuning.compare`; the rates of false labels are simulated once per pair of sample sizes.
 
         Returns
         -------
-        TuningCurve
-            With one row per k.
+        LabelCounts
+            ``to_frame()`` has one row per pair, ``to_frame("comparisons")`` one per pair and benchmark.
 
         Raises
         ------
         ArgumentError
-            If a k is not positive and finite, or below `from_k` of the band.
-
-        Examples
-        --------
-        >>> curve = tuning_curve([0.5, 0.7, 0.6, 0.8], direction="maximize", k=[1])
-        >>> curve.at(2.5).estimate
-        array([0.8])
+            For curves over seeds, or of one algorithm only.
         """
-        return _curve(self.scores, self.band, check_k(k), self.direction, self.statistic, self.bounds)
+        from lmemtest.tuning.curve_labels import count_curve_labels
 
-    def drawn(self, first: float | None = None, last: float | None = None) -> TuningCurve:
-        """The same curve and band at so many k that a line through them shows what lies between.
+        return count_curve_labels(self, portion=portion, n_draws=n_draws, rng=rng)
 
-        Quantile curves and their limits are steps: they are read just before and just after every jump. Mean curves
-        are smooth and are read at 200 k.
+    def describe(self) -> str:
+        """What the curves and their bands are, as a sentence."""
+        if self.unit == "seed":
+            scope = "at all budgets at once (Bonferroni)" if self.simultaneous else "at each budget by itself"
+            return (
+                f"{name_of(self.statistic).capitalize()} over seeds of the best score so far, with "
+                f"{percent(self.level)} limits from order statistics {scope}{self._adjusted()}."
+            )
+        reads = f"{percent(self.level)} {BAND_NAMES[self.band]}"
+        where = (
+            "all budgets" if self.axis == "cost" else "all k" if self.from_k is None else f"all k >= {self.from_k:g}"
+        )
+        return f"{self.settings.name.capitalize()}, with {reads} for {where} at once{self._adjusted()}."
 
-        Parameters
-        ----------
-        first, last : float > 0, optional
-            From where to where; by default the smallest and the largest k of the curve.
+    def _adjusted(self) -> str:
+        count = len(self.benchmarks)
+        if self.adjust == "none" or count == 1:
+            return "; each curve by itself" if len(self.curves) > 1 else ""
+        name = {"bonferroni": "Bonferroni", "sidak": "Šidák"}[self.adjust]
+        return f" and for all {count} benchmarks of an algorithm ({name}: each curve at {percent(self.band_level)})"
 
-        Returns
-        -------
-        TuningCurve
-            With rising k.
-
-        Examples
-        --------
-        >>> curve = tuning_curve([0.5, 0.7, 0.6, 0.8], direction="maximize", k=[1, 3])
-        >>> steps = curve.drawn()
-        >>> np.unique(steps.estimate)
-        array([0.6, 0.7, 0.8])
-        """
-        ends = (float(self.k.min()) if first is None else first, float(self.k.max()) if last is None else last)
-        return self.at(drawing_grid(self, *ends))
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per k: k, lower, estimate, upper, trivial."""
+    def shown(self) -> pd.DataFrame:
+        """The curves where they can be compared: at the last budget at which all of a benchmark say something."""
         import pandas as pd
 
-        columns = {name: getattr(self, name) for name in ("k", "lower", "estimate", "upper", "trivial")}
-        return pd.DataFrame(columns)
+        rows = []
+        for panel in self.panels():
+            for curve, place in zip(panel, _common_places(panel), strict=True):
+                values = [float(getattr(curve, name)[place]) for name in ("grid", "estimate", "band_low", "band_high")]
+                rows.append((*curve.key, curve.n_scores, *values, bool(curve.trivial[place]), curve.reach))
+        names = ["n_scores", AXES[self.axis], "estimate", "band_low", "band_high", "trivial", "reach"]
+        return pd.DataFrame(rows, columns=[*self.by, *names])
 
-    def to_table(self) -> ResultTable:
-        """The curve as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
 
-        best = "largest" if self.direction == "maximize" else "smallest"
-        title = f"Tuning curve: {name_of(self.statistic)} of the {best} of k scores"
-        facts = (f"{self.band.describe()}, for all k at once.",)
-        formats: dict[str, Format] = {"k": "g", "trivial": lambda trivial: "yes" if trivial else ""}
-        return ResultTable(title=title, frame=self.to_frame(), notes=facts + self.notes, formats=formats)
+def _common_places(panel: tuple[GroupCurve, ...]) -> list[int]:
+    """Where on their grids curves have the last budget at which all have two limits, or else their first common one."""
+    shared = set.intersection(*(set(curve.grid.tolist()) for curve in panel))
+    known = set.intersection(*(set(curve.grid[~curve.trivial].tolist()) for curve in panel))
+    chosen = max(known) if known else min(shared) if shared else None
+    return [
+        int(np.flatnonzero(curve.grid == chosen)[0]) if chosen is not None else int(curve.grid.argmin())
+        for curve in panel
+    ]
 
 
 @one_blas_thread()
-def tuning_curve(
-    scores: ArrayLike,
+def curves(
+    trials: Any,
     *,
-    direction: str,
+    score: str | None = None,
+    direction: str | None = None,
+    by: str | Sequence[str] | None = None,
+    level: float = 0.8,
+    band: str = "ld_highest_density",
     k: ArrayLike | None = None,
     statistic: str | float = "median",
-    confidence: float = 0.8,
-    method: str = "ld_highest_density",
+    cost: str | None = None,
     bounds: tuple[float, float] | None = None,
     from_k: float | None = None,
-) -> TuningCurve:
-    """Estimate how good the best of k configurations is, with a simultaneous confidence band.
+    adjust: str | None = None,
+    unit: str | None = None,
+    seed: str | None = None,
+    budget: str | None = None,
+    simultaneous: bool = True,
+) -> TuningCurves:
+    """Estimate the tuning curves of all algorithms on all benchmarks, with bands.
 
     Parameters
     ----------
-    scores : array-like of float, shape (n,)
-        Scores of independent configurations: random search, not an adaptive one. A failed run is a worst score: the
-        worst value that can occur, or an infinite one (-inf to maximise), which makes the mean infinite too.
+    trials : Runs, dataframe or dict of columns
+        One row per trial of a random search. A `Runs` brings score, direction, benchmark (with its metafeatures),
+        algorithm, seed and budget with it.
+    score : str
+        Column of the score; a failed run is a worst score, infinite if need be.
     direction : {"maximize", "minimize"}
         Which end of the score is better.
+    by : str or sequence of str, default ("benchmark", "algorithm")
+        Columns that separate the curves: the last one is the algorithm, the others make up the benchmark.
+    level : float in (0, 1), default 0.8
+        Probability that a band holds.
+    band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
+        Shape of the bands, see `lmemtest.tuning.band`; for curves over trials.
     k : array-like of float > 0, optional
-        Numbers of configurations, real numbers allowed. Default: 1 to n, all of them up to 64 points.
+        Budgets: numbers of trials, or costs with `cost`, or budgets of the runs with ``unit="seed"``. Default: for each
+        curve up to its number of trials, or its total cost, or all budgets that all its seeds reached.
     statistic : "median", "mean" or float in (0, 1), default "median"
-        What of the distribution of the best of k to show. A float q is its q-quantile in both directions: the best of
-        k is at most the curve with probability q. So 0.9 is an optimistic curve to maximise and a pessimistic one to
-        minimise, and at k = 1 both are the 0.9-quantile of the scores.
-    confidence : float in (0, 1), default 0.8
-        Probability that the band holds for all k > 0 at once: exactly for quantiles of a continuous distribution, at
-        least for the mean and for scores with ties.
-    method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
-        Shape of the band, see `cdf_band`.
+        What of the distribution of the best score to show. A float q is its q-quantile in both directions, see
+        `lmemtest.tuning.curve`.
+    cost : str, optional
+        Column of the cost of a trial. Budgets are then costs, the same for all algorithms of a benchmark, and the
+        uncertainty of each mean cost is part of the band.
     bounds : (low, high), optional
-        Smallest and largest score that can occur. The mean needs them: without, no limit on it exists.
+        Smallest and largest score that can occur, on every benchmark. The mean needs them.
     from_k : float > 0, optional
-        Calibrate the band for k >= from_k only, which makes it narrower there. Quantile curves only.
+        Calibrate the bands for k >= from_k only.
+    adjust : {"bonferroni", "sidak"}, optional
+        Make all bands of an algorithm hold at once, on all benchmarks, at the level. "sidak" is for searches
+        that are independent between benchmarks; with the same configurations on all of them use "bonferroni".
+    unit : {"trials", "seed"}, default "trials"
+        What is independent. "seed" is for adaptive optimisers: a quantile over seeds of the best score so far, at each
+        budget.
+    seed, budget : str, optional
+        Columns for ``unit="seed"``: repetitions, and the budget at which a score was reached.
+    simultaneous : bool, default True
+        With ``unit="seed"``: whether the limits hold at all budgets at once (Bonferroni, so fewer budgets mean
+        narrower limits: name them with `k`), or at each budget by itself.
 
     Returns
     -------
-    TuningCurve
-        ``to_frame()`` has k, lower, estimate, upper, trivial.
+    TuningCurves
+        ``to_frame()`` has the columns `by`, k, estimate, band_low, band_high, trivial; ``labels()`` counts the evidence
+        between algorithms over benchmarks.
 
     Raises
     ------
     ArgumentError
-        If an argument is out of its range.
+        If an argument is out of its range, or two do not go together.
+    UnknownColumnError
+        If a column is not in the table.
     DataError
-        If scores are missing, infinitely good, or outside of the bounds.
+        If scores are missing (with the groups and counts), outside of the bounds, or of several budgets.
 
     Notes
     -----
-    A quantile is the smallest score y with P(best of k <= y) >= q, as in the paper, in both directions. To maximise,
-    with p = q^(1/k), the estimate is the order statistic number ceil(n p), the upper limit the first one whose lower
-    band is at least p, the lower limit the first one whose upper band is above p; where there is none, the limit is an
-    end of the support and `trivial`. The band is read at the full count of scores at or below a value, so it is right
-    for ties and discrete scores too (conservative). The mean is high - integral of F^k: its estimate is the
-    V-statistic, and its band integrates the band of F.
+    Over trials, each curve is that of `lmemtest.tuning.curve`: exact, for any distribution of scores. Numbers of trials
+    may differ: each group has its own band.
 
-    To minimise, limits and means are minus those of -y with 1 - q for q, bit for bit, and so is the estimate, unless
-    n p is whole. Then each value from one score to the next is a quantile of the sample, and the smaller of the two is
-    the estimate, whatever the direction: at k = 1 the curve is a quantile of the scores, which has no direction.
+    Over seeds, the scores of one seed are replaced by the best so far; at each budget they are independent draws, and
+    the quantile lies between two of their order statistics with a binomial probability (`quantile_ranks`), exact for
+    continuous scores and at least that for others. Best-so-far scores of neighbouring budgets are dependent in a way
+    that differs between optimisers, so limits at several budgets are adjusted by Bonferroni, which holds for any.
 
     References
     ----------
-    Lourie, Cho & He (2024), NAACL, section 3.2, doi:10.18653/v1/2024.naacl-long.189
+    Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189;
+    Thompson (1936), On confidence ranges for the median, doi:10.1214/aoms/1177732502
 
     Examples
     --------
-    >>> accuracy = [0.71, 0.62, 0.75, 0.66, 0.73, 0.58, 0.74, 0.70, 0.69, 0.72]
-    >>> tuning_curve(accuracy, direction="maximize", k=[1, 2, 4], bounds=(0, 1))
-    Tuning curve: median of the largest of k scores
-    k  lower  estimate  upper  trivial
-    -  -----  --------  -----  -------
-    1   0.62      0.70   0.74
-    2   0.69      0.73   0.75
-    4   0.71      0.74   1.00  yes
-    80 % LD band of highest-density intervals for n = 10 (alpha' = 0.0360968), for all k at once.
-    The upper limit is trivial for k > 2.09.
+    >>> import lmemtest as lt
+    >>> trials = lt.datasets.load_hpo_trials()
+    >>> found = curves(trials, score="valid_loss", direction="minimize", by=["dataset", "model"], k=[1, 8])
+    >>> found.to_frame().head(2).round(3)
+      dataset     model    k  estimate  band_low  band_high  trivial
+    0  cancer  boosting  1.0     0.061     0.059      0.066    False
+    1  cancer  boosting  8.0     0.045     0.040      0.047    False
+    >>> runs = lt.datasets.load_hpo_runs().filter(prior="good", benchmark="svm-digits")
+    >>> curves(runs, unit="seed", k=[4, 32]).to_frame().head(2).round(3)
+        benchmark prior algorithm  budget  estimate  band_low  band_high  trivial
+    0  svm-digits  good        HB     4.0     0.022     0.021      0.022    False
+    1  svm-digits  good        HB    32.0     0.019     0.019      0.020    False
     """
-    check_direction(direction)
-    statistic = check_statistic(statistic)
-    values = check_scores(scores)
-    limits = _check_bounds(bounds, values, statistic)
-    _check_infinite(values, direction)
-    quantile = turned_quantile(statistic, direction) if statistic != "mean" else 0.5
-    if from_k is not None and statistic == "mean":
-        raise ArgumentError(
-            "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. "
-            "Use statistic='median', or from_k=None."
-        )
-    band = cdf_band(len(values), method=method, confidence=confidence, from_k=from_k, quantile=quantile)
-    # Sorted from worst to best.
-    ordered = np.sort(values) if direction == "maximize" else -np.sort(-values)
-    ordered.flags.writeable = False
-    points = _default_k(len(values), from_k) if k is None else check_k(k)
-    return _curve(ordered, band, points, direction, statistic, limits)
-
-
-def drawing_grid(curve: TuningCurve, first: float, last: float, scales: tuple[float, ...] = (1.0,)) -> FloatArray:
-    """Budgets from `first` to `last` between which lines may be drawn: at the ends and on both sides of every jump.
-
-    With `scales`, budgets are costs: a curve or limit is read at the cost over one of them.
-
-    Examples
-    --------
-    >>> curve = tuning_curve([0.5, 0.7], direction="maximize", k=[1, 3])
-    >>> drawing_grid(curve, 1.0, 3.0).round(6)
-    array([1.      , 1.      , 1.823446, 1.823446, 3.      ])
-    """
-    if not last > first:
-        return np.array([first])
-    if curve.statistic == "mean":
-        return np.geomspace(first, last, _SMOOTH)
-    levels = np.concatenate([curve.band.lower, curve.band.upper, np.arange(1, curve.n) / curve.n])
-    levels = levels[(levels > 0.0) & (levels < 1.0)]
-    jumps = np.log(turned_quantile(curve.statistic, curve.direction)) / np.log(levels)
-    at = np.unique(np.outer(scales, jumps))
-    at = at[(at >= first) & (at <= last)]
-    if len(at) > _MOST_JUMPS:  # steps that are finer than any figure
-        at = at[np.unique(np.linspace(0, len(at) - 1, _MOST_JUMPS).astype(int))]
-    sides = np.concatenate([at * (1.0 - _BESIDE), at * (1.0 + _BESIDE)])
-    return np.unique(np.concatenate([[first], sides[(sides > first) & (sides < last)], [last]]))
-
-
-def trivial_beyond(band: CdfBand, quantile: float) -> float:
-    """The k beyond which a quantile curve has no better limit than the end of the support, when maximising.
-
-    The limit exists as long as quantile^(1/k) is at most the lower band at the largest score.
-
-    Examples
-    --------
-    >>> round(trivial_beyond(cdf_band(48), 0.5), 3)
-    8.154
-    """
-    top = float(band.lower[-1])
-    if top in (0.0, 1.0):
-        return 0.0 if top == 0.0 else np.inf
-    return float(np.log(quantile) / np.log(top))
-
-
-def trivial_up_to(band: CdfBand, quantile: float) -> float:
-    """The k up to which a quantile curve has no worse limit than the end of the support, when maximising.
-
-    Examples
-    --------
-    >>> round(trivial_up_to(cdf_band(48), 0.5), 3)
-    0.276
-    """
-    bottom = float(band.upper[0])
-    if bottom in (0.0, 1.0):
-        return 0.0 if bottom == 0.0 else np.inf
-    return float(np.log(quantile) / np.log(bottom))
-
-
-def _check_bounds(bounds: Any, scores: FloatArray, statistic: str | float) -> tuple[float, float]:
-    if bounds is not None:
-        return check_bounds(bounds, scores)
-    if statistic == "mean":
-        raise ArgumentError(
-            "statistic='mean' needs bounds=(low, high), the smallest and the largest score that can occur: without "
-            "them a rare score could move the mean anywhere. Pass bounds, or use statistic='median'."
-        )
-    return -np.inf, np.inf
-
-
-def _check_infinite(scores: FloatArray, direction: str) -> None:
-    infinite = np.isinf(scores)
-    if not infinite.any():
-        return
-    best, worst = (np.inf, -np.inf) if direction == "maximize" else (-np.inf, np.inf)
-    wrong = int(np.sum(scores == best))
-    if wrong:
-        raise DataError(
-            f"scores hold {wrong:,} of {len(scores):,} that are {best}, the best value there is when direction is "
-            f"{direction!r}. A failed run is a worst score: write {worst} for it."
-        )
-
-
-def _default_k(n: int, from_k: float | None) -> FloatArray:
-    first = 1.0 if from_k is None else max(float(from_k), 1.0)
-    whole = np.arange(np.ceil(first), n + 1.0)
-    if len(whole) > MOST_POINTS:
-        whole = np.unique(np.geomspace(whole[0], n, MOST_POINTS).round())
-    return whole if len(whole) and whole[0] == first else np.concatenate([[first], whole])
-
-
-class _Values(NamedTuple):
-    """A curve with its limits, when maximising."""
-
-    lower: FloatArray
-    estimate: FloatArray
-    upper: FloatArray
-
-
-def _curve(
-    ordered: FloatArray,
-    band: CdfBand,
-    k: FloatArray,
-    direction: str,
-    statistic: str | float,
-    bounds: tuple[float, float],
-) -> TuningCurve:
-    if band.from_k is not None and np.any(k < band.from_k):
-        raise ArgumentError(
-            f"k must be at least from_k = {band.from_k:g}, which the band is calibrated for, got {k.min():g}. "
-            "Choose a smaller from_k."
-        )
-    maximize = direction == "maximize"
-    low, high = bounds if maximize else (-bounds[1], -bounds[0])
-    rising = ordered if maximize else -ordered
-    if statistic == "mean":
-        values = _means(rising, band, k, low, high)
-    else:
-        values = _quantiles(rising, band, k, turned_quantile(statistic, direction), low, high, turned=not maximize)
-    if not maximize:
-        values = _Values(-values.upper, -values.estimate, -values.lower)
-    return TuningCurve(
-        k=k,
-        lower=values.lower,
-        estimate=values.estimate,
-        upper=values.upper,
-        lower_trivial=values.lower <= bounds[0],
-        upper_trivial=values.upper >= bounds[1],
-        direction=direction,
-        statistic=statistic,
+    unit = check_choice("trials" if unit is None else unit, "unit", UNITS)
+    roles = find_roles(trials, score=score, direction=direction, by=by, cost=cost, seed=seed, budget=budget, unit=unit)
+    options = _Options(
+        settings=check_settings(roles.direction, statistic, level, band, None if unit == "seed" else from_k),
         bounds=bounds,
-        band=band,
-        scores=ordered,
-        notes=_notes(band, statistic, direction),
+        grid=None if k is None else check_k(k),
+        adjust=check_choice("none" if adjust is None else adjust, "adjust", ADJUSTMENTS),
+        simultaneous=check_flag(simultaneous, "simultaneous"),
+        unit=unit,
+    )
+    _check_together(options, roles, from_k)
+    groups, algorithms = read_groups(trials, roles, unit)
+    each = _adjusted_level(options.settings.level, options.adjust, len({group.key[:-1] for group in groups}))
+    made, notes = (_over_seeds if unit == "seed" else _over_trials)(groups, roles, options, each)
+    return TuningCurves(
+        settings=options.settings,
+        curves=tuple(made),
+        roles=roles if unit == "seed" else replace(roles, budget=None),
+        algorithms=algorithms,
+        unit=unit,
+        axis="budget" if unit == "seed" else "trials" if cost is None else "cost",
+        band_level=each,
+        adjust=options.adjust,
+        simultaneous=options.simultaneous,
+        bounds=bounds,
+        grid=options.grid,
+        notes=(*notes, *_absent(made, roles)),
     )
 
 
-def _quantiles(
-    y: FloatArray, band: CdfBand, k: FloatArray, q: float, low: float, high: float, *, turned: bool
-) -> _Values:
-    """Quantiles of the largest of k; of scores that were turned the larger one where there are two."""
-    # q^(1/k) underflows for tiny k; any positive number does for a probability below all limits of a band
-    p = np.maximum(q ** (1.0 / k), np.finfo(float).tiny)
-    n = len(y)
-    extended = np.concatenate([[low], y, [high]])
-    rank = np.clip(np.floor(n * p + SLACK) + 1.0 if turned else np.ceil(n * p - SLACK), 1, n).astype(np.intp)
-    # F(y) < upper strictly, so F can reach p only where the upper band is above p; F >= lower may be an equality.
-    # Rounding must not separate limits and estimate, which coincide in bands of no width.
-    worse = np.minimum(np.searchsorted(band.upper, p, side="right"), rank)
-    better = np.maximum(np.searchsorted(band.lower, p, side="left"), rank)
-    return _Values(lower=extended[worse], estimate=extended[rank], upper=extended[better])
+# ---------------------------------------------------------------------------------------------------- arguments
 
 
-def _means(y: FloatArray, band: CdfBand, k: FloatArray, low: float, high: float) -> _Values:
-    """high - integral of F^k over the support, for the band's ends and the estimate; sums of non-negative terms.
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Options:
+    """The checked options of all curves."""
 
-    The upper band is 1 from the largest score on, so the lower limit needs no upper bound of the support; the upper
-    limit needs no lower bound, because the lower band is 0 below the smallest score.
+    settings: Settings
+    bounds: tuple[float, float] | None
+    grid: FloatArray | None
+    adjust: str
+    simultaneous: bool
+    unit: str
+
+
+def _check_together(options: _Options, roles: Roles, from_k: float | None) -> None:
+    if options.unit == "trials":
+        if not options.simultaneous:
+            raise ArgumentError(
+                "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost."
+            )
+        # a curve of one score, one that the bounds allow, checks what belongs together before the table is read
+        ends = check_bounds(options.bounds, np.empty(0))
+        inside = next((end for end in ends if np.isfinite(end)), 0.0)
+        curve_of([inside], options.settings, options.bounds, None if roles.cost is not None else options.grid)
+        return
+    for name, value in {"cost": roles.cost, "from_k": from_k}.items():
+        if value is not None:
+            raise ArgumentError(f"{name} is for curves over trials; with unit='seed' budgets are those of the runs.")
+    if options.settings.statistic == "mean":
+        raise ArgumentError(
+            "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
+            "mixed model: fit_lmm(), emmeans()."
+        )
+
+
+def _adjusted_level(level: float, adjust: str, count: int) -> float:
+    """Level of one band so that `count` of them hold at once.
+
+    >>> _adjusted_level(0.8, "bonferroni", 4), _adjusted_level(0.81, "sidak", 2), _adjusted_level(0.8, "none", 4)
+    (0.95, 0.9, 0.8)
     """
-    n, failed = len(y), int(np.isneginf(y).sum())
-    gaps = np.diff(y[failed:])
-    share = np.arange(failed + 1, n) / n
-    upper_band, lower_band = band.upper[failed + 1 : -1], band.lower[failed + 1 : -1]
-    lower, estimate, upper = (np.empty(len(k)) for _ in range(3))
-    for place, power in enumerate(k):  # one k at a time: all at once would take n times the memory
-        below = 0.0 if band.upper[0] == 0.0 else band.upper[0] ** power * (y[0] - low) if np.isfinite(low) else np.inf
-        if failed and band.lower[failed] > 0.0:  # an infinitely bad best score has a probability for certain
-            lower[place] = estimate[place] = upper[place] = -np.inf
+    if adjust == "bonferroni":
+        return 1.0 - (1.0 - level) / count
+    return level ** (1.0 / count) if adjust == "sidak" else level
+
+
+# ---------------------------------------------------------------------------------------------------- over trials
+
+
+def _over_trials(
+    groups: list[Group], roles: Roles, options: _Options, each: float
+) -> tuple[list[GroupCurve], tuple[str, ...]]:
+    sides = [_priced(group, roles, each) for group in groups]
+    made = []
+    for group, (cost, _, left) in zip(groups, sides, strict=True):
+        k = options.grid if cost is None else None
+        with _named(group):
+            settings = replace(options.settings, level=left)
+            made.append(curve_of(floats(group.frame[roles.score]), settings, options.bounds, k))
+    grids = _cost_grids(groups, sides, made, options.grid) if roles.cost is not None else [c.k for c in made]
+    found = []
+    for group, curve, grid, (cost, costs, _) in zip(groups, made, grids, sides, strict=True):
+        read = on_grid(str(group.key[-1]), curve, side_limits(grid, cost), cost)
+        found.append(
+            GroupCurve(
+                key=group.key,
+                n_scores=curve.n_scores,
+                grid=grid,
+                k=read.k,
+                band_low=read.band_low,
+                estimate=read.estimate,
+                band_high=read.band_high,
+                trivial=read.trivial,
+                level=each,
+                cost=cost,
+                scores=floats(group.frame[roles.score]),
+                costs=costs,
+                curve=curve,
+            )
+        )
+    few = [f"{roles.name(curve.key)} (n = {curve.n_scores})" for curve in found if curve.trivial.all()]
+    notes = f"At no budget two limits, for too few trials or too many failed ones: {named_groups(few)}."
+    return found, (notes,) if few else ()
+
+
+@contextmanager
+def _named(group: Group) -> Iterator[None]:
+    """Put the name of the group in front of what is wrong with its scores."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{group.name}: {error}") from None
+
+
+def _priced(group: Group, roles: Roles, level: float) -> tuple[MeanCost | None, Any, float]:
+    """Mean cost of a trial, what it was estimated from, and the level that is left to the band."""
+    if roles.cost is None:
+        return None, None, level
+    values = floats(group.frame[roles.cost])
+    costs: Any = float(values[0]) if np.all(values == values[0]) and values[0] > 0 else values  # known if constant
+    with _named(group):
+        cost = mean_cost(costs, len(values), level=1.0 - COST_SHARE * (1.0 - level), name=f"cost {roles.cost!r}")
+    return cost, costs, level if cost.known else 1.0 - (1.0 - COST_SHARE) * (1.0 - level)
+
+
+def _cost_grids(
+    groups: list[Group], sides: list[Any], curves: list[TuningCurve], asked: FloatArray | None
+) -> list[FloatArray]:
+    """Costs, the same for all algorithms of a benchmark, that pay for 1 to n trials of each."""
+    ends: dict[tuple[Any, ...], list[float]] = {}
+    for group, (cost, _, _), curve in zip(groups, sides, curves, strict=True):
+        low, high = ends.setdefault(group.key[:-1], [np.inf, 0.0])
+        ends[group.key[:-1]] = [min(low, cost.mean), max(high, cost.mean * curve.n_scores)]
+    grids = []
+    for group, (cost, _, _), curve in zip(groups, sides, curves, strict=True):
+        if asked is not None:
+            grids.append(asked)
             continue
-        lower[place] = -np.inf if failed else y[-1] - below - gaps @ upper_band**power
-        estimate[place] = -np.inf if failed else y[-1] - gaps @ share**power
-        upper[place] = y[-1] - gaps @ lower_band**power + _above(band.lower[-1], power, high - y[-1])
-    # rounding must not carry a limit beyond the support, where it would no longer count as trivial
-    return _Values(np.clip(lower, low, high), np.clip(estimate, low, high), np.clip(upper, low, high))
+        low, high = ends[group.key[:-1]]
+        shared = np.geomspace(low, high, MOST_POINTS)
+        first = cost.ci_high * (curve.from_k or 0.0)  # the pessimistic limit is read at the cost's upper end
+        inside = (shared >= max(cost.mean * (1.0 - 1e-9), first)) & (
+            shared <= cost.mean * curve.n_scores * (1.0 + 1e-9)
+        )
+        grids.append(shared[inside] if inside.any() else np.array([max(cost.mean, first)]))
+    return grids
 
 
-def _above(top: float, power: float, room: float) -> float:
-    """What the probability 1 - top^power that lies above the largest score may add to the mean."""
-    if top == 1.0:
-        return 0.0
-    return float((1.0 - top**power) * room) if np.isfinite(room) else np.inf  # not 0 times infinity for tiny powers
+def _absent(curves: list[GroupCurve], roles: Roles) -> tuple[str, ...]:
+    """Algorithms that were not tried on a benchmark."""
+    there = {curve.key for curve in curves}
+    benchmarks = dict.fromkeys(curve.key[:-1] for curve in curves)
+    algorithms = dict.fromkeys(curve.key[-1] for curve in curves)
+    names = [roles.name((*b, a)) for b in benchmarks for a in algorithms if (*b, a) not in there]
+    return (f"Without rows: {named_groups(names)}.",) if names else ()
 
 
-def _notes(band: CdfBand, statistic: str | float, direction: str) -> tuple[str, ...]:
-    if statistic == "mean":
-        return ("The estimate is the V-statistic; the band of a mean is conservative.",)
-    beyond = trivial_beyond(band, turned_quantile(statistic, direction))
-    limit = "upper" if direction == "maximize" else "lower"
-    return () if beyond == np.inf else (f"The {limit} limit is trivial for k > {written(beyond, '.3g')}.",)
+# ---------------------------------------------------------------------------------------------------- over seeds
+
+
+def _over_seeds(
+    groups: list[Group], roles: Roles, options: _Options, level: float
+) -> tuple[list[GroupCurve], tuple[str, ...]]:
+    curves, raised, coverages = [], 0, []
+    # over seeds the quantile is of the scores themselves, in both directions
+    quantile = 0.5 if isinstance(options.settings.statistic, str) else options.settings.statistic
+    for group in groups:
+        with _named(group):
+            scores = floats(group.frame[roles.score])
+            limits = check_bounds(options.bounds, scores)
+        found = seed_curve(
+            group,
+            roles,
+            grid=options.grid,
+            quantile=quantile,
+            level=level,
+            simultaneous=options.simultaneous,
+            bounds=limits,
+        )
+        raised += found.raised
+        coverages.append((found.level, found.coverage))
+        curves.append(
+            GroupCurve(
+                key=group.key,
+                n_scores=found.n_scores,
+                grid=found.grid,
+                k=np.full(len(found.grid), np.nan),
+                band_low=found.band_low,
+                estimate=found.estimate,
+                band_high=found.band_high,
+                trivial=(found.band_low <= limits[0]) | (found.band_high >= limits[1]),
+                level=found.level,
+            )
+        )
+    return curves, _seed_notes(curves, roles, options, raised, coverages)
+
+
+def _seed_notes(
+    curves: list[GroupCurve], roles: Roles, options: _Options, raised: int, coverages: list[tuple[float, float]]
+) -> tuple[str, ...]:
+    notes = [WHY_SEEDS]
+    if options.simultaneous:
+        asked = sorted({round(100 * level, 2) for level, _ in coverages})
+        each = span(asked[0], asked[-1], "g")
+        notes.append(f"At a single budget the limits are at {each} %, so that they are simultaneous over all budgets.")
+    else:
+        notes.append("The limits hold at one budget that is chosen beforehand, not at all budgets at once.")
+    reached = sorted({round(100 * coverage, 2) for _, coverage in coverages})
+    exact = span(reached[0], reached[-1], "g")
+    notes.append(f"Order statistics come in steps: at a single budget the limits hold with {exact} %.")
+    if raised:
+        notes.append(
+            f"{raised:,} scores were worse than an earlier one of their seed; the best so far stands for them."
+        )
+    few = [f"{roles.name(curve.key)} (n = {curve.n_scores})" for curve in curves if curve.trivial.all()]
+    if few:
+        fewer = in_words_of(python="Name fewer budgets with k=", command_line="Ask for --pointwise limits")
+        notes.append(f"Too few seeds for two limits: {named_groups(few)}. {fewer}, or add seeds.")
+    return tuple(notes)

@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._table import Tabular
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_bounds, check_direction, check_k, check_level, check_scores
-from lmemtest.tuning.bands import CdfBand, cdf_band
+from lmemtest.tuning._checks import (
+    check_bounds,
+    check_direction,
+    check_k,
+    check_probabilities,
+    check_scores,
+    check_share,
+    plain,
+)
+from lmemtest.tuning.band import CdfBand
+from lmemtest.tuning.band import band as cdf_band
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
-
-    from lmemtest._table import ResultTable
 
     FloatArray = NDArray[np.float64]
 
@@ -26,7 +33,7 @@ SLACK = 1e-9  # of a rank: n p of a rank's own p may come out above it by roundi
 
 
 @dataclass(repr=False, frozen=True, slots=True, eq=False)
-class EmpiricalDistribution(Tabular):
+class EmpiricalDistribution(Result):
     """The distribution that gives each score its weight.
 
     Parameters
@@ -69,6 +76,19 @@ class EmpiricalDistribution(Tabular):
     cumulative: FloatArray = field(init=False)
     equal: bool = field(init=False)
 
+    parts = {"distribution": "_frame"}
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        return "Empirical distribution"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Number of scores, bounds and mean."""
+        low, high = self.bounds
+        return (f"{self.n_scores:,} scores between {low:g} and {high:g}; mean {written(self.mean(), '.6g')}.",)
+
     def __post_init__(self) -> None:
         scores = check_scores(self.scores)
         order = np.argsort(scores, kind="stable")
@@ -89,7 +109,7 @@ class EmpiricalDistribution(Tabular):
             object.__setattr__(self, name, value)
 
     @property
-    def n(self) -> int:
+    def n_scores(self) -> int:
         """Number of scores."""
         return len(self.scores)
 
@@ -117,12 +137,12 @@ class EmpiricalDistribution(Tabular):
         values = np.asarray(y, dtype=np.float64)
         through = np.concatenate([[0.0], self.cumulative])
         below = np.searchsorted(self.scores, values, side="left")
-        return _plain(through[self.counts(values)] - through[below])
+        return plain(through[self.counts(values)] - through[below])
 
     def cdf(self, y: ArrayLike) -> Any:
         """Share of the weight at or below `y`; a float for a float, an array for an array."""
         counts = self.counts(y)
-        return _plain(np.concatenate([[0.0], self.cumulative])[counts])
+        return plain(np.concatenate([[0.0], self.cumulative])[counts])
 
     def counts(self, y: ArrayLike) -> Any:
         """Number of scores at or below `y`, ties included."""
@@ -136,14 +156,10 @@ class EmpiricalDistribution(Tabular):
 
         With equal weights it is the score number ceil(n p): the median of 48 scores is the 24th.
         """
-        values = np.asarray(p, dtype=np.float64)
-        if not np.all((values >= 0.0) & (values <= 1.0)):
-            raise ArgumentError(
-                f"p must lie between 0 and 1, got {values[~((values >= 0) & (values <= 1))].flat[0]:g}."
-            )
-        rank = np.searchsorted(self.n * self.cumulative, self.n * values - SLACK, side="left")
-        found = self.scores[np.minimum(rank, self.n - 1)]
-        return _plain(np.where(values == 0.0, self.bounds[0], found))
+        values = check_probabilities(p, "p")
+        rank = np.searchsorted(self.n_scores * self.cumulative, self.n_scores * values - SLACK, side="left")
+        found = self.scores[np.minimum(rank, self.n_scores - 1)]
+        return plain(np.where(values == 0.0, self.bounds[0], found))
 
     def sample(self, size: int | tuple[int, ...] | None = None, *, rng: int | np.random.Generator | None = None) -> Any:
         """Draw scores with replacement.
@@ -155,7 +171,7 @@ class EmpiricalDistribution(Tabular):
         """
         draws = resolve_rng(rng).random(size)
         rank = np.searchsorted(self.cumulative, draws, side="right")  # draws lie in [0, 1)
-        return _plain(self.scores[np.minimum(rank, self.n - 1)])
+        return plain(self.scores[np.minimum(rank, self.n_scores - 1)])
 
     def mean(self) -> float:
         """Mean; infinite if a score with weight is, NaN if scores at both ends are."""
@@ -181,7 +197,7 @@ class EmpiricalDistribution(Tabular):
         Returns
         -------
         (m,) float array
-            One score per `k`. Without weights it is the estimate of `tuning_curve`, which has a band too.
+            One score per `k`. Without weights it is the estimate of `lmemtest.tuning.curve`, which has a band too.
 
         Examples
         --------
@@ -189,14 +205,14 @@ class EmpiricalDistribution(Tabular):
         >>> law.quantile_curve([1, 4], direction="maximize"), law.quantile_curve([1, 4], direction="minimize")
         (array([0.5, 0.8]), array([0.5, 0.5]))
         """
-        budgets, q = check_k(k), check_level(q, "q")
+        budgets, q = check_k(k), check_share(q, "q")
         if check_direction(direction) == "maximize" or q == 0.0:
             return np.asarray(self.ppf(q ** (1.0 / budgets) if q > 0.0 else np.zeros(len(budgets))))
         # the first score with at most (1 - q)^(1/k) above it: the weights above keep the digits of small shares
-        room = self.n * (1.0 - q) ** (1.0 / budgets)
-        above = self.n * self._above()
-        rank = self.n - 1 - (np.searchsorted(above[::-1], room + SLACK, side="right") - 1)
-        return self.scores[np.clip(rank, 0, self.n - 1)]
+        room = self.n_scores * (1.0 - q) ** (1.0 / budgets)
+        above = self.n_scores * self._above()
+        rank = self.n_scores - 1 - (np.searchsorted(above[::-1], room + SLACK, side="right") - 1)
+        return self.scores[np.clip(rank, 0, self.n_scores - 1)]
 
     def mean_curve(self, k: ArrayLike, *, direction: str) -> FloatArray:
         """Expected best of `k` scores; infinite if an infinite score may be the best.
@@ -232,18 +248,19 @@ class EmpiricalDistribution(Tabular):
         """The weight above each score, its later ties included, as a sum of its own; exactly 0 at the last."""
         weights = np.asarray(self.weights)
         if self.equal:
-            return np.arange(self.n - 1, -1, -1) / self.n
+            return np.arange(self.n_scores - 1, -1, -1) / self.n_scores
         return np.concatenate([np.cumsum(weights[:0:-1])[::-1], [0.0]])
 
     def band(
         self,
         *,
-        method: str = "ld_highest_density",
-        confidence: float = 0.8,
+        band: str = "ld_highest_density",
+        level: float = 0.8,
         from_k: float | None = None,
         quantile: float = 0.5,
     ) -> DistributionBand:
-        """Put a simultaneous confidence band around the distribution function; the arguments are those of `cdf_band`.
+        """Put a simultaneous confidence band around the distribution function; the arguments are those of
+        `lmemtest.tuning.band`.
 
         Raises
         ------
@@ -260,10 +277,10 @@ class EmpiricalDistribution(Tabular):
                 "a band needs independent scores of one distribution, all of the same weight, but the scores have "
                 "weights. Make the distribution without weights=."
             )
-        band = cdf_band(self.n, method=method, confidence=confidence, from_k=from_k, quantile=quantile)
-        return DistributionBand(distribution=self, band=band)
+        made = cdf_band(self.n_scores, band=band, level=level, from_k=from_k, quantile=quantile)
+        return DistributionBand(distribution=self, cdf_band=made)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self) -> pd.DataFrame:
         """One row per distinct score: score, weight, cdf."""
         import pandas as pd
 
@@ -271,59 +288,53 @@ class EmpiricalDistribution(Tabular):
         weight = np.add.reduceat(np.asarray(self.weights), first)
         return pd.DataFrame({"score": score, "weight": weight, "cdf": self.cdf(score)})
 
-    def to_table(self) -> ResultTable:
-        """The distribution as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
 
-        low, high = self.bounds
-        notes = (f"{self.n:,} scores between {low:g} and {high:g}; mean {written(self.mean(), '.6g')}.",)
-        return ResultTable(title="Empirical distribution", frame=self.to_frame(), notes=notes)
-
-
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class DistributionBand(Tabular):
+@result
+class DistributionBand(Result):
     """An empirical distribution function with its simultaneous confidence band.
 
     Attributes
     ----------
     distribution : EmpiricalDistribution
         The scores.
-    band : CdfBand
+    cdf_band : CdfBand
         The band as a function of the count.
     """
 
     distribution: EmpiricalDistribution
-    band: CdfBand
+    cdf_band: CdfBand
+
+    parts = {"band": "_frame"}
+    figure = "cdf_band_plot"
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        return "Distribution function of one score"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Shape, level and calibration of the band."""
+        return self.cdf_band.facts
 
     def cdf_bounds(self, y: ArrayLike) -> tuple[Any, Any]:
         """Lower and upper limit of F(y), read at the full count of scores at or below `y`."""
         counts = self.distribution.counts(y)
         low, high = self.distribution.bounds
         below, above = np.asarray(y) < low, np.asarray(y) >= high
-        lower = np.where(above, 1.0, self.band.lower[counts])
-        upper = np.where(below, 0.0, self.band.upper[counts])
-        return _plain(lower), _plain(upper)
+        lower = np.where(above, 1.0, self.cdf_band.band_low[counts])
+        upper = np.where(below, 0.0, self.cdf_band.band_high[counts])
+        return plain(lower), plain(upper)
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per distinct score: score, lower, estimate, upper."""
+    def _frame(self) -> pd.DataFrame:
+        """One row per distinct score: score, estimate, band_low, band_high."""
         import pandas as pd
 
         score = np.unique(self.distribution.scores)
-        lower, upper = self.cdf_bounds(score)
-        return pd.DataFrame({"score": score, "lower": lower, "estimate": self.distribution.cdf(score), "upper": upper})
-
-    def to_table(self) -> ResultTable:
-        """The band as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        notes = (f"{self.band.describe()}.",)
-        return ResultTable(title="Distribution function of one score", frame=self.to_frame(), notes=notes)
-
-
-def _plain(values: Any) -> Any:
-    """A float for a single value, an array as it is."""
-    values = np.asarray(values)
-    return values if values.ndim else float(values)
+        low, high = self.cdf_bounds(score)
+        return pd.DataFrame(
+            {"score": score, "estimate": self.distribution.cdf(score), "band_low": low, "band_high": high}
+        )
 
 
 def _weights(weights: Any, scores: FloatArray) -> FloatArray:

@@ -13,24 +13,21 @@ weights have rational ratios, so they are multiplied up from ``w_n``, every fact
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._arguments import check_direction, check_k, check_scores
-from lmemtest.tuning._words import curve_table
+from lmemtest.tuning._checks import check_direction, check_k, check_scores
+from lmemtest.tuning._words import span, thinned, thinned_fact
+from lmemtest.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
-
-    from lmemtest._table import ResultTable
 
     FloatArray = NDArray[np.float64]
 
@@ -41,7 +38,7 @@ _CHUNK = 2_000_000  # resampled scores held at once: 16 MB
 
 # Pointwise coverage in % of nominal 95 % bootstrap bands from 50 scores at k = 1, 5, 10, 25, 50: the least and the
 # most over uniform, normal and exponential scores. tests/simulation/test_evidence_rates.py measures them again.
-MEASURED_N, MEASURED_CONFIDENCE, MEASURED_K = 50, 0.95, (1, 5, 10, 25, 50)
+MEASURED_N, MEASURED_LEVEL, MEASURED_K = 50, 0.95, (1, 5, 10, 25, 50)
 MEASURED_COVERAGE: dict[str, tuple[tuple[float, float], ...]] = {
     "u": ((92.9, 94.5), (87.4, 93.3), (81.0, 91.4), (64.0, 82.4), (43.4, 61.3)),
     "v": ((92.9, 94.5), (85.8, 92.5), (78.1, 89.6), (60.6, 78.3), (42.2, 60.8)),
@@ -49,8 +46,32 @@ MEASURED_COVERAGE: dict[str, tuple[tuple[float, float], ...]] = {
 }
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ExpectedBest(Tabular):
+class _Estimated(Result):
+    """Estimates at budgets, of which a dozen are printed."""
+
+    __slots__ = ()
+    k: FloatArray
+    columns: ClassVar[tuple[str, ...]]
+    parts = {"estimates": "_frame"}
+    formats = {"k": "g"}
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How many budgets are shown."""
+        return thinned_fact(len(self.k))
+
+    def shown(self) -> pd.DataFrame:
+        """A selection of budgets."""
+        return thinned(self.to_frame())
+
+    def _frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame({name: getattr(self, name) for name in self.columns})
+
+
+@result
+class ExpectedBest(_Estimated):
     """Estimates of the expected best of k scores, without any statement of their uncertainty.
 
     Attributes
@@ -63,7 +84,7 @@ class ExpectedBest(Tabular):
         Which estimator.
     direction : {"maximize", "minimize"}
         Which end of the score is better.
-    n : int
+    n_scores : int
         Scores behind the estimates.
     notes : tuple of str
         What a reader must know.
@@ -73,82 +94,75 @@ class ExpectedBest(Tabular):
     estimate: FloatArray
     estimator: str
     direction: str
-    n: int
+    n_scores: int
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per budget: k, estimate."""
-        import pandas as pd
+    columns = ("k", "estimate")
+    figure = "expected_best_plot"
 
-        return pd.DataFrame({"k": self.k, "estimate": self.estimate})
-
-    def to_table(self) -> ResultTable:
-        """A selection of budgets as a table for text, markdown, html and latex."""
-        title = f"Expected best of k scores, {_NAMES[self.estimator]}, n = {self.n}, {self.direction}"
-        return curve_table(title, self.to_frame(), self.notes)
+    @property
+    def title(self) -> str:
+        """What is estimated."""
+        return f"Expected best of k scores, {_NAMES[self.estimator]}, n = {self.n_scores}, {self.direction}"
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class BootstrapBand(Tabular):
+@result
+class BootstrapBand(_Estimated):
     """Percentile-bootstrap intervals of the expected best of k scores: a baseline that does not cover.
 
     Attributes
     ----------
-    k, lower, estimate, upper : (m,) float
-        Budgets; ends of the intervals and the estimate, in units of the score.
+    k, estimate, ci_low, ci_high : (m,) float
+        Budgets; the estimate and the ends of its intervals, in units of the score.
     estimator, direction : str
         As in `ExpectedBest`.
-    confidence : float
+    level : float
         What the intervals claim, at each budget by itself. They do not keep it.
-    n : int
+    n_scores : int
         Scores behind the estimates.
-    n_boot : int
+    n_draws : int
         Resamples.
     notes : tuple of str
         The coverage that was measured.
     """
 
     k: FloatArray
-    lower: FloatArray
     estimate: FloatArray
-    upper: FloatArray
+    ci_low: FloatArray
+    ci_high: FloatArray
     estimator: str
     direction: str
-    confidence: float
-    n: int
-    n_boot: int
+    level: float
+    n_scores: int
+    n_draws: int
     notes: tuple[str, ...]
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per budget: k, lower, estimate, upper."""
-        import pandas as pd
+    columns = ("k", "estimate", "ci_low", "ci_high")
 
-        return pd.DataFrame({"k": self.k, "lower": self.lower, "estimate": self.estimate, "upper": self.upper})
-
-    def to_table(self) -> ResultTable:
-        """A selection of budgets as a table for text, markdown, html and latex."""
-        title = (
-            f"Bootstrap intervals that do not cover: {_NAMES[self.estimator]}, nominal {100 * self.confidence:g} % at "
-            f"each k, n = {self.n}, {self.n_boot:,} resamples"
+    @property
+    def title(self) -> str:
+        """What the intervals claim."""
+        return (
+            f"Bootstrap intervals that do not cover: {_NAMES[self.estimator]}, nominal {percent(self.level)} at each "
+            f"k, n = {self.n_scores}, {self.n_draws:,} resamples"
         )
-        return curve_table(title, self.to_frame(), self.notes)
 
 
-def order_weights(n: int, k: float, *, estimator: str = "v") -> FloatArray:
+def order_weights(n_scores: int, k: float, *, estimator: str = "v") -> FloatArray:
     """Weights of the sorted scores in an estimate of the expected maximum of k scores.
 
     Parameters
     ----------
-    n : int, >= 1
+    n_scores : int, >= 1
         Number of scores.
     k : float, > 0
-        Budget; a whole number for "u", which beyond `n` has all the weight at the best score.
+        Budget; a whole number for "u", which beyond `n_scores` has all the weight at the best score.
     estimator : {"u", "v", "w"}
         Which estimator.
 
     Returns
     -------
-    (n,) float array
+    (n_scores,) float array
         Non-negative weights, the first of the smallest score; they add up to 1.
 
     Raises
@@ -171,7 +185,7 @@ def order_weights(n: int, k: float, *, estimator: str = "v") -> FloatArray:
     >>> order_weights(4, 2, estimator="u")  # 6 pairs, of which 3 have the largest score as their best
     array([0.        , 0.16666667, 0.33333333, 0.5       ])
     """
-    n = check_positive_int(n, "n")
+    n = check_positive_int(n_scores, "n_scores")
     check_choice(estimator, "estimator", ESTIMATORS)
     return _weights(n, float(check_k(k)[0]), estimator)
 
@@ -211,7 +225,7 @@ def expected_best(
     There is no unbiased estimator of F(y)^k for a k that is not whole or is above n (a mean over n scores is a
     polynomial of degree n in F). U is not defined between whole k; beyond n it is the best score seen, as in opda,
     and biased. V and W are defined for every k > 0.
-    A point estimate does not tell how much another sample would change it: `tuning_curve` has bands that do.
+    A point estimate does not tell how much another sample would change it: `lmemtest.tuning.curve` has bands that do.
 
     References
     ----------
@@ -235,7 +249,7 @@ def expected_best(
         estimate=estimate,
         estimator=estimator,
         direction=direction,
-        n=n,
+        n_scores=n,
         notes=_point_notes(budgets, n, estimator),
     )
 
@@ -246,8 +260,8 @@ def bootstrap_band(
     direction: str,
     k: ArrayLike | None = None,
     estimator: str = "v",
-    confidence: float = 0.95,
-    n_boot: int = 4000,
+    level: float = 0.95,
+    n_draws: int = 4000,
     rng: int | np.random.Generator | None = None,
 ) -> BootstrapBand:
     """Percentile-bootstrap intervals of the expected best of k scores: the baseline that does not cover.
@@ -256,9 +270,9 @@ def bootstrap_band(
     ----------
     scores, direction, k, estimator
         As in `expected_best`.
-    confidence : float in (0, 1)
-        Nominal pointwise confidence.
-    n_boot : int, >= 100
+    level : float in (0, 1)
+        Nominal pointwise level.
+    n_draws : int, >= 100
         Resamples.
     rng : int, numpy.random.Generator or None
         Source of the resamples.
@@ -266,7 +280,7 @@ def bootstrap_band(
     Returns
     -------
     BootstrapBand
-        ``to_frame()`` has the columns k, lower, estimate, upper; ``notes`` say what such bands cover in truth.
+        ``to_frame()`` has the columns k, estimate, ci_low, ci_high; ``notes`` say what such bands cover in truth.
 
     Raises
     ------
@@ -287,45 +301,45 @@ def bootstrap_band(
 
     Examples
     --------
-    >>> band = bootstrap_band([0.61, 0.70, 0.58, 0.74, 0.69], direction="maximize", k=[1, 5], n_boot=200, rng=1)
-    >>> float(band.upper[1].round(3))  # 0.74 is the best score that was seen, whatever the true curve does
+    >>> band = bootstrap_band([0.61, 0.70, 0.58, 0.74, 0.69], direction="maximize", k=[1, 5], n_draws=200, rng=1)
+    >>> float(band.ci_high[1].round(3))  # 0.74 is the best score that was seen, whatever the true curve does
     0.74
     """
     check_choice(estimator, "estimator", ESTIMATORS)
-    confidence = check_fraction(confidence, "confidence")
-    n_boot = check_positive_int(n_boot, "n_boot", 100)
+    level = check_fraction(level, "level")
+    n_draws = check_positive_int(n_draws, "n_draws", 100)
     generator = resolve_rng(rng)
     values, sign = _sorted_scores(scores, direction)
     n = len(values)
     budgets = _budgets(k, n)
     weights = np.array([_weights(n, budget, estimator) for budget in budgets])
-    ends = bootstrap_ends(values, weights, confidence, n_boot, generator)
+    ends = bootstrap_ends(values, weights, level, n_draws, generator)
     low, high = ends if sign > 0 else -ends[::-1]
     return BootstrapBand(
         k=budgets,
-        lower=low,
         estimate=sign * (weights @ values),
-        upper=high,
+        ci_low=low,
+        ci_high=high,
         estimator=estimator,
         direction=direction,
-        confidence=confidence,
-        n=n,
-        n_boot=n_boot,
+        level=level,
+        n_scores=n,
+        n_draws=n_draws,
         notes=(_coverage_note(estimator),),
     )
 
 
 def bootstrap_ends(
-    values: FloatArray, weights: FloatArray, confidence: float, n_boot: int, rng: np.random.Generator
+    values: FloatArray, weights: FloatArray, level: float, n_draws: int, rng: np.random.Generator
 ) -> FloatArray:
     """Percentile ends (2, m) of ``weights @ sorted resample``; the workhorse without any checks."""
     n = len(values)
     size = max(1, _CHUNK // n)
     draws = []
-    for start in range(0, n_boot, size):
-        index = rng.integers(n, size=(min(size, n_boot - start), n))
+    for start in range(0, n_draws, size):
+        index = rng.integers(n, size=(min(size, n_draws - start), n))
         draws.append(np.sort(values[index], axis=1) @ weights.T)
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - level) / 2.0
     ends: FloatArray = np.quantile(np.concatenate(draws), [tail, 1.0 - tail], axis=0)
     return ends
 
@@ -369,7 +383,7 @@ def _sorted_scores(scores: ArrayLike, direction: str) -> tuple[FloatArray, float
     if infinite:
         raise DataError(
             f"scores must be finite for a mean: {infinite:,} of {len(values):,} are infinite. Give a failed run the "
-            "worst score that can occur, or use tuning_curve, whose medians bear infinite scores."
+            "worst score that can occur, or use tuning.curve, whose medians bear infinite scores."
         )
     return np.sort(sign * values), sign
 
@@ -386,7 +400,7 @@ def _budgets(k: ArrayLike | None, n: int) -> FloatArray:
 
 
 def _point_notes(k: FloatArray, n: int, estimator: str) -> tuple[str, ...]:
-    notes = ["Point estimates: how much another sample would change them is not shown; tuning_curve has bands."]
+    notes = ["Point estimates: how much another sample would change them is not shown; tuning.curve has bands."]
     if estimator == "u" and n in k:
         notes.append(f"U at k = n = {n} is the best score itself.")
     if k.max(initial=0.0) > n:
@@ -399,13 +413,11 @@ def _point_notes(k: FloatArray, n: int, estimator: str) -> tuple[str, ...]:
 
 def _coverage_note(estimator: str) -> str:
     rates = [
-        f"{written(low, '.0f')} to {written(high, '.0f')} % at k = {k}"
-        if round(low) < round(high)
-        else f"{written(low, '.0f')} % at k = {k}"
+        f"{span(round(low), round(high), '.0f')} % at k = {k}"
         for k, (low, high) in zip(MEASURED_K, MEASURED_COVERAGE[estimator], strict=True)
     ]
     return (
-        f"Warning: bootstrap intervals do not keep their confidence. Measured for {100 * MEASURED_CONFIDENCE:g} % "
+        f"Warning: bootstrap intervals do not keep their level. Measured for {percent(MEASURED_LEVEL)} "
         f"intervals from {MEASURED_N} uniform, normal or exponential scores: {', '.join(rates)}. "
-        "Report tuning_curve instead."
+        "Report tuning.curve instead."
     )

@@ -7,22 +7,44 @@ At a budget, with larger better and both bands non-trivial, the evidence that A 
     strong  the band of A lies above the band of B
 
 and the label of a comparison is the strongest of these that holds over a stated portion of the budgets.
+
+The label is a heuristic, so its price is simulated: how often two searches of the same kind would get it. For quantile
+curves of continuous scores everything is a matter of ranks: limits and estimates are order statistics whose ranks
+depend on n, the band and the budget alone, so the rates hold for every law of the scores, and only those order
+statistics have to be drawn (as partial sums of gamma variables). In cost units, curves that agree have
+F_B = F_A^(m_B / m_A) with mean costs m, and the rates still hold for every F_A.
+
+Mean curves and paired searches have no such luck. There the scores at hand are relabelled: pooled and dealt out anew,
+or swapped within pairs, which leaves the joint law as it is if the labels mean nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lmemtest._result import Result, result
+from lmemtest._validate import check_positive_int, resolve_rng
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning._checks import check_k, check_statistic, direction_of
+from lmemtest.tuning._settings import Settings, check_settings
+from lmemtest.tuning.curve import TuningCurve, curve_of
+from lmemtest.words import percent
+
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
 
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
 
-LEVELS = ("none", "weak", "fair", "strong")
+_CHUNK = 1_000_000  # drawn numbers held at once
+_MOST_POINTS = 200  # of a default grid
+EVIDENCE = ("none", "weak", "fair", "strong")
 _SLACK = 1e-12  # of a portion: half of the budgets is half whatever the rounding
 
 
@@ -37,7 +59,7 @@ class Reading(NamedTuple):
 class Segment(NamedTuple):
     """Neighbouring budgets with the same evidence: from the first to the last of them."""
 
-    level: str
+    evidence: str
     better: str
     start: float
     stop: float
@@ -46,7 +68,7 @@ class Segment(NamedTuple):
 class Verdict(NamedTuple):
     """The label of a comparison: level, sign of the better curve (0 if both or none), portion of the budgets."""
 
-    level: str
+    evidence: str
     sign: int
     portion: float
 
@@ -56,8 +78,6 @@ def signed_levels(a: Reading, b: Reading) -> NDArray[np.int8]:
 
     Both signs at once are impossible: the band of A above the estimate of B puts A's estimate above B's.
 
-    Examples
-    --------
     >>> high = Reading(np.array([0.6]), np.array([0.7]), np.array([0.8]))
     >>> low = Reading(np.array([0.4]), np.array([0.5]), np.array([0.65]))
     >>> signed_levels(high, low), signed_levels(low, high)
@@ -86,32 +106,314 @@ def reaches(shares: Any, portion: float) -> Any:
 def verdict(shares: FloatArray, portion: float) -> Verdict:
     """The strongest level that one of the curves has over enough of the budgets.
 
-    Examples
-    --------
     >>> verdict(np.array([[0.75, 0.0], [0.5, 0.0], [0.25, 0.0]]), 0.5)
-    Verdict(level='fair', sign=1, portion=0.5)
+    Verdict(evidence='fair', sign=1, portion=0.5)
     """
     for level in (3, 2, 1):
         share = shares[level - 1]
         enough = reaches(share, portion)
         if enough.any():
             sign = 0 if enough.all() else 1 if enough[0] else -1
-            return Verdict(LEVELS[level], sign, float(share.max() if sign else share.min()))
-    return Verdict(LEVELS[0], 0, 0.0)
+            return Verdict(EVIDENCE[level], sign, float(share.max() if sign else share.min()))
+    return Verdict(EVIDENCE[0], 0, 0.0)
 
 
 def segments(signed: NDArray[np.int8], usable: BoolArray, grid: FloatArray, names: tuple[str, str]) -> list[Segment]:
     """Runs of neighbouring budgets with the same evidence; those without evidence, or trivial, are left out.
 
-    Examples
-    --------
-    >>> segments(np.array([1, 1, 0, -2], np.int8), np.ones(4, bool), np.array([1.0, 2, 3, 4]), ("A", "B"))
-    [Segment(level='weak', better='A', start=1.0, stop=2.0), Segment(level='fair', better='B', start=4.0, stop=4.0)]
+    >>> segments(np.array([1, 1, 0], np.int8), np.ones(3, bool), np.array([1.0, 2, 3]), ("A", "B"))
+    [Segment(evidence='weak', better='A', start=1.0, stop=2.0)]
     """
     found = []
     for value, run in groupby(range(len(grid)), key=lambda i: int(signed[i]) if usable[i] else 0):
         places = list(run)
         if value:
             better = names[0] if value > 0 else names[1]
-            found.append(Segment(LEVELS[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
+            found.append(Segment(EVIDENCE[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
     return found
+
+
+# ------------------------------------------------------------------------------------------ how often labels are false
+
+Draw = Callable[[int, np.random.Generator], tuple[Reading, Reading]]
+
+
+def rate_text(rate: float) -> str:
+    """A simulated rate in percent, which is small rather than 0."""
+    return percent(float(rate)) if rate >= 0.001 else "<0.1 %"
+
+
+@result
+class FalseLabelRates(Result):
+    """How often a label, or a stronger one, appears where the curves are the same.
+
+    Attributes
+    ----------
+    rate : (3,) float
+        Share of comparisons labelled weak or more, fair or more, strong, in either direction.
+    error : (3,) float
+        Monte-Carlo standard error of `rate`.
+    n_draws : int
+        Simulated comparisons.
+    portion : float
+        Of the budgets, over which a label must hold.
+    points : int
+        Budgets that count.
+    null : str
+        What was simulated.
+    """
+
+    rate: FloatArray
+    error: FloatArray
+    n_draws: int
+    portion: float
+    points: int
+    null: str
+
+    parts = {"rates": "_frame"}
+    formats = {"false_rate": rate_text, "error": ".4f"}
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        return "False labels where the curves are the same"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What counts as a label, and what was simulated."""
+        where = f"over {describe_portion(self.portion)} of {self.points} budgets"
+        return (
+            f"Evidence of that strength or stronger, {where}, in either direction.",
+            f"{self.null} {self.n_draws:,} draws.",
+        )
+
+    def _frame(self) -> pd.DataFrame:
+        """One row per strength (weak, fair, strong): evidence, false_rate, error."""
+        import pandas as pd
+
+        return pd.DataFrame({"evidence": EVIDENCE[1:], "false_rate": self.rate, "error": self.error})
+
+
+class Limits(NamedTuple):
+    """Budgets, (m,) each, at which a curve's pessimistic limit, estimate and optimistic limit are read."""
+
+    pessimistic: FloatArray
+    estimate: FloatArray
+    optimistic: FloatArray
+
+
+def false_label_rates(
+    n_a: int,
+    n_b: int | None = None,
+    *,
+    level: float = 0.8,
+    band: str = "ld_highest_density",
+    statistic: str | float = "median",
+    direction: str | None = None,
+    k: ArrayLike | None = None,
+    portion: float = 0.5,
+    from_k: float | None = None,
+    n_draws: int = 50_000,
+    rng: int | np.random.Generator | None = None,
+) -> FalseLabelRates:
+    """Simulate how often two independent random searches of the same law are labelled different.
+
+    Parameters
+    ----------
+    n_a, n_b : int, >= 1
+        Numbers of scores; `n_b` is `n_a` by default.
+    level, band, statistic, from_k
+        Of the curves, as in `lmemtest.tuning.curve`; a quantile, not the mean.
+    direction : {"maximize", "minimize"}, optional
+        Which end of the score is better; needed for a quantile other than the median.
+    k : (m,) array of float, > 0, optional
+        Budgets. Default: the whole numbers at which both bands are non-trivial.
+    portion : float in [0, 1]
+        Share of the budgets over which a label must hold; 0 means one budget is enough.
+    n_draws : int, >= 100
+        Simulated comparisons.
+    rng : int, numpy.random.Generator or None
+        Source of the draws.
+
+    Returns
+    -------
+    FalseLabelRates
+        ``to_frame()`` has evidence, false_rate, error.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of its range, the statistic is the mean, or no budget is non-trivial.
+
+    Examples
+    --------
+    >>> rates = false_label_rates(48, rng=1, n_draws=20_000)
+    >>> bool(0.10 < rates.rate[0] < 0.12), rates.points
+    (True, 8)
+    """
+    n_a = check_positive_int(n_a, "n_a")
+    n_b = n_a if n_b is None else check_positive_int(n_b, "n_b")
+    if check_statistic(statistic) == "mean":
+        raise ArgumentError(
+            "false_label_rates needs a quantile: the rates of mean curves depend on the law of the scores. "
+            "tuning.compare simulates them from the scores at hand."
+        )
+    settings = check_settings(direction_of(direction, statistic), statistic, level, band, from_k)
+    a, b = rank_curve(n_a, settings), rank_curve(n_b, settings)
+    grid = default_grid(a, b) if k is None else check_k(k)
+    at = Limits(grid, grid, grid)
+    usable = ~(a.at(grid).trivial | b.at(grid).trivial)
+    if not usable.any():
+        raise ArgumentError(
+            f"no k has two non-trivial bands with n_a = {n_a} and n_b = {n_b}, so nothing can be labelled. "
+            "Use more scores, a lower level, or smaller k."
+        )
+    draw = draw_ranks(ranks_at(a, at)[:, usable], ranks_at(b, at)[:, usable], n_a, n_b, 1.0)
+    return count_labels(draw, 6 * int(usable.sum()), int(usable.sum()), portion, INDEPENDENT, n_draws, rng)
+
+
+INDEPENDENT = "Two independent searches of one continuous law of scores, whatever the law."
+SAME_IN_COST = (
+    "Two independent searches with one curve in cost units, for every continuous law; mean costs as estimated."
+)
+RELABELLED = "The pooled scores, dealt out at random."
+SWAPPED = "The scores, swapped at random within each configuration."
+
+
+def count_labels(
+    draw: Draw,
+    width: int,
+    points: int,
+    portion: float,
+    null: str,
+    n_draws: int,
+    rng: int | np.random.Generator | None,
+) -> FalseLabelRates:
+    """Label simulated comparisons; `width` numbers are drawn for each."""
+    portion = check_portion(portion)
+    n_draws = check_positive_int(n_draws, "n_draws", 100)
+    generator = resolve_rng(rng)
+    found, size = np.zeros(3), max(1, _CHUNK // width)
+    for start in range(0, n_draws, size):
+        a, b = draw(min(size, n_draws - start), generator)
+        found += reaches(portions(signed_levels(a, b)), portion).any(axis=-1).sum(axis=0)
+    rate = found / n_draws
+    error = np.sqrt(rate * (1.0 - rate) / n_draws)
+    return FalseLabelRates(rate=rate, error=error, n_draws=n_draws, portion=portion, points=points, null=null)
+
+
+def check_portion(portion: Any) -> float:
+    """A portion in [0, 1], both ends included."""
+    number = isinstance(portion, (int, float, np.number)) and not isinstance(portion, bool)
+    if number and 0.0 <= float(portion) <= 1.0:
+        return float(portion)
+    raise ArgumentError(f"portion must be a number between 0 (one budget is enough) and 1 (all), got {portion!r}.")
+
+
+def describe_portion(portion: float) -> str:
+    """A portion in words."""
+    return "at least half" if portion == 0.5 else "any" if portion == 0.0 else f"at least {100.0 * portion:g} %"
+
+
+# ---------------------------------------------------------------------------------------------------- budgets
+
+
+def default_grid(a: TuningCurve, b: TuningCurve) -> FloatArray:
+    """The whole budgets that both curves reach, thinned out evenly if there are many."""
+    first = np.ceil(max(1.0, a.from_k or 1.0))
+    last = max(np.floor(min(reach_of(a), reach_of(b))), first)
+    return np.unique(np.round(np.linspace(first, last, int(min(last - first + 1, _MOST_POINTS)))))
+
+
+def reach_of(curve: TuningCurve) -> float:
+    """The last k that says something: of a quantile curve where its band becomes trivial; n at most."""
+    return float(curve.n_scores if np.isnan(curve.k_max) else min(curve.k_max, curve.n_scores))
+
+
+# ---------------------------------------------------------------------------------------------------- draws
+
+
+def rank_curve(n: int, settings: Settings) -> TuningCurve:
+    """The curve of the scores 1, ..., n between 0 and n + 1: its values are the ranks that any curve reads."""
+    return curve_of(np.arange(1.0, n + 1.0), settings, (0.0, n + 1.0))
+
+
+def ranks_at(curve: TuningCurve, at: Limits) -> NDArray[np.intp]:
+    """Ranks (3, m), from the worst score on, of pessimistic limit, estimate and optimistic limit of a `rank_curve`."""
+    maximize = curve.direction == "maximize"
+    worse, better = curve.at(at.pessimistic), curve.at(at.optimistic)
+    rows = [
+        worse.band_low if maximize else worse.band_high,
+        curve.at(at.estimate).estimate,
+        better.band_high if maximize else better.band_low,
+    ]
+    ranks = np.array(rows).astype(np.intp)
+    return ranks if maximize else curve.n_scores + 1 - ranks
+
+
+def draw_ranks(a: NDArray[np.intp], b: NDArray[np.intp], n_a: int, n_b: int, power: float) -> Draw:
+    """Draws of order statistics of uniforms, those of b raised to a power."""
+    (used_a, back_a), (used_b, back_b) = (np.unique(r, return_inverse=True) for r in (a, b))
+    back_a, back_b = back_a.reshape(a.shape), back_b.reshape(b.shape)
+
+    def draw(size: int, rng: np.random.Generator) -> tuple[Reading, Reading]:
+        first = _uniform_order_statistics(n_a, used_a, size, rng)
+        second = _uniform_order_statistics(n_b, used_b, size, rng) ** power
+        return Reading(*(first[:, row] for row in back_a)), Reading(*(second[:, row] for row in back_b))
+
+    return draw
+
+
+def _uniform_order_statistics(n: int, ranks: NDArray[np.intp], size: int, rng: np.random.Generator) -> FloatArray:
+    """(size, r) order statistics of n uniforms: partial sums of n + 1 exponentials over the whole sum."""
+    steps = np.diff(np.concatenate([[0], ranks, [n + 1]])).astype(float)
+    sums = np.cumsum(rng.standard_gamma(steps, size=(size, len(steps))), axis=1)
+    drawn: FloatArray = sums[:, :-1] / sums[:, -1:]
+    return drawn
+
+
+def draw_relabelled(a: FloatArray, b: FloatArray, read: Any, *, paired: bool) -> Draw:
+    """Draws of relabelled scores; `read` turns sorted rows of each into readings."""
+    pooled = np.concatenate([a, b])
+
+    def draw(size: int, rng: np.random.Generator) -> tuple[Reading, Reading]:
+        if paired:
+            swap = rng.random((size, len(a))) < 0.5
+            rows = np.where(swap, b, a), np.where(swap, a, b)
+        else:
+            dealt = rng.permuted(np.broadcast_to(pooled, (size, len(pooled))), axis=1)
+            rows = dealt[:, : len(a)], dealt[:, len(a) :]
+        return read[0](np.sort(rows[0], axis=1)), read[1](np.sort(rows[1], axis=1))
+
+    return draw
+
+
+def rank_reader(ranks: NDArray[np.intp]) -> Callable[[FloatArray], Reading]:
+    """Read order statistics off sorted rows."""
+    return lambda rows: Reading(*(rows[:, row - 1] for row in ranks))
+
+
+def weight_reader(
+    n: int, at: Limits, usable: BoolArray, bounds: tuple[float, float], settings: Settings
+) -> Callable[[FloatArray], Reading]:
+    """Read mean curves, which are weighted means of bounds and order statistics, off sorted rows.
+
+    The curve of scores that jump from 0 to 1 at one place gives the weight above that place.
+    """
+    turned = replace(settings, direction="maximize")
+    steps = np.tri(n + 1, n, -1)[:, ::-1]  # from no score to all scores at the upper bound
+    above = np.empty((3, n + 1, int(usable.sum())))
+    for place, scores in enumerate(steps):
+        curve = curve_of(scores, turned, (0.0, 1.0), [1.0])
+        above[0, place] = curve.at(at.pessimistic[usable]).band_low
+        above[1, place] = curve.at(at.estimate[usable]).estimate
+        above[2, place] = curve.at(at.optimistic[usable]).band_high
+    cumulative = np.concatenate([above, np.ones((3, 1, above.shape[2]))], axis=1)
+    weights = np.diff(cumulative, axis=1, prepend=0.0)[:, ::-1]  # of the lower bound, the scores, the upper bound
+
+    def read(rows: FloatArray) -> Reading:
+        ends = [np.full((len(rows), 1), end) for end in bounds]
+        extended = np.concatenate([ends[0], rows, ends[1]], axis=1)
+        return Reading(*(extended @ w for w in weights))
+
+    return read

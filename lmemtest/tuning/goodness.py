@@ -11,28 +11,26 @@ an order statistic leaving its interval, which is known exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_scores
-from lmemtest.tuning.order_statistics import METHODS, levels_outside, outside_probability
+from lmemtest.tuning._checks import check_scores
+from lmemtest.tuning.order_statistics import BANDS, outside_probability, shares_outside
+from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from lmemtest._table import ResultTable
-
     FloatArray = NDArray[np.float64]
 
-TESTS = METHODS[:3]
+TESTS = BANDS[:3]
 STATISTICS = {
     "ld_highest_density": "L_n with highest-density intervals",
     "ld_equal_tailed": "L_n with equal-tailed intervals",
@@ -40,8 +38,8 @@ STATISTICS = {
 }
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class GoodnessOfFit(Tabular):
+@result
+class GoodnessOfFit(Result):
     """A test of the hypothesis that scores are independent draws of a law.
 
     Attributes
@@ -54,44 +52,47 @@ class GoodnessOfFit(Tabular):
         any other.
     at : float
         The score at which the statistic is that large.
-    n : int
+    n_scores : int
         Scores.
-    method : {"ld_highest_density", "ld_equal_tailed", "ks"}
-        Which statistic.
+    band : {"ld_highest_density", "ld_equal_tailed", "ks"}
+        Which statistic: that of the band of the same name.
     """
 
     statistic: float
     p_value: float
     at: float
-    n: int
-    method: str
+    n_scores: int
+    band: str
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row: statistic, p_value, at, n."""
-        import pandas as pd
-
-        return pd.DataFrame([{"statistic": self.statistic, "p_value": self.p_value, "at": self.at, "n": self.n}])
+    parts = {"test": "_frame"}
 
     @property
-    def sentence(self) -> str:
-        """What the test says, in plain words."""
-        p = "p < 0.001" if self.p_value < 0.001 else f"p = {written(self.p_value, '.3f')}"
-        if self.p_value < 0.05:
-            return (
-                f"The scores are no draws of this law ({p}); they leave it most clearly at {written(self.at, '.4g')}."
-            )
-        return f"Nothing in these scores speaks against this law ({p}), which does not confirm it."
+    def title(self) -> str:
+        """What the table shows."""
+        return "Goodness of fit"
 
-    def to_table(self) -> ResultTable:
-        """The test as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Which statistic, and when it is exact."""
+        return (f"{STATISTICS[self.band]}; exact for a law that was given, not fitted, beforehand.",)
 
-        notes = (self.sentence, f"{STATISTICS[self.method]}; exact for a law that was given, not fitted, beforehand.")
-        return ResultTable(title="Goodness of fit", frame=self.to_frame(), notes=notes, formats={"p_value": ".4f"})
+    def sentences(self) -> tuple[str, ...]:
+        """What the test says."""
+        p = p_text(self.p_value)
+        if below(self.p_value, 0.05):
+            at = written(self.at, ".4g")
+            return (f"The scores are not draws from this law ({p}); they depart from it most clearly at {at}.",)
+        return (f"Nothing in these scores speaks against this law ({p}), which does not confirm it.",)
+
+    def _frame(self) -> pd.DataFrame:
+        """One row: statistic, p_value, at, n_scores."""
+        import pandas as pd
+
+        return pd.DataFrame([{name: getattr(self, name) for name in ("statistic", "p_value", "at", "n_scores")}])
 
 
 @one_blas_thread()
-def goodness_of_fit(scores: ArrayLike, law: Any, *, method: str = "ld_highest_density") -> GoodnessOfFit:
+def goodness_of_fit(scores: ArrayLike, law: Any, *, band: str = "ld_highest_density") -> GoodnessOfFit:
     """Test exactly whether scores are independent draws of a given law.
 
     Parameters
@@ -101,26 +102,26 @@ def goodness_of_fit(scores: ArrayLike, law: Any, *, method: str = "ld_highest_de
     law : distribution with ``cdf``
         The law, known before the scores: a `kernel_density`, a quadratic law, an `EmpiricalDistribution`, or one of
         scipy's frozen distributions.
-    method : {"ld_highest_density", "ld_equal_tailed", "ks"}
+    band : {"ld_highest_density", "ld_equal_tailed", "ks"}
         The statistic: that of the bands of the same name. L_n looks as closely at the ends of the law, which decide
         about tuning, as at its middle; D_n ("ks") mostly at the middle.
 
     Returns
     -------
     GoodnessOfFit
-        ``statistic``, ``p_value``, ``sentence``; ``to_frame()`` has one row.
+        ``statistic``, ``p_value``, ``sentences()``; ``to_frame()`` has one row.
 
     Raises
     ------
     ArgumentError
-        If `law` has no ``cdf`` or it is no distribution function, or the method is unknown.
+        If `law` has no ``cdf`` or it is no distribution function, or the band is unknown.
     DataError
         If scores are missing.
 
     Notes
     -----
     L_n = max_i B_i(F(Y_(i))), with B_i(p) the coverage under Beta(i, n + 1 - i) of the smallest interval that holds p.
-    The law lies in the band of confidence c around the scores if and only if p_value > 1 - c. The p-value comes from
+    The law lies in the band of level c around the scores if and only if p_value > 1 - c. The p-value comes from
     the exact crossing probability, not from simulation. Tied scores are read as the bands read them, at the full
     count, so a discrete law is not rejected more often than the p-value says.
 
@@ -139,41 +140,41 @@ def goodness_of_fit(scores: ArrayLike, law: Any, *, method: str = "ld_highest_de
     >>> test = goodness_of_fit(scores, stats.norm)
     >>> round(test.p_value, 3)
     0.997
-    >>> goodness_of_fit(scores + 1.5, stats.norm).sentence
-    'The scores are no draws of this law (p = 0.003); they leave it most clearly at 0.8255.'
+    >>> goodness_of_fit(scores + 1.5, stats.norm).sentences()[0]
+    'The scores are not draws from this law (p = 0.003); they depart from it most clearly at 0.8255.'
     """
-    check_choice(method, "method", TESTS)
+    check_choice(band, "band", TESTS)
     y, counts = np.unique(check_scores(scores), return_counts=True)
     n, at_most = int(counts.sum()), np.cumsum(counts)
-    below = at_most - counts
+    fewer = at_most - counts
     at, before = _probabilities(law, y), _probabilities(law, np.nextafter(y, -np.inf))
-    if method == "ks":
-        # D_n is the largest of at_most / n - F(y) and F(y-) - below / n, the latter being 0 or more at the first score
-        distance = np.maximum(at_most / n - at, before - below / n)
+    if band == "ks":
+        # D_n is the largest of at_most / n - F(y) and F(y-) - fewer / n, the latter being 0 or more at the first score
+        distance = np.maximum(at_most / n - at, before - fewer / n)
         worst = int(np.argmax(distance))
-        statistic = level = float(distance[worst])
+        statistic = value = float(distance[worst])
     else:
         # as in the bands: the last of tied scores must not come too early, the first not too late
-        early = levels_outside(np.minimum(at, _centre(at_most, n, method)), at_most, n, method)
-        late = levels_outside(np.maximum(before, _centre(below + 1, n, method)), below + 1, n, method)
+        early = shares_outside(np.minimum(at, _centre(at_most, n, band)), at_most, n, band)
+        late = shares_outside(np.maximum(before, _centre(fewer + 1, n, band)), fewer + 1, n, band)
         outside = np.minimum(early, late)
         worst = int(np.argmin(outside))
-        level = float(min(outside[worst], 1.0))
-        statistic = 1.0 - level
+        value = float(min(outside[worst], 1.0))
+        statistic = 1.0 - value
     return GoodnessOfFit(
         statistic=statistic,
-        p_value=min(1.0, outside_probability(n, method, level)),
+        p_value=min(1.0, outside_probability(n, band, value)),
         at=float(y[worst]),
-        n=n,
-        method=method,
+        n_scores=n,
+        band=band,
     )
 
 
-def _centre(rank: NDArray[np.intp], n: int, method: str) -> FloatArray:
+def _centre(rank: NDArray[np.intp], n: int, band: str) -> FloatArray:
     """Where the intervals of order statistics shrink to: the mode, or the median."""
     from scipy import special
 
-    if method == "ld_equal_tailed" or n == 1:
+    if band == "ld_equal_tailed" or n == 1:
         return np.asarray(special.betaincinv(rank, n + 1.0 - rank, 0.5))
     return np.asarray((rank - 1.0) / (n - 1.0), dtype=np.float64)
 

@@ -2,7 +2,7 @@
 
 If Y_1, ..., Y_n are independent with a continuous distribution function F, then U_(i) = F(Y_(i)) is the i-th order
 statistic of n uniform numbers, with law Beta(i, n + 1 - i). A simultaneous band for F is a list of intervals
-l_i <= U_(i) <= u_i, and its confidence is the probability that all hold at once.
+l_i <= U_(i) <= u_i, and its level is the probability that all hold at once.
 
 Counting points instead of numbers makes that probability cheap. N(t) = #{U <= t} is a Poisson process of rate n given
 N(1) = n, and the intervals hold if and only if #{u_j <= t} <= N(t) <= #{l_j < t} at all limits t: a walk along the
@@ -21,14 +21,14 @@ from scipy import optimize, special
 
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_level
+from lmemtest.tuning._checks import check_share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     FloatArray = NDArray[np.float64]
 
-METHODS = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
+BANDS = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
 _CERTAIN = 1e-12
 _BISECTIONS = 80
 MOST_CALIBRATED = 100_000  # scores; a calibration takes about 3 s of processor time for 10,000 and 90 s for these
@@ -126,89 +126,59 @@ def _corridor(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArra
 # ---------------------------------------------------------------------------------- intervals of order statistics
 
 
-def equal_tailed_intervals(n: int, level: float) -> tuple[FloatArray, FloatArray]:
-    """Intervals of all order statistics that leave out `level` / 2 at either end.
+def equal_tailed_intervals(n: int, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper limits, (n,) each, of all order statistics that leave out `alpha` / 2 of their law at either end.
 
-    Parameters
-    ----------
-    n : int >= 1
-        Size of the sample.
-    level : float in [0, 1]
-        Share of the law of each order statistic that lies outside.
-
-    Returns
-    -------
-    lower, upper : ndarray of float64, shape (n,)
-        The limits of U_(1), ..., U_(n).
-
-    Examples
-    --------
     >>> low, high = equal_tailed_intervals(3, 0.1)
     >>> low.round(3), high.round(3)
     (array([0.017, 0.135, 0.368]), array([0.632, 0.865, 0.983]))
     """
-    n, level = check_positive_int(n, "n"), check_level(level)
+    n, alpha = check_positive_int(n, "n_scores"), check_share(alpha, "alpha")
     rank = np.arange(1.0, n + 1.0)
-    low = special.betaincinv(rank, n + 1.0 - rank, 0.5 * level)
+    low = special.betaincinv(rank, n + 1.0 - rank, 0.5 * alpha)
     return low, 1.0 - low[::-1]
 
 
-def highest_density_intervals(n: int, level: float) -> tuple[FloatArray, FloatArray]:
-    """Shortest intervals of all order statistics that leave out `level` in all.
+def highest_density_intervals(n: int, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """The shortest intervals of all order statistics that leave out `alpha` of their law in all.
 
-    Parameters
-    ----------
-    n : int >= 1
-        Size of the sample.
-    level : float in [0, 1]
-        Share of the law of each order statistic that lies outside.
-
-    Returns
-    -------
-    lower, upper : ndarray of float64, shape (n,)
-        The limits of U_(1), ..., U_(n).
-
-    Notes
-    -----
     The density is the same at both limits, except for the first and the last order statistic, whose intervals begin at
-    0 and end at 1. The law of the only order statistic of one score is uniform, where all intervals of one length are
-    equally good: the central one is returned. With `level` = 1 the intervals are the modes (i - 1) / (n - 1).
+    0 and end at 1. The law of the only order statistic of one score is uniform: its central interval is returned. With
+    `alpha` = 1 the intervals are the modes (i - 1) / (n - 1).
 
-    Examples
-    --------
     >>> low, high = highest_density_intervals(3, 0.1)
     >>> low.round(3), high.round(3)
     (array([0.   , 0.135, 0.464]), array([0.536, 0.865, 1.   ]))
     """
-    n, level = check_positive_int(n, "n"), check_level(level)
-    if n == 1 or level == 0.0:
-        return np.full(n, 0.5 * level), np.full(n, 1.0 - 0.5 * level)
-    if level == 1.0:
+    n, alpha = check_positive_int(n, "n_scores"), check_share(alpha, "alpha")
+    if n == 1 or alpha == 0.0:
+        return np.full(n, 0.5 * alpha), np.full(n, 1.0 - 0.5 * alpha)
+    if alpha == 1.0:
         mode = np.arange(n) / (n - 1.0)
         return mode, mode.copy()
     low, high = np.zeros(n), np.ones(n)
-    low[-1] = level ** (1.0 / n)
-    high[0] = -np.expm1(np.log(level) / n)
+    low[-1] = alpha ** (1.0 / n)
+    high[0] = -np.expm1(np.log(alpha) / n)
     half = (n - 2) // 2  # order statistics 2, 3, ... below the middle one; the others by symmetry
     below = np.arange(2.0, half + 2.0)
-    low[1 : half + 1], high[1 : half + 1] = _highest_density(below, n + 1.0 - below, level)
+    low[1 : half + 1], high[1 : half + 1] = _highest_density(below, n + 1.0 - below, alpha)
     if n % 2:
         middle = (n - 1) // 2
-        low[middle] = special.betaincinv(middle + 1.0, middle + 1.0, 0.5 * level)
+        low[middle] = special.betaincinv(middle + 1.0, middle + 1.0, 0.5 * alpha)
         high[middle] = 1.0 - low[middle]
     low[n - half - 1 : n - 1] = 1.0 - high[half:0:-1]
     high[n - half - 1 : n - 1] = 1.0 - low[half:0:-1]
     return low, high
 
 
-def _highest_density(a: FloatArray, b: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
+def _highest_density(a: FloatArray, b: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Highest-density intervals of Beta(a, b) for 1 < a < b, all at once.
 
     The unknown is t, the logarithm of the share below the interval. The log-density at the lower limit minus that at
     the upper one grows with t, about linearly far below the root; skewness to the right keeps the share under
-    level / 2. Newton's steps that leave the bracket are replaced by bisection.
+    alpha / 2. Newton's steps that leave the bracket are replaced by bisection.
     """
-    t = np.full(len(a), np.log(0.5 * level))
+    t = np.full(len(a), np.log(0.5 * alpha))
     start, end = np.full(len(a), -745.0), t.copy()  # exp(-745) is the smallest number above 0
     active = np.arange(len(a))
     log_beta = special.betaln(a, b)
@@ -217,7 +187,7 @@ def _highest_density(a: FloatArray, b: FloatArray, level: float) -> tuple[FloatA
             break
         p, q, now = a[active], b[active], t[active]
         share = np.exp(now)
-        low, high = special.betaincinv(p, q, share), special.betainccinv(p, q, level - share)
+        low, high = special.betaincinv(p, q, share), special.betainccinv(p, q, alpha - share)
         log_low, log_high = ((p - 1.0) * np.log(x) + (q - 1.0) * np.log1p(-x) for x in (low, high))
         gap = log_low - log_high
         rise, fall = ((p - 1.0) / x - (q - 1.0) / (1.0 - x) for x in (low, high))
@@ -232,47 +202,25 @@ def _highest_density(a: FloatArray, b: FloatArray, level: float) -> tuple[FloatA
         # The limits depend on t weakly: 1e-11 in t is far below 1e-12 in a limit.
         active = active[np.abs(following - now) > 1e-11]
     share = np.exp(t)
-    return special.betaincinv(a, b, share), special.betainccinv(a, b, level - share)
+    return special.betaincinv(a, b, share), special.betainccinv(a, b, alpha - share)
 
 
-def levels_outside(p: ArrayLike, rank: ArrayLike, n: int, method: str) -> FloatArray:
-    """Share of the law of each order statistic that lies outside of its smallest interval that holds a probability.
+def shares_outside(p: ArrayLike, rank: ArrayLike, n: int, band: str) -> FloatArray:
+    """Share of the law of each order statistic outside of its smallest interval that holds `p`, as a sum of tails.
 
-    Parameters
-    ----------
-    p : array-like of float in [0, 1]
-        Probabilities.
-    rank : array-like of int from 1 to n
-        Number of the order statistic of n uniform numbers that each `p` is compared with.
-    n : int >= 1
-        Size of the sample.
-    method : {"ld_highest_density", "ld_equal_tailed"}
-        Which intervals.
+    `rank` is the number, from 1, of the order statistic of n uniforms that each `p` is compared with. Equal tails:
+    2 min(G(p), 1 - G(p)). Highest density: p is one end, and the other one has the same density (Lourie, Cho & He 2024,
+    appendix C.2).
 
-    Returns
-    -------
-    ndarray of float64
-        One minus the coverage of the interval, as a sum of tails that keeps its digits.
-
-    Notes
-    -----
-    Equal tails: 2 min(G(p), 1 - G(p)). Highest density: p is one end, and the other one has the same density.
-
-    References
-    ----------
-    Lourie, Cho & He (2024), NAACL, appendix C.2, doi:10.18653/v1/2024.naacl-long.189
-
-    Examples
-    --------
-    >>> levels_outside([0.5, 0.9], [2, 2], 3, "ld_highest_density").round(3)  # the mode, and far from it
+    >>> shares_outside([0.5, 0.9], [2, 2], 3, "ld_highest_density").round(3)  # the mode, and far from it
     array([1.   , 0.056])
     """
-    check_choice(method, "method", METHODS[:2])
-    n = check_positive_int(n, "n")
+    check_choice(band, "band", BANDS[:2])
+    n = check_positive_int(n, "n_scores")
     p, i = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(rank, dtype=np.float64))
     a, b = i, n + 1.0 - i
     below, above = special.betainc(a, b, p), special.betaincc(a, b, p)
-    if method == "ld_equal_tailed" or n == 1:
+    if band == "ld_equal_tailed" or n == 1:
         return np.asarray(2.0 * np.minimum(below, above))
     mode = (a - 1.0) / (n - 1.0)
     is_low = p < mode
@@ -297,89 +245,51 @@ def _same_density(
     return np.asarray(0.5 * (low + high))
 
 
-def outside_probability(n: int, method: str, level: float) -> float:
-    """Exact probability that some order statistic leaves its interval of a method, see `intervals`.
-
-    Examples
-    --------
-    >>> round(outside_probability(48, "ld_highest_density", critical_value(48)), 9)
-    0.2
-    """
-    if method.startswith("ld_") and level < _CERTAIN:
-        return n * level  # an upper bound for the probability, and it settles the matter
-    return float(min(1.0, max(0.0, 1.0 - crossing_probability(*intervals(n, method, level)))))
+def outside_probability(n: int, band: str, value: float) -> float:
+    """Exact probability that some order statistic leaves its interval of a band, see `intervals`."""
+    if band.startswith("ld_") and value < _CERTAIN:
+        return n * value  # an upper bound for the probability, and it settles the matter
+    return float(min(1.0, max(0.0, 1.0 - crossing_probability(*intervals(n, band, value)))))
 
 
 def constant_width_intervals(n: int, half_width: float) -> tuple[FloatArray, FloatArray]:
-    """Intervals under which F is nowhere further than `half_width` from the share of scores up to there.
-
-    Parameters
-    ----------
-    n : int >= 1
-        Size of the sample.
-    half_width : float >= 0
-        The largest distance.
-
-    Returns
-    -------
-    lower, upper : ndarray of float64, shape (n,)
-        i / n - half_width and (i - 1) / n + half_width, cut to [0, 1].
-
-    Examples
-    --------
-    >>> low, high = constant_width_intervals(4, 0.5)
-    >>> low.round(3), high.round(3)
-    (array([0.  , 0.  , 0.25, 0.5 ]), array([0.5 , 0.75, 1.  , 1.  ]))
-    """
-    n = check_positive_int(n, "n")
+    """Intervals under which F is nowhere further than `half_width` from the share of scores up to there."""
+    n = check_positive_int(n, "n_scores")
     steps = np.arange(n + 1) / n
     return np.maximum(steps[1:] - half_width, 0.0), np.minimum(steps[:-1] + half_width, 1.0)
 
 
-def dkw_half_width(n: int, confidence: float) -> float:
-    """Half-width of the band of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, at most 1.
+def dkw_half_width(n: int, level: float) -> float:
+    """Half-width, at most 1, of the band of Dvoretzky, Kiefer and Wolfowitz (Massart 1990, doi:10.1214/aop/1176990746).
 
-    References
-    ----------
-    Massart (1990), Ann. Probab. 18, 1269-1283, doi:10.1214/aop/1176990746
-
-    Examples
-    --------
     >>> round(dkw_half_width(48, 0.8), 6)
     0.154872
     """
-    n, confidence = check_positive_int(n, "n"), check_fraction(confidence, "confidence")
-    return float(min(np.sqrt(np.log(2.0 / (1.0 - confidence)) / (2.0 * n)), 1.0))
+    n, level = check_positive_int(n, "n_scores"), check_fraction(level, "level")
+    return float(min(np.sqrt(np.log(2.0 / (1.0 - level)) / (2.0 * n)), 1.0))
 
 
-def intervals(n: int, method: str, value: float) -> tuple[FloatArray, FloatArray]:
-    """The intervals of a method: `value` is the level of an LD method, the half-width of "ks" and "dkw".
-
-    Examples
-    --------
-    >>> low, high = intervals(3, "ld_highest_density", 0.1)
-    >>> low.round(3)
-    array([0.   , 0.135, 0.464])
-    """
-    check_choice(method, "method", METHODS)
-    if method == "ld_highest_density":
+def intervals(n: int, band: str, value: float) -> tuple[FloatArray, FloatArray]:
+    """The intervals of a band: `value` is alpha' of an LD band, the half-width of "ks" and "dkw"."""
+    check_choice(band, "band", BANDS)
+    if band == "ld_highest_density":
         return highest_density_intervals(n, value)
-    return equal_tailed_intervals(n, value) if method == "ld_equal_tailed" else constant_width_intervals(n, value)
+    return equal_tailed_intervals(n, value) if band == "ld_equal_tailed" else constant_width_intervals(n, value)
 
 
 # ------------------------------------------------------------------------------------------------ calibration
 
 
-def critical_value(n: int, *, method: str = "ld_highest_density", confidence: float = 0.8) -> float:
-    """What makes the intervals of a method hold at once with probability `confidence`.
+def critical_value(n_scores: int, *, band: str = "ld_highest_density", level: float = 0.8) -> float:
+    """What makes the intervals of a band hold at once with probability `level`.
 
     Parameters
     ----------
-    n : int >= 1
+    n_scores : int >= 1
         Size of the sample.
-    method : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
+    band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
         Shape of the intervals.
-    confidence : float in (0, 1)
+    level : float in (0, 1)
         Probability that all intervals hold. "dkw" holds with at least this probability, the others exactly.
 
     Returns
@@ -390,7 +300,7 @@ def critical_value(n: int, *, method: str = "ld_highest_density", confidence: fl
 
     Notes
     -----
-    alpha' lies between (1 - confidence) / n and 1 - confidence; the root is found in log alpha' from exact
+    alpha' lies between (1 - level) / n and 1 - level; the root is found in log alpha' from exact
     probabilities, so no simulation is involved.
 
     References
@@ -403,88 +313,81 @@ def critical_value(n: int, *, method: str = "ld_highest_density", confidence: fl
     >>> round(critical_value(48), 11)
     0.01690463661
     """
-    check_choice(method, "method", METHODS)
-    n, confidence = check_size(n, method), check_fraction(confidence, "confidence")
-    return calibrate(n, method, confidence, 0.0)[0]
+    check_choice(band, "band", BANDS)
+    return calibrate(check_size(n_scores, band), band, check_fraction(level, "level"), 0.0)[0]
 
 
-def check_size(n: Any, method: str) -> int:
-    """Check that a band can be calibrated for `n` scores.
-
-    Examples
-    --------
-    >>> check_size(48, "ks")
-    48
-    """
-    if method == "dkw":
-        return check_positive_int(n, "n")
-    whole = check_positive_int(n, "n", maximum=np.iinfo(np.int64).max)
+def check_size(n: Any, band: str) -> int:
+    """A number of scores for which a band can be calibrated."""
+    if band == "dkw":
+        return check_positive_int(n, "n_scores")
+    whole = check_positive_int(n, "n_scores", maximum=np.iinfo(np.int64).max)
     if whole > MOST_CALIBRATED:
         raise ArgumentError(
-            f"n must be at most {MOST_CALIBRATED:,} scores for method={method!r}, whose calibration is exact, got "
-            f"{whole:,}. Use method='dkw', which has a closed form, or a random part of the scores."
+            f"n_scores must be at most {MOST_CALIBRATED:,} scores for band={band!r}, whose calibration is exact, got "
+            f"{whole:,}. Use band='dkw', which has a closed form, or a random part of the scores."
         )
     return whole
 
 
 @lru_cache(maxsize=4096)
-def calibrate(n: int, method: str, confidence: float, floor: float) -> tuple[float, int]:
+def calibrate(n: int, band: str, level: float, floor: float) -> tuple[float, int]:
     """Critical value for what lies above `floor` in F, and the number of lower limits left out for it.
 
     A curve for k >= from_k reads F at probabilities p >= floor = q^(1/from_k) only. There a lower limit l_i < floor is
     never read, and an upper limit u_i < floor binds as floor does. Leaving the first m lower limits out changes the
     critical value, which changes the limits; m is the smallest number for which all limits that remain are at least
-    `floor`. For each m the root is exact, so the confidence is too.
+    `floor`. For each m the root is exact, so the level is too.
     """
-    if method == "dkw":
-        return dkw_half_width(n, confidence), 0
-    everything = _solve(n, method, confidence, floor, 0)
+    if band == "dkw":
+        return dkw_half_width(n, level), 0
+    everything = _solve(n, band, level, floor, 0)
     if floor == 0.0:
         return everything, 0
 
     def too_low(value: float) -> int:
-        return int(np.searchsorted(intervals(n, method, value)[0], floor, side="left"))
+        return int(np.searchsorted(intervals(n, band, value)[0], floor, side="left"))
 
     most = too_low(everything)
-    least = too_low(_solve(n, method, confidence, floor, most))
+    least = too_low(_solve(n, band, level, floor, most))
     while least < most:  # limits rise with m, so "the first that remains is at least floor" turns true once
         middle = (least + most) // 2
-        if too_low(_solve(n, method, confidence, floor, middle)) <= middle:
+        if too_low(_solve(n, band, level, floor, middle)) <= middle:
             most = middle
         else:
             least = middle + 1
-    return _solve(n, method, confidence, floor, most), most
+    return _solve(n, band, level, floor, most), most
 
 
-def limits(n: int, method: str, value: float, floor: float, left_out: int) -> tuple[FloatArray, FloatArray]:
-    """Intervals of a method as far as `calibrate` uses them."""
-    low, high = intervals(n, method, value)
+def limits(n: int, band: str, value: float, floor: float, left_out: int) -> tuple[FloatArray, FloatArray]:
+    """Intervals of a band as far as `calibrate` uses them."""
+    low, high = intervals(n, band, value)
     low[:left_out] = 0.0
     return low, np.maximum(high, floor)
 
 
 @lru_cache(maxsize=4096)
-def _solve(n: int, method: str, confidence: float, floor: float, left_out: int) -> float:
+def _solve(n: int, band: str, level: float, floor: float, left_out: int) -> float:
     """Critical value with the first `left_out` lower limits dropped."""
-    alpha = 1.0 - confidence
+    alpha = 1.0 - level
 
     def coverage(value: float) -> float:
-        return crossing_probability(*limits(n, method, value, floor, left_out))
+        return crossing_probability(*limits(n, band, value, floor, left_out))
 
-    if method == "ks":
+    if band == "ks":
         narrow = 0.5 / n if floor == 0.0 else 0.0
-        if coverage(narrow) >= confidence:
+        if coverage(narrow) >= level:
             return narrow
-        return _root(coverage, confidence, narrow, dkw_half_width(n, confidence))
+        return _root(coverage, level, narrow, dkw_half_width(n, level))
     widest = alpha if floor == 0.0 else 1.0  # each interval alone holds with probability 1 - alpha'
-    if floor > 0.0 and coverage(1.0) >= confidence:
+    if floor > 0.0 and coverage(1.0) >= level:
         return 1.0
-    log_value = _root(lambda x: coverage(np.exp(x)), confidence, np.log(alpha / n), np.log(widest))
+    log_value = _root(lambda x: coverage(np.exp(x)), level, np.log(alpha / n), np.log(widest))
     return float(np.exp(log_value))
 
 
-def _root(coverage: Callable[[Any], float], confidence: float, start: float, end: float) -> float:
-    """Where `coverage` is `confidence`, between two points on either side of it.
+def _root(coverage: Callable[[Any], float], level: float, start: float, end: float) -> float:
+    """Where `coverage` is `level`, between two points on either side of it.
 
     log(-log(coverage)) is close to linear in log alpha', which saves a third of the steps.
     """
@@ -492,7 +395,7 @@ def _root(coverage: Callable[[Any], float], confidence: float, start: float, end
     def scale(probability: float) -> float:
         return float(np.log(-np.log(min(max(probability, 1e-300), 1.0 - 1e-16))))
 
-    target = scale(confidence)
+    target = scale(level)
 
     def gap(x: float) -> float:
         return scale(coverage(x)) - target

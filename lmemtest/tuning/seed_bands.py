@@ -16,7 +16,7 @@ from lmemtest._caller import in_words_of
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import DataError
 from lmemtest.tuning._groups import Group, Roles, floats
-from lmemtest.tuning.curves import MOST_POINTS
+from lmemtest.tuning.curve import MOST_POINTS
 from lmemtest.tuning.distribution import SLACK
 
 if TYPE_CHECKING:
@@ -38,37 +38,39 @@ class SeedCurve(NamedTuple):
     """Best scores so far: budgets, and rows of lower limit, estimate and upper limit at them."""
 
     grid: FloatArray
-    lower: FloatArray
+    band_low: FloatArray
     estimate: FloatArray
-    upper: FloatArray
+    band_high: FloatArray
     level: float
     coverage: float
     raised: int  # scores that were worse than an earlier one of their seed
-    n: int
+    n_scores: int
 
 
-def quantile_ranks(n: int, quantile: float = 0.5, *, confidence: float = 0.8) -> Ranks:
-    """Order statistics that enclose a quantile with at least the confidence.
+def quantile_ranks(n_scores: int, quantile: float = 0.5, *, level: float = 0.8) -> Ranks:
+    """Order statistics that enclose a quantile with at least the probability asked for.
 
     Parameters
     ----------
-    n : int >= 1
+    n_scores : int >= 1
         Number of independent scores.
     quantile : float in (0, 1), default 0.5
         Which quantile, counted from the smallest score.
-    confidence : float in (0, 1), default 0.8
+    level : float in (0, 1), default 0.8
         Probability that the interval holds; half of the rest is allowed at either end.
 
     Returns
     -------
     Ranks
-        ``lower``, ``estimate``, ``upper``, counted from 1; 0 and n + 1 where no score is far enough. ``coverage`` is
-        the exact probability for a continuous distribution, at least `confidence`; for others it is a lower bound.
+        ``lower``, ``estimate``, ``upper``, counted from 1; 0 and n_scores + 1 where no score is far enough.
+        ``coverage`` is the exact probability for a continuous distribution, at least `level`; for others it is a
+        lower bound.
 
     Notes
     -----
-    With B binomial(n, quantile), the quantile lies below the score number r with probability at most P(B <= r - 1), and
-    above the score number s with probability at most P(B >= s). Both are equalities for continuous distributions.
+    With B binomial(n_scores, quantile), the quantile lies below the score number r with probability at most
+    P(B <= r - 1), and above the score number s with probability at most P(B >= s). Both are equalities for
+    continuous distributions.
 
     References
     ----------
@@ -76,13 +78,13 @@ def quantile_ranks(n: int, quantile: float = 0.5, *, confidence: float = 0.8) ->
 
     Examples
     --------
-    >>> quantile_ranks(25, confidence=0.95)
+    >>> quantile_ranks(25, level=0.95)
     Ranks(lower=8, estimate=13, upper=18, coverage=0.956714...)
     """
     from scipy import special
 
-    n, quantile = check_positive_int(n, "n"), check_fraction(quantile, "quantile")
-    error = 0.5 * (1.0 - check_fraction(confidence, "confidence"))
+    n, quantile = check_positive_int(n_scores, "n_scores"), check_fraction(quantile, "quantile")
+    error = 0.5 * (1.0 - check_fraction(level, "level"))
     below = np.concatenate([[0.0], special.bdtr(np.arange(n), n, quantile)])  # P(B <= r - 1), r = 0, ..., n
     above = np.concatenate([special.bdtrc(np.arange(n), n, quantile), [0.0]])  # P(B >= s), s = 1, ..., n + 1
     estimate = int(np.clip(np.ceil(n * quantile - SLACK), 1, n))
@@ -98,7 +100,7 @@ def seed_curve(
     *,
     grid: FloatArray | None,
     quantile: float,
-    confidence: float,
+    level: float,
     simultaneous: bool,
     bounds: tuple[float, float],
 ) -> SeedCurve:
@@ -113,12 +115,12 @@ def seed_curve(
         best = np.maximum.accumulate(sign * scores)
         raised += int(np.sum(best > sign * scores))
         row[:] = sign * best[np.searchsorted(budgets, points, side="right") - 1]
-    level = 1.0 - (1.0 - confidence) / len(points) if simultaneous else confidence
-    ranks = quantile_ranks(len(paths), quantile, confidence=level)
+    each = 1.0 - (1.0 - level) / len(points) if simultaneous else level
+    ranks = quantile_ranks(len(paths), quantile, level=each)
     ends = [np.full((1, len(points)), end) for end in bounds]
     ordered = np.concatenate([ends[0], np.sort(values, axis=0), ends[1]])
     low, middle, high = ordered[ranks.lower], ordered[ranks.estimate], ordered[ranks.upper]
-    return SeedCurve(points, low, middle, high, level, ranks.coverage, raised, len(paths))
+    return SeedCurve(points, low, middle, high, each, ranks.coverage, raised, len(paths))
 
 
 def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:

@@ -16,8 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from lmemtest import tuning
 from lmemtest.tuning import bands, order_statistics
-from lmemtest.tuning.curves import tuning_curve
 
 LIMITS = {48: 0.05, 256: None, 1024: 1.0, 10_000: 10.0}  # seconds that are promised
 REPEATS = {48: 15, 256: 9, 1024: 5, 10_000: 1}
@@ -44,7 +44,7 @@ def seconds(call: Callable[[], object], repeats: int) -> float:
 def ours(n: int, method: str) -> float:
     """Seconds for a band around n scores and its median curve at 1 ... n."""
     scores = np.random.default_rng(n).random(n)
-    return seconds(lambda: tuning_curve(scores, direction="maximize", method=method), REPEATS[n])
+    return seconds(lambda: tuning.curve(scores, direction="maximize", band=method), REPEATS[n])
 
 
 def theirs(n: int) -> float | None:
@@ -55,7 +55,7 @@ def theirs(n: int) -> float | None:
         return None
     scores = np.random.default_rng(n).random(n)
     start = time.process_time()
-    EmpiricalDistribution.confidence_bands(scores, 0.8, method="ld_highest_density", n_jobs=1)
+    EmpiricalDistribution.confidence_bands(scores, 0.8, band="ld_highest_density", n_jobs=1)
     return time.process_time() - start
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from lmemtest import tuning
 from lmemtest.data.datasets import load_hpo_runs, load_hpo_trials
-from lmemtest.tuning.by_benchmark import tuning_curves
 
 LIMIT = 1.0  # seconds for the large table
 
@@ -40,13 +40,13 @@ def times(call: Callable[[], object], repeats: int = 5) -> tuple[float, float]:
 def main() -> int:
     trials, table, runs = load_hpo_trials(), large(), load_hpo_runs()
     bundled = {"score": "valid_loss", "direction": "minimize", "by": ["dataset", "model"]}
-    made = tuning_curves(table, score="score", direction="maximize")
+    made = tuning.curves(table, score="score", direction="maximize")
     cases: dict[str, Callable[[], object]] = {
-        "5,120 bundled trials, 20 groups": lambda: tuning_curves(trials, **bundled),
-        "12,000 trials, 250 groups": lambda: tuning_curves(table, score="score", direction="maximize"),
+        "5,120 bundled trials, 20 groups": lambda: tuning.curves(trials, **bundled),
+        "12,000 trials, 250 groups": lambda: tuning.curves(table, score="score", direction="maximize"),
         "  its table": made.to_frame,
         "  its labels, 500 comparisons": lambda: made.labels(rng=1),
-        "60,000 bundled runs over seeds, 240 groups": lambda: tuning_curves(runs, over="seed"),
+        "60,000 bundled runs over seeds, 240 groups": lambda: tuning.curves(runs, unit="seed"),
     }
     later = {}
     for name, call in cases.items():

@@ -135,10 +135,13 @@ def calls() -> dict[str, Call]:
     way = {"score": "loss", "direction": "minimize"}
     roles = {"score": "loss", "direction": "minimize", "algorithm": "tool"}
     return {
-        "EmpiricalDistribution": (lt.EmpiricalDistribution, {"scores": a}),
+        "tuning.EmpiricalDistribution": (lt.tuning.EmpiricalDistribution, {"scores": a}),
         "ModelBuilder": (lt.ModelBuilder, {"runs": few()}),
-        "NoisyQuadraticDistribution": (lt.NoisyQuadraticDistribution, {"a": 0.0, "b": 1.0, "c": 2, "o": 0.1}),
-        "QuadraticDistribution": (lt.QuadraticDistribution, {"a": 0.0, "b": 1.0, "c": 2}),
+        "tuning.NoisyQuadraticDistribution": (
+            lt.tuning.NoisyQuadraticDistribution,
+            {"a": 0.0, "b": 1.0, "c": 2, "o": 0.1},
+        ),
+        "tuning.QuadraticDistribution": (lt.tuning.QuadraticDistribution, {"a": 0.0, "b": 1.0, "c": 2}),
         "Runs": (lt.Runs, {"frame": table(), **roles}),
         "VarianceComponents": (lt.VarianceComponents, {"interaction_sd": 0.1, "residual_sd": 0.2}),
         "analyze": (lt.analyze, {"runs": few()}),
@@ -147,14 +150,14 @@ def calls() -> dict[str, Call]:
         "benchmark_clusters": (lt.benchmark_clusters, {"runs": few(), "n_boot": 2, "rng": 1}),
         "benchmark_effects": (lt.benchmark_effects, {"runs": few(), "rng": 1}),
         "benchmark_information": (lt.benchmark_information, {"runs": few()}),
-        "best_of": (lt.best_of, sides),
+        "tuning.best_of": (lt.tuning.best_of, sides),
         "bootstrap": (lt.bootstrap, {"fit": fit(), "statistic": lambda f: f.scale, "n_draws": 2, "rng": 1}),
-        "bootstrap_fit": (lt.bootstrap_fit, {"fit": parametric(), "n_boot": 99, "rng": 1}),
-        "cdf_band": (lt.cdf_band, {"n": 5}),
+        "tuning.bootstrap_fit": (lt.tuning.bootstrap_fit, {"fit": parametric(), "n_draws": 99, "rng": 1}),
+        "tuning.band": (lt.tuning.band, {"n_scores": 5}),
         "check_all": (lt.check_all, {"runs": few(), "rng": 1}),
         "cluster_robust": (lt.cluster_robust, {"fit": fit(), "cluster": "task"}),
         "moderated": (lt.moderated, {"fit": fit(), "cluster": "task"}),
-        "compare_curves": (lt.compare_curves, {**sides, "n_sim": 0, "rng": 1}),
+        "tuning.compare": (lt.tuning.compare, {**sides, "n_draws": 0, "rng": 1}),
         "compare_to": (lt.compare_to, {"em": means(), "control": "A"}),
         "components_of": (lt.components_of, {"fit": fit(), "algorithm": "tool", "benchmark": "task"}),
         "contrast": (lt.contrast, {"em": means(), "coefficients": {"A - B": [1, -1, 0]}}),
@@ -162,16 +165,15 @@ def calls() -> dict[str, Call]:
         "emmeans": (lt.emmeans, {"fit": fit(), "specs": "tool"}),
         "emtrends": (lt.emtrends, {"fit": sloped(), "specs": "tool", "var": "budget"}),
         "equivalence": (lt.equivalence, {"pairs": differences(), "margin": 1.0}),
-        "expected_best": (lt.expected_best, {"scores": a, "direction": "minimize"}),
+        "tuning.expected_best": (lt.tuning.expected_best, {"scores": a, "direction": "minimize"}),
         "budget_effect": (lt.budget_effect, {"runs": runs()}),
         "fit_lmm": (lt.fit_lmm, {"formula": "loss ~ tool + (1 | task)", "data": table()}),
-        "fit_noisy_quadratic": (lt.fit_noisy_quadratic, {"scores": a, "direction": "minimize"}),
-        "fit_quadratic": (lt.fit_quadratic, {"scores": a, "direction": "minimize"}),
+        "tuning.fit": (lt.tuning.fit, {"scores": a, "direction": "minimize"}),
         "glrt": (
             lt.glrt,
             {"null": smaller_fit(), "alternative": fit(), "reference": "mixture", "rng": 1},
         ),
-        "goodness_of_fit": (lt.goodness_of_fit, {"scores": a, "law": stats.norm()}),
+        "tuning.goodness_of_fit": (lt.tuning.goodness_of_fit, {"scores": a, "law": stats.norm()}),
         "horizons": (lt.horizons, {"runs": runs(), "budgets": [2, 4]}),
         "influence": (lt.influence, {"fit": fit(), "group": "task"}),
         "joint_tests": (lt.joint_tests, {"fit": fit()}),
@@ -192,7 +194,7 @@ def calls() -> dict[str, Call]:
             lt.permutation_test,
             {"runs": few(), "model": "loss ~ tool + (1 | task)", "n_draws": 2, "rng": 1},
         ),
-        "plan_tuning": (lt.plan_tuning, {"n": 5}),
+        "tuning.plan": (lt.tuning.plan, {"n_scores": 5}),
         "power": (
             lt.power,
             {
@@ -221,13 +223,13 @@ def calls() -> dict[str, Call]:
         "select_terms": (lt.select_terms, {"runs": few(), "max_steps": 1, "rng": 1}),
         "separation": (lt.separation, {"pairs": differences()}),
         "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_draws": 9, "rng": 1}),
-        "tuning_curve": (lt.tuning_curve, {"scores": a, "direction": "minimize"}),
-        "tuning_curves": (
-            lt.tuning_curves,
+        "tuning.curve": (lt.tuning.curve, {"scores": a, "direction": "minimize"}),
+        "tuning.curves": (
+            lt.tuning.curves,
             {"trials": trials(), "by": "depth", **way},
         ),
-        "tuning_risk": (
-            lt.tuning_risk,
+        "tuning.risk": (
+            lt.tuning.risk,
             {"trials": trials(), "hyperparameter": "depth", "values": "1", "score": "loss", "direction": "minimize"},
         ),
         "variance_sources": (lt.variance_sources, {"runs": few()}),
@@ -263,7 +265,7 @@ def components() -> Any:
 
 @functools.cache
 def parametric() -> Any:
-    return lt.fit_quadratic(scores()[0], direction="minimize")
+    return lt.tuning.fit(scores()[0], direction="minimize")
 
 
 # ----------------------------------------------------------------------------------------- what is legitimate
@@ -321,14 +323,20 @@ def outcome(call: Callable[[], Any]) -> str:
 
 
 PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))
-TESTED_ELSEWHERE = {"read_runs"}  # tests/data/test_readers.py
+TUNING = sorted(f"tuning.{name}" for name in lt.tuning.__all__)
+TESTED_ELSEWHERE = {
+    "read_runs",  # tests/data/test_readers.py
+    # tests/tuning/test_estimators.py, test_compare.py and test_tuning_simulation.py
+    *(f"tuning.{name}" for name in ("bootstrap_band", "false_label_rates", "kernel_density")),
+    *(f"tuning.{name}" for name in ("simulate_bootstrap_coverage", "simulate_coverage")),
+}
 
 
 def test_every_public_function_has_a_good_call() -> None:
-    assert set(calls()) == set(PUBLIC) - TESTED_ELSEWHERE
+    assert set(calls()) == {*PUBLIC, *TUNING} - TESTED_ELSEWHERE
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in TESTED_ELSEWHERE])
+@pytest.mark.parametrize("name", [name for name in [*PUBLIC, *TUNING] if name not in TESTED_ELSEWHERE])
 def test_bad_arguments_are_refused_in_words(name: str) -> None:
     function, good = calls()[name]
     assert outcome(functools.partial(function, **good)) == "accepted"

@@ -133,8 +133,8 @@ CALLS: dict[str, Callable[[lt.Runs], object]] = {
     "bootstrap": lambda runs: lt.bootstrap(lt.fit_lmm(MODEL, runs), lambda fit: fit.params, n_draws=20, rng=1),
     "audit": lambda runs: lt.audit(runs, n=20, rng=1),
     "profile": lambda runs: lt.profile(lt.fit_lmm("loss ~ tool + (1 | task)", runs)),
-    "fit_noisy_quadratic": lambda _: lt.fit_noisy_quadratic(
-        np.random.default_rng(1).normal(size=30) ** 2, direction="minimize"
+    "tuning.fit": lambda _: lt.tuning.fit(
+        np.random.default_rng(1).normal(size=30) ** 2, direction="minimize", law="noisy_quadratic"
     ),
 }
 

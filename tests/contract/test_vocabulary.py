@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 
 import lmemtest as lt
+from lmemtest._result import Result
 from lmemtest._table import Tabular
 from lmemtest.model import LmmFit
 
@@ -50,44 +51,30 @@ FIELDS = {
 }
 
 ALLOWED = {
-    "BestOf.confidence",
-    "BestOf.lower",
-    "BestOf.upper",
-    "BootstrapBand.confidence",
-    "BootstrapBand.lower",
-    "BootstrapBand.n_boot",
-    "BootstrapBand.upper",
-    "CdfBand.confidence",
-    "CdfBand.lower",
-    "CdfBand.upper",
-    "Coverage.n_sim",
-    "CurveComparison.confidence",
-    "EmpiricalDistribution.band(confidence)",
-    "FalseLabelRates.n_sim",
+    "BudgetEffect.verdict",
+    "EmmeansResult.response",
+    "EmmeansResult.testable(df)",
+    "Estimates.response",
+    "Estimates.testable(df)",
+    "FTestsResult.response",
     "ModelBuilder.random(per)",
+    "ObservedAdvantages.response",
+    "RandomEffects.response",
     "Runs.normalize(per)",
-    "TuningCurve.lower",
-    "TuningCurve.upper",
-    "TuningCurves.confidence",
-    "TuningCurves.labels(n_sim)",
-    "TuningPlan.confidence",
+    "ScaleByLevel.extremes(most)",
+    "Separation.response",
+    "Traces.verdict",
+    "TrendsResult.response",
+    "TrendsResult.testable(df)",
     "benchmark_effects(interval)",
     "benchmark_effects(per)",
     "benchmark_information(per)",
-    "best_of(confidence)",
     "bootstrap(interval)",
     "bootstrap(jackknife)",
-    "bootstrap_fit(n_boot)",
-    "cdf_band(confidence)",
-    "compare_curves(confidence)",
-    "compare_curves(n_sim)",
-    "fit_noisy_quadratic(confidence)",
-    "fit_quadratic(confidence)",
     "horizons(paper)",
     "metafeature_analysis(error)",
     "metafeature_analysis(rng=0)",
     "metafeature_effect(rng=0)",
-    "plan_tuning(confidence)",
     "plots.benchmark_effects_plot(most)",
     "plots.caterpillar_plot(most)",
     "plots.information_plot(most)",
@@ -96,10 +83,6 @@ ALLOWED = {
     "random_effects(error)",
     "random_effects(interval)",
     "select_terms(verbose)",
-    "tuning_curve(confidence)",
-    "tuning_curves(confidence)",
-    "tuning_curves(over)",
-    "tuning_risk(confidence)",
 }
 
 
@@ -125,7 +108,7 @@ def results() -> list[type]:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     found: dict[str, type] = {}
-    waiting = [Tabular]
+    waiting = [Tabular, Result]
     while waiting:
         for result in waiting.pop().__subclasses__():
             waiting.append(result)

@@ -277,9 +277,9 @@ def tuning_laws() -> Found:
     for i, want in enumerate(stored["opda"]):
         c, o, convex = want["c"], want["o"], want["convex"]
         if o:
-            law = lt.NoisyQuadraticDistribution(0.0, 1.0, c, o, convex)
+            law = lt.tuning.NoisyQuadraticDistribution(0.0, 1.0, c, o, convex)
         else:
-            law = lt.QuadraticDistribution(0.0, 1.0, c, convex)
+            law = lt.tuning.QuadraticDistribution(0.0, 1.0, c, convex)
         found = {"quantiles": law.ppf(want["q"])}
         if "y" in want:
             found |= {"cdf": law.cdf(want["y"]), "pdf": law.pdf(want["y"])}
@@ -288,32 +288,35 @@ def tuning_laws() -> Found:
             found[f"mean {direction}"] = law.mean_curve(want["k"], direction=direction)
         yield f"law {i}", found
     for i, want in enumerate(stored["opda_witness"]):
-        law = lt.NoisyQuadraticDistribution(0.0, 1.0, want["c"], want["o"], True)
+        law = lt.tuning.NoisyQuadraticDistribution(0.0, 1.0, want["c"], want["o"], True)
         yield f"witness {i}", float(law.cdf(want["y"]))
     for i, want in enumerate(stored["expected_smallest"]):
-        law = lt.NoisyQuadraticDistribution(0.0, 1.0, want["c"], want["s"], True)
+        law = lt.tuning.NoisyQuadraticDistribution(0.0, 1.0, want["c"], want["s"], True)
         yield f"smallest {i}", float(law.mean_curve(want["k"]))
 
 
 def tuning_fits() -> Found:
     for i, want in enumerate(load("opda_parametric")["opda_fits"]):
-        fit = lt.fit_noisy_quadratic if want["noisy"] else lt.fit_quadratic
+        law = "noisy_quadratic" if want["noisy"] else "quadratic"
         if want["upper"] is None:
-            yield f"{i}", fit(np.array(want["y"]), direction="minimize" if want["convex"] else "maximize")
+            direction = "minimize" if want["convex"] else "maximize"
+            yield f"{i}", lt.tuning.fit(np.array(want["y"]), direction=direction, law=law)
 
 
 def tuning_bands() -> Found:
-    from lmemtest.tuning.order_statistics import METHODS as BANDS
-    from lmemtest.tuning.order_statistics import critical_value, intervals
+    from lmemtest.tuning.order_statistics import BANDS, critical_value, intervals
 
-    for n, method, confidence in itertools.product((1, 2, 5, 13, 48, 140), BANDS, (0.05, 0.8, 0.99)):
-        value = critical_value(n, method=method, confidence=confidence)
-        yield f"{n} {method} {confidence}", [value, *map(np.asarray, intervals(n, method, value))]
+    for n, band, level in itertools.product((1, 2, 5, 13, 48, 140), BANDS, (0.05, 0.8, 0.99)):
+        value = critical_value(n, band=band, level=level)
+        yield f"{n} {band} {level}", [value, *map(np.asarray, intervals(n, band, value))]
     scores = np.random.default_rng(5).normal(size=60).round(3)
     for direction in ("minimize", "maximize"):
-        yield f"curve {direction}", lt.tuning_curve(scores, direction=direction)
+        yield f"curve {direction}", lt.tuning.curve(scores, direction=direction)
         for estimator in ("u", "v", "w"):
-            yield f"best {direction} {estimator}", lt.expected_best(scores, direction=direction, estimator=estimator)
+            yield (
+                f"best {direction} {estimator}",
+                lt.tuning.expected_best(scores, direction=direction, estimator=estimator),
+            )
 
 
 def compat() -> Found:

@@ -102,8 +102,8 @@ def designs() -> dict[str, Callable[[], Any]]:
         "variance": lambda: lt.variance_sources(runs(full)).to_frame(),
         "anytime": lambda: lt.anytime(runs(traces(), budget="budget")).to_frame(),
         "horizons": lambda: lt.horizons(runs(traces(), budget="budget")).to_frame(),
-        "tuning bands": lambda: lt.tuning_curve(full["loss"], direction="minimize").to_frame(),
-        "parametric curves": lambda: str(lt.fit_quadratic(full["loss"].to_numpy()[:60], direction="minimize")),
+        "tuning bands": lambda: lt.tuning.curve(full["loss"], direction="minimize").to_frame(),
+        "parametric curves": lambda: str(lt.tuning.fit(full["loss"].to_numpy()[:60], direction="minimize")),
         "recommended": lambda: [lt.recommend(runs(full)).formula, lt.recommend(runs(part)).formula],
     }
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
 from lmemtest.plots.evidence_plot import evidence_plot, winning_plot
-from lmemtest.tuning.compare import compare_curves
-from lmemtest.tuning.winning import best_of
+from lmemtest.tuning.best_of import best_of
 
 RNG = np.random.default_rng(20)
 HIGH, LOW = RNG.normal(0.78, 0.05, 48), RNG.normal(0.7, 0.05, 40)
@@ -29,7 +29,7 @@ CASES = {
 
 
 def found(**options):
-    return compare_curves(HIGH, LOW, **{"direction": "maximize", "names": ("new", "old"), "n_sim": 0, **options})
+    return tuning.compare(HIGH, LOW, **{"direction": "maximize", "names": ("new", "old"), "n_draws": 0, **options})
 
 
 def lines(ax, label):
@@ -62,9 +62,9 @@ def test_lines_and_bands_are_the_curves():
     assert len(bands) == 2
     for band, curve in zip(bands, (comparison.a, comparison.b), strict=True):
         heights = band.get_paths()[0].vertices[:, 1]
-        assert (heights.min(), heights.max()) == approx((curve.lower.min(), curve.upper.max()))
+        assert (heights.min(), heights.max()) == approx((curve.band_low.min(), curve.band_high.max()))
         exact = curve.curve.at([1.5, 2.5, 4.4])
-        for k, low, high in zip(exact.k, exact.lower + 1e-9, exact.upper - 1e-9, strict=True):
+        for k, low, high in zip(exact.k, exact.band_low + 1e-9, exact.band_high - 1e-9, strict=True):
             assert band.get_paths()[0].contains_points([(k, low), (k, high)]).all()
 
 
@@ -73,7 +73,7 @@ def test_the_strip_has_a_cell_for_every_run_of_evidence():
     ax = evidence_plot(comparison)
     strip = ax.child_axes[1]
     cells = [area for area in strip.collections if area.get_label()[1:] in ("weak", "fair", "strong")]
-    assert [cell.get_label()[1:] for cell in cells] == [run.level for run in comparison.segments]
+    assert [cell.get_label()[1:] for cell in cells] == [run.evidence for run in comparison.segments]
     for cell, run in zip(cells, comparison.segments, strict=True):
         extents = cell.get_paths()[0].get_extents()
         assert extents.x0 <= run.start
@@ -85,7 +85,7 @@ def test_the_strip_has_a_cell_for_every_run_of_evidence():
 
 
 def test_a_strip_without_evidence_says_none():
-    ax = evidence_plot(compare_curves(HIGH, HIGH, direction="maximize", n_sim=0))
+    ax = evidence_plot(tuning.compare(HIGH, HIGH, direction="maximize", n_draws=0))
     assert [text.get_text() for text in ax.child_axes[1].texts] == ["none"]
 
 
@@ -137,7 +137,7 @@ def test_only_their_results_are_drawn_and_in_room_enough():
     with pytest.raises(ArgumentError) as caught:
         evidence_plot(best_of(HIGH, LOW, direction="maximize"))
     assert str(caught.value) == (
-        "comparison must be the result of compare_curves(), got BestOf. A BestOf is drawn by winning_plot()."
+        "comparison must be the result of tuning.compare(), got BestOf. A BestOf is drawn by winning_plot()."
     )
     with pytest.raises(ArgumentError, match=r"result must be the result of best_of\(\), got dict."):
         winning_plot({})

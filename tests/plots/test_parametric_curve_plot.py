@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
 from lmemtest.plots.parametric_curve_plot import parametric_curve_plot
-from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
-from lmemtest.tuning.parametric_fit import fit_noisy_quadratic, fit_quadratic
-from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
 
 @pytest.fixture(scope="module")
 def fit():
-    return fit_quadratic(QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
+    return tuning.fit(QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
 
 
 K = [1, 3, 10, 30, 100, 600]
@@ -38,7 +38,7 @@ def test_curves_scores_and_the_best_are_those_of_the_fit(fit):
     assert (known.get_linestyle(), beyond.get_linestyle()) == ("-", "--")
     assert lines(ax, "_best")[0].get_ydata()[0] == fit.best.value
     bottom, top = ax.child_axes[0].get_ylim()
-    assert lines(ax, "_interval")[0].get_ydata() == approx(np.clip([fit.best.low, fit.best.high], bottom, top))
+    assert lines(ax, "_interval")[0].get_ydata() == approx(np.clip([fit.best.ci_low, fit.best.ci_high], bottom, top))
     points = lines(ax, "_scores")[0]
     assert points.get_ydata()[-1] == fit.scores[-1]
     assert points.get_xdata()[-1] == approx(np.log(0.5) / np.log(60 / 61))
@@ -46,7 +46,7 @@ def test_curves_scores_and_the_best_are_those_of_the_fit(fit):
 
 
 def test_minimizing_is_drawn_upside_down(fit):
-    down = fit_quadratic(-fit.scores, direction="minimize")
+    down = tuning.fit(-fit.scores, direction="minimize")
     points, mirrored = (lines(drawn(f, q), "_scores")[0] for f, q in ((fit, 0.25), (down, 0.75)))
     assert points.get_xdata() == approx(mirrored.get_xdata())
     assert points.get_ydata() == approx(-mirrored.get_ydata())
@@ -54,7 +54,7 @@ def test_minimizing_is_drawn_upside_down(fit):
 
 
 def test_scores_that_are_only_counted_leave_the_others_in_place(fit):
-    part = fit_quadratic(fit.scores, direction="maximize", limits=(0.7, None))
+    part = tuning.fit(fit.scores, direction="maximize", limits=(0.7, None))
     shown = dict(zip(*lines(drawn(fit), "_scores")[0].get_data()[::-1], strict=True))
     for x, y in zip(*lines(drawn(part), "_scores")[0].get_data(), strict=True):
         assert x == approx(shown[y])
@@ -95,7 +95,7 @@ def test_the_area_is_computed_between_the_k_that_were_asked_for(fit):
 @pytest.fixture(scope="module")
 def noisy():
     scores = NoisyQuadraticDistribution(0.5, 0.9, 2, 0.02, False).sample(40, rng=1)
-    return fit_noisy_quadratic(scores, direction="maximize", constraints={"c": 2})
+    return tuning.fit(scores, direction="maximize", constraints={"c": 2}, law="noisy_quadratic")
 
 
 def test_with_noise_no_interval_is_invented_between_the_k_that_were_asked_for(noisy):
@@ -125,7 +125,7 @@ def test_words_fit_with_few_k_and_with_many(fit, assert_fits):
 
 
 def test_a_fit_that_is_not_to_be_trusted_is_grey_and_says_so(fit):
-    few = fit_quadratic(fit.scores[::5], direction="maximize")
+    few = tuning.fit(fit.scores[::5], direction="maximize")
     ax = drawn(few)
     assert ax.texts[0].get_text() == "Not to be trusted: see the sentence of the fit."
     assert lines(ax, "_curve")[0].get_color() != lines(drawn(fit), "_curve")[0].get_color()

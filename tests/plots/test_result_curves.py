@@ -6,33 +6,32 @@ import numpy as np
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
 from lmemtest.plots.result_curves import cdf_band_plot, coverage_plot, expected_best_plot, tuning_curve_plot
-from lmemtest.tuning.bands import cdf_band
-from lmemtest.tuning.curves import tuning_curve
 from lmemtest.tuning.distribution import EmpiricalDistribution
 from lmemtest.tuning.estimators import expected_best
-from lmemtest.tuning.quadratic import QuadraticDistribution
-from lmemtest.tuning.simulation import simulate_bootstrap_coverage, simulate_coverage
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+from lmemtest.tuning.simulate import simulate_bootstrap_coverage, simulate_coverage
 
 SCORES = np.random.default_rng(1).beta(4, 2, 24)
 LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> that no legend has room for " * 2
 LAW = QuadraticDistribution(0, 1, 2)
-CURVE = tuning_curve(SCORES, direction="maximize", bounds=(0, 1))
-COVERED = simulate_coverage(LAW, 5, n_sim=40, rng=1)
+CURVE = tuning.curve(SCORES, direction="maximize", bounds=(0, 1))
+COVERED = simulate_coverage(LAW, 5, n_draws=40, rng=1)
 CASES = {
     "curve": (tuning_curve_plot, CURVE),
     "curves": (tuning_curve_plot, {LONG + str(i): CURVE for i in range(2)}),
-    "losses": (tuning_curve_plot, tuning_curve(1 - SCORES, direction="minimize", statistic=0.9)),
-    "means": (tuning_curve_plot, tuning_curve(SCORES, direction="maximize", statistic="mean", bounds=(0, 1))),
-    "one k": (tuning_curve_plot, tuning_curve(SCORES, direction="maximize", k=2)),
-    "band": (cdf_band_plot, cdf_band(9)),
-    "bands": (cdf_band_plot, {m: EmpiricalDistribution(SCORES).band(method=m) for m in ("ks", "dkw")}),
+    "losses": (tuning_curve_plot, tuning.curve(1 - SCORES, direction="minimize", statistic=0.9)),
+    "means": (tuning_curve_plot, tuning.curve(SCORES, direction="maximize", statistic="mean", bounds=(0, 1))),
+    "one k": (tuning_curve_plot, tuning.curve(SCORES, direction="maximize", k=2)),
+    "band": (cdf_band_plot, tuning.band(9)),
+    "bands": (cdf_band_plot, {m: EmpiricalDistribution(SCORES).band(band=m) for m in ("ks", "dkw")}),
     "failures": (cdf_band_plot, EmpiricalDistribution([-np.inf, 0.5, 0.7]).band()),
     "expected": (expected_best_plot, {e: expected_best(SCORES, direction="maximize", estimator=e) for e in "uvw"}),
     "coverage": (coverage_plot, {"a": COVERED, LONG: COVERED}),
-    "by k": (coverage_plot, simulate_bootstrap_coverage(LAW, 8, k=[1, 50], n_sim=20, n_boot=100, rng=1)),
+    "by k": (coverage_plot, simulate_bootstrap_coverage(LAW, 8, k=[1, 50], n_draws=20, n_resamples=100, rng=1)),
 }
 
 
@@ -52,7 +51,7 @@ def test_a_curve_is_its_steps_and_its_band_holds_the_exact_one():
     (line,) = lines(ax, "_estimate")
     assert np.interp(exact.k, line.get_xdata(), line.get_ydata()) == approx(exact.estimate)
     band = next(c for c in ax.child_axes[0].collections if c.get_label() == "_band")
-    for k, low, high in zip(exact.k, exact.lower + 1e-9, exact.upper - 1e-9, strict=True):
+    for k, low, high in zip(exact.k, exact.band_low + 1e-9, exact.band_high - 1e-9, strict=True):
         assert band.get_paths()[0].contains_points([(k, low), (k, high)]).all()
     assert ax.texts[0].get_text().startswith("80 % LD band of highest-density intervals for n = 24")
     assert [text.get_text() for text in ax.texts[-2:]] == ["Trials k", "Median of the largest of k scores"]
@@ -60,7 +59,7 @@ def test_a_curve_is_its_steps_and_its_band_holds_the_exact_one():
 
 def test_a_band_of_a_distribution_is_read_at_its_scores():
     law = EmpiricalDistribution([0.2, 0.5, 0.5, 0.9], bounds=(0, 1))
-    ax = cdf_band_plot({"x": law.band(), "y": law.band(confidence=0.5)})
+    ax = cdf_band_plot({"x": law.band(), "y": law.band(level=0.5)})
     at = np.array([0.199, 0.3, 0.6, 0.89])
     for line in lines(ax, "_estimate"):
         assert np.interp(at, line.get_xdata(), line.get_ydata()) == approx(law.cdf(at), abs=1e-9)
@@ -82,13 +81,13 @@ def test_estimates_and_coverage_are_their_numbers():
 
 def test_what_cannot_be_drawn_is_named():
     with pytest.raises(ArgumentError) as caught:
-        tuning_curve_plot(cdf_band(5))
-    assert str(caught.value) == "curves must be a result of tuning_curve(), or several by name, got CdfBand."
+        tuning_curve_plot(tuning.band(5))
+    assert str(caught.value) == "curves must be a result of tuning.curve(), or several by name, got CdfBand."
     with pytest.raises(
         ArgumentError, match=r"^results must hold at least one result of expected_best\(\), got none\.$"
     ):
         expected_best_plot({})
-    losses = tuning_curve(SCORES, direction="minimize")
+    losses = tuning.curve(SCORES, direction="minimize")
     with pytest.raises(ArgumentError, match=r"^results in one figure must have the same direction and statistic\."):
         tuning_curve_plot({"a": CURVE, "b": losses})
     with pytest.raises(ArgumentError, match="ax is too small"):

@@ -8,12 +8,11 @@ import pytest
 from matplotlib.path import Path
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots.tuning_curves import tuning_curves_plot
-from lmemtest.tuning._setting import side_limits
-from lmemtest.tuning.by_benchmark import tuning_curves
-from lmemtest.tuning.compare import on_grid
+from lmemtest.tuning.compare import on_grid, side_limits
 
 LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> {x} that nothing has room for, number {}"
 
@@ -33,25 +32,25 @@ def names(prefix, count):
 
 
 def curves_of(frame, **options):
-    return tuning_curves(frame, score="loss", direction="minimize", by=["task", "tool"], **options)
+    return tuning.curves(frame, score="loss", direction="minimize", by=["task", "tool"], **options)
 
 
 def over_seeds(n=12):
     rng = np.random.default_rng(2)
     rows = [(t, a, s, b, rng.normal()) for t in "xy" for a in "AB" for s in range(n) for b in (1, 3, 9, 27)]
     frame = pd.DataFrame(rows, columns=["task", "tool", "seed", "budget", "loss"])
-    return curves_of(frame, over="seed", seed="seed", budget="budget")
+    return curves_of(frame, unit="seed", seed="seed", budget="budget")
 
 
 CASES = {
     "two": lambda: curves_of(trials(names("task", 2), names("tool", 2))),
     "five": lambda: curves_of(trials(names("task", 5), names("tool", 5), 20)),
-    "one": lambda: tuning_curves(trials(["a"], ["b"]), score="loss", direction="minimize", by="tool"),
+    "one": lambda: tuning.curves(trials(["a"], ["b"]), score="loss", direction="minimize", by="tool"),
     "one k": lambda: curves_of(trials(["a"], ["b"]), k=[2]),
     "cost": lambda: curves_of(trials(names("task", 3), names("tool", 2)), cost="cost"),
     "few trials": lambda: curves_of(trials(names("task", 2), names("tool", 2), 2)),
     "mean": lambda: curves_of(trials(names("task", 2), names("tool", 2)), statistic="mean", bounds=(0, 1000)),
-    "maximise": lambda: tuning_curves(
+    "maximise": lambda: tuning.curves(
         trials(names("task", 2), names("tool", 2)), score="loss", direction="maximize", by=["task", "tool"]
     ),
     "long names": lambda: curves_of(
@@ -94,10 +93,10 @@ def test_panels_show_their_curves():
         for band, curve in zip(bands, group, strict=True):
             corners = band.get_paths()[0].vertices
             assert corners[:, 0].max() == approx(curve.curve.k_max, rel=1e-6)
-            assert corners[:, 1].max() == approx(curve.upper[~curve.trivial].max())
+            assert corners[:, 1].max() == approx(curve.band_high[~curve.trivial].max())
             shown = Path(corners)
             exact = curve.curve.at(np.geomspace(1.003, 8.1, 60))
-            for k, low, high in zip(exact.k, exact.lower, exact.upper, strict=True):
+            for k, low, high in zip(exact.k, exact.band_low, exact.band_high, strict=True):
                 room = 1e-6 * (high - low)
                 assert shown.contains_points([(k, low + room), (k, high - room)]).all(), k
                 assert not shown.contains_points([(k, low - room), (k, high + room)]).any(), k
@@ -132,7 +131,9 @@ def test_what_is_drawn_between_budgets_is_the_exact_band(case):
             assert shown == approx(exact.estimate, rel=2e-3 if case == "mean" else 1e-9)
             if case == "mean":
                 continue
-            for x, low, high in zip(*(v[~exact.trivial] for v in (where, exact.lower, exact.upper)), strict=True):
+            for x, low, high in zip(
+                *(v[~exact.trivial] for v in (where, exact.band_low, exact.band_high)), strict=True
+            ):
                 inside = [(x, low + 1e-6 * (high - low)), (x, high - 1e-6 * (high - low))]
                 assert any(path.contains_points(inside).all() for path in band.get_paths())
 
@@ -164,8 +165,8 @@ def test_only_their_result_is_drawn_and_in_room_enough():
     with pytest.raises(ArgumentError) as caught:
         tuning_curves_plot({})
     assert str(caught.value) == (
-        "curves must be the result of tuning_curves(), got dict. Two searches are drawn by "
-        "evidence_plot(compare_curves(...))."
+        "curves must be the result of tuning.curves(), got dict. Two searches are drawn by "
+        "evidence_plot(tuning.compare(...))."
     )
     with pytest.raises(ArgumentError, match="ax is too small: 2 panels needs larger axes, it is"):
         tuning_curves_plot(CASES["two"](), ax=_canvas.new_axes(1.0, 0.4))

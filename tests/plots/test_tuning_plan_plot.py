@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.tuning_plan import tuning_plan_plot
-from lmemtest.tuning.planner import plan_tuning
 
 SIZES = [60, 10, 20, 40]
 
@@ -18,7 +18,7 @@ def lines(ax):
 
 
 def test_points_are_the_plans_in_order():
-    plan = plan_tuning(n=SIZES)
+    plan = tuning.plan(n_scores=SIZES)
     ax = tuning_plan_plot(plan)
     (line,) = lines(ax)
     assert list(line.get_xdata()) == [10, 20, 40, 60]
@@ -32,7 +32,7 @@ def test_points_are_the_plans_in_order():
 
 
 def test_plans_differ_in_colour_and_shape_and_are_named():
-    plans = [plan_tuning(n=SIZES, confidence=c) for c in (0.5, 0.8, 0.95)]
+    plans = [tuning.plan(n_scores=SIZES, level=c) for c in (0.5, 0.8, 0.95)]
     ax = tuning_plan_plot(iter(plans))
     assert len({line.get_color() for line in lines(ax)}) == 3
     assert len({line.get_marker() for line in lines(ax)}) == 3
@@ -41,18 +41,20 @@ def test_plans_differ_in_colour_and_shape_and_are_named():
 
 @pytest.mark.parametrize("n", [[1], [3], [5, 20]])
 def test_scores_are_counted_in_whole_numbers(n):
-    ax = tuning_plan_plot(plan_tuning(n=n)).child_axes[0]
+    ax = tuning_plan_plot(tuning.plan(n_scores=n)).child_axes[0]
     for ticks in (ax.get_xticks(), ax.get_yticks()):
         assert len(ticks) >= 2
         assert (ticks == np.round(ticks)).all()
 
 
 CASES = {
-    "one point": [plan_tuning(n=1)],
-    "planned from k": [plan_tuning(k=[1, 4, 9, 16])],
-    "no reach": [plan_tuning(n=[1, 2], confidence=1 - 1e-12, method="dkw")],
-    "every method": [plan_tuning(n=SIZES, method=m) for m in ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")],
-    "from one": [plan_tuning(n=range(1, 60), statistic=0.9, direction="maximize", from_k=1)],
+    "one point": [tuning.plan(n_scores=1)],
+    "planned from k": [tuning.plan(k=[1, 4, 9, 16])],
+    "no reach": [tuning.plan(n_scores=[1, 2], level=1 - 1e-12, band="dkw")],
+    "every method": [
+        tuning.plan(n_scores=SIZES, band=m) for m in ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
+    ],
+    "from one": [tuning.plan(n_scores=range(1, 60), statistic=0.9, direction="maximize", from_k=1)],
 }
 
 
@@ -62,14 +64,14 @@ def test_words_fit_for_every_kind_of_plan(assert_fits):
 
 
 def test_only_plans_are_drawn():
-    with pytest.raises(ArgumentError, match=r"^plans must be results of plan_tuning\(\), got dict.$"):
+    with pytest.raises(ArgumentError, match=r"^plans must be results of tuning.plan\(\), got dict.$"):
         tuning_plan_plot([{}])
-    with pytest.raises(ArgumentError, match=r"^plans must be results of plan_tuning\(\), got int.$"):
+    with pytest.raises(ArgumentError, match=r"^plans must be results of tuning.plan\(\), got int.$"):
         tuning_plan_plot(3)
-    with pytest.raises(ArgumentError, match=r"^plans must hold at least one result of plan_tuning\(\), got none.$"):
+    with pytest.raises(ArgumentError, match=r"^plans must hold at least one result of tuning.plan\(\), got none.$"):
         tuning_plan_plot([])
 
 
 def test_axes_that_are_too_small_are_refused():
     with pytest.raises(ArgumentError, match="ax is too small"):
-        tuning_plan_plot(plan_tuning(n=SIZES), ax=Figure(figsize=(3, 0.4)).add_axes((0, 0, 1, 1)))
+        tuning_plan_plot(tuning.plan(n_scores=SIZES), ax=Figure(figsize=(3, 0.4)).add_axes((0, 0, 1, 1)))

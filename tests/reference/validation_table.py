@@ -24,8 +24,8 @@ def main() -> None:
         "Tests of models and resampling": distributions.TESTS_OF_MODELS,
         "Random effects, profiles and diagnostics": effects.SECTIONS,
         "Power": distributions.PLANNING,
-        "Tuning curves": tuning.BANDS,
-        "Parametric tuning curves": tuning.LAWS,
+        "Tuning curves": tuning.BAND_LINES,
+        "Parametric tuning curves": tuning.LAW_LINES,
     }
     for heading, parts in sections.items():
         if sys.argv[1:] and not any(word.lower() in heading.lower() for word in sys.argv[1:]):

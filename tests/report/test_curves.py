@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lmemtest import tuning
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.curves import headline, save_curves
-from lmemtest.tuning.by_benchmark import tuning_curves
 
 Make = Callable[..., Any]
 
@@ -31,7 +31,7 @@ def trials() -> pd.DataFrame:
 
 
 def test_trials_add_a_section_with_the_counts(trials: pd.DataFrame, three: Analysis) -> None:
-    curves = tuning_curves(trials, score="loss", direction="minimize", by=["task", "tool"], confidence=0.9)
+    curves = tuning.curves(trials, score="loss", direction="minimize", by=["task", "tool"], level=0.9)
     analysis = analyze(three.runs, trials=curves)
     assert analysis.trials is curves
     page, text = analysis.to_html(), " ".join(analysis.to_text().split())
@@ -45,8 +45,8 @@ def test_trials_add_a_section_with_the_counts(trials: pd.DataFrame, three: Analy
         in text
     )
     assert (
-        "trials=lmemtest.tuning_curves(trials, score='loss', direction='minimize', by=('task', 'tool'), "
-        "statistic='median', confidence=0.9, band='ld_highest_density')"
+        "trials=lmemtest.tuning.curves(trials, score='loss', direction='minimize', by=('task', 'tool'), "
+        "statistic='median', level=0.9, band='ld_highest_density')"
     ) in analysis.call
     assert analysis.to_html() == page
     assert "Tuning curves" not in three.to_html()
@@ -54,7 +54,7 @@ def test_trials_add_a_section_with_the_counts(trials: pd.DataFrame, three: Analy
 
 
 def test_a_table_with_the_columns_of_the_runs_is_enough(trials: pd.DataFrame, three: Analysis) -> None:
-    want = tuning_curves(trials, score="loss", direction="minimize", by=["task", "tool"]).to_frame()
+    want = tuning.curves(trials, score="loss", direction="minimize", by=["task", "tool"]).to_frame()
     table = analyze(three.runs, trials=trials).trials
     runs = analyze(
         three.runs, trials=Runs(trials, score="loss", direction="minimize", algorithm="tool", benchmark="task")
@@ -67,12 +67,12 @@ def test_a_table_with_the_columns_of_the_runs_is_enough(trials: pd.DataFrame, th
 def test_curves_over_seeds_are_called_so(table: Make, as_runs: Make) -> None:
     frame = pd.concat([table(seeds=8).assign(epochs=e, loss=lambda f, e=e: f["loss"] / e) for e in (1, 2)])
     runs = as_runs(frame, budget="epochs")
-    analysis = analyze(runs, trials=tuning_curves(runs, over="seed"))
+    analysis = analyze(runs, trials=tuning.curves(runs, unit="seed"))
     text = " ".join(analysis.to_text().split())
     assert "Curves over seeds" in text
     assert "an adaptive optimiser learns from its scores" in text
     assert "random numbers are drawn for the p-values of the checks of the assumptions only" in text
-    assert "over='seed', simultaneous=True, seed='seed', budget='epochs'" in analysis.call
+    assert "unit='seed', simultaneous=True, seed='seed', budget='epochs'" in analysis.call
 
 
 def test_one_algorithm_has_curves_without_labels(trials: pd.DataFrame, three: Analysis) -> None:
@@ -100,7 +100,7 @@ def test_what_is_no_table_of_trials_is_refused(three: Analysis, trials: pd.DataF
 
 
 def test_files_are_the_same_each_time(trials: pd.DataFrame, tmp_path: Any) -> None:
-    curves = tuning_curves(trials, score="loss", direction="minimize", by=["task", "tool"])
+    curves = tuning.curves(trials, score="loss", direction="minimize", by=["task", "tool"])
     first = {path.name: path.read_bytes() for path in save_curves(curves, tmp_path / "a")}
     second = {path.name: path.read_bytes() for path in save_curves(curves, tmp_path / "b")}
     assert first == second
@@ -110,7 +110,7 @@ def test_files_are_the_same_each_time(trials: pd.DataFrame, tmp_path: Any) -> No
 def test_many_pairs_are_a_table_instead_of_sentences(three: Analysis) -> None:
     rng = np.random.default_rng(4)
     table = pd.DataFrame({"tool": np.repeat([f"t{i}" for i in range(8)], 12), "loss": rng.random(96)})
-    curves = tuning_curves(table, score="loss", direction="minimize", by="tool")
+    curves = tuning.curves(table, score="loss", direction="minimize", by="tool")
     said = headline(curves)
     assert len(said) == 12
     assert said[-1] == "... and 18 more pairs: see tuning-labels.csv."

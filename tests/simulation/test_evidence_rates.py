@@ -12,16 +12,14 @@ import pytest
 from pytest import approx
 from scipy import special
 
-from lmemtest.tuning.compare import compare_curves
+from lmemtest import tuning
+from lmemtest.tuning.best_of import best_of
 from lmemtest.tuning.costs import mean_cost
-from lmemtest.tuning.estimators import MEASURED_CONFIDENCE, MEASURED_COVERAGE, MEASURED_K, MEASURED_N
-from lmemtest.tuning.evidence import LEVELS
-from lmemtest.tuning.false_labels import false_label_rates
-from lmemtest.tuning.importance import tuning_risk
-from lmemtest.tuning.kernel_density import kernel_density
-from lmemtest.tuning.quadratic import QuadraticDistribution
-from lmemtest.tuning.simulation import simulate_bootstrap_coverage
-from lmemtest.tuning.winning import best_of
+from lmemtest.tuning.estimators import MEASURED_COVERAGE, MEASURED_K, MEASURED_LEVEL, MEASURED_N
+from lmemtest.tuning.evidence import EVIDENCE, false_label_rates
+from lmemtest.tuning.laws.kernel_density import kernel_density
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+from lmemtest.tuning.simulate import simulate_bootstrap_coverage
 
 pytestmark = pytest.mark.slow
 
@@ -56,9 +54,9 @@ def test_the_bootstrap_covers_what_its_warning_says(estimator):
             *(law, MEASURED_N),
             k=MEASURED_K,
             estimator=estimator,
-            confidence=MEASURED_CONFIDENCE,
-            n_sim=2000,
-            n_boot=1000,
+            level=MEASURED_LEVEL,
+            n_draws=2000,
+            n_resamples=1000,
             rng=17,
         )
         rates.append(found.rate)
@@ -75,8 +73,8 @@ def test_labels_of_equal_searches_are_as_rare_as_stated(direction):
     counted = np.zeros(3)
     for _ in range(repeats):
         a, b = law.sample(48, rng=rng), law.sample(48, rng=rng)
-        counted += np.arange(1, 4) <= LEVELS.index(compare_curves(a, b, direction=direction, n_sim=0).label)
-    stated = false_label_rates(48, n_sim=200_000, rng=3).rate
+        counted += np.arange(1, 4) <= EVIDENCE.index(tuning.compare(a, b, direction=direction, n_draws=0).label)
+    stated = false_label_rates(48, n_draws=200_000, rng=3).rate
     for got, want in zip(counted / repeats, stated, strict=True):
         assert got == approx(want, abs=margin(want, repeats))
 
@@ -86,8 +84,8 @@ def test_ties_do_not_make_labels_more_frequent():
     counted = np.zeros(3)
     for _ in range(repeats):
         a, b = rng.integers(0, 10, (2, 48)).astype(float)
-        counted += np.arange(1, 4) <= LEVELS.index(compare_curves(a, b, direction="maximize", n_sim=0).label)
-    stated = false_label_rates(48, n_sim=100_000, rng=3).rate
+        counted += np.arange(1, 4) <= EVIDENCE.index(tuning.compare(a, b, direction="maximize", n_draws=0).label)
+    stated = false_label_rates(48, n_draws=100_000, rng=3).rate
     assert np.all(counted / repeats <= stated + [margin(p, repeats) for p in stated])
 
 
@@ -97,7 +95,7 @@ def test_the_interval_of_a_mean_cost_covers_about_as_claimed(sigma):
     truth = math.exp(sigma**2 / 2)
     held = 0
     for costs in rng.lognormal(0.0, sigma, (repeats, 48)):
-        found = mean_cost(costs, 48, confidence=0.98)
+        found = mean_cost(costs, 48, level=0.98)
         held += found.low <= truth <= found.high
     # no interval for a mean is exact without bounds: skewed costs cost up to four points of 98 %
     assert 0.94 < held / repeats < 0.985
@@ -112,9 +110,9 @@ def test_bands_in_cost_units_hold_with_the_confidence_asked_for(direction):
         rank = rng.random(48)
         scores = law.ppf(rank)
         costs = np.exp(0.8 * (0.7 * special.ndtri(rank) + math.sqrt(0.51) * rng.standard_normal(48)))
-        found = compare_curves(scores, scores, direction=direction, cost_a=costs, cost_b=1.0, n_sim=0)
+        found = tuning.compare(scores, scores, direction=direction, cost_a=costs, cost_b=1.0, n_draws=0)
         truth = law.quantile_curve(found.grid / mean, direction=direction)
-        held += np.all((found.a.lower <= truth) & (truth <= found.a.upper))
+        held += np.all((found.a.band_low <= truth) & (truth <= found.a.band_high))
     assert held / repeats >= 0.8 - margin(0.8, repeats)
 
 
@@ -138,8 +136,8 @@ def test_the_band_of_winning_holds_for_all_budgets_at_once(levels, paired):
         if paired:  # the sum of two uniforms, turned back into a uniform that goes with the first
             second = np.where(second < 0.5, 2 * second**2, 1 - 2 * (1 - second) ** 2)
         a, b = points[np.searchsorted(cdf_a, first)], points[np.searchsorted(cdf_b, second)]
-        found = best_of(a, b, direction="maximize", grid=grid, paired=paired, confidence=0.5)
-        held += np.all((found.lower <= truth) & (truth <= found.upper))
+        found = best_of(a, b, direction="maximize", grid=grid, paired=paired, level=0.5)
+        held += np.all((found.band_low <= truth) & (truth <= found.band_high))
     assert held / repeats >= 0.5 - margin(0.5, repeats)
 
 
@@ -155,6 +153,6 @@ def test_the_bounds_of_a_tuning_risk_hold():
     for _ in range(repeats):
         value = rng.integers(0, 4, 200)
         table = {"h": value, "y": rng.random(200) * tops[value]}
-        frame = tuning_risk(table, "h", values=0, score="y", direction="maximize", grid=grid, confidence=0.5).to_frame()
-        held += np.all((frame["lower"] <= truth) & (truth <= frame["upper"]))
+        frame = tuning.risk(table, "h", values=0, score="y", direction="maximize", grid=grid, level=0.5).to_frame()
+        held += np.all((frame["band_low"] <= truth) & (truth <= frame["band_high"]))
     assert held / repeats >= 0.5 - margin(0.5, repeats)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lmemtest.tuning.bands import cdf_band
-from lmemtest.tuning.curves import tuning_curve
+from lmemtest import tuning
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +25,11 @@ def all_k(band, quantile, steps=()):
     """A k at which each possible violation shows: just below the p of a lower limit, just above that of an upper one,
     and on both sides of the steps of the true distribution function."""
     p = np.concatenate(
-        [band.lower * (1 - 1e-10), band.upper * (1 + 1e-10), np.multiply.outer([1 - 1e-10, 1 + 1e-10], steps).ravel()]
+        [
+            band.band_low * (1 - 1e-10),
+            band.band_high * (1 + 1e-10),
+            np.multiply.outer([1 - 1e-10, 1 + 1e-10], steps).ravel(),
+        ]
     )
     floor = 0.0 if band.from_k is None else quantile ** (1 / band.from_k)
     p = np.unique(p[(p > max(floor, 1e-12)) & (p < 1.0)])
@@ -36,7 +39,7 @@ def all_k(band, quantile, steps=()):
 
 def share_covered(draw, true_quantile, *, n, direction, quantile, steps=(), **options) -> float:
     """Share of samples whose curve holds the true one at all k."""
-    band = cdf_band(n, quantile=quantile, **options)
+    band = tuning.band(n, quantile=quantile, **options)
     k = all_k(band, quantile, steps)
     truth = true_quantile(quantile ** (1 / k))
     truth = truth if direction == "maximize" else -truth
@@ -45,8 +48,8 @@ def share_covered(draw, true_quantile, *, n, direction, quantile, steps=(), **op
     for _ in range(REPLICATES):
         scores = draw(rng, n)
         scores = scores if direction == "maximize" else -scores
-        curve = tuning_curve(scores, direction=direction, k=k, statistic=quantile, **options)
-        held += bool(np.all((curve.lower <= truth) & (truth <= curve.upper)))
+        curve = tuning.curve(scores, direction=direction, k=k, statistic=quantile, **options)
+        held += bool(np.all((curve.band_low <= truth) & (truth <= curve.band_high)))
     return held / REPLICATES
 
 
@@ -72,27 +75,27 @@ def discrete_quantile(p):
 
 @pytest.mark.parametrize("method", EXACT)
 @pytest.mark.parametrize(
-    ("n", "confidence", "direction", "quantile"),
+    ("n", "level", "direction", "quantile"),
     [(8, 0.8, "maximize", 0.5), (48, 0.8, "minimize", 0.5), (25, 0.5, "maximize", 0.9), (48, 0.95, "maximize", 0.5)],
 )
-def test_bands_of_continuous_scores_hold_as_often_as_promised(method, n, confidence, direction, quantile):
+def test_bands_of_continuous_scores_hold_as_often_as_promised(method, n, level, direction, quantile):
     got = share_covered(
         continuous,
         continuous_quantile,
         n=n,
         direction=direction,
         quantile=quantile,
-        method=method,
-        confidence=confidence,
+        band=method,
+        level=level,
     )
-    low, high = expected_range(confidence)
+    low, high = expected_range(level)
     assert low <= got <= high
 
 
 @pytest.mark.parametrize("n", [8, 48])
 def test_dkw_bands_hold_more_often_as_often_as_computed(n):
-    computed = cdf_band(n, method="dkw", confidence=0.8).coverage()
-    got = share_covered(continuous, continuous_quantile, n=n, direction="maximize", quantile=0.5, method="dkw")
+    computed = tuning.band(n, band="dkw", level=0.8).coverage()
+    got = share_covered(continuous, continuous_quantile, n=n, direction="maximize", quantile=0.5, band="dkw")
     low, high = expected_range(computed)
     assert low <= got <= high
     assert computed > 0.8
@@ -102,7 +105,7 @@ def test_dkw_bands_hold_more_often_as_often_as_computed(n):
 @pytest.mark.parametrize(("from_k", "quantile"), [(1, 0.5), (3, 0.5), (1, 0.9)])
 def test_bands_from_k_hold_as_often_as_promised(method, from_k, quantile):
     got = share_covered(
-        continuous, continuous_quantile, n=48, direction="maximize", quantile=quantile, method=method, from_k=from_k
+        continuous, continuous_quantile, n=48, direction="maximize", quantile=quantile, band=method, from_k=from_k
     )
     low, high = expected_range(0.8)
     assert low <= got <= high
@@ -122,7 +125,7 @@ def test_bands_of_scores_with_five_values_hold_at_least_as_often(method, n, dire
         steps = np.cumsum(WEIGHTS[::-1])[:-1]
     else:
         draw, quantile, steps = discrete, discrete_quantile, np.cumsum(WEIGHTS)[:-1]
-    got = share_covered(draw, quantile, n=n, direction=direction, quantile=0.5, steps=steps, method=method)
+    got = share_covered(draw, quantile, n=n, direction=direction, quantile=0.5, steps=steps, band=method)
     assert got >= expected_range(0.8)[0]
 
 
@@ -144,6 +147,6 @@ def test_bands_of_a_mean_hold_at_least_as_often(method, direction):
     held = 0
     for _ in range(REPLICATES // 5):
         scores = rng.random(20)
-        curve = tuning_curve(scores, direction=direction, k=k, statistic="mean", method=method, bounds=(0, 1))
-        held += bool(np.all((curve.lower <= truth) & (truth <= curve.upper)))
+        curve = tuning.curve(scores, direction=direction, k=k, statistic="mean", band=method, bounds=(0, 1))
+        held += bool(np.all((curve.band_low <= truth) & (truth <= curve.band_high)))
     assert held / (REPLICATES // 5) >= 0.8

@@ -9,14 +9,12 @@ import polars as pl
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.data.datasets import load_hpo_runs, load_hpo_trials
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
-from lmemtest.tuning.by_benchmark import tuning_curves
-from lmemtest.tuning.compare import compare_curves
 from lmemtest.tuning.costs import mean_cost
-from lmemtest.tuning.curves import tuning_curve
-from lmemtest.tuning.false_labels import false_label_rates
+from lmemtest.tuning.evidence import false_label_rates
 from lmemtest.tuning.seed_bands import quantile_ranks
 
 ROLES = {"score": "loss", "direction": "minimize", "by": ["task", "tool"]}
@@ -46,27 +44,26 @@ def of(frame, task, tool):
     "options",
     [
         {},
-        {"statistic": 0.9, "confidence": 0.95, "band": "ks"},
+        {"statistic": 0.9, "level": 0.95, "band": "ks"},
         {"statistic": "mean", "bounds": (0.0, 100.0)},
         {"from_k": 2.0, "k": [2, 4.5, 30]},
     ],
 )
 def test_each_curve_is_that_of_its_own_scores(options):
     frame = make()
-    curves = tuning_curves(frame, **ROLES, **options)
-    single = {("method" if name == "band" else name): value for name, value in options.items()}
+    curves = tuning.curves(frame, **ROLES, **options)
     table = curves.to_frame()
-    assert list(table.columns) == ["task", "tool", "k", "lower", "estimate", "upper", "trivial"]
+    assert list(table.columns) == ["task", "tool", "k", "estimate", "band_low", "band_high", "trivial"]
     for (task, tool), rows in table.groupby(["task", "tool"]):
-        want = tuning_curve(of(frame, task, tool)["loss"], direction="minimize", **single).to_frame()
+        want = tuning.curve(of(frame, task, tool)["loss"], direction="minimize", **options).to_frame()
         pd.testing.assert_frame_equal(rows[want.columns].reset_index(drop=True), want)
 
 
 def test_unequal_numbers_of_trials_have_bands_of_their_own():
-    groups = tuning_curves(make(), **ROLES).groups()
-    assert groups["n"].tolist() == [48, 48, 20, 3]
+    groups = tuning.curves(make(), **ROLES).to_frame("groups")
+    assert groups["n_scores"].tolist() == [48, 48, 20, 3]
     assert groups["reach"].tolist() == approx([8, 8, 3, np.nan], nan_ok=True)
-    assert tuning_curves(make(), **ROLES).notes == (
+    assert tuning.curves(make(), **ROLES).notes == (
         "At no budget two limits, for too few trials or too many failed ones: task=t1, tool=B (n = 3).",
     )
 
@@ -74,20 +71,20 @@ def test_unequal_numbers_of_trials_have_bands_of_their_own():
 def test_the_numbers_of_the_paper(data_dir):
     scores = pd.read_csv(data_dir / "deberta.csv")
     scores = scores[scores["iteration"] <= 48]
-    got = tuning_curves(scores, score="best_matched", direction="maximize", by="model", k=[2, 4, 8]).to_frame()
+    got = tuning.curves(scores, score="best_matched", direction="maximize", by="model", k=[2, 4, 8]).to_frame()
     got = got[got["model"] == "DeBERTaV3"].reset_index(drop=True)
     want = [
         (0.881610, 0.901477, 0.904840),
         (0.901477, 0.904228, 0.905655),
         (0.903006, 0.905145, 0.906062),
     ]
-    assert got[["lower", "estimate", "upper"]].to_numpy() == approx(np.array(want), abs=5e-7)
+    assert got[["band_low", "estimate", "band_high"]].to_numpy() == approx(np.array(want), abs=5e-7)
 
 
 @pytest.mark.parametrize("kind", ["dict", "polars", "lazy", "arrow", "duckdb", "runs"])
 def test_any_table_gives_the_same(kind):
     frame = make()
-    want = tuning_curves(frame, **ROLES).to_frame()
+    want = tuning.curves(frame, **ROLES).to_frame()
     table = {
         "dict": lambda: {name: frame[name].to_numpy() for name in frame},
         "polars": lambda: pl.from_pandas(frame),
@@ -96,61 +93,66 @@ def test_any_table_gives_the_same(kind):
         "duckdb": lambda: duckdb.from_df(frame),
         "runs": lambda: Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task"),
     }[kind]()
-    got = tuning_curves(table).to_frame() if kind == "runs" else tuning_curves(table, **ROLES).to_frame()
+    got = tuning.curves(table).to_frame() if kind == "runs" else tuning.curves(table, **ROLES).to_frame()
     pd.testing.assert_frame_equal(got, want, check_dtype=False)
 
 
 def test_categories_keep_their_order_and_one_column_is_enough():
     frame = make().assign(tool=lambda f: pd.Categorical(f["tool"], categories=["B", "A"]))
-    curves = tuning_curves(frame, **ROLES)
+    curves = tuning.curves(frame, **ROLES)
     assert curves.algorithms == ("B", "A")
     assert [curve.key for curve in curves.curves][:2] == [("t0", "B"), ("t0", "A")]
-    alone = tuning_curves(of(make(), "t0", "A"), score="loss", direction="minimize", by="tool", k=1)
+    alone = tuning.curves(of(make(), "t0", "A"), score="loss", direction="minimize", by="tool", k=1)
     assert (alone.benchmarks, alone.algorithms, len(alone.to_frame())) == (("",), ("A",), 1)
 
 
 def test_maximising_is_minimising_the_negative():
     frame = make()
     k = np.arange(1.5, 40)  # at k = 1 the smaller of two medians is the estimate in both directions
-    low = tuning_curves(frame, **ROLES, k=k).to_frame()
-    high = tuning_curves(frame.assign(loss=-frame["loss"]), **{**ROLES, "direction": "maximize"}, k=k).to_frame()
+    low = tuning.curves(frame, **ROLES, k=k).to_frame()
+    high = tuning.curves(frame.assign(loss=-frame["loss"]), **{**ROLES, "direction": "maximize"}, k=k).to_frame()
     assert np.array_equal(low["estimate"], -high["estimate"])
-    assert np.array_equal(low["lower"], -high["upper"])
+    assert np.array_equal(low["band_low"], -high["band_high"])
 
 
 @pytest.mark.parametrize(("adjust", "level"), [("bonferroni", 0.9), ("sidak", 0.8**0.5), (None, 0.8)])
 def test_the_confidence_is_adjusted_for_benchmarks(adjust, level):
     frame = make()
-    curves = tuning_curves(frame, **ROLES, adjust=adjust)
-    assert curves.level == approx(level)
-    want = tuning_curve(of(frame, "t0", "A")["loss"], direction="minimize", confidence=level)
-    assert list(curves.curves[0].upper) == list(want.upper)
+    curves = tuning.curves(frame, **ROLES, adjust=adjust)
+    assert curves.band_level == approx(level)
+    want = tuning.curve(of(frame, "t0", "A")["loss"], direction="minimize", level=level)
+    assert list(curves.curves[0].band_high) == list(want.band_high)
     assert ("all 2 benchmarks" in curves.describe()) is (adjust is not None)
 
 
 def test_costs_are_budgets_and_their_uncertainty_is_in_the_band():
     frame = make()
-    curves = tuning_curves(frame, **ROLES, cost="cost")
+    curves = tuning.curves(frame, **ROLES, cost="cost")
     table = curves.to_frame()
     assert list(table.columns)[2:4] == ["cost", "k"]
     rows = of(frame, "t0", "A")
-    mean = mean_cost(rows["cost"].to_numpy(), 48, confidence=0.98)
-    curve = tuning_curve(rows["loss"], direction="minimize", confidence=0.82)
+    mean = mean_cost(rows["cost"].to_numpy(), 48, level=0.98)
+    curve = tuning.curve(rows["loss"], direction="minimize", level=0.82)
     got = table[(table["task"] == "t0") & (table["tool"] == "A")]
     assert got["k"].to_numpy() == approx(got["cost"].to_numpy() / mean.mean)
     assert got["k"].min() >= 1 - 1e-6
     assert got["k"].max() <= 48 + 1e-6
-    assert list(got["upper"]) == list(curve.at(got["cost"].to_numpy() / mean.high).upper)  # pessimistic when minimising
-    assert list(got["lower"]) == list(curve.at(got["cost"].to_numpy() / mean.low).lower)
-    assert curves.groups()["mean_cost"][0] == mean.mean
-    same = tuning_curves(frame.assign(cost=2.0), **ROLES, cost="cost", k=[2, 4])
-    assert same.to_frame()["upper"].tolist() == tuning_curves(frame, **ROLES, k=[1, 2]).to_frame()["upper"].tolist()
+    assert list(got["band_high"]) == list(
+        curve.at(got["cost"].to_numpy() / mean.ci_high).band_high
+    )  # pessimistic when minimising
+    assert list(got["band_low"]) == list(curve.at(got["cost"].to_numpy() / mean.ci_low).band_low)
+    assert curves.to_frame("groups")["mean_cost"][0] == mean.mean
+    same = tuning.curves(frame.assign(cost=2.0), **ROLES, cost="cost", k=[2, 4])
+    assert (
+        same.to_frame()["band_high"].tolist()
+        == tuning.curves(frame, **ROLES, k=[1, 2]).to_frame()["band_high"].tolist()
+    )
 
 
 def test_the_table_shows_where_curves_can_be_compared():
-    shown = tuning_curves(make(), **ROLES).to_table().frame
+    shown = tuning.curves(make(), **ROLES).to_table().frame
     assert shown["k"].tolist() == [8, 8, 1, 1]
-    text = tuning_curves(make(), **ROLES).summary()
+    text = tuning.curves(make(), **ROLES).summary()
     assert "Tuning curves of loss, minimize" in text
     assert "each curve by itself" in text
 
@@ -160,10 +162,10 @@ def test_the_table_shows_where_curves_can_be_compared():
 
 def test_labels_are_those_of_single_comparisons():
     frame = make(((48, 48), (40, 30), (48, 48), (3, 3)))
-    counts = tuning_curves(frame, **ROLES).labels(n_sim=2000, rng=3)
+    counts = tuning.curves(frame, **ROLES).labels(n_draws=2000, rng=3)
     for row in counts.comparisons.to_dict("records"):
         a, b = (of(frame, row["task"], tool)["loss"] for tool in "AB")
-        want = compare_curves(a, b, direction="minimize", names=("A", "B"), n_sim=0)
+        want = tuning.compare(a, b, direction="minimize", names=("A", "B"), n_draws=0)
         assert (row["evidence"], row["better"]) == (want.label, want.better or "")
         assert row["budgets"] == want.usable.sum()
     row = counts.to_frame().iloc[0]
@@ -173,13 +175,13 @@ def test_labels_are_those_of_single_comparisons():
         assert row[f"second_{level}"] == (labels == f"{level}B").sum()
     assert (row["benchmarks"], row["not_comparable"]) == (4, 1)
     rng = np.random.default_rng(3)
-    rates = [false_label_rates(*n, direction="minimize", n_sim=2000, rng=rng).rate for n in ((30, 40), (48, 48))]
+    rates = [false_label_rates(*n, direction="minimize", n_draws=2000, rng=rng).rate for n in ((30, 40), (48, 48))]
     expected = rates[0] + 2 * rates[1]
     assert row[["expected_weak", "expected_fair", "expected_strong"]].tolist() == approx(expected.tolist())
 
 
 def test_labels_speak():
-    counts = tuning_curves(make(((48, 48), (48, 48))), **ROLES).labels(n_sim=0)
+    counts = tuning.curves(make(((48, 48), (48, 48))), **ROLES).labels(n_draws=0)
     assert counts.sentences() == ("A and B, 2 benchmarks: evidence for A on 2 (2 strong).",)
     assert "expected weak" not in counts.summary()
     assert "each band at 80 %" in counts.summary()
@@ -189,20 +191,20 @@ def test_rows_that_look_like_pairs_are_named():
     frame = make(((48, 48),))
     pairs = of(frame, "t0", "A")
     frame = pd.concat([pairs, pairs.assign(tool="B", loss=pairs["loss"] + 0.1)])
-    notes = tuning_curves(frame, **ROLES).labels(n_sim=0).notes
+    notes = tuning.curves(frame, **ROLES).labels(n_draws=0).notes
     assert notes == (
         "Rows go together as scores of the same configurations do: A and B on t0. The bands hold, the rates of false "
-        "labels may not; compare_curves(paired=True) or the mixed model use the pairs.",
+        "labels may not; tuning.compare(paired=True) or the mixed model use the pairs.",
     )
 
 
 def test_labels_in_cost_units_compare_at_equal_cost():
     frame = make()
     frame.loc[frame["tool"] == "A", "cost"] *= 3
-    at_cost = tuning_curves(frame[frame["task"] == "t0"], **ROLES, cost="cost").labels()
+    at_cost = tuning.curves(frame[frame["task"] == "t0"], **ROLES, cost="cost").labels()
     a, b = of(frame, "t0", "A"), of(frame, "t0", "B")
     costs = {"cost_a": a["cost"], "cost_b": b["cost"]}
-    want = compare_curves(a["loss"], b["loss"], direction="minimize", names=("A", "B"), n_sim=0, **costs)
+    want = tuning.compare(a["loss"], b["loss"], direction="minimize", names=("A", "B"), n_draws=0, **costs)
     assert at_cost.comparisons["budgets"].tolist() == [want.usable.sum()]
     assert at_cost.comparisons["budgets"][0] > 0
     assert at_cost.comparisons["evidence"].tolist() == [want.label]
@@ -226,17 +228,17 @@ def seeds(n=12, budgets=(1, 2, 5), *, rng=4):
     ).sample(frac=1.0, random_state=3)
 
 
-OVER = {**ROLES, "over": "seed", "seed": "rep", "budget": "epochs"}
+OVER = {**ROLES, "unit": "seed", "seed": "rep", "budget": "epochs"}
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 @pytest.mark.parametrize("simultaneous", [True, False])
 def test_limits_over_seeds_are_order_statistics_of_the_best_so_far(direction, simultaneous):
     frame = seeds()
-    curves = tuning_curves(frame, **{**OVER, "direction": direction}, simultaneous=simultaneous)
+    curves = tuning.curves(frame, **{**OVER, "direction": direction}, simultaneous=simultaneous)
     table = curves.to_frame()
-    assert list(table.columns) == ["task", "tool", "budget", "lower", "estimate", "upper", "trivial"]
-    ranks = quantile_ranks(12, confidence=1 - 0.2 / 3 if simultaneous else 0.8)
+    assert list(table.columns) == ["task", "tool", "budget", "estimate", "band_low", "band_high", "trivial"]
+    ranks = quantile_ranks(12, level=1 - 0.2 / 3 if simultaneous else 0.8)
     best = frame.sort_values("epochs").groupby(["task", "tool", "rep"])["loss"]
     frame = frame.assign(best=best.cummin() if direction == "minimize" else best.cummax())
     for row in table.to_dict("records"):
@@ -244,23 +246,23 @@ def test_limits_over_seeds_are_order_statistics_of_the_best_so_far(direction, si
             (frame["task"] == row["task"]) & (frame["tool"] == row["tool"]) & (frame["epochs"] == row["budget"])
         ]
         ordered = part["best"].sort_values().tolist()
-        assert [row["lower"], row["upper"]] == [ordered[ranks.lower - 1], ordered[ranks.upper - 1]]
+        assert [row["band_low"], row["band_high"]] == [ordered[ranks.lower - 1], ordered[ranks.upper - 1]]
         assert row["estimate"] == ordered[5]  # the sixth of twelve, whatever the direction
     assert any("worse than an earlier one of their seed" in note for note in curves.notes)
 
 
 def test_ranks_are_those_of_the_binomial_law():
-    assert quantile_ranks(25, confidence=0.95)[:3] == (8, 13, 18)  # as in tables of the sign test
-    assert quantile_ranks(6, confidence=0.95)[:3] == (1, 3, 6)
-    assert quantile_ranks(5, confidence=0.95)[:3] == (0, 3, 6)
-    assert quantile_ranks(5, confidence=0.9).coverage == approx(1 - 2 / 32)
-    assert quantile_ranks(1, confidence=1e-9)[:3] == (0, 1, 2)
-    assert quantile_ranks(7, confidence=1 - 1e-9)[:3] == (0, 4, 8)
+    assert quantile_ranks(25, level=0.95)[:3] == (8, 13, 18)  # as in tables of the sign test
+    assert quantile_ranks(6, level=0.95)[:3] == (1, 3, 6)
+    assert quantile_ranks(5, level=0.95)[:3] == (0, 3, 6)
+    assert quantile_ranks(5, level=0.9).coverage == approx(1 - 2 / 32)
+    assert quantile_ranks(1, level=1e-9)[:3] == (0, 1, 2)
+    assert quantile_ranks(7, level=1 - 1e-9)[:3] == (0, 4, 8)
     for n in (1, 2, 9, 30):
         for q in (0.1, 0.5, 0.9):
-            for confidence in (0.5, 0.8, 0.99):
-                found = quantile_ranks(n, q, confidence=confidence)
-                assert found.coverage >= confidence
+            for level in (0.5, 0.8, 0.99):
+                found = quantile_ranks(n, q, level=level)
+                assert found.coverage >= level
                 assert found.lower <= found.estimate <= found.upper
 
 
@@ -272,37 +274,37 @@ def test_seeds_with_other_budgets_are_read_as_steps():
         "score": "loss",
         "direction": "minimize",
         "by": "tool",
-        "over": "seed",
+        "unit": "seed",
         "seed": "rep",
         "budget": "epochs",
     }
-    table = tuning_curves(frame, **options, confidence=0.2, simultaneous=False).to_frame()
+    table = tuning.curves(frame, **options, level=0.2, simultaneous=False).to_frame()
     assert table["budget"].tolist() == [2, 3, 4, 8]  # both have begun, none has stopped
-    assert table["lower"].tolist() == [4, 3, 3, 2]
-    assert table["upper"].tolist() == [5, 4, 4, 3]
+    assert table["band_low"].tolist() == [4, 3, 3, 2]
+    assert table["band_high"].tolist() == [5, 4, 4, 3]
 
 
 def test_too_few_seeds_say_nothing_and_are_named():
-    curves = tuning_curves(seeds(3), **OVER)
+    curves = tuning.curves(seeds(3), **OVER)
     assert curves.to_frame()["trivial"].all()
     assert curves.notes[-1] == (
         "Too few seeds for two limits: task=t0, tool=A (n = 3); task=t0, tool=B (n = 3); task=t1, tool=A (n = 3); "
         "and 1 more. Name fewer budgets with k=, or add seeds."
     )
-    assert not tuning_curves(seeds(6), **OVER, k=[5]).to_frame()["trivial"].any()
+    assert not tuning.curves(seeds(6), **OVER, k=[5]).to_frame()["trivial"].any()
 
 
 def test_runs_bring_their_roles_and_priors_stay_apart():
     runs = load_hpo_runs().filter(benchmark=["svm-digits", "mlp-vote"], budget=[4, 32])
-    curves = tuning_curves(runs, over="seed", bounds=(0, 1))
+    curves = tuning.curves(runs, unit="seed", bounds=(0, 1))
     assert curves.by == ("benchmark", "prior", "algorithm")
-    assert curves.groups()["n"].unique().tolist() == [25]
+    assert curves.to_frame("groups")["n_scores"].unique().tolist() == [25]
     assert "over seeds" in curves.summary().splitlines()[0]
 
 
 def test_labels_over_seeds_are_refused():
     with pytest.raises(ArgumentError) as caught:
-        tuning_curves(seeds(), **OVER).labels()
+        tuning.curves(seeds(), **OVER).labels()
     assert str(caught.value) == (
         "labels are for tuning curves over the trials of random search. Compare optimisers over seeds with the mixed "
         "model at the budget that matters: analyze(runs.filter(budget=...))."
@@ -317,7 +319,7 @@ def test_missing_scores_are_refused_with_groups_and_counts():
     frame.loc[frame.index[(frame["task"] == "t0") & (frame["tool"] == "B")][:5], "loss"] = np.nan
     frame.loc[frame.index[(frame["task"] == "t1") & (frame["tool"] == "A")][:1], "loss"] = np.nan
     with pytest.raises(DataError) as caught:
-        tuning_curves(frame, **ROLES)
+        tuning.curves(frame, **ROLES)
     assert str(caught.value) == (
         "The score 'loss' is missing (NaN) in 5 of 48 at task=t0, tool=B; 1 of 20 at task=t1, tool=A. Score a failed "
         "run as the worst value that can occur, or for quantile curves as infinitely bad: dropping it would make the "
@@ -328,9 +330,9 @@ def test_missing_scores_are_refused_with_groups_and_counts():
 def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
     frame = make()
     frame.loc[frame.index[(frame["task"] == "t0") & (frame["tool"] == "B")][:5], "loss"] = np.inf
-    assert np.isfinite(tuning_curves(frame, **ROLES).to_frame()["estimate"]).all()
+    assert np.isfinite(tuning.curves(frame, **ROLES).to_frame()["estimate"]).all()
     with pytest.raises(DataError) as caught:
-        tuning_curves(frame.assign(loss=-frame["loss"]), **ROLES)
+        tuning.curves(frame.assign(loss=-frame["loss"]), **ROLES)
     assert str(caught.value) == (
         "task=t0, tool=B: scores hold 5 of 48 that are -inf, the best value there is when direction is 'minimize'. "
         "A failed run is a worst score: write inf for it."
@@ -357,30 +359,30 @@ def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
             "Write float('-inf') or float('inf') for an end that is not known.",
         ),
         ({"k": [0]}, "k must be positive and finite (how many configurations are tried), got 0."),
-        ({"confidence": 80}, "confidence must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
+        ({"level": 80}, "level must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
         (
             {"band": "hd"},
             "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'hd'.",
         ),
         ({"adjust": "holm"}, "adjust must be 'none' or 'bonferroni' or 'sidak', got 'holm'."),
-        ({"over": "seeds"}, "over must be 'trials' or 'seed', got 'seeds'. Did you mean 'seed'?"),
+        ({"unit": "seeds"}, "unit must be 'trials' or 'seed', got 'seeds'. Did you mean 'seed'?"),
         (
-            {"over": "seed", "seed": "tool"},
-            "over='seed' needs budget: the columns that tell repetitions apart and say at which budget a score was "
+            {"unit": "seed", "seed": "tool"},
+            "unit='seed' needs budget: the columns of the repetitions and of the budget at which a score was "
             "reached, for instance seed='seed', budget='budget'.",
         ),
         (
             {"simultaneous": False},
-            "simultaneous=False is for over='seed': a band over trials holds for all k at once, at no extra cost.",
+            "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost.",
         ),
         (
-            {"over": "seed", "seed": "cost", "budget": "cost", "statistic": "mean"},
+            {"unit": "seed", "seed": "cost", "budget": "cost", "statistic": "mean"},
             "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
             "mixed model: fit_lmm(), emmeans().",
         ),
         (
-            {"over": "seed", "seed": "cost", "budget": "cost", "cost": "cost"},
-            "cost is for curves over trials; with over='seed' budgets are those of the runs.",
+            {"unit": "seed", "seed": "cost", "budget": "cost", "cost": "cost"},
+            "cost is for curves over trials; with unit='seed' budgets are those of the runs.",
         ),
         (
             {"from_k": 2, "k": [1]},
@@ -395,29 +397,29 @@ def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
 )
 def test_wrong_arguments_are_explained(options, message):
     with pytest.raises((ArgumentError, DataError)) as caught:
-        tuning_curves(make(), **{**ROLES, **options})
+        tuning.curves(make(), **{**ROLES, **options})
     assert str(caught.value) == message
 
 
 def test_unknown_columns_are_named_with_the_nearest():
     with pytest.raises(UnknownColumnError, match="by names the column 'tol', which is not in the data") as caught:
-        tuning_curves(make(), **{**ROLES, "by": ["task", "tol"]})
+        tuning.curves(make(), **{**ROLES, "by": ["task", "tol"]})
     assert "Did you mean 'tool'?" in str(caught.value)
 
 
 def test_scores_of_several_budgets_are_not_taken_for_trials():
     with pytest.raises(DataError) as caught:
-        tuning_curves(load_hpo_runs().filter(budget=[1, 2, 32]))
+        tuning.curves(load_hpo_runs().filter(budget=[1, 2, 32]))
     assert str(caught.value) == (
         "Scores at 3 budgets are mixed ('budget': 1, 2, 32), but a tuning curve is of scores at one budget. Keep one "
-        "of them, for instance with runs.filter(), or use over='seed' for the course of an optimiser over its budget."
+        "of them, for instance with runs.filter(), or use unit='seed' for the course of an optimiser over its budget."
     )
 
 
 def test_a_repeated_seed_and_budget_is_refused():
     frame = pd.concat([seeds(), seeds(rng=5)])
     with pytest.raises(DataError) as caught:
-        tuning_curves(frame, **OVER)
+        tuning.curves(frame, **OVER)
     assert str(caught.value).startswith("task=t0, tool=A: 36 rows repeat a seed and a budget (first: rep=")
     assert str(caught.value).endswith("Name it in by=, or keep one of its values.")
 
@@ -425,13 +427,13 @@ def test_a_repeated_seed_and_budget_is_refused():
 def test_seeds_that_never_meet_are_refused():
     frame = pd.DataFrame({"tool": "A", "rep": [0, 1], "epochs": [1.0, 2], "loss": [5.0, 3]})
     with pytest.raises(DataError) as caught:
-        tuning_curves(frame, **{**OVER, "by": "tool"})
+        tuning.curves(frame, **{**OVER, "by": "tool"})
     assert str(caught.value) == (
         "tool=A: there is no budget at which all 2 seeds have a score: one begins at 2, another ends at 1. Leave such "
         "seeds out only if that has nothing to do with scores."
     )
     with pytest.raises(DataError) as caught:
-        tuning_curves(seeds(), **OVER, k=[2, 7])
+        tuning.curves(seeds(), **OVER, k=[2, 7])
     assert str(caught.value) == (
         "task=t0, tool=A: k holds the budget 7, but all seeds have scores from 1 to 5 only. "
         "Choose budgets in that range."
@@ -439,29 +441,29 @@ def test_seeds_that_never_meet_are_refused():
 
 
 def test_bounds_may_be_known_at_one_end_only():
-    low = tuning_curves(make(), **{**ROLES, "direction": "maximize"}, statistic="mean", bounds=(-5, np.inf))
-    assert np.isinf(low.to_frame()["upper"]).all()
-    high = tuning_curves(make(), **ROLES, statistic="mean", bounds=(-np.inf, 50))
-    assert np.isfinite(high.to_frame()["upper"]).all()
+    low = tuning.curves(make(), **{**ROLES, "direction": "maximize"}, statistic="mean", bounds=(-5, np.inf))
+    assert np.isinf(low.to_frame()["band_high"]).all()
+    high = tuning.curves(make(), **ROLES, statistic="mean", bounds=(-np.inf, 50))
+    assert np.isfinite(high.to_frame()["band_high"]).all()
 
 
 def test_the_table_of_the_caller_is_not_touched():
     trials = load_hpo_trials()
     before = trials.copy()
-    tuning_curves(trials, score="valid_loss", direction="minimize", by=["dataset", "model"], cost="cost")
+    tuning.curves(trials, score="valid_loss", direction="minimize", by=["dataset", "model"], cost="cost")
     pd.testing.assert_frame_equal(trials, before)
 
 
 def test_a_direction_that_contradicts_the_runs_is_refused():
     runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
     with pytest.raises(ArgumentError) as caught:
-        tuning_curves(runs, direction="maximize")
+        tuning.curves(runs, direction="maximize")
     assert str(caught.value) == (
         "direction='maximize' contradicts the runs, whose score 'loss' is to be minimized. Leave direction out, or "
         "make the runs again with direction='maximize'."
     )
-    assert tuning_curves(runs, direction="minimize").to_frame().equals(tuning_curves(runs).to_frame())
-    assert tuning_curves(runs, score="cost", direction="maximize").direction == "maximize"  # another column
+    assert tuning.curves(runs, direction="minimize").to_frame().equals(tuning.curves(runs).to_frame())
+    assert tuning.curves(runs, score="cost", direction="maximize").direction == "maximize"  # another column
 
 
 @pytest.mark.parametrize(
@@ -471,8 +473,8 @@ def test_a_direction_that_contradicts_the_runs_is_refused():
         ({"seed": "bogus"}, "seed names the column 'bogus', which is not in the data."),
         ({"budget": "bogus"}, "budget names the column 'bogus', which is not in the data."),
         ({"cost": ""}, "cost names the column '', which is not in the data."),
-        ({"confidence": 0}, "confidence must be a number between 0 and 1 (both excluded), got 0."),
-        ({"confidence": 1}, "confidence must be a number between 0 and 1 (both excluded), got 1."),
+        ({"level": 0}, "level must be a number between 0 and 1 (both excluded), got 0."),
+        ({"level": 1}, "level must be a number between 0 and 1 (both excluded), got 1."),
         ({"direction": ""}, "direction must be 'maximize' or 'minimize', got ''."),
     ],
 )
@@ -480,5 +482,5 @@ def test_nothing_that_was_named_is_passed_over(options, start):
     runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
     for trials, roles in ((make(), ROLES), (runs, {})):
         with pytest.raises(LmemtestError) as caught:
-            tuning_curves(trials, **{**roles, **options})
+            tuning.curves(trials, **{**roles, **options})
         assert str(caught.value).startswith(start)

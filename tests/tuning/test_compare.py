@@ -10,15 +10,22 @@ import pandas as pd
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._setting import make_setting, simulated_rates
-from lmemtest.tuning.bands import cdf_band
-from lmemtest.tuning.compare import compare_curves, looks_paired
+from lmemtest.tuning._settings import check_settings
+from lmemtest.tuning.best_of import best_of
+from lmemtest.tuning.compare import looks_paired, make_searches
 from lmemtest.tuning.costs import mean_cost
-from lmemtest.tuning.curves import tuning_curve
-from lmemtest.tuning.evidence import LEVELS, Reading, segments, signed_levels, verdict
-from lmemtest.tuning.false_labels import count_labels, false_label_rates, format_rate
-from lmemtest.tuning.winning import best_of
+from lmemtest.tuning.evidence import (
+    EVIDENCE,
+    Reading,
+    count_labels,
+    false_label_rates,
+    rate_text,
+    segments,
+    signed_levels,
+    verdict,
+)
 
 RNG = np.random.default_rng(20)
 HIGH, LOW = RNG.normal(0.75, 0.05, 48), RNG.normal(0.7, 0.05, 40)
@@ -32,13 +39,13 @@ def message(call) -> str:
 
 def by_hand(a, b, k, direction="maximize", **options):
     """Signed evidence at one k, from the definition and two curves of their own; None where a band is trivial."""
-    x, y = (tuning_curve(scores, direction=direction, k=k, **options) for scores in (a, b))
+    x, y = (tuning.curve(scores, direction=direction, k=k, **options) for scores in (a, b))
     if x.trivial[0] or y.trivial[0]:
         return None
 
     def level(p, q):
-        one, two = p.lower[0] > q.estimate[0], q.upper[0] < p.estimate[0]
-        return 3 if p.lower[0] > q.upper[0] else 2 if one and two else 1 if one or two else 0
+        one, two = p.band_low[0] > q.estimate[0], q.band_high[0] < p.estimate[0]
+        return 3 if p.band_low[0] > q.band_high[0] else 2 if one and two else 1 if one or two else 0
 
     larger = level(x, y) - level(y, x)
     return larger if direction == "maximize" else -larger
@@ -48,9 +55,9 @@ def by_hand(a, b, k, direction="maximize", **options):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-@pytest.mark.parametrize("options", [{}, {"statistic": 0.8, "method": "ks"}, {"from_k": 1, "confidence": 0.5}])
+@pytest.mark.parametrize("options", [{}, {"statistic": 0.8, "band": "ks"}, {"from_k": 1, "level": 0.5}])
 def test_evidence_is_what_the_definition_says(direction, options):
-    found = compare_curves(HIGH, LOW, direction=direction, grid=np.arange(1, 14), n_sim=0, **options)
+    found = tuning.compare(HIGH, LOW, direction=direction, grid=np.arange(1, 14), n_draws=0, **options)
     want = [by_hand(HIGH, LOW, k, direction, **options) for k in range(1, 14)]
     assert [None if t else int(s) for s, t in zip(found.signed, ~found.usable, strict=True)] == want
     kept = [level for level in want if level is not None]
@@ -89,8 +96,8 @@ def test_evidence_cannot_point_both_ways():
 
 
 def test_swapping_the_curves_swaps_the_answer():
-    there = compare_curves(HIGH, LOW, direction="maximize", names=("x", "y"), n_sim=0)
-    back = compare_curves(LOW, HIGH, direction="maximize", names=("y", "x"), n_sim=0)
+    there = tuning.compare(HIGH, LOW, direction="maximize", names=("x", "y"), n_draws=0)
+    back = tuning.compare(LOW, HIGH, direction="maximize", names=("y", "x"), n_draws=0)
     assert (there.label, there.better, there.observed) == (back.label, back.better, back.observed)
     assert np.array_equal(there.signed, -back.signed)
     assert np.array_equal(there.portions, back.portions[:, ::-1])
@@ -98,31 +105,33 @@ def test_swapping_the_curves_swaps_the_answer():
 
 def test_minimising_is_maximising_the_negative_and_ranks_are_all_that_matters():
     grid = np.arange(1.25, 7)  # at k = 1 the smaller of two medians is the estimate in both directions
-    up = compare_curves(HIGH, LOW, direction="maximize", grid=grid, rng=1)
+    up = tuning.compare(HIGH, LOW, direction="maximize", grid=grid, rng=1)
     for a, b, direction in ((-HIGH, -LOW, "minimize"), (np.exp(9 * HIGH), np.exp(9 * LOW), "maximize")):
-        other = compare_curves(a, b, direction=direction, grid=grid, rng=1)
+        other = tuning.compare(a, b, direction=direction, grid=grid, rng=1)
         assert np.array_equal(up.signed, other.signed)
         assert (up.label, up.better) == (other.label, other.better)
         assert np.array_equal(up.rates.rate, other.rates.rate)
-    assert np.array_equal(compare_curves(-HIGH, -LOW, direction="minimize", grid=grid, n_sim=0).a.lower, -up.a.upper)
+    assert np.array_equal(
+        tuning.compare(-HIGH, -LOW, direction="minimize", grid=grid, n_draws=0).a.band_low, -up.a.band_high
+    )
 
 
 def test_trivial_budgets_do_not_count():
-    found = compare_curves(HIGH, LOW, direction="maximize", grid=[0.01, 1, 4, 30], n_sim=0)
+    found = tuning.compare(HIGH, LOW, direction="maximize", grid=[0.01, 1, 4, 30], n_draws=0)
     assert found.usable.tolist() == [False, True, True, False]
     assert set(found.signed[~found.usable]) == {0}
-    assert compare_curves(HIGH, LOW, direction="maximize", n_sim=0).grid.tolist() == [1, 2, 3, 4, 5, 6]
+    assert tuning.compare(HIGH, LOW, direction="maximize", n_draws=0).grid.tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_one_score_each_gives_no_label():
-    found = compare_curves([0.5], [0.6], direction="maximize", rng=1)
+    found = tuning.compare([0.5], [0.6], direction="maximize", rng=1)
     assert (found.label, found.better, found.rates) == ("none", None, None)
     assert found.sentences() == ("At no budget do both bands say something, so there is no label. Use more trials.",)
     assert "At no budget" in repr(found)
 
 
 def test_the_summary_says_label_range_portion_and_price():
-    found = compare_curves(HIGH, LOW, direction="maximize", names=("new", "old"), n_sim=200_000, rng=1)
+    found = tuning.compare(HIGH, LOW, direction="maximize", names=("new", "old"), n_draws=200_000, rng=1)
     assert (found.label, found.better) == ("fair", "new")
     assert found.sentences() == (
         "Fair evidence that new is better for 1 to 6 trials "
@@ -132,10 +141,10 @@ def test_the_summary_says_label_range_portion_and_price():
     )
     frame = found.to_frame()
     assert list(frame.columns) == [
-        *("trials", "k_a", "lower_a", "estimate_a", "upper_a", "k_b", "lower_b", "estimate_b", "upper_b"),
+        *("trials", "k_a", "estimate_a", "band_low_a", "band_high_a", "k_b", "estimate_b", "band_low_b", "band_high_b"),
         *("evidence", "better", "trivial"),
     ]
-    assert found.evidence_frame()["evidence"].tolist() == ["weak", "fair", "strong"]
+    assert found.to_frame("evidence")["evidence"].tolist() == ["weak", "fair", "strong"]
     for text in (found.summary(), found._repr_html_(), found.to_table().to_markdown()):
         assert "for new" in text
 
@@ -144,7 +153,9 @@ def test_curves_that_cross_are_labelled_both_ways():
     # one is better at first and the other in the long run
     steady = np.linspace(0.70, 0.72, 200)
     risky = np.concatenate([np.linspace(0.1, 0.69, 170), np.linspace(0.9, 0.99, 30)])
-    found = compare_curves(steady, risky, direction="maximize", grid=[1, 2, 15, 18], n_sim=0, names=("steady", "risky"))
+    found = tuning.compare(
+        steady, risky, direction="maximize", grid=[1, 2, 15, 18], n_draws=0, names=("steady", "risky")
+    )
     assert (found.label, found.better, found.observed) == ("strong", None, 0.5)
     assert found.sentences() == ("Strong evidence both ways: steady for 1 to 2 trials, risky for 15 to 18 trials.",)
     assert [(s.better, s.start, s.stop) for s in found.segments] == [("steady", 1, 2), ("risky", 15, 18)]
@@ -153,10 +164,10 @@ def test_curves_that_cross_are_labelled_both_ways():
 def test_deberta_v3_beats_deberta(data_dir):
     frame = pd.read_csv(data_dir / "deberta.csv")
     new, old = (frame.loc[frame["model"] == m, "best_matched"].to_numpy() for m in ("DeBERTaV3", "DeBERTa"))
-    found = compare_curves(new[:48], old[:48], direction="maximize", names=("DeBERTaV3", "DeBERTa"), n_sim=0)
+    found = tuning.compare(new[:48], old[:48], direction="maximize", names=("DeBERTaV3", "DeBERTa"), n_draws=0)
     assert (found.label, found.better, found.observed) == ("strong", "DeBERTaV3", 0.75)
     assert found.a.estimate[[1, 3, 7]] == approx([0.901477, 0.904228, 0.905145], abs=5e-7)
-    everything = compare_curves(new, old, direction="maximize", n_sim=0)
+    everything = tuning.compare(new, old, direction="maximize", n_draws=0)
     assert (everything.label, everything.observed, len(everything.grid)) == ("strong", 1.0, 140)
     assert looks_paired(new, old)  # the same 1,024 configurations
 
@@ -176,16 +187,16 @@ def test_rates_are_those_of_all_interleavings(portion):
         for scores in (pooled[list(chosen)], rest):
             key = tuple(scores)
             if key not in curves:
-                curve = tuning_curve(scores, direction="maximize", k=grid, confidence=0.5)
+                curve = tuning.curve(scores, direction="maximize", k=grid, level=0.5)
                 assert not curve.trivial.any()
-                curves[key] = Reading(curve.lower, curve.estimate, curve.upper)
+                curves[key] = Reading(curve.band_low, curve.estimate, curve.band_high)
             readings.append(curves[key])
         signed = signed_levels(*readings)
         for level in (1, 2, 3):
             shares = [np.mean(sign * signed >= level) for sign in (1, -1)]
             found[level - 1] += any(share >= portion and share > 0 for share in shares)
     exact = found / math.comb(2 * n, n)
-    rates = false_label_rates(n, confidence=0.5, k=grid, portion=portion, n_sim=40_000, rng=3)
+    rates = false_label_rates(n, level=0.5, k=grid, portion=portion, n_draws=40_000, rng=3)
     assert rates.rate == approx(exact, abs=4 * 0.5 / math.sqrt(40_000))
     assert rates.points == 3
 
@@ -193,37 +204,37 @@ def test_rates_are_those_of_all_interleavings(portion):
 def test_false_label_rates_of_48_scores_are_the_known_ones():
     """STATISTICS: 33, 7.6 and 0.2 % for any k, 9, 1 and 0.03 % for half of them; they belong to k = 1 to 7."""
     seven = range(1, 8)
-    some = false_label_rates(48, k=seven, portion=0.0, n_sim=100_000, rng=1).rate
+    some = false_label_rates(48, k=seven, portion=0.0, n_draws=100_000, rng=1).rate
     assert some == approx([0.335, 0.076, 0.002], abs=0.006)
-    half = false_label_rates(48, k=seven, n_sim=100_000, rng=1).rate
+    half = false_label_rates(48, k=seven, n_draws=100_000, rng=1).rate
     assert half == approx([0.094, 0.010, 0.0003], abs=0.004)
     # with k = 8, the last at which the band says something
-    assert false_label_rates(48, portion=0.0, n_sim=100_000, rng=1).rate[0] == approx(0.372, abs=0.006)
+    assert false_label_rates(48, portion=0.0, n_draws=100_000, rng=1).rate[0] == approx(0.372, abs=0.006)
 
 
 def test_curves_that_agree_in_cost_units_keep_their_rates():
     """F_B = F_A^(m_B / m_A): with equal reach the rates are close to those of equal costs; a wrong power is not."""
-    options = {"direction": "maximize", "cost_a": 1.0, "cost_b": 2.0, "rng": 1, "n_sim": 20_000}
-    found = compare_curves(HIGH[:40], LOW, **options)
+    options = {"direction": "maximize", "cost_a": 1.0, "cost_b": 2.0, "rng": 1, "n_draws": 20_000}
+    found = tuning.compare(HIGH[:40], LOW, **options)
     assert found.rates.null.startswith("Two independent searches with one curve in cost units")
     simulated = np.zeros(3)
     rng = np.random.default_rng(7)
     repeats = 3000
     for _ in range(repeats):
         a, b = rng.random(40), rng.random(40) ** 0.5  # F_B(y) = y^2 = F_A(y)^2
-        levels = compare_curves(a, b, grid=found.grid, **{**options, "n_sim": 0})
-        simulated += np.arange(1, 4) <= LEVELS.index(levels.label)
+        levels = tuning.compare(a, b, grid=found.grid, **{**options, "n_draws": 0})
+        simulated += np.arange(1, 4) <= EVIDENCE.index(levels.label)
     assert simulated / repeats == approx(found.rates.rate, abs=4 * math.sqrt(0.09 * 0.91 / repeats))
 
 
 @pytest.mark.slow
 def test_mean_and_paired_rates_come_from_relabelling():
-    """Against relabelling with compare_curves itself, one table at a time."""
+    """Against relabelling with tuning.compare itself, one table at a time."""
     rng = np.random.default_rng(5)
     a, b = rng.beta(8, 3, 20), rng.beta(8, 3, 20)
     for options in ({"statistic": "mean", "bounds": (0, 1)}, {"paired": True}):
-        setting = {"direction": "maximize", "grid": [1, 2, 3], "portion": 0.0, "confidence": 0.5, **options}
-        rates = compare_curves(a, b, n_sim=20_000, rng=1, **setting).rates
+        setting = {"direction": "maximize", "grid": [1, 2, 3], "portion": 0.0, "level": 0.5, **options}
+        rates = tuning.compare(a, b, n_draws=20_000, rng=1, **setting).rates
         counted = np.zeros(3)
         for _ in range(1500):
             if "paired" in options:
@@ -231,63 +242,60 @@ def test_mean_and_paired_rates_come_from_relabelling():
                 x, y = np.where(swap, a, b), np.where(swap, b, a)
             else:
                 x, y = rng.permutation(np.concatenate([a, b])).reshape(2, 20)
-            counted += np.arange(1, 4) <= LEVELS.index(compare_curves(x, y, n_sim=0, **setting).label)
+            counted += np.arange(1, 4) <= EVIDENCE.index(tuning.compare(x, y, n_draws=0, **setting).label)
         assert counted / 1500 == approx(rates.rate, abs=4 * 0.5 / math.sqrt(1500))
 
 
 def test_means_are_read_as_the_curve_itself():
     rng = np.random.default_rng(8)
     for direction in ("maximize", "minimize"):
-        found = compare_curves(
-            rng.beta(8, 3, 12), rng.beta(5, 3, 9), direction=direction, statistic="mean", bounds=(0, 1), n_sim=0
+        found = tuning.compare(
+            rng.beta(8, 3, 12), rng.beta(5, 3, 9), direction=direction, statistic="mean", bounds=(0, 1), n_draws=0
         )
-        setting = make_setting(
-            *(rng.beta(8, 3, 12), rng.beta(5, 3, 9), None, None, found.grid, False, direction, (0.0, 1.0)),
-            {"statistic": "mean", "confidence": 0.8, "method": "ld_highest_density", "from_k": None},
+        settings = check_settings(direction, "mean", 0.8, "ld_highest_density", None)
+        searches = make_searches(
+            *(rng.beta(8, 3, 12), rng.beta(5, 3, 9), None, None, found.grid, False, settings, (0.0, 1.0))
         )
-        from lmemtest.tuning._setting import _weights
-
         sign = 1.0 if direction == "maximize" else -1.0
-        for reader, curve in zip(_weights(setting, found.usable), setting.curves, strict=True):
+        for reader, curve in zip(searches._weights(found.usable), searches.curves, strict=True):
             read = reader(np.sort(sign * curve.scores)[None, :])
             there = curve.at(found.grid[found.usable])
-            ends = (there.lower, there.upper) if sign > 0 else (-there.upper, -there.lower)
+            ends = (there.band_low, there.band_high) if sign > 0 else (-there.band_high, -there.band_low)
             assert read.pessimistic[0] == approx(ends[0], rel=1e-12)
             assert read.estimate[0] == approx(sign * there.estimate, rel=1e-12)
             assert read.optimistic[0] == approx(ends[1], rel=1e-12)
 
 
 def test_rates_are_reproducible_and_not_stated_where_unknown():
-    assert np.array_equal(false_label_rates(9, rng=2, n_sim=500).rate, false_label_rates(9, rng=2, n_sim=500).rate)
-    found = compare_curves(HIGH[:40], LOW, direction="maximize", paired=True, cost_a=1, cost_b=2, rng=1)
+    assert np.array_equal(false_label_rates(9, rng=2, n_draws=500).rate, false_label_rates(9, rng=2, n_draws=500).rate)
+    found = tuning.compare(HIGH[:40], LOW, direction="maximize", paired=True, cost_a=1, cost_b=2, rng=1)
     assert found.rates is None
     assert "How often such a label is false is not known for paired searches and means in cost units." in found.notes
-    assert found.evidence_frame()["false_rate"].isna().all()
-    assert "false labels" in repr(false_label_rates(9, rng=2, n_sim=500)).lower()
+    assert found.to_frame("evidence")["false_rate"].isna().all()
+    assert "false labels" in repr(false_label_rates(9, rng=2, n_draws=500)).lower()
 
 
 def test_rates_need_a_quantile_and_a_budget():
     assert message(lambda: false_label_rates(9, statistic="mean")) == (
         "false_label_rates needs a quantile: the rates of mean curves depend on the law of the scores. "
-        "compare_curves simulates them from the scores at hand."
+        "tuning.compare simulates them from the scores at hand."
     )
     assert message(lambda: false_label_rates(2, k=5)) == (
         "no k has two non-trivial bands with n_a = 2 and n_b = 2, so nothing can be labelled. "
-        "Use more scores, a lower confidence, or smaller k."
+        "Use more scores, a lower level, or smaller k."
     )
     assert message(lambda: false_label_rates(9, portion=50)) == (
         "portion must be a number between 0 (one budget is enough) and 1 (all), got 50."
     )
-    assert "n_sim must be a whole number of at least 100" in message(lambda: false_label_rates(9, n_sim=10))
+    assert "n_draws must be a whole number of at least 100" in message(lambda: false_label_rates(9, n_draws=10))
     assert callable(count_labels)
-    assert callable(simulated_rates)
 
 
 # ------------------------------------------------------------------------------------------------------ pairs
 
 
 def test_pairs_are_named_and_pointed_to_the_mixed_model():
-    found = compare_curves(HIGH[:40], LOW, direction="maximize", paired=True, rng=1)
+    found = tuning.compare(HIGH[:40], LOW, direction="maximize", paired=True, rng=1)
     assert found.paired
     assert found.rates.null == "The scores, swapped at random within each configuration."
     assert any("fit the mixed model score ~ algorithm + (1 | configuration)" in note for note in found.notes)
@@ -298,8 +306,8 @@ def test_what_looks_paired_is_asked_about():
     noise = np.random.default_rng(4).normal(size=60)
     a, b = quality, quality + 0.3 * noise
     note = "Equal rows go together as scores of the same configurations do. If they are, say paired=True."
-    assert note in compare_curves(a, b, direction="maximize", n_sim=0).notes
-    assert note not in compare_curves(a, b[::-1], direction="maximize", n_sim=0).notes
+    assert note in tuning.compare(a, b, direction="maximize", n_draws=0).notes
+    assert note not in tuning.compare(a, b[::-1], direction="maximize", n_draws=0).notes
     assert not looks_paired(np.zeros(60), b)
     assert not looks_paired(np.repeat([0.0, 1.0], 30), np.repeat([[0.0, 1.0]], 30, axis=0).ravel())  # ties, no order
 
@@ -308,47 +316,47 @@ def test_what_looks_paired_is_asked_about():
 
 
 def test_budgets_in_cost_are_trials_times_their_mean_cost():
-    found = compare_curves(HIGH, LOW, direction="maximize", cost_a=2.0, cost_b=5.0, n_sim=0)
-    assert found.unit == "cost"
+    found = tuning.compare(HIGH, LOW, direction="maximize", cost_a=2.0, cost_b=5.0, n_draws=0)
+    assert found.axis == "cost"
     assert (found.grid[0], len(found.grid)) == (5.0, 64)  # one trial of the dearer one
     assert found.a.k == approx(found.grid / 2.0)
     assert found.b.k == approx(found.grid / 5.0)
-    assert np.array_equal(found.a.lower, tuning_curve(HIGH, direction="maximize", k=found.a.k).lower)
+    assert np.array_equal(found.a.band_low, tuning.curve(HIGH, direction="maximize", k=found.a.k).band_low)
     assert found.usable.all()
-    minutes = compare_curves(HIGH, LOW, direction="maximize", cost_a=120.0, cost_b=300.0, n_sim=0)
+    minutes = tuning.compare(HIGH, LOW, direction="maximize", cost_a=120.0, cost_b=300.0, n_draws=0)
     assert minutes.grid == approx(60 * found.grid)
     assert np.array_equal(minutes.signed, found.signed)
     assert "at a cost of" in found.sentences()[0]
-    assert found.notes == ("Mean cost of a trial of a: 2 (as given).", "Mean cost of a trial of b: 5 (as given).")
+    assert found.facts == ("Mean cost of a trial of a: 2 (as given).", "Mean cost of a trial of b: 5 (as given).")
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_the_uncertainty_of_a_mean_cost_widens_the_band(direction):
     rng = np.random.default_rng(2)
     costs = rng.lognormal(0.0, 0.8, len(HIGH))
-    found = compare_curves(HIGH, LOW, direction=direction, cost_a=costs, cost_b=2.0, confidence=0.8, n_sim=0)
-    interval = mean_cost(costs, len(HIGH), confidence=0.98)  # a tenth of the error probability of 0.2
-    worst, best = (found.grid / interval.high, found.grid / interval.low)
+    found = tuning.compare(HIGH, LOW, direction=direction, cost_a=costs, cost_b=2.0, level=0.8, n_draws=0)
+    interval = mean_cost(costs, len(HIGH), level=0.98)  # a tenth of the error probability of 0.2
+    worst, best = (found.grid / interval.ci_high, found.grid / interval.ci_low)
     low_k, high_k = (worst, best) if direction == "maximize" else (best, worst)
-    options = {"direction": direction, "confidence": 0.82}
-    assert np.array_equal(found.a.lower, tuning_curve(HIGH, k=low_k, **options).lower)
-    assert np.array_equal(found.a.upper, tuning_curve(HIGH, k=high_k, **options).upper)
-    assert np.array_equal(found.b.upper, tuning_curve(LOW, k=found.grid / 2.0, direction=direction).upper)
-    assert found.notes[0].startswith(f"Mean cost of a trial of a: {costs.mean():.4g} (98 % interval ")
+    options = {"direction": direction, "level": 0.82}
+    assert np.array_equal(found.a.band_low, tuning.curve(HIGH, k=low_k, **options).band_low)
+    assert np.array_equal(found.a.band_high, tuning.curve(HIGH, k=high_k, **options).band_high)
+    assert np.array_equal(found.b.band_high, tuning.curve(LOW, k=found.grid / 2.0, direction=direction).band_high)
+    assert found.facts[0].startswith(f"Mean cost of a trial of a: {costs.mean():.4g} (98 % interval ")
 
 
 def test_the_cost_interval_is_students_on_the_log_scale():
     costs = np.array([1.0, 4.0, 2.0, 5.0])
-    got = mean_cost(costs, 4, confidence=0.9)
+    got = mean_cost(costs, 4, level=0.9)
     reach = 2.3533634348018264 * costs.std(ddof=1) / 2.0 / 3.0  # t quantile of 3 df
-    assert (got.low, got.mean, got.high) == approx((3 * math.exp(-reach), 3.0, 3 * math.exp(reach)), rel=1e-12)
-    assert mean_cost([7.0, 7.0, 7.0], 3, confidence=0.9).high == 7.0
+    assert (got.ci_low, got.mean, got.ci_high) == approx((3 * math.exp(-reach), 3.0, 3 * math.exp(reach)), rel=1e-12)
+    assert mean_cost([7.0, 7.0, 7.0], 3, level=0.9).ci_high == 7.0
 
 
 def test_impossible_costs_are_refused():
     def cost(value, other=1.0):
         return message(
-            lambda: compare_curves([1.0, 2.0, 3.0], [1.0, 2.0], direction="maximize", cost_a=value, cost_b=other)
+            lambda: tuning.compare([1.0, 2.0, 3.0], [1.0, 2.0], direction="maximize", cost_a=value, cost_b=other)
         )
 
     assert cost(2.0, None) == "cost_b is missing: a common budget needs the cost of both, in the same unit."
@@ -362,7 +370,7 @@ def test_impossible_costs_are_refused():
     )
     assert cost([0, 0, 0]) == "cost_a must not be 0 for every trial."
     assert cost("cheap") == "cost_a must be a number or a list of numbers, one per trial, got 'cheap'."
-    assert message(lambda: mean_cost([1.0], 1, confidence=0.9)) == (
+    assert message(lambda: mean_cost([1.0], 1, level=0.9)) == (
         "cost needs at least 2 trials for the uncertainty of their mean. Give the mean cost instead."
     )
 
@@ -393,9 +401,9 @@ def test_the_band_bounds_all_pairs_of_laws_inside_the_cdf_bands():
     for _ in range(2000):
         laws = []
         for y in (a, b):
-            band = cdf_band(len(y), confidence=math.sqrt(0.8))
+            band = tuning.band(len(y), level=math.sqrt(0.8))
             count = np.searchsorted(np.sort(y), support, side="right")
-            low, high = band.lower[count], band.upper[count]
+            low, high = band.band_low[count], band.band_high[count]
             law = np.maximum.accumulate(low + rng.choice([0.0, 1.0, rng.random()], len(low)) * (high - low))
             law[-1] = 1.0
             laws.append(np.minimum(law, high))
@@ -403,19 +411,19 @@ def test_the_band_bounds_all_pairs_of_laws_inside_the_cdf_bands():
             mass, other = np.diff(laws[0] ** k, prepend=0.0), laws[1] ** k
             below = np.concatenate([[0.0], other[:-1]])
             p = float(mass @ (below + other) / 2)
-            assert found.lower[i] - 1e-12 <= p <= found.upper[i] + 1e-12
-            reached[:, i] = np.maximum(reached[:, i], [found.upper[i] - p < 0.25, p - found.lower[i] < 0.25])
+            assert found.band_low[i] - 1e-12 <= p <= found.band_high[i] + 1e-12
+            reached[:, i] = np.maximum(reached[:, i], [found.band_high[i] - p < 0.25, p - found.band_low[i] < 0.25])
     assert reached.all()  # and the bounds are not idle
 
 
 def test_winning_is_antisymmetric_and_dual():
     there = best_of(HIGH, LOW, direction="maximize")
     back = best_of(LOW, HIGH, direction="maximize")
-    assert there.lower == approx(1 - back.upper, abs=1e-12)
+    assert there.band_low == approx(1 - back.band_high, abs=1e-12)
     assert there.estimate == approx(1 - back.estimate, abs=1e-12)
     dual = best_of(-HIGH, -LOW, direction="minimize")
-    assert np.array_equal(there.lower, dual.lower)
-    assert np.array_equal(there.upper, dual.upper)
+    assert np.array_equal(there.band_low, dual.band_low)
+    assert np.array_equal(there.band_high, dual.band_high)
 
 
 def test_one_trial_each_is_the_mann_whitney_statistic():
@@ -426,24 +434,24 @@ def test_one_trial_each_is_the_mann_whitney_statistic():
 def test_pairs_and_costs_widen_the_band_of_winning():
     plain = best_of(HIGH[:40], LOW, direction="maximize", grid=[1, 4])
     paired = best_of(HIGH[:40], LOW, direction="maximize", grid=[1, 4], paired=True)
-    assert np.all(paired.lower < plain.lower)
-    assert np.all(paired.upper > plain.upper)
+    assert np.all(paired.band_low < plain.band_low)
+    assert np.all(paired.band_high > plain.band_high)
     known = best_of(HIGH[:40], LOW, direction="maximize", grid=[1, 4], cost_a=1.0, cost_b=1.0)
-    assert np.array_equal(known.lower, plain.lower)
+    assert np.array_equal(known.band_low, plain.band_low)
     costs = np.random.default_rng(1).lognormal(-0.125, 0.5, 40)
     unsure = best_of(HIGH[:40], LOW, direction="maximize", grid=[1, 4], cost_a=costs / costs.mean(), cost_b=1.0)
-    assert np.all(unsure.lower < plain.lower)
+    assert np.all(unsure.band_low < plain.band_low)
     assert unsure.estimate == approx(plain.estimate)
     assert best_of(HIGH, LOW, direction="maximize", cost_a=3, cost_b=2).grid[[0, -1]] == approx([3, 80])
 
 
 def test_winning_is_told_in_a_sentence():
     found = best_of(HIGH + 0.03, LOW, direction="maximize", names=("new", "old"))
-    assert found.sentence() == "More likely to win by the simultaneous 80 % band: new for 1 to 4 trials."
-    assert list(found.to_frame().columns) == ["trials", "k_a", "k_b", "lower", "estimate", "upper"]
+    assert found.sentences()[0] == "More likely to win by the simultaneous 80 % band: new for 1 to 4 trials."
+    assert list(found.to_frame().columns) == ["trials", "k_a", "k_b", "estimate", "band_low", "band_high"]
     assert "P(best of new beats best of old), maximize, n = 48 and 40" in found.summary()
     nobody = best_of([1.0, 2.0], [1.0, 2.0], direction="maximize")
-    assert nobody.sentence() == "More likely to win by the simultaneous 80 % band: nobody at any budget."
+    assert nobody.sentences()[0] == "More likely to win by the simultaneous 80 % band: neither at any budget."
 
 
 def test_failed_runs_are_the_worst_scores_there_can_be():
@@ -451,8 +459,8 @@ def test_failed_runs_are_the_worst_scores_there_can_be():
     assert best_of(a, b, direction="maximize", grid=1).estimate[0] == approx(
         np.mean([0.5 * (1 + np.sign(x - y)) if x != y else 0.5 for x in a for y in b])
     )
-    assert compare_curves(a * 12, b * 12, direction="maximize", n_sim=0).label in LEVELS
-    nothing_ran = compare_curves([-np.inf] * 48, LOW, direction="maximize")
+    assert tuning.compare(a * 12, b * 12, direction="maximize", n_draws=0).label in EVIDENCE
+    nothing_ran = tuning.compare([-np.inf] * 48, LOW, direction="maximize")
     assert (nothing_ran.label, nothing_ran.usable.any()) == ("none", False)
     assert best_of([-np.inf] * 5, [-np.inf] * 5, direction="maximize").estimate == approx(np.full(5, 0.5))
 
@@ -460,7 +468,7 @@ def test_failed_runs_are_the_worst_scores_there_can_be():
 # ------------------------------------------------------------------------------------------------------ bad input
 
 
-@pytest.mark.parametrize("call", [compare_curves, best_of])
+@pytest.mark.parametrize("call", [tuning.compare, best_of])
 def test_bad_input_is_refused_with_advice(call):
     def told(*scores, **options):
         return message(lambda: call(*scores, **{"direction": "maximize", **options}))
@@ -479,15 +487,15 @@ def test_bad_input_is_refused_with_advice(call):
     assert told([1.0], [2.0], paired="yes") == (
         "paired must be True (same configurations, in the same order) or False, got 'yes'."
     )
-    assert told([1.0], [2.0], confidence=1.0).startswith("confidence must be a number between 0 and 1 (both excluded)")
-    assert told([1.0], [2.0], method="beta").startswith("method must be 'ld_highest_density' or ")
+    assert told([1.0], [2.0], level=1.0).startswith("level must be a number between 0 and 1 (both excluded)")
+    assert told([1.0], [2.0], band="beta").startswith("band must be 'ld_highest_density' or ")
 
 
 def test_rates_are_written_short():
-    assert [format_rate(x) for x in (0.334, 0.0994, 0.0101, 0.00099, 0.0)] == [
+    assert [rate_text(x) for x in (0.334, 0.0994, 0.0101, 0.00099, 0.0)] == [
         "33 %",
         "9.9 %",
-        "1.0 %",
+        "1 %",
         "<0.1 %",
         "<0.1 %",
     ]

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from pytest import approx
 from scipy import integrate
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.bands import cdf_band
-from lmemtest.tuning.curves import tuning_curve
 from lmemtest.tuning.distribution import EmpiricalDistribution
-from lmemtest.tuning.order_statistics import METHODS
+from lmemtest.tuning.order_statistics import BANDS
 
 SCORES = np.random.default_rng(1).beta(4, 2, 48)
-ARRAYS = ("k", "lower", "estimate", "upper", "lower_trivial", "upper_trivial")
+ARRAYS = ("k", "estimate", "band_low", "band_high", "low_trivial", "high_trivial")
 
 
 def first_at_least(values, level):
@@ -30,22 +29,20 @@ def first_at_least(values, level):
 # -------------------------------------------------------------------------------------------------- quantile curves
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BANDS)
 @pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
 def test_limits_and_estimate_are_quantiles_of_the_band_to_the_power_k(method, quantile):
     k = np.array([0.3, 1, 1.7, 2, 5.5, 9, 30])
-    curve = tuning_curve(
-        SCORES, direction="maximize", k=k, statistic=quantile, confidence=0.9, method=method, bounds=(0, 1)
-    )
-    band = cdf_band(48, confidence=0.9, method=method)
+    curve = tuning.curve(SCORES, direction="maximize", k=k, statistic=quantile, level=0.9, band=method, bounds=(0, 1))
+    band = tuning.band(48, level=0.9, band=method)
     points = [0.0, *np.sort(SCORES), 1.0]
     share = np.arange(49) / 48
     for i, power in enumerate(k):
-        assert curve.lower[i] == points[first_at_least(band.upper**power, quantile)]
+        assert curve.band_low[i] == points[first_at_least(band.band_high**power, quantile)]
         assert curve.estimate[i] == points[first_at_least(share**power, quantile)]
-        assert curve.upper[i] == points[first_at_least(band.lower**power, quantile)]
-    np.testing.assert_array_equal(curve.lower_trivial, curve.lower == 0.0)
-    np.testing.assert_array_equal(curve.upper_trivial, curve.upper == 1.0)
+        assert curve.band_high[i] == points[first_at_least(band.band_low**power, quantile)]
+    np.testing.assert_array_equal(curve.low_trivial, curve.band_low == 0.0)
+    np.testing.assert_array_equal(curve.high_trivial, curve.band_high == 1.0)
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
@@ -54,7 +51,7 @@ def test_the_best_of_one_is_a_score_whatever_the_direction(n, direction):
     """Sums of floats 1 / n land beside n / 2 for 65 of the n up to 399; ranks come from counts."""
     scores = np.arange(1.0, n + 1)
     for q in (0.5, 0.25, 0.1, 0.9):
-        curve = tuning_curve(scores, direction=direction, k=1, statistic=q, method="dkw")
+        curve = tuning.curve(scores, direction=direction, k=1, statistic=q, band="dkw")
         assert curve.estimate[0] == -(round(-100 * q) * n // 100)  # rounded up
 
 
@@ -63,52 +60,52 @@ def test_the_best_of_one_is_a_score_whatever_the_direction(n, direction):
     scores=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=25),
     k=st.floats(1e-3, 1e4),
     quantile=st.floats(0.01, 0.99),
-    method=st.sampled_from(METHODS),
+    method=st.sampled_from(BANDS),
 )
 def test_limits_enclose_the_estimate_and_scores_come_from_the_sample(scores, k, quantile, method):
-    curve = tuning_curve(scores, direction="minimize", k=k, statistic=quantile, method=method)
-    assert curve.lower[0] <= curve.estimate[0] <= curve.upper[0]
+    curve = tuning.curve(scores, direction="minimize", k=k, statistic=quantile, band=method)
+    assert curve.band_low[0] <= curve.estimate[0] <= curve.band_high[0]
     assert curve.estimate[0] in scores
-    assert curve.lower_trivial[0] == (curve.lower[0] == -np.inf)
-    assert curve.upper_trivial[0] == (curve.upper[0] == np.inf)
+    assert curve.low_trivial[0] == (curve.band_low[0] == -np.inf)
+    assert curve.high_trivial[0] == (curve.band_high[0] == np.inf)
 
 
 def test_curves_improve_with_k():
     k = np.geomspace(0.1, 100, 80)
     for statistic in ("median", 0.2, "mean"):
-        up = tuning_curve(SCORES, direction="maximize", k=k, statistic=statistic, bounds=(0, 1))
-        down = tuning_curve(SCORES, direction="minimize", k=k, statistic=statistic, bounds=(0, 1))
-        for name in ("lower", "estimate", "upper"):
+        up = tuning.curve(SCORES, direction="maximize", k=k, statistic=statistic, bounds=(0, 1))
+        down = tuning.curve(SCORES, direction="minimize", k=k, statistic=statistic, bounds=(0, 1))
+        for name in ("estimate", "band_low", "band_high"):
             assert np.all(np.diff(getattr(up, name)) >= 0)
             assert np.all(np.diff(getattr(down, name)) <= 0)
 
 
 def test_tiny_and_huge_k_are_the_ends():
-    curve = tuning_curve(SCORES, direction="maximize", k=[1e-9, 1e15])
+    curve = tuning.curve(SCORES, direction="maximize", k=[1e-9, 1e15])
     assert curve.estimate.tolist() == [SCORES.min(), SCORES.max()]
-    assert (curve.lower[0], curve.upper[1]) == (-np.inf, np.inf)
-    assert curve.upper[0] >= SCORES.min()
+    assert (curve.band_low[0], curve.band_high[1]) == (-np.inf, np.inf)
+    assert curve.band_high[0] >= SCORES.min()
     # the interval of the largest order statistic with the highest density ends at 1: no claim that F is below 1 there
-    assert curve.lower[1] == np.sort(SCORES)[-2]
-    assert tuning_curve(SCORES, direction="maximize", k=1e15, method="ld_equal_tailed").lower[0] == SCORES.max()
+    assert curve.band_low[1] == np.sort(SCORES)[-2]
+    assert tuning.curve(SCORES, direction="maximize", k=1e15, band="ld_equal_tailed").band_low[0] == SCORES.max()
 
 
 def test_the_upper_limit_is_trivial_beyond_k_max():
-    curve = tuning_curve(SCORES, direction="maximize")
+    curve = tuning.curve(SCORES, direction="maximize")
     assert curve.k_max == approx(8.154, abs=5e-4)
     near = curve.at([curve.k_max * (1 - 1e-9), curve.k_max * (1 + 1e-9)])
-    assert near.upper_trivial.tolist() == [False, True]
+    assert near.high_trivial.tolist() == [False, True]
     assert "The upper limit is trivial for k > 8.15." in curve.summary()
-    assert "The lower limit is trivial for k > 8.15." in tuning_curve(SCORES, direction="minimize").notes
-    assert np.isnan(tuning_curve(SCORES, direction="minimize", statistic="mean", bounds=(0, 1)).k_max)
+    assert "The lower limit is trivial for k > 8.15." in tuning.curve(SCORES, direction="minimize").facts
+    assert np.isnan(tuning.curve(SCORES, direction="minimize", statistic="mean", bounds=(0, 1)).k_max)
 
 
 def test_a_band_from_one_reaches_further_and_refuses_smaller_k():
-    whole, part = (tuning_curve(SCORES, direction="maximize", from_k=f, bounds=(0, 1)) for f in (None, 1))
+    whole, part = (tuning.curve(SCORES, direction="maximize", from_k=f, bounds=(0, 1)) for f in (None, 1))
     assert part.k_max == approx(9.65, abs=5e-3)
-    wider = (whole.upper - whole.lower).sum()
-    assert (part.upper - part.lower).sum() < wider
-    assert part.at(1.0).lower[0] > 0.0
+    wider = (whole.band_high - whole.band_low).sum()
+    assert (part.band_high - part.band_low).sum() < wider
+    assert part.at(1.0).band_low[0] > 0.0
     with pytest.raises(ArgumentError) as caught:
         part.at([2, 0.5])
     assert str(caught.value) == (
@@ -118,23 +115,23 @@ def test_a_band_from_one_reaches_further_and_refuses_smaller_k():
 
 def test_ties_are_one_point_of_the_distribution():
     scores = np.repeat([0.1, 0.5, 0.9], [3, 4, 3])
-    curve = tuning_curve(scores, direction="maximize", k=[0.2, 1, 3], bounds=(0, 1))
+    curve = tuning.curve(scores, direction="maximize", k=[0.2, 1, 3], bounds=(0, 1))
     assert set(curve.estimate) <= {0.1, 0.5, 0.9}
-    assert set(curve.lower) | set(curve.upper) <= {0.0, 0.1, 0.5, 0.9, 1.0}
+    assert set(curve.band_low) | set(curve.band_high) <= {0.0, 0.1, 0.5, 0.9, 1.0}
 
 
 def test_one_score_is_enough():
-    curve = tuning_curve([0.4], direction="maximize", k=[0.1, 1, 10], confidence=0.5, bounds=(0, 1))
+    curve = tuning.curve([0.4], direction="maximize", k=[0.1, 1, 10], level=0.5, bounds=(0, 1))
     assert curve.estimate.tolist() == [0.4] * 3
-    assert curve.lower.tolist() == [0.0, 0.0, 0.4]  # p = 0.5^(1/k) against 0.25 to 0.75, the band of the score
-    assert curve.upper.tolist() == [0.4, 1.0, 1.0]
+    assert curve.band_low.tolist() == [0.0, 0.0, 0.4]  # p = 0.5^(1/k) against 0.25 to 0.75, the band of the score
+    assert curve.band_high.tolist() == [0.4, 1.0, 1.0]
 
 
 def test_a_curve_with_next_to_no_confidence_is_the_estimate():
-    none = tuning_curve(SCORES, direction="maximize", confidence=1e-6, k=[1.1, 4])
+    none = tuning.curve(SCORES, direction="maximize", level=1e-6, k=[1.1, 4])
     assert not none.trivial.any()
-    assert np.all(none.lower <= none.estimate)
-    assert np.all(none.upper - none.lower <= 2 * np.diff(np.sort(SCORES)).max())
+    assert np.all(none.band_low <= none.estimate)
+    assert np.all(none.band_high - none.band_low <= 2 * np.diff(np.sort(SCORES)).max())
 
 
 # ------------------------------------------------------------------------------------------------------ duality
@@ -144,24 +141,24 @@ def test_a_curve_with_next_to_no_confidence_is_the_estimate():
 @given(
     scores=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20),
     statistic=st.sampled_from(["median", "mean", 0.123, 0.9]),
-    method=st.sampled_from(METHODS),
+    method=st.sampled_from(BANDS),
 )
 def test_minimising_is_maximising_the_negative_bit_for_bit(scores, statistic, method):
     k = [0.3, 1, 2, 3.7, 20]
-    options = {"k": k, "method": method}
+    options = {"k": k, "band": method}
     turned = 1 - statistic if isinstance(statistic, float) else statistic
-    down = tuning_curve(scores, direction="minimize", bounds=(-2e3, 1e3), statistic=statistic, **options)
-    up = tuning_curve(-np.array(scores), direction="maximize", bounds=(-1e3, 2e3), statistic=turned, **options)
-    np.testing.assert_array_equal(down.lower, -up.upper)
-    np.testing.assert_array_equal(down.upper, -up.lower)
+    down = tuning.curve(scores, direction="minimize", bounds=(-2e3, 1e3), statistic=statistic, **options)
+    up = tuning.curve(-np.array(scores), direction="maximize", bounds=(-1e3, 2e3), statistic=turned, **options)
+    np.testing.assert_array_equal(down.band_low, -up.band_high)
+    np.testing.assert_array_equal(down.band_high, -up.band_low)
     q = {"median": 0.5, "mean": np.nan}.get(statistic, statistic)
     share = len(scores) * (1 - q) ** (1 / np.array(k))
     apart = np.abs(share - share.round()) > 1e-8  # elsewhere both take the smaller of two
     np.testing.assert_array_equal(down.estimate[apart], -up.estimate[apart])
     if statistic == "mean":
         np.testing.assert_array_equal(down.estimate, -up.estimate)
-    np.testing.assert_array_equal(down.lower_trivial, up.upper_trivial)
-    np.testing.assert_array_equal(down.upper_trivial, up.lower_trivial)
+    np.testing.assert_array_equal(down.low_trivial, up.high_trivial)
+    np.testing.assert_array_equal(down.high_trivial, up.low_trivial)
 
 
 @settings(deadline=None, max_examples=30)
@@ -170,27 +167,27 @@ def test_the_order_of_the_scores_does_not_matter(seed):
     shuffled = np.random.default_rng(seed).permutation(SCORES)
     for statistic in ("median", "mean"):
         options = {"direction": "maximize", "statistic": statistic, "bounds": (0, 1)}
-        one, two = tuning_curve(SCORES, **options), tuning_curve(shuffled, **options)
+        one, two = tuning.curve(SCORES, **options), tuning.curve(shuffled, **options)
         for name in ARRAYS:
             np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
 
 def test_quantile_curves_follow_any_rising_change_of_scale():
-    raw = tuning_curve(SCORES, direction="maximize", k=[0.5, 1, 3, 7])
-    logged = tuning_curve(np.log(SCORES), direction="maximize", k=[0.5, 1, 3, 7])
-    for name in ("lower", "estimate", "upper"):
+    raw = tuning.curve(SCORES, direction="maximize", k=[0.5, 1, 3, 7])
+    logged = tuning.curve(np.log(SCORES), direction="maximize", k=[0.5, 1, 3, 7])
+    for name in ("estimate", "band_low", "band_high"):
         np.testing.assert_array_equal(np.log(getattr(raw, name)), getattr(logged, name))
 
 
 # --------------------------------------------------------------------------------------------------- mean curves
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BANDS)
 def test_a_mean_is_the_integral_of_the_band_to_the_power_k(method):
     bounds, k = (-0.5, 1.25), [0.5, 1, 2.5, 8]
     scores = SCORES[:7]
-    curve = tuning_curve(scores, direction="maximize", k=k, statistic="mean", method=method, bounds=bounds)
-    band = cdf_band(7, method=method)
+    curve = tuning.curve(scores, direction="maximize", k=k, statistic="mean", band=method, bounds=bounds)
+    band = tuning.band(7, band=method)
     knots = np.sort(scores)
 
     def mean(values, power):
@@ -201,28 +198,28 @@ def test_a_mean_is_the_integral_of_the_band_to_the_power_k(method):
         return bounds[0] + sum(integrate.quad(survival, a, b)[0] for a, b in pairwise(pieces))
 
     for i, power in enumerate(k):
-        assert curve.lower[i] == approx(mean(band.upper, power), abs=1e-9)
+        assert curve.band_low[i] == approx(mean(band.band_high, power), abs=1e-9)
         assert curve.estimate[i] == approx(mean(np.arange(8) / 7, power), abs=1e-9)
-        assert curve.upper[i] == approx(mean(band.lower, power), abs=1e-9)
+        assert curve.band_high[i] == approx(mean(band.band_low, power), abs=1e-9)
     assert not curve.trivial.any()
 
 
 def test_the_mean_of_one_is_the_mean():
-    curve = tuning_curve(SCORES, direction="minimize", k=1, statistic="mean", bounds=(0, 1))
+    curve = tuning.curve(SCORES, direction="minimize", k=1, statistic="mean", bounds=(0, 1))
     assert curve.estimate[0] == approx(SCORES.mean(), rel=1e-14)
 
 
 def test_an_open_end_leaves_the_mean_without_that_limit():
-    above = tuning_curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(0, np.inf))
-    assert above.upper.tolist() == [np.inf, np.inf]
-    assert above.upper_trivial.all()
-    assert not above.lower_trivial.any()
-    bounded = tuning_curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(0, 1))
-    np.testing.assert_array_equal(above.lower, bounded.lower)
-    assert above.at(1e-300).upper[0] == np.inf
-    below = tuning_curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(-np.inf, 1))
-    assert below.lower.tolist() == [-np.inf, -np.inf]
-    np.testing.assert_array_equal(below.upper, bounded.upper)
+    above = tuning.curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(0, np.inf))
+    assert above.band_high.tolist() == [np.inf, np.inf]
+    assert above.high_trivial.all()
+    assert not above.low_trivial.any()
+    bounded = tuning.curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(0, 1))
+    np.testing.assert_array_equal(above.band_low, bounded.band_low)
+    assert above.at(1e-300).band_high[0] == np.inf
+    below = tuning.curve(SCORES, direction="maximize", k=[1, 9], statistic="mean", bounds=(-np.inf, 1))
+    assert below.band_low.tolist() == [-np.inf, -np.inf]
+    np.testing.assert_array_equal(below.band_high, bounded.band_high)
 
 
 # ------------------------------------------------------------------------------------------------- infinite scores
@@ -230,30 +227,30 @@ def test_an_open_end_leaves_the_mean_without_that_limit():
 
 def test_failed_runs_may_be_infinitely_bad():
     scores = [0.5, np.inf, 0.25, 0.75, np.inf]
-    curve = tuning_curve(scores, direction="minimize", k=[0.2, 1, 4], confidence=0.5)
-    big = tuning_curve(np.where(np.isinf(scores), 1e9, scores), direction="minimize", k=[0.2, 1, 4], confidence=0.5)
-    for name in ("lower", "estimate", "upper"):
+    curve = tuning.curve(scores, direction="minimize", k=[0.2, 1, 4], level=0.5)
+    big = tuning.curve(np.where(np.isinf(scores), 1e9, scores), direction="minimize", k=[0.2, 1, 4], level=0.5)
+    for name in ("estimate", "band_low", "band_high"):
         np.testing.assert_array_equal(
             np.where(getattr(big, name) == 1e9, np.inf, getattr(big, name)), getattr(curve, name)
         )
     assert curve.estimate.tolist() == [np.inf, 0.75, 0.25]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BANDS)
 def test_infinitely_bad_scores_make_a_mean_infinite(method):
     """The upper limit is that of a failure so bad that it decides, if the band is sure of one; else it stays."""
     scores, k = [-np.inf, 0.1, 0.3, 0.5, 0.9], [0.5, 1, 3]
-    options = {"direction": "maximize", "statistic": "mean", "k": k, "method": method}
-    curve = tuning_curve(scores, bounds=(-np.inf, 1), **options)
-    assert set(curve.estimate) == set(curve.lower) == {-np.inf}
+    options = {"direction": "maximize", "statistic": "mean", "k": k, "band": method}
+    curve = tuning.curve(scores, bounds=(-np.inf, 1), **options)
+    assert set(curve.estimate) == set(curve.band_low) == {-np.inf}
     bad = -1e12
-    far = tuning_curve([bad, *scores[1:]], bounds=(bad, 1), **options)
-    sure = curve.band.lower[1] > 0
-    assert (curve.upper == -np.inf).all() if sure else curve.upper == approx(far.upper)
-    assert (far.upper < -1e3).all() == sure
-    down = tuning_curve(-np.array(scores), bounds=(-1, np.inf), **{**options, "direction": "minimize"})
-    np.testing.assert_array_equal(down.lower, -curve.upper)
-    assert (tuning_curve([-np.inf] * 4, bounds=(-np.inf, 1), **options).upper == -np.inf).all()
+    far = tuning.curve([bad, *scores[1:]], bounds=(bad, 1), **options)
+    sure = curve.cdf_band.band_low[1] > 0
+    assert (curve.band_high == -np.inf).all() if sure else curve.band_high == approx(far.band_high)
+    assert (far.band_high < -1e3).all() == sure
+    down = tuning.curve(-np.array(scores), bounds=(-1, np.inf), **{**options, "direction": "minimize"})
+    np.testing.assert_array_equal(down.band_low, -curve.band_high)
+    assert (tuning.curve([-np.inf] * 4, bounds=(-np.inf, 1), **options).band_high == -np.inf).all()
     law = EmpiricalDistribution(scores)
     assert law.mean_curve(k, direction="maximize").tolist() == [-np.inf] * 3
     assert EmpiricalDistribution(scores, weights=[0, 1, 1, 1, 1]).mean_curve(1, direction="maximize")[0] == approx(0.45)
@@ -263,35 +260,35 @@ def test_infinitely_bad_scores_make_a_mean_infinite(method):
 
 
 def test_at_gives_the_same_curve_elsewhere():
-    curve = tuning_curve(SCORES, direction="minimize", k=[1, 2, 3])
+    curve = tuning.curve(SCORES, direction="minimize", k=[1, 2, 3])
     again = curve.at([2, 1])
     np.testing.assert_array_equal(again.estimate, curve.estimate[[1, 0]])
-    assert again.band is curve.band
+    assert again.cdf_band is curve.cdf_band
     assert curve.at(2).k.tolist() == [2.0]
-    assert (curve.n, curve.confidence, curve.method) == (48, 0.8, "ld_highest_density")
+    assert (curve.n_scores, curve.level, curve.band) == (48, 0.8, "ld_highest_density")
 
 
 def test_default_k_are_whole_numbers_up_to_n():
-    assert tuning_curve(SCORES, direction="maximize").k.tolist() == list(range(1, 49))
-    many = tuning_curve(np.arange(1000.0), direction="maximize", method="dkw").k
+    assert tuning.curve(SCORES, direction="maximize").k.tolist() == list(range(1, 49))
+    many = tuning.curve(np.arange(1000.0), direction="maximize", band="dkw").k
     assert (many[0], many[-1]) == (1.0, 1000.0)
     assert len(many) <= 64
     assert np.array_equal(many, many.round())
-    assert tuning_curve(SCORES[:4], direction="maximize", from_k=2.5).k.tolist() == [2.5, 3.0, 4.0]
-    assert tuning_curve(SCORES[:4], direction="maximize", from_k=9).k.tolist() == [9.0]
+    assert tuning.curve(SCORES[:4], direction="maximize", from_k=2.5).k.tolist() == [2.5, 3.0, 4.0]
+    assert tuning.curve(SCORES[:4], direction="maximize", from_k=9).k.tolist() == [9.0]
 
 
 def test_the_table_has_stable_columns():
-    frame = tuning_curve(SCORES, direction="maximize", k=[1, 20]).to_frame()
-    assert list(frame.columns) == ["k", "lower", "estimate", "upper", "trivial"]
+    frame = tuning.curve(SCORES, direction="maximize", k=[1, 20]).to_frame()
+    assert list(frame.columns) == ["k", "estimate", "band_low", "band_high", "trivial"]
     assert frame["trivial"].tolist() == [False, True]
 
 
 def test_series_and_lists_are_scores():
-    want = tuning_curve(SCORES, direction="maximize").estimate
+    want = tuning.curve(SCORES, direction="maximize").estimate
     series = pd.Series(SCORES, index=np.arange(48)[::-1])
     for scores in (list(SCORES), tuple(SCORES), series, series.astype("Float64"), series.astype(object)):
-        np.testing.assert_array_equal(tuning_curve(scores, direction="maximize").estimate, want)
+        np.testing.assert_array_equal(tuning.curve(scores, direction="maximize").estimate, want)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +304,7 @@ def test_series_and_lists_are_scores():
 )
 def test_missing_scores_of_every_kind_are_counted(scores):
     with pytest.raises(DataError, match=r"^scores must not be missing: 1 of 3 are NaN \(position 1\)\. Score a failed"):
-        tuning_curve(scores, direction="maximize")
+        tuning.curve(scores, direction="maximize")
 
 
 @pytest.mark.parametrize("scores", ["0.5", ["0.5"], np.array(["0.5"], dtype=object), 0.5, {0.5}, [1j], [[0.5], []]])
@@ -315,7 +312,7 @@ def test_what_is_no_list_of_numbers_is_refused(scores):
     with pytest.raises(
         ArgumentError, match=r"^scores must be a one-dimensional list of numbers, one per configuration"
     ):
-        tuning_curve(scores, direction="maximize")
+        tuning.curve(scores, direction="maximize")
 
 
 BAD = [
@@ -349,14 +346,14 @@ BAD = [
         "statistic must be a number between 0 and 1 (both excluded), got 90. Write 0.9?",
     ),
     (
-        {"confidence": 95},
+        {"level": 95},
         ArgumentError,
-        "confidence must be a number between 0 and 1 (both excluded), got 95. Write 0.95?",
+        "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?",
     ),
     (
-        {"method": "ld"},
+        {"band": "ld"},
         ArgumentError,
-        "method must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld'.",
+        "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld'.",
     ),
     (
         {"bounds": (0, 0.5)},
@@ -388,7 +385,7 @@ BAD = [
 @pytest.mark.parametrize(("arguments", "error", "message"), BAD)
 def test_what_cannot_be_a_curve_is_named(arguments, error, message):
     with pytest.raises(error) as caught:
-        tuning_curve(**({"scores": [0.2, 0.4, 0.6], "direction": "maximize"} | arguments))
+        tuning.curve(**({"scores": [0.2, 0.4, 0.6], "direction": "maximize"} | arguments))
     assert str(caught.value) == message
 
 
@@ -398,7 +395,7 @@ def test_what_cannot_be_a_curve_is_named(arguments, error, message):
 def test_deberta_v3_median_curve(data_dir):
     table = pd.read_csv(data_dir / "deberta.csv")
     scores = table.loc[table["model"] == "DeBERTaV3", "best_matched"].to_numpy()[:48]
-    got = tuning_curve(scores, direction="maximize", k=[2, 4, 8]).to_frame()[["lower", "estimate", "upper"]]
+    got = tuning.curve(scores, direction="maximize", k=[2, 4, 8]).to_frame()[["band_low", "estimate", "band_high"]]
     want = [[0.881610, 0.901477, 0.904840], [0.901477, 0.904228, 0.905655], [0.903006, 0.905145, 0.906062]]
     np.testing.assert_allclose(got.to_numpy(), want, atol=5e-7)
 
@@ -407,7 +404,7 @@ def test_deberta_v3_median_curve(data_dir):
 def test_hedwig_mean_curves(data_dir, model, k, value):
     table = pd.read_csv(data_dir / "hedwig.csv")
     scores = table.loc[table["model_name"] == model, "f1"]
-    curve = tuning_curve(scores, direction="maximize", k=k, statistic="mean", bounds=(0, 1))
+    curve = tuning.curve(scores, direction="maximize", k=k, statistic="mean", bounds=(0, 1))
     assert curve.estimate[0] == approx(value, abs=5e-7)
 
 
@@ -417,19 +414,19 @@ def test_hedwig_mean_curves(data_dir, model, k, value):
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("statistic", ["median", 0.2, 0.9])
 def test_lines_through_what_is_drawn_are_the_curve(direction, statistic):
-    curve = tuning_curve(SCORES, direction=direction, statistic=statistic, k=[0.3, 1, 30], bounds=(0, 1))
+    curve = tuning.curve(SCORES, direction=direction, statistic=statistic, k=[0.3, 1, 30], bounds=(0, 1))
     shown, k = curve.drawn(), np.geomspace(0.3001, 29.99, 997)
     exact = curve.at(k)
-    for name in ("lower", "estimate", "upper"):
+    for name in ("estimate", "band_low", "band_high"):
         np.testing.assert_allclose(np.interp(k, shown.k, getattr(shown, name)), getattr(exact, name), rtol=1e-12)
     assert (shown.k[0], shown.k[-1]) == (0.3, 30.0)
 
 
 def test_means_are_drawn_closely_and_one_k_alone():
-    curve = tuning_curve(SCORES, direction="maximize", statistic="mean", k=[1, 30], bounds=(0, 1))
+    curve = tuning.curve(SCORES, direction="maximize", statistic="mean", k=[1, 30], bounds=(0, 1))
     shown, k = curve.drawn(), np.geomspace(1, 30, 333)
-    for name in ("lower", "estimate", "upper"):
+    for name in ("estimate", "band_low", "band_high"):
         np.testing.assert_allclose(np.interp(k, shown.k, getattr(shown, name)), getattr(curve.at(k), name), rtol=2e-4)
-    assert tuning_curve(SCORES, direction="maximize", k=2).drawn().k.tolist() == [2.0]
-    many = tuning_curve(np.arange(4000.0), direction="maximize", method="dkw", k=[1, 4000]).drawn()
+    assert tuning.curve(SCORES, direction="maximize", k=2).drawn().k.tolist() == [2.0]
+    many = tuning.curve(np.arange(4000.0), direction="maximize", band="dkw", k=[1, 4000]).drawn()
     assert 5000 <= len(many.k) <= 10_002

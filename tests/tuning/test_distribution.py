@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.bands import cdf_band
 from lmemtest.tuning.distribution import EmpiricalDistribution
 
 TIED = [0.2, 0.5, 0.5, 0.9, 0.2, 0.5]
@@ -81,15 +81,15 @@ def test_the_scores_of_the_caller_are_not_touched():
 
 def test_the_band_is_read_at_the_full_count():
     law = EmpiricalDistribution(TIED, bounds=(0, 1))
-    band = law.band(method="ks", confidence=0.9)
-    by_count = cdf_band(6, method="ks", confidence=0.9)
+    band = law.band(band="ks", level=0.9)
+    by_count = tuning.band(6, band="ks", level=0.9)
     lower, upper = band.cdf_bounds([0.0, 0.2, 0.5, 0.9])
-    np.testing.assert_array_equal(lower, by_count.lower[[0, 2, 5, 6]])
-    np.testing.assert_array_equal(upper, by_count.upper[[0, 2, 5, 6]])
+    np.testing.assert_array_equal(lower, by_count.band_low[[0, 2, 5, 6]])
+    np.testing.assert_array_equal(upper, by_count.band_high[[0, 2, 5, 6]])
     assert band.cdf_bounds(-0.5) == (0.0, 0.0)
     assert band.cdf_bounds(1.0) == (1.0, 1.0)
     frame = band.to_frame()
-    assert list(frame.columns) == ["score", "lower", "estimate", "upper"]
+    assert list(frame.columns) == ["score", "estimate", "band_low", "band_high"]
     assert frame["score"].tolist() == [0.2, 0.5, 0.9]
     assert "90 % Kolmogorov-Smirnov band for n = 6" in band.summary()
 

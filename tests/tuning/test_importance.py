@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.data.datasets import load_hpo_trials
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.tuning.compare import compare_curves
-from lmemtest.tuning.importance import describe_value, tuning_risk
+from lmemtest.tuning.risk import describe_value
 
 RNG = np.random.default_rng(1)
 EPOCHS = RNG.integers(1, 5, 400)
@@ -34,33 +34,33 @@ def message(call) -> str:
 
 
 def test_each_value_is_its_trials_against_all_trials():
-    risk = tuning_risk(TRIALS, "epochs", values=[1, 3], cost="seconds", **UP)
+    risk = tuning.risk(TRIALS, "epochs", values=[1, 3], cost="seconds", **UP)
     for value, found, count in zip(risk.values, risk.comparisons, risk.counts, strict=True):
         fixed = TRIALS[TRIALS["epochs"] == value]
-        want = compare_curves(
+        want = tuning.compare(
             *(TRIALS["accuracy"], fixed["accuracy"]),
             direction="maximize",
             names=("tuned", f"fixed at {value}"),
             cost_a=TRIALS["seconds"],
             cost_b=fixed["seconds"],
-            n_sim=0,
+            n_draws=0,
         )
         assert count == len(fixed)
         assert np.array_equal(found.signed, want.signed)
         assert (found.label, found.better, found.observed) == (want.label, want.better, want.observed)
         assert found.rates is None
-    assert risk.labels()["mean_cost"].tolist() == approx(
+    assert risk.to_frame()["mean_cost"].tolist() == approx(
         [TRIALS.loc[TRIALS["epochs"] == v, "seconds"].mean() for v in (1, 3)]
     )
 
 
 def test_a_bad_default_is_a_risk_and_a_good_one_is_none():
-    risk = tuning_risk(TRIALS, "epochs", values=[1, 3], **UP)
-    labels = risk.labels()
+    risk = tuning.risk(TRIALS, "epochs", values=[1, 3], **UP)
+    labels = risk.to_frame()
     assert (labels["evidence"][0], labels["better"][0]) == ("strong", "tuned")
     assert labels["better"][1] != "tuned"
     assert risk.sentences()[0].startswith("epochs = 1: Strong evidence that tuned is better for 1 to ")
-    assert list(labels.columns) == ["value", "n", "evidence", "better", "portion"]
+    assert list(labels.columns) == ["value", "n_scores", "evidence", "better", "portion"]
     assert "Budgets are trials; if the hyperparameter changes what a trial costs, give cost=." in risk.notes
     assert "Tuning epochs (n = 400) or fixing it" in repr(risk)
 
@@ -69,37 +69,37 @@ def test_a_bad_default_is_a_risk_and_a_good_one_is_none():
 def test_the_risk_is_positive_where_tuning_is_better_and_bounded_by_both_bands(direction):
     sign = 1.0 if direction == "maximize" else -1.0
     table = TRIALS.assign(accuracy=sign * TRIALS["accuracy"])
-    risk = tuning_risk(table, "epochs", values=1, score="accuracy", direction=direction, grid=[1, 4, 20])
-    frame = risk.to_frame()
-    assert list(frame.columns) == ["value", "trials", "tuned", "fixed", "risk", "lower", "upper", "trivial"]
+    risk = tuning.risk(table, "epochs", values=1, score="accuracy", direction=direction, grid=[1, 4, 20])
+    frame = risk.to_frame("risk")
+    assert list(frame.columns) == ["value", "trials", "tuned", "fixed", "risk", "band_low", "band_high", "trivial"]
     assert frame["risk"].to_numpy() == approx(sign * (frame["tuned"] - frame["fixed"]))
     assert (frame["risk"] > 0).all()
-    assert (frame["lower"] <= frame["risk"]).all()
-    assert (frame["risk"] <= frame["upper"]).all()
+    assert (frame["band_low"] <= frame["risk"]).all()
+    assert (frame["risk"] <= frame["band_high"]).all()
     both = risk.risks[0]
-    assert both.confidence == approx(0.9)  # Bonferroni: two bands at 90 % hold together with 80 %
-    worst = both.a.lower - both.b.upper if sign > 0 else both.b.lower - both.a.upper
-    assert frame["lower"].to_numpy() == approx(worst)
+    assert both.level == approx(0.9)  # Bonferroni: two bands at 90 % hold together with 80 %
+    worst = both.a.band_low - both.b.band_high if sign > 0 else both.b.band_low - both.a.band_high
+    assert frame["band_low"].to_numpy() == approx(worst)
 
 
 def test_ranges_serve_values_that_never_repeat():
-    risk = tuning_risk(TRIALS, "rate", values=[(0.0, 0.25), (0.25, 1.0)], **UP)
+    risk = tuning.risk(TRIALS, "rate", values=[(0.0, 0.25), (0.25, 1.0)], **UP)
     assert risk.counts == (int((TRIALS["rate"] <= 0.25).sum()), int((TRIALS["rate"] >= 0.25).sum()))
-    assert risk.labels()["value"].tolist() == ["0 to 0.25", "0.25 to 1"]
+    assert risk.to_frame()["value"].tolist() == ["0 to 0.25", "0.25 to 1"]
     assert "A range stands for its values: within it the hyperparameter is still tuned." in risk.notes
 
 
 def test_constant_costs_count_as_known():
-    risk = tuning_risk(TRIALS, "epochs", values=3, cost="epochs", **UP)  # the column is the cost itself
+    risk = tuning.risk(TRIALS, "epochs", values=3, cost="epochs", **UP)  # the column is the cost itself
     assert risk.comparisons[0].b.cost.known
     assert not risk.comparisons[0].a.cost.known
     assert any(note.startswith("Mean cost of a trial of tuned: 2.") for note in risk.notes)
 
 
 def test_other_tables_and_text_values_work():
-    want = tuning_risk(TRIALS, "optimizer", values="adam", **UP)
+    want = tuning.risk(TRIALS, "optimizer", values="adam", **UP)
     for table in (pl.from_pandas(TRIALS), pl.from_pandas(TRIALS).lazy(), TRIALS.to_dict("list")):
-        got = tuning_risk(table, "optimizer", values=["adam"], **UP)
+        got = tuning.risk(table, "optimizer", values=["adam"], **UP)
         assert np.array_equal(got.comparisons[0].signed, want.comparisons[0].signed)
     assert describe_value("adam") == "adam"
 
@@ -107,11 +107,11 @@ def test_other_tables_and_text_values_work():
 def test_bundled_trials_show_that_the_learning_rate_matters():
     trials = load_hpo_trials()
     trials = trials[trials["benchmark"] == "mlp-digits"]
-    risk = tuning_risk(
+    risk = tuning.risk(
         trials, "learning_rate", values=[(1e-4, 1e-3)], score="valid_loss", direction="minimize", cost="cost"
     )
-    labels = risk.labels()
-    assert labels["n"][0] > 40
+    labels = risk.to_frame()
+    assert labels["n_scores"][0] > 40
     assert labels["better"][0] == "tuned"
 
 
@@ -119,14 +119,14 @@ def test_deberta_epochs(data_dir):
     """Figure 17 of Lourie, Cho & He (2024): 1 and 2 epochs are too few, 3 and 4 are enough."""
     frame = pd.read_csv(data_dir / "deberta.csv")
     trials = frame[frame["model"] == "DeBERTaV3"]
-    risk = tuning_risk(trials, "epochs", values=[1, 2, 3, 4], score="best_matched", direction="maximize", cost="epochs")
-    assert risk.labels()["better"].tolist() == ["tuned", "tuned", "", ""]
-    assert risk.labels()["evidence"].tolist() == ["fair", "weak", "none", "none"]
+    risk = tuning.risk(trials, "epochs", values=[1, 2, 3, 4], score="best_matched", direction="maximize", cost="epochs")
+    assert risk.to_frame()["better"].tolist() == ["tuned", "tuned", "", ""]
+    assert risk.to_frame()["evidence"].tolist() == ["fair", "weak", "none", "none"]
 
 
 def test_what_cannot_be_fixed_is_refused_with_advice():
     def told(values, name="epochs", table=TRIALS, **options):
-        return message(lambda: tuning_risk(table, name, values=values, **{**UP, **options}))
+        return message(lambda: tuning.risk(table, name, values=values, **{**UP, **options}))
 
     assert told(9) == "no trial has epochs = 9. There are: 1, 2, 3, 4."
     assert told(0.5, "rate").startswith("no trial has rate = 0.5. They go from 0.00")

@@ -8,9 +8,9 @@ from pytest import approx
 from scipy import special, stats
 
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning import _convolution
-from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
-from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.tuning.laws import convolution
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
 SHAPES = [0.5, 1, 2, 3, 5, 10, 50]
 NOISES = [1e-5, 1e-3, 0.03, 0.2, 1.0, 30.0]
@@ -25,9 +25,9 @@ def test_integrals_of_thirty_digits_agree(reference):
         # Logarithms: an absolute error is a relative one of the probability. z itself is rounded to 1e-16, and the
         # logarithm changes by z / s of them per unit of s, up to 1e-11 here.
         tolerance = (1e-8 if c <= 10 else 1e-7) + 1e-15 * abs(case["z"] / s) * abs(case["z"] / s)
-        assert _convolution.log_density(z, s, c)[0] == approx(case["log_pdf"], abs=tolerance), case
-        assert _convolution.log_below(z, s, c)[0] == approx(case["log_cdf"], abs=tolerance), case
-        assert _convolution.log_above(z, s, c)[0] == approx(case["log_sf"], abs=tolerance), case
+        assert convolution.log_density(z, s, c)[0] == approx(case["log_pdf"], abs=tolerance), case
+        assert convolution.log_below(z, s, c)[0] == approx(case["log_cdf"], abs=tolerance), case
+        assert convolution.log_above(z, s, c)[0] == approx(case["log_sf"], abs=tolerance), case
 
 
 def test_the_lower_tail_is_a_parabolic_cylinder_function():
@@ -36,7 +36,7 @@ def test_the_lower_tail_is_a_parabolic_cylinder_function():
     for c in (0.5, 1, 2, 3, 7, 10):
         h = c / 2
         want = special.pbdv(-h - 1, t)[0] * np.exp(-t * t / 4) * s**h * special.gamma(h + 1) / np.sqrt(2 * np.pi)
-        assert np.exp(_convolution.log_below(-s * t, s, c)) == approx(want, rel=1e-10)
+        assert np.exp(convolution.log_below(-s * t, s, c)) == approx(want, rel=1e-10)
 
 
 @pytest.mark.parametrize("s", [1e-4, 0.02, 0.3, 5.0])
@@ -48,9 +48,9 @@ def test_two_hyperparameters_have_a_closed_form(s):
         return x * special.ndtr(x) + np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
 
     want = s * (integral(z / s) - integral((z - 1) / s))
-    assert np.exp(_convolution.log_below(z, s, 2.0)) == approx(want, rel=1e-9, abs=1e-13)
+    assert np.exp(convolution.log_below(z, s, 2.0)) == approx(want, rel=1e-9, abs=1e-13)
     density = special.ndtr(z / s) - special.ndtr((z - 1) / s)
-    assert np.exp(_convolution.log_density(z, s, 2.0)) == approx(density, rel=1e-9, abs=1e-13)
+    assert np.exp(convolution.log_density(z, s, 2.0)) == approx(density, rel=1e-9, abs=1e-13)
 
 
 @pytest.mark.parametrize("c", SHAPES)

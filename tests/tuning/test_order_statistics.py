@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning.order_statistics import (
-    METHODS,
+    BANDS,
     constant_width_intervals,
     critical_value,
     crossing_probability,
@@ -76,15 +76,15 @@ def exact_by_determinant(lower, upper) -> Fraction:
 # ------------------------------------------------------------------------------------------- crossing probability
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BANDS)
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13, 32, 48, 64])
 def test_probability_of_a_band_equals_rational_arithmetic(n, method):
-    for confidence in (0.05, 0.8, 0.999):
-        low, high = intervals(n, method, critical_value(n, method=method, confidence=confidence))
+    for level in (0.05, 0.8, 0.999):
+        low, high = intervals(n, method, critical_value(n, band=method, level=level))
         exact = exact_by_counting(low, high)
         assert crossing_probability(low, high) == approx(float(exact), abs=1e-12)
         if method != "dkw":
-            assert float(exact) == approx(confidence, abs=1e-11)
+            assert float(exact) == approx(level, abs=1e-11)
 
 
 @settings(deadline=None, max_examples=60)
@@ -230,7 +230,7 @@ def test_intervals_at_the_ends_of_the_level():
 
 
 @pytest.mark.parametrize(
-    ("method", "n", "confidence", "published"),
+    ("method", "n", "level", "published"),
     [
         ("ld_highest_density", 2, 0.8, 0.1),
         ("ld_highest_density", 8, 0.8, 0.0409414276),
@@ -241,53 +241,53 @@ def test_intervals_at_the_ends_of_the_level():
         ("ld_equal_tailed", 48, 0.8, 0.01572483614),
     ],
 )
-def test_critical_levels_are_the_known_ones(method, n, confidence, published):
-    assert critical_value(n, method=method, confidence=confidence) == approx(published, rel=1e-9)
+def test_critical_levels_are_the_known_ones(method, n, level, published):
+    assert critical_value(n, band=method, level=level) == approx(published, rel=1e-9)
 
 
-@pytest.mark.parametrize("confidence", [1e-9, 0.3, 0.8, 0.999999])
-def test_one_score_has_the_closed_form(confidence):
+@pytest.mark.parametrize("level", [1e-9, 0.3, 0.8, 0.999999])
+def test_one_score_has_the_closed_form(level):
     for method in LD:
-        assert critical_value(1, method=method, confidence=confidence) == approx(1 - confidence, rel=1e-9)
+        assert critical_value(1, band=method, level=level) == approx(1 - level, rel=1e-9)
     # F(Y) is uniform, and the band is |F - 1/2| <= half-width - 1/2 at the score
-    assert critical_value(1, method="ks", confidence=confidence) == approx(0.5 + confidence / 2, abs=1e-12)
+    assert critical_value(1, band="ks", level=level) == approx(0.5 + level / 2, abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [2, 5, 48, 140])
-@pytest.mark.parametrize("confidence", [0.01, 0.5, 0.8, 0.99])
-def test_kolmogorov_smirnov_half_width_is_the_quantile(n, confidence):
-    assert critical_value(n, method="ks", confidence=confidence) == approx(stats.kstwo.ppf(confidence, n), abs=1e-9)
+@pytest.mark.parametrize("level", [0.01, 0.5, 0.8, 0.99])
+def test_kolmogorov_smirnov_half_width_is_the_quantile(n, level):
+    assert critical_value(n, band="ks", level=level) == approx(stats.kstwo.ppf(level, n), abs=1e-9)
 
 
 @pytest.mark.parametrize("method", ["ld_highest_density", "ld_equal_tailed", "ks"])
 @pytest.mark.parametrize("n", [3, 48, 700])
 def test_every_confidence_is_met(n, method):
-    for confidence in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
-        value = critical_value(n, method=method, confidence=confidence)
-        assert crossing_probability(*intervals(n, method, value)) == approx(confidence, abs=1e-11)
+    for level in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
+        value = critical_value(n, band=method, level=level)
+        assert crossing_probability(*intervals(n, method, value)) == approx(level, abs=1e-11)
 
 
 @pytest.mark.parametrize(
     "method", ["ld_highest_density", pytest.param("ld_equal_tailed", marks=pytest.mark.slow), "ks"]
 )
 def test_ten_thousand_scores_meet_the_confidence(method):
-    value = critical_value(10_000, method=method, confidence=0.8)
+    value = critical_value(10_000, band=method, level=0.8)
     assert crossing_probability(*intervals(10_000, method, value)) == approx(0.8, abs=1e-10)
     if method == "ks":
         assert value == approx(stats.kstwo.ppf(0.8, 10_000), rel=1e-5)
 
 
-@pytest.mark.parametrize("confidence", [1e-300, 1e-12, 1 - 1e-12, 1 - 1.2e-16])
-def test_confidences_near_the_ends_have_values_between_those_of_the_ends(confidence):
+@pytest.mark.parametrize("level", [1e-300, 1e-12, 1 - 1e-12, 1 - 1.2e-16])
+def test_confidences_near_the_ends_have_values_between_those_of_the_ends(level):
     for n in (1, 2, 48, 500):
-        assert all(0.0 < critical_value(n, method=m, confidence=confidence) <= 1.0 for m in METHODS)
+        assert all(0.0 < critical_value(n, band=m, level=level) <= 1.0 for m in BANDS)
 
 
 def test_towards_the_ends_of_the_confidence():
     for n in (1, 7, 48):
-        assert [critical_value(n, method=m, confidence=1 - 1e-9) < 1e-8 for m in LD] == [True, True]
-        assert [critical_value(n, method=m, confidence=1e-12) > 0.5 for m in LD] == [True, True]
-        assert critical_value(n, method="ks", confidence=1e-300) == approx(0.5 / n)  # D_n is never smaller
+        assert [critical_value(n, band=m, level=1 - 1e-9) < 1e-8 for m in LD] == [True, True]
+        assert [critical_value(n, band=m, level=1e-12) > 0.5 for m in LD] == [True, True]
+        assert critical_value(n, band="ks", level=1e-300) == approx(0.5 / n)  # D_n is never smaller
 
 
 def test_dkw_is_the_inequality():
@@ -299,20 +299,20 @@ def test_dkw_is_the_inequality():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n": 0}, "n must be a whole number of at least 1, got 0."),
-        ({"n": 2.5}, "n must be a whole number of at least 1, got 2.5."),
-        ({"confidence": 80}, "confidence must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
-        ({"confidence": -0.1}, "confidence must be a number between 0 and 1 (both excluded), got -0.1."),
-        ({"confidence": float("nan")}, "confidence must be a number between 0 and 1 (both excluded), got nan."),
-        ({"confidence": True}, "confidence must be a number between 0 and 1 (both excluded), got True."),
+        ({"n_scores": 0}, "n_scores must be a whole number of at least 1, got 0."),
+        ({"n_scores": 2.5}, "n_scores must be a whole number of at least 1, got 2.5."),
+        ({"level": 80}, "level must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
+        ({"level": -0.1}, "level must be a number between 0 and 1 (both excluded), got -0.1."),
+        ({"level": float("nan")}, "level must be a number between 0 and 1 (both excluded), got nan."),
+        ({"level": True}, "level must be a number between 0 and 1 (both excluded), got True."),
         (
-            {"method": "ld_equal_tail"},
-            "method must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld_equal_tail'. "
+            {"band": "ld_equal_tail"},
+            "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld_equal_tail'. "
             "Did you mean 'ld_equal_tailed'?",
         ),
     ],
 )
 def test_arguments_out_of_range_are_named(arguments, message):
     with pytest.raises(ArgumentError) as caught:
-        critical_value(**({"n": 10} | arguments))
+        critical_value(**({"n_scores": 10} | arguments))
     assert str(caught.value) == message

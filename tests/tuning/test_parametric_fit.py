@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from pytest import approx
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError, EstimationError
-from lmemtest.tuning import _spacings
-from lmemtest.tuning._fit_setting import Counted
-from lmemtest.tuning._profile import allowance
-from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
-from lmemtest.tuning.parametric_bootstrap import bootstrap_fit
-from lmemtest.tuning.parametric_fit import band_probability, fit_noisy_quadratic, fit_quadratic
-from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.tuning.fit import spacings
+from lmemtest.tuning.fit.bootstrap import bootstrap_fit
+from lmemtest.tuning.fit.fit import band_probability
+from lmemtest.tuning.fit.profile import allowance
+from lmemtest.tuning.fit.settings import Counted
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+
+fit_quiet = tuning.fit
+fit_noisy = partial(tuning.fit, law="noisy_quadratic")
 
 FREE = (-math.inf, math.inf)
 
@@ -39,18 +44,18 @@ def objective(scores, law):
 
 def test_the_objective_is_the_product_of_spacings():
     y = quiet_scores()
-    fit = fit_quadratic(y, direction="minimize")
+    fit = fit_quiet(y, direction="minimize")
     assert fit.objective == approx(objective(y, fit.distribution), rel=1e-10)
-    noisy = fit_noisy_quadratic(y := noisy_scores(), direction="minimize")
+    noisy = fit_noisy(y := noisy_scores(), direction="minimize")
     assert noisy.objective == approx(objective(y, noisy.distribution), rel=1e-8)
 
 
 def test_ties_and_counted_scores_lie_in_buckets():
-    got = _spacings.spacings(np.array([1.0, 2.0, 2.0, 5.0]), 0.5, 3, 6.0, 2)
+    got = spacings.spacings(np.array([1.0, 2.0, 2.0, 5.0]), 0.5, 3, 6.0, 2)
     assert got.edges.tolist() == [0.5, 1.0, 2.0, 5.0, 6.0]
     assert got.weights.tolist() == [3.5, 0.5, 1.5, 1.5, 0.5, 2.5]
     assert got.total == 4 + 3 + 2 + 1
-    plain = _spacings.spacings(np.array([1.0, 2.0, 5.0]), -math.inf, 0, math.inf, 0)
+    plain = spacings.spacings(np.array([1.0, 2.0, 5.0]), -math.inf, 0, math.inf, 0)
     assert plain.weights.tolist() == [1.0, 1.0, 1.0, 1.0]
 
 
@@ -59,23 +64,23 @@ def test_ties_and_counted_scores_lie_in_buckets():
 def test_the_gradient_is_that_of_differences(c, o):
     y = noisy_scores(40, 3)
     y = y[(y > -0.05) & (y < 0.8)]
-    data = _spacings.spacings(y, -0.05, 2, 0.8, 5)
+    data = spacings.spacings(y, -0.05, 2, 0.8, 5)
     at, step = np.array([-0.2, 1.2, math.log(o)]), 1e-6
-    got = _spacings.noisy_value(data, c, at)
+    got = spacings.noisy_value(data, c, at)
     for i, unit in enumerate(np.eye(3)):
-        ends = [_spacings.noisy_value(data, c, at + sign * step * unit).value for sign in (1, -1)]
+        ends = [spacings.noisy_value(data, c, at + sign * step * unit).value for sign in (1, -1)]
         assert got.gradient[i] == approx((ends[0] - ends[1]) / (2 * step), rel=2e-5, abs=2e-4)
 
 
 def test_no_grid_of_parameters_beats_the_fit():
     y = quiet_scores(40, 3)
-    fit = fit_quadratic(y, direction="minimize")
+    fit = fit_quiet(y, direction="minimize")
     rng = np.random.default_rng(0)
     for _ in range(300):
         a, b = y.min() - rng.exponential(0.1), y.max() + rng.exponential(0.1)
         law = QuadraticDistribution(a, b, int(rng.integers(1, 11)), True)
         assert objective(y, law) <= fit.objective
-    noisy = fit_noisy_quadratic(y, direction="minimize")
+    noisy = fit_noisy(y, direction="minimize")
     assert noisy.objective >= fit.objective
     for _ in range(100):
         a = fit.distribution.a + 0.2 * rng.standard_normal()
@@ -96,8 +101,8 @@ def test_fits_are_at_least_as_high_as_those_of_opda(reference, case):
         pytest.skip("fewer cases")
     want = cases[case]
     y, convex = np.array(want["y"]), want["convex"]
-    fit = fit_noisy_quadratic if want["noisy"] else fit_quadratic
-    limits = None if want["upper"] is None else (None, want["upper"])
+    fit = fit_noisy if want["noisy"] else fit_quiet
+    limits = None if want["band_high"] is None else (None, want["band_high"])
     got = fit(y, direction="minimize" if convex else "maximize", limits=limits)
     theirs = NoisyQuadraticDistribution(want["a"], want["b"], want["c"], want["o"], convex)
     if limits is None:  # without ties and limits both maximise the same product
@@ -110,21 +115,23 @@ def test_fits_are_at_least_as_high_as_those_of_opda(reference, case):
 # ---------------------------------------------------------------------- symmetries
 
 
-@pytest.mark.parametrize("fit", [fit_quadratic, fit_noisy_quadratic])
+@pytest.mark.parametrize("fit", [fit_quiet, fit_noisy])
 def test_minimizing_is_maximizing_the_negative(fit):
     y = noisy_scores(30).round(2)
     low = fit(y, direction="minimize", limits=(None, 0.7), constraints={"c": (1, 3)})
     high = fit(-y, direction="maximize", limits=(-0.7, None), constraints={"c": (1, 3)})
     for one, other in zip(low.estimates, high.estimates, strict=True):
         sign = -1 if one.name in ("best", "worst") else 1
-        assert sorted([sign * other.low, sign * other.high]) == approx([one.low, one.high], rel=1e-6, abs=1e-6)
+        assert sorted([sign * other.ci_low, sign * other.ci_high]) == approx(
+            [one.ci_low, one.ci_high], rel=1e-6, abs=1e-6
+        )
     assert low.objective == approx(high.objective, rel=1e-12)
     assert low.n_above == high.n_below == int(np.sum(y >= 0.7))
     k = [1, 10, 1000]
     assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("fit", [fit_quadratic, fit_noisy_quadratic])
+@pytest.mark.parametrize("fit", [fit_quiet, fit_noisy])
 def test_the_unit_of_the_score_and_the_order_of_rows_do_not_matter(fit):
     y = noisy_scores(30)
     one = fit(y, direction="minimize", constraints={"c": (2, 3)}).to_frame()
@@ -139,37 +146,37 @@ def test_the_unit_of_the_score_and_the_order_of_rows_do_not_matter(fit):
 
 @pytest.mark.parametrize("c", [1, 2, 4])
 def test_many_scores_give_the_truth(c):
-    fit = fit_quadratic(quiet_scores(2000, c), direction="minimize")
+    fit = fit_quiet(quiet_scores(2000, c), direction="minimize")
     assert fit.hyperparameters.value == c
-    assert fit.best.low < 0.0 < fit.best.high
-    assert fit.worst.low < 1.0 < fit.worst.high
+    assert fit.best.ci_low < 0.0 < fit.best.ci_high
+    assert fit.worst.ci_low < 1.0 < fit.worst.ci_high
     assert fit.distribution.a == approx(0.0, abs=0.02)
     assert fit.trusted
 
 
 def test_many_noisy_scores_give_the_noise():
-    fit = fit_noisy_quadratic(noisy_scores(600, 1, 0.05), direction="minimize", constraints={"c": (1, 4)})
+    fit = fit_noisy(noisy_scores(600, 1, 0.05), direction="minimize", constraints={"c": (1, 4)})
     assert fit.hyperparameters.value == 1
     noise = fit.estimates[3]
-    assert noise.low < 0.05 < noise.high
+    assert noise.ci_low < 0.05 < noise.ci_high
     assert noise.value == approx(0.05, abs=0.015)
-    assert fit.best.low < 0.0 < fit.best.high
+    assert fit.best.ci_low < 0.0 < fit.best.ci_high
     assert fit.trusted
 
 
 def test_scores_without_noise_leave_no_noise_in_the_interval():
-    fit = fit_noisy_quadratic(quiet_scores(100, 2), direction="minimize")
-    assert fit.estimates[3].low == 0.0
-    assert fit.objective >= fit_quadratic(quiet_scores(100, 2), direction="minimize").objective
+    fit = fit_noisy(quiet_scores(100, 2), direction="minimize")
+    assert fit.estimates[3].ci_low == 0.0
+    assert fit.objective >= fit_quiet(quiet_scores(100, 2), direction="minimize").objective
 
 
 def test_ends_of_intervals_lie_on_the_profile():
     """Held at an end of its interval, a parameter costs the allowance."""
     y = noisy_scores(80, 1, 0.05)
-    fit = fit_noisy_quadratic(y, direction="minimize", constraints={"c": 1})
+    fit = fit_noisy(y, direction="minimize", constraints={"c": 1})
     for name, estimate in (("a", fit.best), ("b", fit.worst), ("o", fit.estimates[3])):
-        for end in (estimate.low, estimate.high):
-            held = fit_noisy_quadratic(y, direction="minimize", constraints={"c": 1, name: end})
+        for end in (estimate.ci_low, estimate.ci_high):
+            held = fit_noisy(y, direction="minimize", constraints={"c": 1, name: end})
             assert fit.objective - held.objective == approx(allowance(0.95), abs=0.02)
 
 
@@ -179,7 +186,7 @@ def test_a_curve_ends_its_interval_where_the_quantile_costs_the_allowance(noisy)
     from scipy.optimize import minimize_scalar
 
     y, c = (noisy_scores(60, 1, 0.05), 1) if noisy else (quiet_scores(60, 3), 3)
-    fit = (fit_noisy_quadratic if noisy else fit_quadratic)(
+    fit = (fit_noisy if noisy else fit_quiet)(
         y, direction="minimize", constraints={"c": c, "o": 0.05} if noisy else {"c": c}
     )
     curve = fit.curve([10.0])
@@ -200,7 +207,7 @@ def test_a_curve_ends_its_interval_where_the_quantile_costs_the_allowance(noisy)
         assert fit.objective + best.fun == approx(allowance(0.95), abs=0.03)
 
 
-@pytest.mark.parametrize("fit", [fit_quadratic, fit_noisy_quadratic])
+@pytest.mark.parametrize("fit", [fit_quiet, fit_noisy])
 def test_intervals_of_curves_are_dual_and_approach_those_of_the_best(fit):
     y = quiet_scores(60, 2)
     options = {"constraints": {"c": 2}}
@@ -210,9 +217,9 @@ def test_intervals_of_curves_are_dual_and_approach_those_of_the_best(fit):
     assert one.ci_high == approx(-other.ci_low, abs=1e-5)
     assert (one.ci_low < one.estimate).all()
     assert (one.estimate < one.ci_high).all()
-    if fit is fit_quadratic:
+    if fit is fit_quiet:
         far = low.curve(1e9)
-        assert (far.ci_low[0], far.ci_high[0]) == approx((low.best.low, low.best.high), abs=2e-3)
+        assert (far.ci_low[0], far.ci_high[0]) == approx((low.best.ci_low, low.best.ci_high), abs=2e-3)
     assert one.to_frame().columns.tolist() == ["k", "estimate", "ci_low", "ci_high"]
     assert one.summary().startswith("Parametric tuning curve")
 
@@ -220,24 +227,24 @@ def test_intervals_of_curves_are_dual_and_approach_those_of_the_best(fit):
 def test_counted_scores_say_only_on_which_side_they_are():
     y = quiet_scores(200, 2)
     moved = np.where(y > 0.6, 50.0 + y, y)
-    one = fit_quadratic(y, direction="minimize", limits=(None, 0.6))
-    other = fit_quadratic(moved, direction="minimize", limits=(None, 0.6))
-    infinite = fit_quadratic(np.where(y > 0.6, np.inf, y), direction="minimize", limits=(None, 0.6))
+    one = fit_quiet(y, direction="minimize", limits=(None, 0.6))
+    other = fit_quiet(moved, direction="minimize", limits=(None, 0.6))
+    infinite = fit_quiet(np.where(y > 0.6, np.inf, y), direction="minimize", limits=(None, 0.6))
     assert one.to_frame().equals(other.to_frame())
     assert one.to_frame().equals(infinite.to_frame())
-    assert (one.n, one.n_above, len(one.scores)) == (200, int(np.sum(y > 0.6)), int(np.sum(y <= 0.6)))
-    assert one.best.low < 0.0 < one.best.high
+    assert (one.n_scores, one.n_above, len(one.scores)) == (200, int(np.sum(y > 0.6)), int(np.sum(y <= 0.6)))
+    assert one.best.ci_low < 0.0 < one.best.ci_high
 
 
 def test_constraints_hold():
     y = noisy_scores(60)
-    fit = fit_noisy_quadratic(y, direction="minimize", constraints={"a": (-0.01, 0.01), "c": (2, 3), "o": 0.1})
+    fit = fit_noisy(y, direction="minimize", constraints={"a": (-0.01, 0.01), "c": (2, 3), "o": 0.1})
     assert -0.01 <= fit.distribution.a <= 0.01
-    assert -0.01 <= fit.best.low <= fit.best.high <= 0.01
+    assert -0.01 <= fit.best.ci_low <= fit.best.ci_high <= 0.01
     assert fit.distribution.c in (2.0, 3.0)
     assert fit.distribution.o == approx(0.1, rel=1e-12)
     assert fit.estimates[3].fixed
-    quiet = fit_quadratic(quiet_scores(), direction="maximize", constraints={"b": (1.0, 1.5)})
+    quiet = fit_quiet(quiet_scores(), direction="maximize", constraints={"b": (1.0, 1.5)})
     assert 1.0 <= quiet.distribution.b <= 1.5
 
 
@@ -247,24 +254,24 @@ def test_constraints_hold():
 def test_a_wrong_shape_is_called_so():
     rng = np.random.default_rng(1)
     two_heaps = np.concatenate([rng.normal(0.0, 0.01, 60), rng.normal(1.0, 0.01, 60)])
-    fit = fit_noisy_quadratic(two_heaps, direction="maximize")
+    fit = fit_noisy(two_heaps, direction="maximize")
     assert not fit.trusted
     assert fit.p_band < 0.001
     assert fit.problems[0] == (
         "The scores do not have this shape: they leave the exact 95 % band around it (p < 0.001)."
     )
-    assert "Do not trust this fit: The scores do not have this shape" in fit.sentence
+    assert "Do not trust this fit: The scores do not have this shape" in fit.sentences()[0]
 
 
 def test_few_noisy_scores_do_not_tell_the_number_of_hyperparameters():
-    fit = fit_noisy_quadratic(noisy_scores(15, 4, 0.2), direction="minimize")
+    fit = fit_noisy(noisy_scores(15, 4, 0.2), direction="minimize")
     assert not fit.trusted
     assert any(p.startswith("The number of hyperparameters is not limited from above") for p in fit.problems)
     assert "15 exact scores are too few to see a wrong shape." in fit.problems
 
 
 def test_discrete_scores_are_called_so():
-    fit = fit_quadratic(quiet_scores(100).round(1), direction="minimize")
+    fit = fit_quiet(quiet_scores(100).round(1), direction="minimize")
     assert any("repeat another one; the law is continuous." in p for p in fit.problems)
 
 
@@ -277,11 +284,11 @@ def test_the_band_probability_of_a_known_law_is_uniform():
 
 
 def test_summary_and_frame_say_the_same():
-    fit = fit_quadratic(quiet_scores(), direction="minimize")
+    fit = fit_quiet(quiet_scores(), direction="minimize")
     frame = fit.to_frame()
     assert frame.columns.tolist() == ["parameter", "estimate", "ci_low", "ci_high", "fixed"]
     assert frame["parameter"].tolist() == ["best", "worst", "hyperparameters"]
-    assert fit.sentence in fit.summary()
+    assert fit.sentences()[0] in fit.summary()
     assert fit.summary().startswith("Quadratic tuning distribution, minimize, n = 60\n")
     assert "<table" in fit._repr_html_()
 
@@ -290,12 +297,12 @@ def test_summary_and_frame_say_the_same():
 
 
 def test_the_bootstrap_is_reproducible():
-    fit = fit_quadratic(quiet_scores(60, 2), direction="minimize")
+    fit = fit_quiet(quiet_scores(60, 2), direction="minimize")
     one, other = bootstrap_fit(fit, 60, rng=3), bootstrap_fit(fit, 60, rng=3)
     assert one.to_frame().equals(other.to_frame())
     assert one.trusted
     assert one.p_value > 0.05
-    assert "nothing else speaks against it" in one.sentence
+    assert "nothing else speaks against it" in one.sentences()[0]
     assert one.summary().startswith("Parametric bootstrap of a tuning distribution")
 
 
@@ -303,13 +310,13 @@ def test_the_bootstrap_sees_what_the_band_does_not():
     """Normal scores with few outliers: the band of a known law is too wide to tell, samples of the fit are not."""
     rng = np.random.default_rng(4)
     y = np.concatenate([rng.uniform(0.0, 0.45, 40), rng.uniform(0.55, 1.0, 40)]) ** 1.0
-    fit = fit_quadratic(y, direction="minimize")
+    fit = fit_quiet(y, direction="minimize")
     boot = bootstrap_fit(fit, 99, rng=1)
     assert boot.p_value < fit.p_band
 
 
 def test_the_bootstrap_keeps_the_limits():
-    fit = fit_noisy_quadratic(noisy_scores(40), direction="minimize", limits=(None, 0.7), constraints={"c": (1, 3)})
+    fit = fit_noisy(noisy_scores(40), direction="minimize", limits=(None, 0.7), constraints={"c": (1, 3)})
     boot = bootstrap_fit(fit, 20, rng=1)
     assert len(boot.laws) + boot.failed == 20
     assert boot.to_frame()["hyperparameters"].between(1, 3).all()
@@ -337,15 +344,15 @@ def test_the_bootstrap_keeps_the_limits():
         (
             {"constraints": {"o": 0}},
             "constraints['o'] must be at least 0 and not fixed at 0, got (0.0, 0.0). For scores without noise use "
-            "fit_quadratic.",
+            "law='quadratic'.",
         ),
         ({"constraints": 3}, "constraints must be a mapping such as {'c': (1, 4)}, got 3."),
-        ({"confidence": 95}, "confidence must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
+        ({"level": 95}, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
     ],
 )
 def test_options_are_checked(options, message):
     with pytest.raises(ArgumentError) as error:
-        fit_noisy_quadratic(noisy_scores(), **{"direction": "minimize", **options})
+        fit_noisy(noisy_scores(), **{"direction": "minimize", **options})
     assert str(error.value) == message
 
 
@@ -367,43 +374,43 @@ def test_options_are_checked(options, message):
         (
             [0.1, 0.2, 0.3],
             None,
-            "a quadratic needs at least 5 different scores, got 3. Use tuning_curve, whose bands hold for any "
+            "a quadratic needs at least 5 different scores, got 3. Use tuning.curve, whose bands hold for any "
             "distribution and any number of scores.",
         ),
         (
             [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
             (None, 0.25),
-            "a quadratic needs at least 5 different scores, got 2 between the limits, of 6 scores. Use tuning_curve, "
+            "a quadratic needs at least 5 different scores, got 2 between the limits, of 6 scores. Use tuning.curve, "
             "whose bands hold for any distribution and any number of scores.",
         ),
     ],
 )
 def test_scores_that_cannot_be_fitted_are_refused(scores, limits, message):
     with pytest.raises(DataError) as error:
-        fit_quadratic(scores, direction="minimize", limits=limits)
+        fit_quiet(scores, direction="minimize", limits=limits)
     assert str(error.value) == message
 
 
 def test_constraints_that_exclude_the_scores_are_named():
     with pytest.raises(ArgumentError) as error:
-        fit_quadratic([0.1, 0.2, 0.3, 0.4, 0.5], direction="minimize", constraints={"a": (0.2, 0.3)})
+        fit_quiet([0.1, 0.2, 0.3, 0.4, 0.5], direction="minimize", constraints={"a": (0.2, 0.3)})
     assert str(error.value) == (
         "constraints exclude the scores: they go from 0.1 to 0.5, and without noise all must lie between a and b, got "
-        "a in (0.2, 0.3) and b in (-inf, inf). Widen the constraint, or use fit_noisy_quadratic."
+        "a in (0.2, 0.3) and b in (-inf, inf). Widen the constraint, or use law='noisy_quadratic'."
     )
 
 
 def test_only_fits_are_bootstrapped():
     with pytest.raises(ArgumentError) as error:
         bootstrap_fit([1, 2])
-    assert str(error.value) == "fit must be the result of fit_quadratic or fit_noisy_quadratic, got list."
+    assert str(error.value) == "fit must be the result of tuning.fit, got list."
     assert issubclass(EstimationError, ArithmeticError)
 
 
 # ---------------------------------------------------------------------- ties by rounding, ends, constants
 
 
-@pytest.mark.parametrize("fit", [fit_quadratic, fit_noisy_quadratic])
+@pytest.mark.parametrize("fit", [fit_quiet, fit_noisy])
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_scores_that_differ_by_rounding_are_the_same(fit, direction):
     """Between 0.29 and 0.29 plus two units in the last place no law has a probability in double precision."""
@@ -413,7 +420,7 @@ def test_scores_that_differ_by_rounding_are_the_same(fit, direction):
     options = {"direction": direction, "constraints": {"c": (2, 3)}}
     one, two = fit(tied, **options), fit(moved, **options)
     for a, b in zip(one.estimates, two.estimates, strict=True):
-        assert (a.value, a.low, a.high) == approx((b.value, b.low, b.high), abs=1e-4)
+        assert (a.value, a.ci_low, a.ci_high) == approx((b.value, b.ci_low, b.ci_high), abs=1e-4)
     assert one.problems == two.problems
 
 
@@ -422,42 +429,42 @@ def test_scores_that_differ_by_rounding_are_the_same(fit, direction):
 def test_a_score_at_the_end_that_is_allowed_is_fitted(limits, end):
     """An error of exactly 0, the smallest there can be, excludes nothing."""
     y = np.append(QuadraticDistribution(0.0, 1.0, 2, True).sample(60, rng=1), 0.0)
-    low = fit_quadratic(y, direction="minimize", limits=limits, constraints={"a": end})
+    low = fit_quiet(y, direction="minimize", limits=limits, constraints={"a": end})
     assert low.best.value == low.distribution.a == 0.0
     assert low.trusted
     turned = None if limits is None else (-1.0, 0.0)
     best = 0.0 if end == 0.0 else (-math.inf, 0.0)
-    high = fit_quadratic(-y, direction="maximize", limits=turned, constraints={"b": best})
+    high = fit_quiet(-y, direction="maximize", limits=turned, constraints={"b": best})
     assert (high.best.value, high.objective) == (0.0, approx(low.objective, rel=1e-12))
-    assert [high.worst.low, high.worst.high] == approx([-low.worst.high, -low.worst.low], rel=1e-6)
+    assert [high.worst.ci_low, high.worst.ci_high] == approx([-low.worst.ci_high, -low.worst.ci_low], rel=1e-6)
 
 
 def test_a_score_really_beyond_the_end_is_excluded_and_the_range_is_true():
     y = np.append(QuadraticDistribution(0.0, 1.0, 2, True).ppf((np.arange(30) + 0.5) / 30), -0.5)
     with pytest.raises(ArgumentError) as error:
-        fit_quadratic(y, direction="minimize", limits=(0.0, 1.0), constraints={"a": (0.0, math.inf)})
+        fit_quiet(y, direction="minimize", limits=(0.0, 1.0), constraints={"a": (0.0, math.inf)})
     assert str(error.value).startswith("constraints exclude the scores: they go from below 0 to 0.983333, and")
-    assert fit_quadratic(y, direction="minimize", limits=(0.1, 1.0), constraints={"a": (0.0, math.inf)}).best.value >= 0
+    assert fit_quiet(y, direction="minimize", limits=(0.1, 1.0), constraints={"a": (0.0, math.inf)}).best.value >= 0
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_a_constant_is_a_point_mass_about_which_nothing_else_is_known(direction):
     scores = 0.29 + np.arange(-3, 4) * np.spacing(0.29)
-    fit = fit_quadratic(scores, direction=direction)
+    fit = fit_quiet(scores, direction=direction)
     assert (fit.distribution.a, fit.distribution.b) == (approx(0.29), approx(0.29))
-    assert [(e.low, e.high) for e in fit.estimates] == [(-math.inf, math.inf), (-math.inf, math.inf), (1.0, 10.0)]
+    assert [(e.ci_low, e.ci_high) for e in fit.estimates] == [(-math.inf, math.inf), (-math.inf, math.inf), (1.0, 10.0)]
     assert fit.is_point_mass
     assert not fit.trusted
-    assert fit.sentence.endswith(
+    assert fit.sentences()[0].endswith(
         "Do not trust this fit: All 7 scores are 0.2900: a point mass, which determines nothing else. Check which "
         "column was given."
     )
     curve = fit.curve([1, 10], q=0.2)
     assert curve.estimate == approx([0.29, 0.29])
     assert np.isinf(curve.ci_low).all()
-    noisy = fit_noisy_quadratic(scores, direction=direction, constraints={"o": 0.1})
+    noisy = fit_noisy(scores, direction=direction, constraints={"o": 0.1})
     assert noisy.distribution.variance == approx(0.01)
     with pytest.raises(ArgumentError, match=r"^fit is a point mass, and so are its samples: All 7 scores are 0\.29"):
         bootstrap_fit(fit, 20, rng=1)
     with pytest.raises(ArgumentError, match=r"^constraints exclude the scores: all are 0\.29"):
-        fit_quadratic(scores, direction=direction, constraints={"b": (0, 0.2)})
+        fit_quiet(scores, direction=direction, constraints={"b": (0, 0.2)})

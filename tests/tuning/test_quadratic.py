@@ -7,7 +7,7 @@ import pytest
 from pytest import approx
 
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
 Y = np.linspace(-0.5, 1.5, 41)
 Q = np.array([0.0, 1e-12, 0.01, 0.3, 0.5, 0.9, 1.0])
@@ -109,7 +109,7 @@ def test_arguments_of_curves_are_checked():
     assert str(error.value) == "q must lie between 0 and 1, got 1.2."
     with pytest.raises(ArgumentError) as error:
         law.mean_curve(3, direction="down")
-    assert str(error.value) == "direction must be 'minimize' or 'maximize', got 'down'."
+    assert str(error.value) == "direction must be 'maximize' or 'minimize', got 'down'."
 
 
 @pytest.mark.parametrize("convex", [True, False])

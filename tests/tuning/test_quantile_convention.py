@@ -6,18 +6,20 @@ and 1 - (1 - F(y))^k for the smallest.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.tuning.by_benchmark import tuning_curves
-from lmemtest.tuning.compare import compare_curves
-from lmemtest.tuning.curves import tuning_curve
+from lmemtest import tuning
 from lmemtest.tuning.distribution import EmpiricalDistribution
-from lmemtest.tuning.kernel_density import kernel_density
-from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
-from lmemtest.tuning.parametric_fit import fit_noisy_quadratic, fit_quadratic
-from lmemtest.tuning.quadratic import QuadraticDistribution
+from lmemtest.tuning.laws.kernel_density import kernel_density
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+
+fit_quiet = tuning.fit
+fit_noisy = partial(tuning.fit, law="noisy_quadratic")
 
 DIRECTIONS = ("maximize", "minimize")
 QUANTILES = (0.1, 0.25, 0.5, 0.9)
@@ -37,8 +39,8 @@ SMOOTH = {
     "noisy, convex": NoisyQuadraticDistribution(0.1, 0.7, 2, 0.05, convex=True),
     "noisy, concave": NoisyQuadraticDistribution(0.1, 0.7, 2, 0.05, convex=False),
     "kernel density": kernel_density(SCORES, bandwidth=0.05, bounds=(0, 1)),
-    "fit": fit_quadratic(QuadraticDistribution(0.1, 0.7, 2).ppf((np.arange(60) + 0.5) / 60), direction="maximize"),
-    "noisy fit": fit_noisy_quadratic(
+    "fit": fit_quiet(QuadraticDistribution(0.1, 0.7, 2).ppf((np.arange(60) + 0.5) / 60), direction="maximize"),
+    "noisy fit": fit_noisy(
         NoisyQuadraticDistribution(0.1, 0.6, 1, 0.03, convex=True).ppf((np.arange(60) + 0.5) / 60), direction="minimize"
     ),
 }
@@ -48,7 +50,7 @@ SMOOTH = {
 @pytest.mark.parametrize("name", SMOOTH)
 def test_smooth_laws_have_the_quantile_of_the_best(name, q):
     law = SMOOTH[name]
-    ways = (law.setting.direction,) if "fit" in name else DIRECTIONS
+    ways = (law.settings.direction,) if "fit" in name else DIRECTIONS
     one = law.distribution if "fit" in name else law
     for direction in ways:
         y = np.asarray(law.quantile_curve(K, q=q) if "fit" in name else law.quantile_curve(K, q=q, direction=direction))
@@ -71,7 +73,7 @@ def test_samples_have_the_quantile_of_the_best(n, direction, q):
     scores = SCORES[:n]
     law = EmpiricalDistribution(scores)
     want = [sampled(law, k, q, direction) for k in K]
-    assert tuning_curve(scores, direction=direction, k=K, statistic=q).estimate.tolist() == want
+    assert tuning.curve(scores, direction=direction, k=K, statistic=q).estimate.tolist() == want
     assert law.quantile_curve(K, direction=direction, q=q).tolist() == want
     weighted = EmpiricalDistribution(scores, weights=WEIGHTS[:n] + 0.5)
     assert weighted.quantile_curve(K, direction=direction, q=q).tolist() == [
@@ -84,9 +86,9 @@ def test_weights_are_repetitions(direction):
     law = EmpiricalDistribution(SCORES, weights=WEIGHTS)
     repeated = np.repeat(SCORES, WEIGHTS)
     for q in QUANTILES:
-        want = tuning_curve(repeated, direction=direction, k=K, statistic=q).estimate
+        want = tuning.curve(repeated, direction=direction, k=K, statistic=q).estimate
         np.testing.assert_array_equal(law.quantile_curve(K, direction=direction, q=q), want)
-    mean = tuning_curve(repeated, direction=direction, k=K, statistic="mean", bounds=(0, 1)).estimate
+    mean = tuning.curve(repeated, direction=direction, k=K, statistic="mean", bounds=(0, 1)).estimate
     assert law.mean_curve(K, direction=direction) == approx(mean, rel=1e-12)
 
 
@@ -96,7 +98,7 @@ def test_draws_are_at_most_the_curve_that_often(direction):
     law = kernel_density(SCORES, bandwidth=0.05, bounds=(0, 1))
     draws = law.sample((20_000, 3), rng=2)
     best = draws.max(axis=1) if direction == "maximize" else draws.min(axis=1)
-    many = tuning_curve(draws.ravel(), direction=direction, k=3, statistic=0.8, method="dkw").estimate[0]
+    many = tuning.curve(draws.ravel(), direction=direction, k=3, statistic=0.8, band="dkw").estimate[0]
     for curve in (law.quantile_curve(3, direction=direction, q=0.8)[0], many):
         assert np.mean(best <= curve) == approx(0.8, abs=4 * np.sqrt(0.16 / 20_000))
 
@@ -104,7 +106,7 @@ def test_draws_are_at_most_the_curve_that_often(direction):
 @pytest.mark.parametrize("statistic", ["median", *QUANTILES])
 @pytest.mark.parametrize("n", [1, 2, 6, 10, 47, 48])
 def test_the_best_of_one_has_no_direction(n, statistic):
-    up, down = (tuning_curve(SCORES[:n], direction=way, k=1, statistic=statistic) for way in DIRECTIONS)
+    up, down = (tuning.curve(SCORES[:n], direction=way, k=1, statistic=statistic) for way in DIRECTIONS)
     q = 0.5 if statistic == "median" else statistic
     assert up.estimate[0] == down.estimate[0] == np.quantile(SCORES[:n], q, method="inverted_cdf")
     assert EmpiricalDistribution(SCORES[:n]).ppf(q) == up.estimate[0]
@@ -126,9 +128,9 @@ def test_the_best_of_one_of_a_law_is_its_quantile_in_both_directions():
 def test_turned_scores_have_the_turned_curve(q):
     """-y to maximise at 1 - q is y to minimise at q; where two scores are both quantiles, the smaller is meant."""
     k = K * 1.0001
-    down = tuning_curve(SCORES, direction="minimize", k=k, statistic=q)
-    up = tuning_curve(-SCORES, direction="maximize", k=k, statistic=1 - q)
-    for name, other in (("lower", "upper"), ("estimate", "estimate"), ("upper", "lower")):
+    down = tuning.curve(SCORES, direction="minimize", k=k, statistic=q)
+    up = tuning.curve(-SCORES, direction="maximize", k=k, statistic=1 - q)
+    for name, other in (("band_low", "band_high"), ("estimate", "estimate"), ("band_high", "band_low")):
         np.testing.assert_array_equal(getattr(down, name), -getattr(up, other))
     assert down.k_max == up.k_max
     law = EmpiricalDistribution(SCORES, weights=WEIGHTS), EmpiricalDistribution(-SCORES, weights=WEIGHTS)
@@ -143,19 +145,19 @@ def test_turned_scores_have_the_turned_curve(q):
 
 def test_at_a_jump_limits_turn_and_the_estimate_is_the_smaller_score():
     even = np.array([0.3, 0.6, 0.1, 0.9])
-    down = tuning_curve(even, direction="minimize", k=1)
-    up = tuning_curve(-even, direction="maximize", k=1)
-    assert (down.lower[0], down.upper[0]) == (-up.upper[0], -up.lower[0])
+    down = tuning.curve(even, direction="minimize", k=1)
+    up = tuning.curve(-even, direction="maximize", k=1)
+    assert (down.band_low[0], down.band_high[0]) == (-up.band_high[0], -up.band_low[0])
     assert (down.estimate[0], up.estimate[0]) == (0.3, -0.6)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_tables_and_comparisons_mean_the_same(direction):
     table = {"benchmark": ["b"] * 48, "algorithm": ["a"] * 48, "loss": SCORES}
-    want = tuning_curve(SCORES, direction=direction, k=[2, 3], statistic=0.9)
-    curves = tuning_curves(table, score="loss", direction=direction, k=[2, 3], statistic=0.9)
+    want = tuning.curve(SCORES, direction=direction, k=[2, 3], statistic=0.9)
+    curves = tuning.curves(table, score="loss", direction=direction, k=[2, 3], statistic=0.9)
     assert curves.curves[0].estimate.tolist() == want.estimate.tolist()
-    found = compare_curves(SCORES, SCORES, direction=direction, grid=[2, 3], statistic=0.9, names=("x", "y"), n_sim=0)
+    found = tuning.compare(SCORES, SCORES, direction=direction, grid=[2, 3], statistic=0.9, names=("x", "y"), n_draws=0)
     assert found.a.estimate.tolist() == want.estimate.tolist()
 
 
@@ -163,8 +165,8 @@ def test_tables_and_comparisons_mean_the_same(direction):
 def test_seeds_mean_the_same(direction):
     table = {"benchmark": "b", "algorithm": "a", "seed": np.arange(48), "budget": 1.0, "loss": SCORES}
     frame = {name: np.broadcast_to(value, 48) for name, value in table.items()}
-    curves = tuning_curves(
-        frame, score="loss", direction=direction, over="seed", seed="seed", budget="budget", statistic=0.9
+    curves = tuning.curves(
+        frame, score="loss", direction=direction, unit="seed", seed="seed", budget="budget", statistic=0.9
     )
     assert curves.curves[0].estimate[0] == np.quantile(SCORES, 0.9, method="inverted_cdf")
 
@@ -173,10 +175,10 @@ def test_seeds_mean_the_same(direction):
 @pytest.mark.parametrize("q", [0.2, 0.9])
 def test_labels_are_false_as_often_for_losses_as_for_scores(direction, q):
     """The rates are those of the curve that is drawn: q to minimise has the ranks of 1 - q to maximise."""
-    from lmemtest.tuning.false_labels import false_label_rates
+    from lmemtest.tuning.evidence import false_label_rates
 
     k = [0.66, 0.83, 1.13]
     turned = q if direction == "maximize" else 1 - q
-    one = false_label_rates(48, statistic=q, direction=direction, k=k, n_sim=500, rng=1).rate
-    two = false_label_rates(48, statistic=turned, direction="maximize", k=k, n_sim=500, rng=1).rate
+    one = false_label_rates(48, statistic=q, direction=direction, k=k, n_draws=500, rng=1).rate
+    two = false_label_rates(48, statistic=turned, direction="maximize", k=k, n_draws=500, rng=1).rate
     assert one.tolist() == two.tolist()

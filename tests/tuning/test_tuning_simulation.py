@@ -9,12 +9,12 @@ import pytest
 from pytest import approx
 from scipy import integrate, stats
 
+from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.bands import cdf_band
 from lmemtest.tuning.distribution import EmpiricalDistribution
-from lmemtest.tuning.kernel_density import kernel_density
-from lmemtest.tuning.quadratic import QuadraticDistribution
-from lmemtest.tuning.simulation import simulate_bootstrap_coverage, simulate_coverage
+from lmemtest.tuning.laws.kernel_density import kernel_density
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+from lmemtest.tuning.simulate import simulate_bootstrap_coverage, simulate_coverage
 
 POINTS = np.random.default_rng(8).beta(5, 2, 40)
 INF = math.inf
@@ -104,9 +104,9 @@ def test_a_density_says_what_it_is_and_refuses_what_it_cannot_use():
 def test_simulated_coverage_is_the_exact_one(method):
     """The bands' exact coverage is known from crossing probabilities; a curve holds when its cdf band does."""
     law = QuadraticDistribution(0.0, 1.0, 3)
-    exact = [cdf_band(10, method=method, confidence=c).coverage() for c in (0.5, 0.9)]
+    exact = [tuning.band(10, band=method, level=c).coverage() for c in (0.5, 0.9)]
     rates = [
-        simulate_coverage(law, 10, confidence=(0.5, 0.9), method=method, n_sim=1500, rng=5, **options).rate
+        simulate_coverage(law, 10, level=(0.5, 0.9), band=method, n_draws=1500, rng=5, **options).rate
         for options in ({"target": "cdf"}, {"target": "median"}, {"target": 0.8, "direction": "minimize"})
     ]
     for rate in rates:
@@ -116,22 +116,22 @@ def test_simulated_coverage_is_the_exact_one(method):
 
 def test_coverage_from_k_is_exact_and_that_of_means_conservative():
     law = QuadraticDistribution(0.0, 1.0, 2)
-    found = simulate_coverage(law, 8, confidence=0.8, from_k=1, n_sim=1500, rng=6)
+    found = simulate_coverage(law, 8, level=0.8, from_k=1, n_draws=1500, rng=6)
     assert found.rate[0] == approx(0.8, abs=4 * 0.4 / math.sqrt(1500))
     assert found.notes == ("For k >= 1.",)
-    mean = simulate_coverage(law, 8, target="mean", bounds=(0, 1), confidence=0.8, n_sim=200, rng=6)
+    mean = simulate_coverage(law, 8, target="mean", bounds=(0, 1), level=0.8, n_draws=200, rng=6)
     assert mean.rate[0] > 0.85
 
 
 def test_ties_make_the_band_conservative():
     law = EmpiricalDistribution([0.0, 1.0, 1.0, 2.0, 3.0])
-    found = simulate_coverage(law, 30, target="cdf", confidence=0.8, n_sim=600, rng=2)
+    found = simulate_coverage(law, 30, target="cdf", level=0.8, n_draws=600, rng=2)
     assert found.rate[0] > 0.85
 
 
 def test_clopper_pearson_ends_are_the_defining_ones():
     law = QuadraticDistribution(0.0, 1.0, 2)
-    found = simulate_coverage(law, 3, confidence=(0.5, 0.999999), n_sim=200, rng=6)
+    found = simulate_coverage(law, 3, level=(0.5, 0.999999), n_draws=200, rng=6)
     low, high = found.interval()
     assert stats.binom.sf(found.covered[0] - 1, 200, low[0]) == approx(0.005, rel=1e-8)
     assert stats.binom.cdf(found.covered[0], 200, high[0]) == approx(0.005, rel=1e-8)
@@ -144,7 +144,7 @@ def test_the_bootstrap_covers_at_first_and_then_fails():
     law = kernel_density([0.0], bandwidth=1.0)
     for direction in ("maximize", "minimize"):
         found = simulate_bootstrap_coverage(
-            law, 30, k=[1, 30], direction=direction, n_sim=400, n_boot=300, rng=4, estimator="u"
+            law, 30, k=[1, 30], direction=direction, n_draws=400, n_resamples=300, rng=4, estimator="u"
         )
         assert found.rate[0] > 0.88
         assert 0.35 < found.rate[1] < 0.55
@@ -153,7 +153,7 @@ def test_the_bootstrap_covers_at_first_and_then_fails():
 
 def test_simulations_are_reproducible_whatever_the_processes():
     law = QuadraticDistribution(0.0, 1.0, 2)
-    runs = [simulate_coverage(law, 5, n_sim=60, rng=9, n_jobs=jobs).covered.tolist() for jobs in (1, 2)]
+    runs = [simulate_coverage(law, 5, n_draws=60, rng=9, n_jobs=jobs).covered.tolist() for jobs in (1, 2)]
     assert runs[0] == runs[1]
 
 
@@ -165,11 +165,11 @@ def test_bad_arguments_of_simulations_are_refused():
     assert message(lambda: simulate_coverage(law, 5, target="cdf", from_k=1)) == (
         "from_k is for tuning curves: leave it out for target='cdf'."
     )
-    assert "confidence must be a number between 0 and 1" in message(lambda: simulate_coverage(law, 5, confidence=80))
+    assert "level must be a number between 0 and 1" in message(lambda: simulate_coverage(law, 5, level=80))
     assert "estimator must be" in message(lambda: simulate_bootstrap_coverage(law, 5, k=1, estimator="x"))
-    assert message(lambda: simulate_coverage(law, 5, target="mean", n_sim=2)) == (
+    assert message(lambda: simulate_coverage(law, 5, target="mean", n_draws=2)) == (
         "target='mean' needs bounds=(low, high), the smallest and the largest score of the law."
     )
-    assert message(lambda: simulate_coverage(law, 5, n_sim=2, bounds=(0.9, 1.0))).startswith(
+    assert message(lambda: simulate_coverage(law, 5, n_draws=2, bounds=(0.9, 1.0))).startswith(
         "2 of 2 simulations failed, the first with DataError: bounds must enclose all scores"
     )

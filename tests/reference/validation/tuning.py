@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from lmemtest.tuning import _convolution
-from lmemtest.tuning.curves import tuning_curve
+from lmemtest import tuning
 from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
-from lmemtest.tuning.false_labels import false_label_rates
-from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.evidence import false_label_rates
+from lmemtest.tuning.laws import convolution
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 from lmemtest.tuning.order_statistics import (
-    METHODS,
+    BANDS,
     critical_value,
     crossing_probability,
     highest_density_intervals,
     intervals,
 )
-from lmemtest.tuning.parametric_fit import fit_noisy_quadratic, fit_quadratic
-from lmemtest.tuning.planner import plan_tuning
-from lmemtest.tuning.quadratic import QuadraticDistribution
 
 from .common import Line, load, relative, suite_module
+
+fit_quiet = tuning.fit
+fit_noisy = partial(tuning.fit, law="noisy_quadratic")
 
 ORDER = "tests/tuning/test_order_statistics.py"
 CALIBRATED = ("ld_highest_density", "ld_equal_tailed", "ks")
@@ -41,9 +43,9 @@ def band_lines() -> list[Line]:
         tests + "probability_of_a_band_equals_rational_arithmetic",
     )
     for n in (1, 2, 3, 5, 8, 13, 32, 48):
-        for method in METHODS:
-            for confidence in (0.05, 0.8, 0.999):
-                low, high = intervals(n, method, critical_value(n, method=method, confidence=confidence))
+        for method in BANDS:
+            for level in (0.05, 0.8, 0.999):
+                low, high = intervals(n, method, critical_value(n, band=method, level=level))
                 probability.add(crossing_probability(low, high) - float(brute.exact_by_counting(low, high)))
     daniels = Line(
         "the same, limits on a line, n up to 3,000",
@@ -54,13 +56,13 @@ def band_lines() -> list[Line]:
     for n in (1, 2, 7, 100, 3000):
         for slope in (0.1, 0.5, 0.95):
             daniels.add(crossing_probability(slope * np.arange(1, n + 1) / n, np.ones(n)) - (1.0 - slope))
-    met = Line("confidence of calibrated bands, n up to 10,000", "as asked for", "", tests + "every_confidence_is_met")
+    met = Line("level of calibrated bands, n up to 10,000", "as asked for", "", tests + "every_confidence_is_met")
     for method in CALIBRATED:
         for n in (3, 48, 700):
-            for confidence in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
-                value = critical_value(n, method=method, confidence=confidence)
-                met.add(crossing_probability(*intervals(n, method, value)) - confidence)
-        value = critical_value(10_000, method=method, confidence=0.8)
+            for level in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
+                value = critical_value(n, band=method, level=level)
+                met.add(crossing_probability(*intervals(n, method, value)) - level)
+        value = critical_value(10_000, band=method, level=0.8)
         met.add(crossing_probability(*intervals(10_000, method, value)) - 0.8)
     ks = Line(
         "Kolmogorov-Smirnov half-width, n up to 140",
@@ -69,11 +71,11 @@ def band_lines() -> list[Line]:
         tests + "kolmogorov_smirnov_half_width_is_the_quantile",
     )
     for n in (2, 5, 48, 140):
-        for confidence in (0.01, 0.5, 0.8, 0.99):
-            ks.add(critical_value(n, method="ks", confidence=confidence) - stats.kstwo.ppf(confidence, n))
+        for level in (0.01, 0.5, 0.8, 0.99):
+            ks.add(critical_value(n, band="ks", level=level) - stats.kstwo.ppf(level, n))
     levels = Line("levels of LD bands", "second implementation", " rel.", tests + "critical_levels_are_the_known_ones")
-    for method, n, confidence, want in published(brute.test_critical_levels_are_the_known_ones):
-        levels.add(relative(critical_value(n, method=method, confidence=confidence), want))
+    for method, n, level, want in published(brute.test_critical_levels_are_the_known_ones):
+        levels.add(relative(critical_value(n, band=method, level=level), want))
     return [probability, daniels, met, ks, levels, mass_line(), reach_line()]
 
 
@@ -102,10 +104,10 @@ def reach_line() -> Line:
     test = "tests/tuning/test_planner.py::test_the_reach_has_the_closed_forms_of_the_ld_bands"
     line = Line("reach of a band (planner)", "closed form", " rel.", test)
     for n in (2, 8, 48, 300):
-        line.add(relative(plan_tuning(n=n).k_max[0], n * np.log(2) / -np.log(critical_value(n))))
-        options = {"method": "ld_equal_tailed", "confidence": 0.95}
+        line.add(relative(tuning.plan(n_scores=n).k_max[0], n * np.log(2) / -np.log(critical_value(n))))
+        options = {"band": "ld_equal_tailed", "level": 0.95}
         want = n * np.log(1 / 0.9) / np.log(2 / critical_value(n, **options))
-        line.add(relative(plan_tuning(n=n, statistic=0.9, **options).k_max[0], want))
+        line.add(relative(tuning.plan(n_scores=n, statistic=0.9, **options).k_max[0], want))
     return line
 
 
@@ -149,7 +151,9 @@ def published_curve_lines() -> list[Line]:
                 hedwig.add(got - value)
         rows = pd.read_csv(Path(folder) / "deberta.csv")
         scores = rows.loc[rows["model"] == "DeBERTaV3", "best_matched"].to_numpy()[:48]
-        found = tuning_curve(scores, direction="maximize", k=[2, 4, 8]).to_frame()[["lower", "estimate", "upper"]]
+        found = tuning.curve(scores, direction="maximize", k=[2, 4, 8]).to_frame()[
+            ["estimate", "band_low", "band_high"]
+        ]
         want = [[0.881610, 0.901477, 0.904840], [0.901477, 0.904228, 0.905655], [0.903006, 0.905145, 0.906062]]
         for difference in (found.to_numpy() - want).ravel():
             deberta.add(difference)
@@ -162,7 +166,7 @@ def label_line() -> list[Line]:
     line = Line("rates of false labels, 48 trials, 100,000 pairs", "second implementation", "", test)
     seven = range(1, 8)
     for options, want in (({"portion": 0.0}, (0.335, 0.076, 0.002)), ({}, (0.094, 0.010, 0.0003))):
-        got = false_label_rates(48, k=seven, n_sim=100_000, rng=1, **options).rate
+        got = false_label_rates(48, k=seven, n_draws=100_000, rng=1, **options).rate
         for ours, value in zip(got, want, strict=True):
             line.add(ours - value)
     return [line]
@@ -183,9 +187,9 @@ def law_lines() -> list[Line]:
         z, s, c = np.array([case["z"]]), case["s"], case["c"]
         line = digits if c <= 10 else wide
         for function, name in (
-            (_convolution.log_density, "log_pdf"),
-            (_convolution.log_below, "log_cdf"),
-            (_convolution.log_above, "log_sf"),
+            (convolution.log_density, "log_pdf"),
+            (convolution.log_below, "log_cdf"),
+            (convolution.log_above, "log_sf"),
         ):
             line.add(function(z, s, c)[0] - case[name])
     smallest = Line(
@@ -251,12 +255,12 @@ def fit_line() -> Line:
     for want in load("opda_parametric")["opda_fits"]:
         if want["upper"] is None:  # with limits the two maximise other products
             y, convex = np.array(want["y"]), want["convex"]
-            fit = fit_noisy_quadratic if want["noisy"] else fit_quadratic
+            fit = fit_noisy if want["noisy"] else fit_quiet
             got = fit(y, direction="minimize" if convex else "maximize")
             theirs = NoisyQuadraticDistribution(want["a"], want["b"], want["c"], want["o"], convex)
             line.add(max(0.0, brute.objective(y, theirs) - got.objective))
     return line
 
 
-BANDS = (band_lines, estimator_lines, label_line)
-LAWS = (law_lines,)
+BAND_LINES = (band_lines, estimator_lines, label_line)
+LAW_LINES = (law_lines,)

@@ -21,8 +21,15 @@ from scipy import special
 from lmemtest._rounding import written
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._arguments import check_bounds, check_direction, check_k, check_level, check_scores
-from lmemtest.tuning.quadratic import best_above, best_below
+from lmemtest.tuning._checks import (
+    check_bounds,
+    check_direction,
+    check_k,
+    check_probabilities,
+    check_scores,
+    check_share,
+)
+from lmemtest.tuning.laws.quadratic import best_above, best_below
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -81,11 +88,11 @@ class KernelDensity:
 
     def ppf(self, p: ArrayLike) -> FloatArray:
         """Quantile: the score with `cdf` equal to `p`, for `p` in [0, 1]."""
-        return self._invert(_probabilities(p), 1.0)
+        return self._invert(check_probabilities(p, "p"), 1.0)
 
     def isf(self, p: ArrayLike) -> FloatArray:
         """Score that is exceeded with probability `p`; has digits where ``ppf(1 - p)`` has none left."""
-        return self._invert(_probabilities(p), -1.0)
+        return self._invert(check_probabilities(p, "p"), -1.0)
 
     def sample(self, size: int | tuple[int, ...], *, rng: int | np.random.Generator | None = None) -> FloatArray:
         """Independent scores of shape `size`."""
@@ -98,7 +105,7 @@ class KernelDensity:
 
         The best of k is at most the curve with probability q, in both directions.
         """
-        budgets, q = check_k(k), check_level(q, "q")
+        budgets, q = check_k(k), check_share(q, "q")
         if check_direction(direction) == "maximize":
             return self.isf(best_above(q, budgets))
         return self.ppf(best_below(q, budgets))
@@ -256,14 +263,6 @@ def _checked_bandwidth(bandwidth: Any, spread: float) -> float:
             f"{bandwidth!r}. A smaller one is the sample itself: resample the scores instead."
         )
     return float(bandwidth)
-
-
-def _probabilities(p: ArrayLike) -> FloatArray:
-    values = np.asarray(p, dtype=float)
-    wrong = values[~((values >= 0.0) & (values <= 1.0))]
-    if wrong.size:
-        raise ArgumentError(f"p must lie between 0 and 1, got {wrong.ravel()[0]:g}.")
-    return values
 
 
 def _gauss(low: float, high: float, width: float) -> tuple[FloatArray, FloatArray]:

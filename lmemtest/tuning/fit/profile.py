@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from lmemtest.tuning import _spacings
-from lmemtest.tuning._spacings import Box, Peak, Spacings
-from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.fit import spacings
+from lmemtest.tuning.fit.spacings import Box, Peak, Spacings
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 
 FloatArray = NDArray[np.float64]
 
@@ -29,9 +29,9 @@ _LEAST = 0.01  # of b - a at a start, as a share of the range of the scores
 _TOLERANCE = 0.01  # of an end, as a share of the distance on which M changes
 
 
-def allowance(confidence: float) -> float:
+def allowance(level: float) -> float:
     """How far M may fall below its peak inside an interval."""
-    return float(0.5 * INFLATION * special.chdtri(1.0, 1.0 - confidence))
+    return float(0.5 * INFLATION * special.chdtri(1.0, 1.0 - level))
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +57,7 @@ class Family:
             quiet = self._quiet(c, self.a, self.b)
             candidates = [quiet] if self.o[0] == 0.0 else []
             if self.noisy:
-                value, at = _spacings.noisy_peak(self.data, c, self._box(), quiet, warm)
+                value, at = spacings.noisy_peak(self.data, c, self._box(), quiet, warm)
                 warm = (at,)
                 candidates.append(Peak(value, (float(at[0]), float(at[1]), math.exp(at[2]))))
             self.peaks[c] = max(candidates, key=lambda peak: peak.value)
@@ -68,14 +68,14 @@ class Family:
         top = max(peak.value for peak in self.peaks.values())
         return min(c for c, peak in self.peaks.items() if peak.value >= top - 1e-9 * abs(top))
 
-    def _box(self) -> _spacings.Bounds:
-        return _spacings.bounds(self.data, self.a, self.b, self.o)
+    def _box(self) -> spacings.Bounds:
+        return spacings.bounds(self.data, self.a, self.b, self.o)
 
     def _quiet(self, c: int, a: Box, b: Box) -> Peak:
         first, last = float(self.data.edges[0]), float(self.data.edges[-1])
         if a[0] >= first or b[1] <= last:
             return Peak(-math.inf, (first, last, 0.0))
-        return _spacings.quiet_peak(self.data, c, a, b)
+        return spacings.quiet_peak(self.data, c, a, b)
 
     def held(self, c: int, which: int, value: float, warm: FloatArray | None) -> tuple[float, FloatArray | None]:
         """M with one parameter held at `value`, maximised over the others; and where, as the next start."""
@@ -94,7 +94,7 @@ class Family:
             width = 10.0 * _LEAST * self.data.span
             start = np.array([value - width, value, start[2]]) if which == 1 else start
             start[1] = max(start[1], start[0] + width)
-        noisy, at = _spacings.climb(self.data, c, start, _spacings.Bounds(low, high), fixed=which)
+        noisy, at = spacings.climb(self.data, c, start, spacings.Bounds(low, high), fixed=which)
         return max(quiet, noisy), at
 
     # ------------------------------------------------------------------ intervals
@@ -121,7 +121,7 @@ class Family:
         def held(c: int, value: float, warm: FloatArray | None, before: float) -> tuple[float, FloatArray | None]:
             return self._held_quantile(c, p, value, warm, before)
 
-        far = _spacings.FARTHEST * self.data.span
+        far = spacings.FARTHEST * self.data.span
         limits = (float(self.data.edges[0]) - far, float(self.data.edges[-1]) + far)
         return self._ends(_Search(held, at, starts, floor, limits, [self._scale(0, c) for c in at]))
 
@@ -134,13 +134,13 @@ class Family:
         self, c: int, p: float, value: float, warm: FloatArray | None, before: float
     ) -> tuple[float, FloatArray | None]:
         """M with a quantile held at `value`, from a start whose quantile is `before`."""
-        quiet = _spacings.quiet_held(self.data, c, self.a, self.b, value, p) if self.o[0] == 0.0 else -math.inf
+        quiet = spacings.quiet_held(self.data, c, self.a, self.b, value, p) if self.o[0] == 0.0 else -math.inf
         if warm is None:
             return quiet, warm
         start = warm + np.array([value - before, value - before, 0.0])
-        point = _spacings.pinned(value, p)
-        noisy, at = _spacings.climb(self.data, c, start, self._box(), point=point)
-        return max(quiet, noisy - _spacings.pinned_top(p)), at
+        point = spacings.pinned(value, p)
+        noisy, at = spacings.climb(self.data, c, start, self._box(), point=point)
+        return max(quiet, noisy - spacings.pinned_top(p)), at
 
     def _start(self, c: int) -> FloatArray | None:
         if not self.noisy:
@@ -158,13 +158,13 @@ class Family:
     def _limits(self, which: int) -> Box:
         """The range of a parameter that is looked at."""
         box, span = (self.a, self.b, self.o)[which], self.data.span
-        far = _spacings.FARTHEST * span
+        far = spacings.FARTHEST * span
         low, high = (0.0, far) if which == 2 else (float(self.data.edges[0]) - far, float(self.data.edges[-1]) + far)
         return max(box[0], low), min(box[1], high)
 
     def _ends(self, search: _Search) -> Box:
         """Both ends; infinite where the search reached its limit, which was no constraint."""
-        free = 0.5 * _spacings.FARTHEST * self.data.span
+        free = 0.5 * spacings.FARTHEST * self.data.span
         low, high = search.end(-1.0), search.end(1.0)
         middle = float(self.data.edges.mean())
         return (-math.inf if middle - low > free else low), (math.inf if high - middle > free else high)

@@ -1,4 +1,4 @@
-"""Checks that the functions of this package share: scores, confidence, k, statistic, bounds."""
+"""Checks that the functions of this package share: scores, shares, k, statistic, direction, bounds, costs, pairs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     FloatArray = NDArray[np.float64]
 
@@ -20,29 +20,8 @@ SHOWN = 5  # positions that a message lists
 
 
 def check_scores(scores: Any, name: str = "scores") -> FloatArray:
-    """Return the scores as a new one-dimensional array of floats in the order given.
+    """The scores as a new (n,) array in the order given; infinite ones pass, missing ones do not.
 
-    Parameters
-    ----------
-    scores : array-like of float, shape (n,)
-        One score per configuration; infinite scores pass, missing ones do not.
-    name : str
-        The name of the argument, for the message.
-
-    Returns
-    -------
-    ndarray of float64, shape (n,)
-        A copy.
-
-    Raises
-    ------
-    ArgumentError
-        If it is not a one-dimensional list of numbers.
-    DataError
-        If it is empty or has missing scores.
-
-    Examples
-    --------
     >>> check_scores([0.5, 0.75])
     array([0.5 , 0.75])
     """
@@ -78,25 +57,26 @@ def _floats(given: Any) -> FloatArray | None:
         return None
 
 
-def check_level(level: Any, name: str = "level") -> float:
-    """Check that a share of a law lies in [0, 1], both ends included.
+def check_share(share: Any, name: str) -> float:
+    """A share in [0, 1], both ends included."""
+    is_number = isinstance(share, numbers.Real) and not isinstance(share, (bool, np.bool_))
+    if is_number and 0.0 <= float(share) <= 1.0:
+        return float(share)
+    raise ArgumentError(f"{name} must be a number between 0 and 1, got {share!r}.")
 
-    Examples
-    --------
-    >>> check_level(0.8)
-    0.8
-    """
-    is_number = isinstance(level, numbers.Real) and not isinstance(level, (bool, np.bool_))
-    if is_number and 0.0 <= float(level) <= 1.0:
-        return float(level)
-    raise ArgumentError(f"{name} must be a number between 0 and 1, got {level!r}.")
+
+def check_probabilities(p: ArrayLike, name: str) -> FloatArray:
+    """Probabilities of any shape as an array; all must lie in [0, 1]."""
+    values = np.asarray(p, dtype=np.float64)
+    wrong = values[~((values >= 0.0) & (values <= 1.0))]
+    if wrong.size:
+        raise ArgumentError(f"{name} must lie between 0 and 1, got {wrong.ravel()[0]:g}.")
+    return values
 
 
 def check_k(k: Any, name: str = "k") -> FloatArray:
-    """Return the numbers of configurations as a new one-dimensional array; all must be positive and finite.
+    """Numbers of configurations as a new one-dimensional array; all must be positive and finite.
 
-    Examples
-    --------
     >>> check_k([1, 2.5]), check_k(4)
     (array([1. , 2.5]), array([4.]))
     """
@@ -113,13 +93,7 @@ def check_k(k: Any, name: str = "k") -> FloatArray:
 
 
 def check_statistic(statistic: Any) -> str | float:
-    """Check a summary of the best score: "median", "mean" or a quantile in (0, 1).
-
-    Examples
-    --------
-    >>> check_statistic("median"), check_statistic(0.9)
-    ('median', 0.9)
-    """
+    """A summary of the best score: "median", "mean" or a quantile in (0, 1)."""
     if isinstance(statistic, str):
         if statistic in ("median", "mean"):
             return statistic
@@ -129,36 +103,9 @@ def check_statistic(statistic: Any) -> str | float:
     return check_fraction(statistic, "statistic")
 
 
-def quantile_of(statistic: str | float) -> float:
-    """The quantile behind a statistic other than the mean.
-
-    Examples
-    --------
-    >>> quantile_of("median"), quantile_of(0.9)
-    (0.5, 0.9)
-    """
-    return 0.5 if isinstance(statistic, str) else statistic
-
-
-def turned_quantile(statistic: str | float, direction: str) -> float:
-    """The quantile behind a statistic when scores are turned so that larger is better.
-
-    The best of k scores y is at most its q-quantile with probability q; that of -y is at most its own with 1 - q.
-
-    Examples
-    --------
-    >>> turned_quantile(0.75, "maximize"), turned_quantile(0.75, "minimize"), turned_quantile("median", "minimize")
-    (0.75, 0.25, 0.5)
-    """
-    quantile = quantile_of(statistic)
-    return quantile if direction == "maximize" else 1.0 - quantile
-
-
 def name_of(statistic: str | float) -> str:
     """What to call a statistic in a sentence.
 
-    Examples
-    --------
     >>> name_of("mean"), name_of(0.9)
     ('mean', '0.9 quantile')
     """
@@ -166,25 +113,13 @@ def name_of(statistic: str | float) -> str:
 
 
 def check_direction(direction: Any) -> str:
-    """Check which end of the score is better.
-
-    Examples
-    --------
-    >>> check_direction("maximize")
-    'maximize'
-    """
+    """Which end of the score is better."""
     return check_choice(direction, "direction", DIRECTIONS)
 
 
 def direction_of(direction: Any, statistic: str | float) -> str:
-    """The direction of a curve whose scores are not needed; the median is the same story for both.
-
-    Examples
-    --------
-    >>> direction_of(None, "median"), direction_of("minimize", 0.9)
-    ('maximize', 'minimize')
-    """
-    if direction is None and quantile_of(statistic) == 0.5:
+    """The direction of a curve whose scores are not needed; the median is the same story for both."""
+    if direction is None and statistic in ("median", 0.5):
         return "maximize"
     if direction is None:
         raise ArgumentError(
@@ -195,13 +130,9 @@ def direction_of(direction: Any, statistic: str | float) -> str:
 
 
 def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:
-    """Check that (low, high) are in order and enclose all scores.
-
-    Examples
-    --------
-    >>> check_bounds((0, 1), np.array([0.5, 0.75]))
-    (0.0, 1.0)
-    """
+    """(low, high) in order, enclosing all scores; without bounds anything can occur."""
+    if bounds is None:
+        return -np.inf, np.inf
     try:
         low, high = (float(end) for end in bounds)
     except (TypeError, ValueError):
@@ -219,3 +150,28 @@ def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:
             "worst score that can occur."
         )
     return low, high
+
+
+def check_two_names(names: Any) -> tuple[str, str]:
+    """Two different names, that of a and that of b."""
+    if isinstance(names, (tuple, list)) and len(names) == 2 and str(names[0]) != str(names[1]):
+        return str(names[0]), str(names[1])
+    raise ArgumentError(f"names must be two different names, that of a and that of b, got {names!r}.")
+
+
+def check_paired(paired: Any, scores: tuple[FloatArray, FloatArray]) -> bool:
+    """Whether scores are pairs, which they must be able to be."""
+    if not isinstance(paired, (bool, np.bool_)):
+        raise ArgumentError(f"paired must be True (same configurations, in the same order) or False, got {paired!r}.")
+    if paired and len(scores[0]) != len(scores[1]):
+        raise ArgumentError(
+            f"paired=True needs one score of each for every configuration, got {len(scores[0]):,} and "
+            f"{len(scores[1]):,}. Keep the configurations that both were run on, in the same order."
+        )
+    return bool(paired)
+
+
+def plain(values: Any) -> Any:
+    """A float for a single value, an array as it is."""
+    values = np.asarray(values)
+    return values if values.ndim else float(values)

@@ -17,18 +17,17 @@ from scipy import special
 
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning import _convolution
-from lmemtest.tuning.kernel_density import kernel_density
-from lmemtest.tuning.quadratic import (
-    Curves,
+from lmemtest.tuning._checks import check_probabilities, plain
+from lmemtest.tuning.laws import convolution
+from lmemtest.tuning.laws.kernel_density import kernel_density
+from lmemtest.tuning.laws.quadratic import (
     FloatArray,
+    LawCurves,
     Number,
     QuadraticDistribution,
     check_budgets,
-    check_probabilities,
     check_real,
     check_shape,
-    plain,
 )
 
 _MOST_STEPS = 100  # bisection alone needs 60 for all digits; Newton takes about 8
@@ -38,7 +37,7 @@ _ROWS = 4096  # scores per block of quadratures: 1.5 MB of nodes, which stays in
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyQuadraticDistribution(Curves):
+class NoisyQuadraticDistribution(LawCurves):
     """Scores of random search on a smooth function with normal noise.
 
     Parameters
@@ -137,15 +136,15 @@ class NoisyQuadraticDistribution(Curves):
         if self._normal():
             return plain(-0.5 * self._deviations(y) ** 2 - math.log(self.o * math.sqrt(2.0 * math.pi)))
         width = math.log(self.b - self.a)
-        return plain(self._in_blocks(_convolution.log_density, y, (-np.inf, -np.inf)) - width)
+        return plain(self._in_blocks(convolution.log_density, y, (-np.inf, -np.inf)) - width)
 
     def _lognear(self, y: ArrayLike) -> FloatArray:
         """Logarithm of the probability of a score better than `y`."""
-        return self._in_blocks(_convolution.log_below, y, (-np.inf, 0.0))
+        return self._in_blocks(convolution.log_below, y, (-np.inf, 0.0))
 
     def _logfar(self, y: ArrayLike) -> FloatArray:
         """Logarithm of the probability of a score worse than `y`."""
-        return self._in_blocks(_convolution.log_above, y, (0.0, -np.inf))
+        return self._in_blocks(convolution.log_above, y, (0.0, -np.inf))
 
     def logcdf(self, y: ArrayLike) -> Number:
         """Logarithm of `cdf`."""
@@ -179,7 +178,7 @@ class NoisyQuadraticDistribution(Curves):
 
     def ppf(self, q: ArrayLike) -> Number:
         """Quantile: the score with `cdf` equal to `q`; infinite for 0 and 1 unless `o` is 0."""
-        p = check_probabilities(q)
+        p = check_probabilities(q, "q")
         if self._exact():
             return self.noiseless.ppf(p)
         if self._normal():
@@ -188,7 +187,7 @@ class NoisyQuadraticDistribution(Curves):
 
     def isf(self, q: ArrayLike) -> Number:
         """Score that is exceeded with probability `q`; accurate where ``ppf(1 - q)`` has no digits left."""
-        p = check_probabilities(q)
+        p = check_probabilities(q, "q")
         if self._exact():
             return self.noiseless.isf(p)
         if self._normal():
@@ -273,12 +272,12 @@ def standard_quantile(tail: FloatArray, s: float, c: float, above: bool) -> Floa
     active = np.arange(len(tail))
     for _ in range(_MOST_STEPS):
         at = z[active]
-        log_below = _convolution.log_below(at, s, c)
-        log_p = _convolution.log_above(at, s, c, log_below) if above else log_below
+        log_below = convolution.log_below(at, s, c)
+        log_p = convolution.log_above(at, s, c, log_below) if above else log_below
         error = sign * (log_p - log_tail[active])  # increases with z
         high[active] = np.where(error >= 0.0, np.minimum(at, high[active]), high[active])
         low[active] = np.where(error < 0.0, np.maximum(at, low[active]), low[active])
-        slope = np.exp(_convolution.log_density(at, s, c) - log_p)
+        slope = np.exp(convolution.log_density(at, s, c) - log_p)
         with np.errstate(divide="ignore", invalid="ignore"):
             new = at - error / slope
         outside = ~((new >= low[active]) & (new <= high[active]))
@@ -334,7 +333,7 @@ def _integral(cuts: FloatArray, k: float, s: float, c: float, near: bool) -> flo
     t, weight = np.polynomial.legendre.leggauss(_PANEL)
     half = 0.5 * np.diff(cuts)
     z = (0.5 * (cuts[:-1] + cuts[1:]))[:, None] + half[:, None] * t
-    log_keep = k * (_convolution.log_above(z.ravel(), s, c) if near else _convolution.log_below(z.ravel(), s, c))
+    log_keep = k * (convolution.log_above(z.ravel(), s, c) if near else convolution.log_below(z.ravel(), s, c))
     middle = len(cuts) // 2
     is_above = np.repeat(np.arange(len(half)) >= middle, _PANEL)
     # near: P(best > z) = exp(log_keep); far: P(best < z) = exp(log_keep)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._arguments import check_direction
-from lmemtest.tuning._spacings import Box, distinct, rounding_of
+from lmemtest.tuning._checks import check_direction
+from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
 
 FloatArray = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ _UNBOUNDED = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class FitSettings:
     """What was fitted to what: enough to fit the same model to other scores.
 
     Attributes
@@ -37,7 +37,7 @@ class Setting:
         Boxes of the parameters.
     c : tuple of int
         Effective numbers of hyperparameters that were tried.
-    confidence : float
+    level : float
         Of each interval.
     """
 
@@ -48,21 +48,21 @@ class Setting:
     b: Box
     o: Box
     c: tuple[int, ...]
-    confidence: float
+    level: float
 
 
-def make_setting(
+def make_settings(
     direction: str,
     limits: Any,
     constraints: Mapping[str, Any] | None,
-    confidence: float,
+    level: float,
     *,
     noisy: bool,
-) -> Setting:
+) -> FitSettings:
     lower, upper = _limits(limits)
     names = ("a", "b", "c", "o") if noisy else ("a", "b", "c")
     given = _constraints(constraints, names)
-    return Setting(
+    return FitSettings(
         direction=check_direction(direction),
         lower=lower,
         upper=upper,
@@ -70,7 +70,7 @@ def make_setting(
         b=given.get("b", (-_UNBOUNDED, _UNBOUNDED)),
         o=_noise_box(given.get("o", (0.0, _UNBOUNDED))) if noisy else (0.0, 0.0),
         c=_whole_numbers(given.get("c", (SMALLEST_C, LARGEST_C))),
-        confidence=check_fraction(confidence, "confidence"),
+        level=check_fraction(level, "level"),
     )
 
 
@@ -123,7 +123,7 @@ def _noise_box(box: Box) -> Box:
     if not box[1] > 0.0 or not box[0] >= 0.0:
         raise ArgumentError(
             f"constraints['o'] must be at least 0 and not fixed at 0, got {box}. For scores without noise use "
-            "fit_quadratic."
+            "law='quadratic'."
         )
     return box
 
@@ -143,9 +143,9 @@ class Counted:
         return len(self.exact) + self.below + self.above
 
 
-def count(scores: FloatArray, setting: Setting) -> Counted:
+def count(scores: FloatArray, settings: FitSettings) -> Counted:
     """Split scores at the limits."""
-    for sign, limit, which in ((-1.0, setting.lower, "first"), (1.0, setting.upper, "second")):
+    for sign, limit, which in ((-1.0, settings.lower, "first"), (1.0, settings.upper, "second")):
         infinite = int(np.sum(scores == sign * _UNBOUNDED))
         if infinite and math.isinf(limit):
             raise DataError(
@@ -153,20 +153,21 @@ def count(scores: FloatArray, setting: Setting) -> Counted:
                 "the limits=(low, high): scores at or beyond a limit are only counted. Or score failed runs as the "
                 "worst value."
             )
-    ends = np.array([setting.lower, setting.upper])
+    ends = np.array([settings.lower, settings.upper])
     near = rounding_of(np.concatenate([scores, ends])[np.isfinite([*scores, *ends])])
-    below, above = scores <= setting.lower + near, scores >= setting.upper - near
-    beyond = bool((scores < setting.lower - near).any()), bool((scores > setting.upper + near).any())
+    below, above = scores <= settings.lower + near, scores >= settings.upper - near
+    beyond = bool((scores < settings.lower - near).any()), bool((scores > settings.upper + near).any())
     return Counted(np.sort(scores[~(below | above)]), int(below.sum()), int(above.sum()), beyond)
 
 
-def check_enough(counted: Counted, kind: str) -> None:
+def check_enough(counted: Counted, settings: FitSettings) -> None:
     """Refuse scores that cannot hold up the parameters."""
+    kind = "a noisy quadratic" if settings.o[1] > 0.0 else "a quadratic"
     different = len(distinct(counted.exact)[0])
     if different >= FEWEST[kind]:
         return
     between = "" if len(counted.exact) == counted.n else f" between the limits, of {counted.n} scores"
     raise DataError(
-        f"{kind} needs at least {FEWEST[kind]} different scores, got {different}{between}. Use tuning_curve, whose "
+        f"{kind} needs at least {FEWEST[kind]} different scores, got {different}{between}. Use tuning.curve, whose "
         "bands hold for any distribution and any number of scores."
     )

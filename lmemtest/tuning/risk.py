@@ -9,32 +9,29 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_column, check_fraction
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.compare import CurveComparison, compare_curves
+from lmemtest.tuning.compare import CurveComparison, compare
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
-    from lmemtest._table import ResultTable
-
     FloatArray = NDArray[np.float64]
 
 TUNED = "tuned"
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class TuningRisk(Tabular):
+@result
+class TuningRisk(Result):
     """A hyperparameter fixed at some values, each compared with tuning it.
 
     Attributes
@@ -44,7 +41,7 @@ class TuningRisk(Tabular):
     comparisons : tuple of CurveComparison
         For each value: curve `a` tunes everything, curve `b` has the value fixed.
     risks : tuple of CurveComparison
-        The same with bands that hold for both curves at once, behind the risk of `to_frame`.
+        The same with simultaneous bands of both curves, behind the risk of ``to_frame("risk")``.
     values : tuple
         The values, as given: a value, or the ends (low, high) of a range.
     counts : tuple of int
@@ -63,38 +60,23 @@ class TuningRisk(Tabular):
     direction: str
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per value and budget: value, trials or cost, tuned, fixed, risk, lower, upper, trivial.
+    parts = {"labels": "_labels", "risk": "_risk"}
+    formats = {"portion": ".2f"}
 
-        ``tuned`` and ``fixed`` are the curves; ``risk`` is what fixing loses, positive where tuning is better, in units
-        of the score; lower and upper bound it at all budgets at once with the confidence of the comparison.
-        """
+    @property
+    def title(self) -> str:
+        """What is fixed."""
+        first = self.comparisons[0]
+        return (
+            f"Tuning {self.hyperparameter} (n = {first.a.n_scores}) or fixing it: {first.statistic} curves, "
+            f"{self.direction}"
+        )
+
+    def _labels(self) -> pd.DataFrame:
+        """One row per value: value, n_scores, mean_cost (if costs were given), evidence, better, portion."""
         import pandas as pd
 
-        sign = 1.0 if self.direction == "maximize" else -1.0
-        frames = []
-        for value, both in zip(self.values, self.risks, strict=True):
-            a, b = both.a, both.b
-            ends = [sign * (a.lower - b.upper), sign * (a.upper - b.lower)]
-            columns = {
-                both.unit: both.grid,
-                "tuned": a.estimate,
-                "fixed": b.estimate,
-                "risk": sign * (a.estimate - b.estimate),
-                "lower": np.minimum(*ends),
-                "upper": np.maximum(*ends),
-                "trivial": ~both.usable,
-            }
-            frame = pd.DataFrame(columns)
-            frame.insert(0, "value", pd.Series([describe_value(value)] * len(frame), dtype=object))
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
-
-    def labels(self) -> pd.DataFrame:
-        """One row per value: value, n, mean_cost (if costs were given), evidence, better, portion."""
-        import pandas as pd
-
-        columns: dict[str, Any] = {"value": [describe_value(v) for v in self.values], "n": self.counts}
+        columns: dict[str, Any] = {"value": [describe_value(v) for v in self.values], "n_scores": self.counts}
         costs = [comparison.b.cost for comparison in self.comparisons]
         if costs[0] is not None:
             columns["mean_cost"] = [cost.mean for cost in costs if cost is not None]
@@ -103,6 +85,33 @@ class TuningRisk(Tabular):
         columns["portion"] = [c.observed for c in self.comparisons]
         return pd.DataFrame(columns)
 
+    def _risk(self) -> pd.DataFrame:
+        """One row per value and budget: value, trials or cost, tuned, fixed, risk, band_low, band_high, trivial.
+
+        ``tuned`` and ``fixed`` are the curves; ``risk`` is what fixing loses, positive where tuning is better, in units
+        of the score; its band is for all budgets at once, at the level of the comparison.
+        """
+        import pandas as pd
+
+        sign = 1.0 if self.direction == "maximize" else -1.0
+        frames = []
+        for value, both in zip(self.values, self.risks, strict=True):
+            a, b = both.a, both.b
+            ends = [sign * (a.band_low - b.band_high), sign * (a.band_high - b.band_low)]
+            columns = {
+                both.axis: both.grid,
+                "tuned": a.estimate,
+                "fixed": b.estimate,
+                "risk": sign * (a.estimate - b.estimate),
+                "band_low": np.minimum(*ends),
+                "band_high": np.maximum(*ends),
+                "trivial": ~both.usable,
+            }
+            frame = pd.DataFrame(columns)
+            frame.insert(0, "value", pd.Series([describe_value(value)] * len(frame), dtype=object))
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
     def sentences(self) -> tuple[str, ...]:
         """For each value, the evidence in words."""
         return tuple(
@@ -110,20 +119,9 @@ class TuningRisk(Tabular):
             for value, comparison in zip(self.values, self.comparisons, strict=True)
         )
 
-    def to_table(self) -> ResultTable:
-        """The labels as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        first = self.comparisons[0]
-        title = (
-            f"Tuning {self.hyperparameter} (n = {first.a.n}) or fixing it: {first.statistic} curves, {self.direction}"
-        )
-        notes = (*self.sentences(), *self.notes)
-        return ResultTable(title=title, frame=self.labels(), notes=notes, formats={"portion": ".2f"})
-
 
 @one_blas_thread()
-def tuning_risk(
+def risk(
     trials: Any,
     hyperparameter: str,
     *,
@@ -133,8 +131,8 @@ def tuning_risk(
     cost: str | None = None,
     grid: ArrayLike | None = None,
     statistic: str | float = "median",
-    confidence: float = 0.8,
-    method: str = "ld_highest_density",
+    level: float = 0.8,
+    band: str = "ld_highest_density",
     bounds: tuple[float, float] | None = None,
     portion: float = 0.5,
 ) -> TuningRisk:
@@ -156,13 +154,13 @@ def tuning_risk(
     cost : str, optional
         Column of the cost of a trial. Give it if the hyperparameter changes the cost (epochs, layers): budgets are then
         costs, and the uncertainty of both mean costs is part of the bands.
-    grid, statistic, confidence, method, bounds, portion
-        As in `compare_curves`.
+    grid, statistic, level, band, bounds, portion
+        As in `lmemtest.tuning.compare`.
 
     Returns
     -------
     TuningRisk
-        ``labels()`` has one row per value, ``to_frame()`` the risk at each budget with its band.
+        ``to_frame()`` has one row per value, ``to_frame("risk")`` the risk at each budget with its band.
 
     Raises
     ------
@@ -196,38 +194,38 @@ def tuning_risk(
     >>> rng = np.random.default_rng(1)
     >>> epochs = rng.integers(1, 5, 400)
     >>> accuracy = 0.6 + 0.08 * np.minimum(epochs, 3) + rng.normal(0, 0.02, 400)
-    >>> risk = tuning_risk({"epochs": epochs, "accuracy": accuracy}, "epochs", values=[1, 3], score="accuracy",
+    >>> found = risk({"epochs": epochs, "accuracy": accuracy}, "epochs", values=[1, 3], score="accuracy",
     ...                    direction="maximize", cost="epochs")
-    >>> risk.labels()[["value", "evidence", "better"]].to_dict("list")
+    >>> found.to_frame()[["value", "evidence", "better"]].to_dict("list")
     {'value': ['1', '3'], 'evidence': ['strong', 'none'], 'better': ['tuned', '']}
     """
-    confidence = check_fraction(confidence, "confidence")
+    level = check_fraction(level, "level")
     frame = _frame(trials, hyperparameter, score, cost)
     wanted = _values(values)
     options: dict[str, Any] = {
         "direction": direction,
         "grid": grid,
         "statistic": statistic,
-        "method": method,
+        "band": band,
         "bounds": bounds,
         "portion": portion,
-        "n_sim": 0,
+        "n_draws": 0,
     }
     comparisons, risks, counts = [], [], []
     for value in wanted:
         subset = frame[_chosen(frame[hyperparameter], value, hyperparameter)]
         costs = {} if cost is None else {"cost_a": _cost(frame[cost]), "cost_b": _cost(subset[cost])}
-        found = compare_curves(
+        found = compare(
             frame[score],
             subset[score],
             names=(TUNED, f"fixed at {describe_value(value)}"),
-            confidence=confidence,
+            level=level,
             **options,
             **costs,
         )
         # both bands at once, on the budgets of the comparison
-        both = {**options, "grid": found.grid, "confidence": 0.5 * (1.0 + confidence)}
-        risks.append(compare_curves(frame[score], subset[score], names=_names(found), **both, **costs))
+        both = {**options, "grid": found.grid, "level": 0.5 * (1.0 + level)}
+        risks.append(compare(frame[score], subset[score], names=(found.a.name, found.b.name), **both, **costs))
         comparisons.append(found)
         counts.append(len(subset))
     return TuningRisk(
@@ -239,11 +237,6 @@ def tuning_risk(
         direction=direction,
         notes=_notes(wanted, cost, comparisons),
     )
-
-
-def _names(found: CurveComparison) -> tuple[str, str]:
-    """The names of the two curves of a comparison."""
-    return found.a.name, found.b.name
 
 
 def describe_value(value: Any) -> str:
@@ -350,5 +343,5 @@ def _notes(values: tuple[Any, ...], cost: str | None, comparisons: list[CurveCom
     if cost is None:
         notes.append("Budgets are trials; if the hyperparameter changes what a trial costs, give cost=.")
     else:
-        notes += [note for note in comparisons[0].notes if note.startswith(f"Mean cost of a trial of {TUNED}")]
+        notes.append(comparisons[0].facts[0])  # what a trial of the whole search costs
     return tuple(notes)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from lmemtest.tuning import _convolution
-from lmemtest.tuning.noisy_quadratic import standard_quantile
+from lmemtest.tuning.laws import convolution
+from lmemtest.tuning.laws.noisy_quadratic import standard_quantile
 
 FloatArray = NDArray[np.float64]
 Box = tuple[float, float]
@@ -186,7 +186,7 @@ _NOWHERE = Slope(-math.inf, np.zeros(3), np.eye(3))
 def noisy_value(data: Spacings, c: float, at: FloatArray) -> Slope:
     """M at ``(a, b, log o)`` with its derivatives.
 
-    With f and J as in `_convolution`, ``z = (y - a) / (b - a)`` and ``s = o / (b - a)``,
+    With f and J as in `convolution`, ``z = (y - a) / (b - a)`` and ``s = o / (b - a)``,
 
         dF/da = (h J - f) / (b - a),    dF/db = -h J / (b - a),    dF/d log o = h J - z f.
     """
@@ -197,9 +197,9 @@ def noisy_value(data: Spacings, c: float, at: FloatArray) -> Slope:
     s, z = math.exp(log_o) / width, (data.edges - a) / width
     if not 1e-7 < s < 1e5:
         return _NOWHERE
-    got = _convolution.moments(z, s, c)
-    below = _convolution.log_below(z, s, c, got)
-    above = _convolution.log_above(z, s, c, below)
+    got = convolution.moments(z, s, c)
+    below = convolution.log_below(z, s, c, got)
+    above = convolution.log_above(z, s, c, below)
     log_p = _log_probabilities(below, above)
     if not np.isfinite(log_p).all():
         return _NOWHERE

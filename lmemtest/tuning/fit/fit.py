@@ -9,31 +9,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_fraction
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_k, check_scores
-from lmemtest.tuning._fit_setting import LARGEST_C, Counted, Setting, check_enough, count, make_setting
-from lmemtest.tuning._profile import Family, allowance
-from lmemtest.tuning._spacings import Box, Spacings, distinct, rounding_of, spacings, within
-from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning._checks import check_k, check_scores
+from lmemtest.tuning._words import span
+from lmemtest.tuning.fit.profile import Family, allowance
+from lmemtest.tuning.fit.settings import LARGEST_C, Counted, FitSettings, check_enough, count, make_settings
+from lmemtest.tuning.fit.spacings import Box, Spacings, distinct, rounding_of, spacings, within
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.laws.quadratic import Number, QuadraticDistribution, best_above, best_below
 from lmemtest.tuning.order_statistics import crossing_probability, equal_tailed_intervals
-from lmemtest.tuning.quadratic import Number, QuadraticDistribution, best_above, best_below
-from lmemtest.words import format_number
+from lmemtest.words import format_number, p_text, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lmemtest._table import ResultTable
 
 FloatArray = NDArray[np.float64]
 Law = QuadraticDistribution | NoisyQuadraticDistribution
@@ -41,6 +40,7 @@ Law = QuadraticDistribution | NoisyQuadraticDistribution
 FEW_SCORES = 20
 MANY_TIES = 0.1  # share of the exact scores that repeat another one
 MISFIT = 0.05
+_FORMATS = dict.fromkeys(("k", "estimate", "ci_low", "ci_high"), format_number)
 _CERTAIN = 1e-12  # of a band level: n times it is an upper bound for the probability, and settles the matter
 
 
@@ -52,7 +52,7 @@ class Estimate:
     ----------
     name : {"best", "worst", "hyperparameters", "noise"}
         Best and worst expected score, effective number of hyperparameters, standard deviation of the noise.
-    value, low, high : float
+    value, ci_low, ci_high : float
         Estimate and interval; an end is infinite where the scores do not limit the parameter.
     fixed : bool
         Whether a constraint gave the value.
@@ -60,13 +60,13 @@ class Estimate:
 
     name: str
     value: float
-    low: float
-    high: float
+    ci_low: float
+    ci_high: float
     fixed: bool = False
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class FittedCurve(Tabular):
+@result
+class FittedCurve(Result):
     """A tuning curve of a fit with intervals.
 
     Attributes
@@ -86,29 +86,38 @@ class FittedCurve(Tabular):
     ci_low: FloatArray
     ci_high: FloatArray
 
-    def to_frame(self) -> pd.DataFrame:
+    parts = {"curve": "_frame"}
+    formats = _FORMATS
+    figure = "parametric_curve_plot"
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        return "Parametric tuning curve"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Which quantile, which intervals, and from where on it extrapolates."""
+        best = "highest" if self.fit.settings.direction == "maximize" else "lowest"
+        return (
+            f"{percent(self.q)} quantile of the {best} of k scores under the fitted law; "
+            f"{percent(self.fit.settings.level)} intervals, each k by itself. Beyond k = {self.fit.n_scores} it is an "
+            "extrapolation.",
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """What the fit says and whether it can be trusted."""
+        return self.fit.sentences()
+
+    def _frame(self) -> pd.DataFrame:
         """One row per k: ``k``, ``estimate``, ``ci_low``, ``ci_high``."""
         import pandas as pd
 
-        return pd.DataFrame({"k": self.k, "estimate": self.estimate, "ci_low": self.ci_low, "ci_high": self.ci_high})
-
-    def to_table(self) -> ResultTable:
-        """The curve as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        best = "highest" if self.fit.setting.direction == "maximize" else "lowest"
-        notes = (
-            f"{written(100 * self.q, '.4g')} % quantile of the {best} of k scores under the fitted law; "
-            f"{100 * self.fit.setting.confidence:.4g} % intervals, each k by itself. Beyond k = {self.fit.n} it is an "
-            "extrapolation.",
-            self.fit.sentence,
-        )
-        formats = dict.fromkeys(("k", "estimate", "ci_low", "ci_high"), format_number)
-        return ResultTable("Parametric tuning curve", self.to_frame(), notes, formats)
+        return pd.DataFrame({name: getattr(self, name) for name in ("k", "estimate", "ci_low", "ci_high")})
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ParametricFit(Tabular):
+@result
+class ParametricFit(Result):
     """A parametric tuning distribution fitted to scores.
 
     Attributes
@@ -117,7 +126,7 @@ class ParametricFit(Tabular):
         The fitted law.
     scores : (n_exact,) float
         Scores between the limits, sorted.
-    n, n_below, n_above : int
+    n_scores, n_below, n_above : int
         All scores; those only counted at or below the lower limit, and at or above the upper one.
     estimates : tuple of Estimate
         Best and worst expected score, hyperparameters and, where fitted, noise.
@@ -126,11 +135,11 @@ class ParametricFit(Tabular):
     by_c : tuple of (int, float)
         Its largest value for each number of hyperparameters that was tried.
     p_band : float
-        Probability that n scores leave an exact band around the fitted distribution function that is as wide as the
-        one these scores just leave, had its parameters been known. As they were estimated, it is too large: small
-        values condemn the shape, large ones do not confirm it (see `bootstrap`).
-    setting : Setting
-        Direction, limits, constraints, confidence.
+        Probability that so many scores leave an exact band around the fitted distribution function that is as wide as
+        the one these scores just leave, had its parameters been known. As they were estimated, it is too large: small
+        values condemn the shape, large ones do not confirm it (see `bootstrap_fit`).
+    settings : FitSettings
+        Direction, limits, constraints, level.
     problems : tuple of str
         Reasons against trusting the fit, as sentences.
     notes : tuple of str
@@ -139,16 +148,19 @@ class ParametricFit(Tabular):
 
     distribution: Law
     scores: FloatArray
-    n: int
+    n_scores: int
     n_below: int
     n_above: int
     estimates: tuple[Estimate, ...]
     objective: float
     by_c: tuple[tuple[int, float], ...]
     p_band: float
-    setting: Setting
+    settings: FitSettings
     problems: tuple[str, ...]
     notes: tuple[str, ...]
+
+    parts = {"parameters": "_frame"}
+    formats = _FORMATS
 
     @property
     def trusted(self) -> bool:
@@ -158,7 +170,7 @@ class ParametricFit(Tabular):
     @property
     def is_point_mass(self) -> bool:
         """Whether all scores are the same, so that the fit is that value and nothing more."""
-        return len(self.scores) == self.n and len(distinct(self.scores)[0]) == 1
+        return len(self.scores) == self.n_scores and len(distinct(self.scores)[0]) == 1
 
     @property
     def best(self) -> Estimate:
@@ -177,7 +189,7 @@ class ParametricFit(Tabular):
 
     def quantile_curve(self, k: ArrayLike, *, q: float = 0.5) -> Number:
         """Quantile of the best of `k` scores under the fitted law; see `QuadraticDistribution.quantile_curve`."""
-        return self.distribution.quantile_curve(k, q=q, direction=self.setting.direction)
+        return self.distribution.quantile_curve(k, q=q, direction=self.settings.direction)
 
     def curve(self, k: ArrayLike, *, q: float = 0.5) -> FittedCurve:
         """The quantile curve with intervals, made as those of the parameters.
@@ -200,9 +212,9 @@ class ParametricFit(Tabular):
         if self.is_point_mass:
             unknown = np.full(len(at), math.inf)
             return FittedCurve(fit=self, q=q, k=at, estimate=estimate, ci_low=-unknown, ci_high=unknown)
-        family = climbed(self.counted, self.setting)
-        floor = self.objective - allowance(self.setting.confidence)
-        minimize = self.setting.direction == "minimize"
+        family = climbed(self.counted, self.settings)
+        floor = self.objective - allowance(self.settings.level)
+        minimize = self.settings.direction == "minimize"
         # the probability of a single score better than the best of k is at that quantile
         shares = best_below(q, at) if minimize else best_above(q, at)
         found = np.array([family.quantile_interval(float(p), floor) for p in shares])
@@ -216,63 +228,55 @@ class ParametricFit(Tabular):
 
     def mean_curve(self, k: ArrayLike) -> Number:
         """Expected best of `k` scores under the fitted law."""
-        return self.distribution.mean_curve(k, direction=self.setting.direction)
+        return self.distribution.mean_curve(k, direction=self.settings.direction)
 
-    @property
-    def sentence(self) -> str:
-        """What the fit says and whether it can be trusted, in plain words."""
-        percent = f"{100 * self.setting.confidence:.4g} %"
-        said = [f"Asymptotic best score {_with_interval(self.best, percent)}"]
+    def sentences(self) -> tuple[str, ...]:
+        """What the fit says, and whether it can be trusted."""
+        level = percent(self.settings.level)
         c = self.hyperparameters
-        said.append(f"{written(c.value, '.0f')} effective hyperparameter{'s' if c.value != 1 else ''} ({_whole(c)})")
+        said = [
+            f"Asymptotic best score {_with_interval(self.best, level)}",
+            f"{written(c.value, '.0f')} effective hyperparameter{'s' if c.value != 1 else ''} ({_whole(c)})",
+        ]
         if len(self.estimates) > 3:
-            said.append(f"noise {_with_interval(self.estimates[3], percent)}")
+            said.append(f"noise {_with_interval(self.estimates[3], level)}")
         verdict = (
             "Nothing in these scores speaks against the fit."
             if self.trusted
             else f"Do not trust this fit: {' '.join(self.problems)}"
         )
-        return f"{', '.join(said)}. {verdict}"
+        return (f"{', '.join(said)}. {verdict}",)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _frame(self) -> pd.DataFrame:
         """One row per parameter: ``parameter``, ``estimate``, ``ci_low``, ``ci_high``, ``fixed``."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "parameter": [e.name for e in self.estimates],
-                "estimate": [e.value for e in self.estimates],
-                "ci_low": [e.low for e in self.estimates],
-                "ci_high": [e.high for e in self.estimates],
-                "fixed": [e.fixed for e in self.estimates],
-            }
-        )
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        formats = dict.fromkeys(("estimate", "ci_low", "ci_high"), format_number)
-        return ResultTable(self._title, self.to_frame(), (self.sentence, *self.notes), formats)
+        frame = pd.DataFrame([asdict(estimate) for estimate in self.estimates])
+        return frame.rename(columns={"name": "parameter", "value": "estimate"})
 
     @property
-    def _title(self) -> str:
+    def title(self) -> str:
+        """Which law, and how many scores."""
         kind = "Noisy quadratic" if len(self.estimates) > 3 else "Quadratic"
         counted = [f"{m} only counted {where}" for m, where in ((self.n_below, "below"), (self.n_above, "above")) if m]
         beside = f" ({', '.join(counted)})" if counted else ""
-        return f"{kind} tuning distribution, {self.setting.direction}, n = {self.n}{beside}"
+        return f"{kind} tuning distribution, {self.settings.direction}, n = {self.n_scores}{beside}"
+
+
+LAWS = ("quadratic", "noisy_quadratic")
 
 
 @one_blas_thread()
-def fit_quadratic(
+def fit(
     scores: ArrayLike,
     *,
     direction: str,
+    law: str = "quadratic",
     limits: tuple[float | None, float | None] | None = None,
     constraints: Mapping[str, Any] | None = None,
-    confidence: float = 0.95,
+    level: float = 0.95,
 ) -> ParametricFit:
-    """Fit the quadratic distribution: random search on a smooth function without noise.
+    """Fit the quadratic or the noisy quadratic distribution to the scores of random search.
 
     Parameters
     ----------
@@ -280,23 +284,28 @@ def fit_quadratic(
         Scores of independent random configurations. With limits, infinite scores are counted.
     direction : {"minimize", "maximize"}
         Which scores are better. Minimizing fits the convex shape, maximizing the concave one.
+    law : {"quadratic", "noisy_quadratic"}
+        A smooth function of the hyperparameters without noise, or with normal noise.
     limits : (float or None, float or None), optional
         Scores at or below the first and at or above the second are only counted (censored). The shape holds near the
         best score; a limit on the bad side keeps the bad scores from bending the fit.
     constraints : mapping, optional
-        For "a", "b" (lower and upper end) or "c": a number, or a (low, high) pair. By default c is 1 to 10.
-    confidence : float in (0, 1)
+        For "a", "b" (lower and upper end of the expected scores), "c" (hyperparameters) or "o" (noise, of the noisy
+        law): a number, or a (low, high) pair. By default c is 1 to 10. Knowing the noise, from one configuration
+        trained several times, or the number of hyperparameters, narrows the intervals of everything else.
+    level : float in (0, 1)
         Of each interval.
 
     Returns
     -------
     ParametricFit
-        ``to_frame()`` has parameter, estimate, ci_low, ci_high; ``sentence`` says whether to trust it.
+        ``to_frame()`` has parameter, estimate, ci_low, ci_high; ``sentences()`` says whether to trust it.
 
     Raises
     ------
     DataError
-        If scores are missing, infinite without a limit, or fewer than five different ones lie between the limits.
+        If scores are missing, infinite without a limit, or fewer than five different ones (six with noise) lie between
+        the limits.
     ArgumentError
         If an option is wrong or the constraints exclude the scores.
 
@@ -310,6 +319,9 @@ def fit_quadratic(
     quantile with one degree of freedom. The factor comes from simulation: for c < 4 the problem is not regular, and
     the fall at the truth is a little larger than chi-squared (tests/simulation shows the coverage).
 
+    The noise, the number of hyperparameters and the asymptotic best score can replace each other: with 50 scores and
+    noise of a tenth of the range, most numbers of hyperparameters fit. The intervals are over all of them.
+
     References
     ----------
     Cheng & Amin (1983), Estimating parameters in continuous univariate distributions with a shifted origin,
@@ -320,108 +332,51 @@ def fit_quadratic(
     Examples
     --------
     >>> import numpy as np
-    >>> from lmemtest.tuning.quadratic import QuadraticDistribution
+    >>> from lmemtest.tuning import NoisyQuadraticDistribution, QuadraticDistribution
+    >>> p = (np.arange(100) + 0.5) / 100
     >>> law = QuadraticDistribution(0.5, 0.9, 2)  # accuracies: at most 0.9, two hyperparameters matter
-    >>> fit = fit_quadratic(law.ppf((np.arange(100) + 0.5) / 100), direction="maximize")
-    >>> fit.hyperparameters.value, round(fit.best.value, 3)
-    (2.0, 0.902)
-    >>> fit.best.low < 0.9 < fit.best.high
-    True
-    """
-    setting = make_setting(direction, limits, constraints, confidence, noisy=False)
-    return _fitted(check_scores(scores), setting, "a quadratic")
-
-
-@one_blas_thread()
-def fit_noisy_quadratic(
-    scores: ArrayLike,
-    *,
-    direction: str,
-    limits: tuple[float | None, float | None] | None = None,
-    constraints: Mapping[str, Any] | None = None,
-    confidence: float = 0.95,
-) -> ParametricFit:
-    """Fit the noisy quadratic distribution: random search on a smooth function with normal noise.
-
-    Parameters
-    ----------
-    scores : (n,) float
-        Scores of independent random configurations. With limits, infinite scores are counted.
-    direction : {"minimize", "maximize"}
-        Which scores are better. Minimizing fits the convex shape, maximizing the concave one.
-    limits : (float or None, float or None), optional
-        Scores at or below the first and at or above the second are only counted (censored).
-    constraints : mapping, optional
-        For "a", "b" (ends of the expected scores), "c" or "o" (noise): a number, or a (low, high) pair. By default c
-        is 1 to 10. Knowing the noise, from one configuration trained several times, or the number of
-        hyperparameters of the search, narrows the intervals of everything else.
-    confidence : float in (0, 1)
-        Of each interval.
-
-    Returns
-    -------
-    ParametricFit
-        ``to_frame()`` has parameter, estimate, ci_low, ci_high; ``sentence`` says whether to trust it.
-
-    Raises
-    ------
-    DataError
-        If scores are missing, infinite without a limit, or fewer than six different ones lie between the limits.
-    ArgumentError
-        If an option is wrong or the constraints exclude the scores.
-
-    Notes
-    -----
-    See `fit_quadratic` for the method. The noise, the number of hyperparameters and the asymptotic best score can
-    replace each other: with 50 scores and noise of a tenth of the range, most numbers of hyperparameters fit. The
-    intervals are over all of them.
-
-    References
-    ----------
-    As for `fit_quadratic`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from lmemtest.tuning.noisy_quadratic import NoisyQuadraticDistribution
+    >>> found = fit(law.ppf(p), direction="maximize")
+    >>> found.hyperparameters.value, round(found.best.value, 3), found.best.ci_low < 0.9 < found.best.ci_high
+    (2.0, 0.902, True)
     >>> law = NoisyQuadraticDistribution(0.1, 0.6, 1, 0.03, convex=True)  # losses of at least 0.1
-    >>> fit = fit_noisy_quadratic(law.ppf((np.arange(100) + 0.5) / 100), direction="minimize")
-    >>> fit.hyperparameters.value, round(fit.best.value, 2), round(fit.distribution.o, 2)
+    >>> found = fit(law.ppf(p), direction="minimize", law="noisy_quadratic")
+    >>> found.hyperparameters.value, round(found.best.value, 2), round(found.distribution.o, 2)
     (1.0, 0.1, 0.03)
     """
-    setting = make_setting(direction, limits, constraints, confidence, noisy=True)
-    return _fitted(check_scores(scores), setting, "a noisy quadratic")
+    noisy = check_choice(law, "law", LAWS) == "noisy_quadratic"
+    settings = make_settings(direction, limits, constraints, level, noisy=noisy)
+    return _fitted(check_scores(scores), settings)
 
 
 # ---------------------------------------------------------------------- fitting
 
 
-def family_of(counted: Counted, setting: Setting) -> Family:
+def family_of(counted: Counted, settings: FitSettings) -> Family:
     """The model for scores turned so that smaller is better."""
-    if setting.direction == "minimize":
-        data = spacings(counted.exact, setting.lower, counted.below, setting.upper, counted.above)
-        ends, beyond = (setting.a, setting.b), counted.beyond
+    if settings.direction == "minimize":
+        data = spacings(counted.exact, settings.lower, counted.below, settings.upper, counted.above)
+        ends, beyond = (settings.a, settings.b), counted.beyond
     else:
-        data = spacings(-counted.exact[::-1], -setting.upper, counted.above, -setting.lower, counted.below)
-        ends, beyond = (_turned(setting.b), _turned(setting.a)), counted.beyond[::-1]
-    return Family(_between(data, *ends, beyond, setting), *ends, setting.o, setting.c)
+        data = spacings(-counted.exact[::-1], -settings.upper, counted.above, -settings.lower, counted.below)
+        ends, beyond = (_turned(settings.b), _turned(settings.a)), counted.beyond[::-1]
+    return Family(_between(data, *ends, beyond, settings), *ends, settings.o, settings.c)
 
 
-def _between(data: Spacings, a: Box, b: Box, beyond: tuple[bool, bool], setting: Setting) -> Spacings:
+def _between(data: Spacings, a: Box, b: Box, beyond: tuple[bool, bool], settings: FitSettings) -> Spacings:
     """The buckets that are left between the farthest ends that the constraints allow to a law without noise."""
-    if setting.o[1] > 0.0:
+    if settings.o[1] > 0.0:
         return data
     near = rounding_of(data.edges)
     low, high = float(data.edges[0]), float(data.edges[-1])
     if low < a[0] - near or high > b[1] + near or (beyond[0] and low <= a[0]) or (beyond[1] and high >= b[1]):
         ends, first, last = (a, b), low, high
-        if setting.direction == "maximize":
+        if settings.direction == "maximize":
             ends, first, last = (_turned(b), _turned(a)), -high, -low
-        less, more = beyond if setting.direction == "minimize" else beyond[::-1]
+        less, more = beyond if settings.direction == "minimize" else beyond[::-1]
         raise ArgumentError(
             f"constraints exclude the scores: they go from {'below ' * less}{first:g} to {'above ' * more}{last:g}, "
             f"and without noise all must lie between a and b, got a in {ends[0]} and b in {ends[1]}. Widen the "
-            "constraint, or use fit_noisy_quadratic."
+            "constraint, or use law='noisy_quadratic'."
         )
     return within(data, a[0], b[1])
 
@@ -430,95 +385,97 @@ def _turned(box: Box) -> Box:
     return -box[1], -box[0]
 
 
-def law_of(family: Family, setting: Setting) -> Law:
+def law_of(family: Family, settings: FitSettings) -> Law:
     """The distribution at the highest peak of a family."""
     c = family.best
     a, b, o = family.peaks[c].at
-    convex = setting.direction == "minimize"
+    convex = settings.direction == "minimize"
     ends = (a, b) if convex else (-b, -a)
-    if setting.o[1] > 0.0:
+    if settings.o[1] > 0.0:
         return NoisyQuadraticDistribution(*ends, float(c), o, convex)
     return QuadraticDistribution(*ends, float(c), convex)
 
 
-def climbed(counted: Counted, setting: Setting) -> Family:
+def climbed(counted: Counted, settings: FitSettings) -> Family:
     """A family with its peaks."""
-    family = family_of(counted, setting)
+    family = family_of(counted, settings)
     family.climb_all()
     if not any(math.isfinite(peak.value) for peak in family.peaks.values()):
         raise ArgumentError(
-            f"constraints leave no law for the scores: a in {setting.a}, b in {setting.b}, noise in {setting.o}, c in "
-            f"{setting.c[0]} to {setting.c[-1]}. Widen them."
+            f"constraints leave no law for the scores: a in {settings.a}, b in {settings.b}, noise in {settings.o}, c "
+            f"in {settings.c[0]} to {settings.c[-1]}. Widen them."
         )
     return family
 
 
-def _fitted(scores: FloatArray, setting: Setting, kind: str) -> ParametricFit:
-    counted = count(scores, setting)
+def _fitted(scores: FloatArray, settings: FitSettings) -> ParametricFit:
+    counted = count(scores, settings)
     if len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1:
-        return _point_mass(counted, setting)
-    check_enough(counted, kind)
-    family = climbed(counted, setting)
-    law, top = law_of(family, setting), family.peaks[family.best].value
-    estimates = _estimates(family, setting, top)
+        return _point_mass(counted, settings)
+    check_enough(counted, settings)
+    family = climbed(counted, settings)
+    law, top = law_of(family, settings), family.peaks[family.best].value
+    estimates = _estimates(family, settings, top)
     p_band = band_probability(law, counted)
     return ParametricFit(
         distribution=law,
         scores=counted.exact,
-        n=counted.n,
+        n_scores=counted.n,
         n_below=counted.below,
         n_above=counted.above,
         estimates=estimates,
         objective=top,
         by_c=tuple((c, peak.value) for c, peak in family.peaks.items()),
         p_band=p_band,
-        setting=setting,
+        settings=settings,
         problems=_problems(estimates, counted, p_band),
-        notes=_notes(setting, counted),
+        notes=_notes(settings, counted),
     )
 
 
-def _point_mass(counted: Counted, setting: Setting) -> ParametricFit:
+def _point_mass(counted: Counted, settings: FitSettings) -> ParametricFit:
     """The fit to equal scores: one value, and nothing about anything else."""
     value = float(np.median(counted.exact))
-    near, noisy = rounding_of(counted.exact), setting.o[1] > 0.0
-    if not noisy and not (setting.a[0] - near <= value <= setting.b[1] + near):
+    near, noisy = rounding_of(counted.exact), settings.o[1] > 0.0
+    if not noisy and not (settings.a[0] - near <= value <= settings.b[1] + near):
         raise ArgumentError(
             f"constraints exclude the scores: all are {format_number(value)}, and without noise they must lie between "
-            f"a and b, got a in {setting.a} and b in {setting.b}. Widen the constraint, or use fit_noisy_quadratic."
+            f"a and b, got a in {settings.a} and b in {settings.b}. Widen the constraint, or use law='noisy_quadratic'."
         )
-    convex = setting.direction == "minimize"
-    a, b = min(max(value, setting.a[0]), setting.a[1]), max(min(value, setting.b[1]), setting.b[0])
-    c, o = setting.c[0], setting.o[0]
+    convex = settings.direction == "minimize"
+    a, b = min(max(value, settings.a[0]), settings.a[1]), max(min(value, settings.b[1]), settings.b[0])
+    c, o = settings.c[0], settings.o[0]
     law: Law = (
         NoisyQuadraticDistribution(a, b, float(c), o, convex)
         if noisy
         else QuadraticDistribution(a, b, float(c), convex)
     )
-    boxes = ((setting.a, a), (setting.b, b)) if convex else ((setting.b, b), (setting.a, a))
+    boxes = ((settings.a, a), (settings.b, b)) if convex else ((settings.b, b), (settings.a, a))
     estimates = [
-        Estimate(name=name, value=at, low=box[0], high=box[1], fixed=box[0] == box[1])
+        Estimate(name=name, value=at, ci_low=box[0], ci_high=box[1], fixed=box[0] == box[1])
         for name, (box, at) in zip(("best", "worst"), boxes, strict=True)
     ]
-    fixed = len(setting.c) == 1
+    fixed = len(settings.c) == 1
     estimates.append(
-        Estimate(name="hyperparameters", value=float(c), low=float(c), high=float(setting.c[-1]), fixed=fixed)
+        Estimate(name="hyperparameters", value=float(c), ci_low=float(c), ci_high=float(settings.c[-1]), fixed=fixed)
     )
     if noisy:
         estimates.append(
-            Estimate(name="noise", value=o, low=setting.o[0], high=setting.o[1], fixed=setting.o[0] == setting.o[1])
+            Estimate(
+                name="noise", value=o, ci_low=settings.o[0], ci_high=settings.o[1], fixed=settings.o[0] == settings.o[1]
+            )
         )
     return ParametricFit(
         distribution=law,
         scores=counted.exact,
-        n=counted.n,
+        n_scores=counted.n,
         n_below=0,
         n_above=0,
         estimates=tuple(estimates),
         objective=0.0,
-        by_c=tuple((value, 0.0) for value in setting.c),
+        by_c=tuple((value, 0.0) for value in settings.c),
         p_band=1.0,
-        setting=setting,
+        settings=settings,
         problems=(
             f"All {counted.n} scores are {format_number(value)}: a point mass, which determines nothing else. Check "
             "which column was given.",
@@ -527,29 +484,29 @@ def _point_mass(counted: Counted, setting: Setting) -> ParametricFit:
     )
 
 
-def _estimates(family: Family, setting: Setting, top: float) -> tuple[Estimate, ...]:
-    floor = top - allowance(setting.confidence)
+def _estimates(family: Family, settings: FitSettings, top: float) -> tuple[Estimate, ...]:
+    floor = top - allowance(settings.level)
     at = family.peaks[family.best].at
-    sign = 1.0 if setting.direction == "minimize" else -1.0
+    sign = 1.0 if settings.direction == "minimize" else -1.0
     out = []
     for which, name in ((0, "best"), (1, "worst")):
         box = (family.a, family.b)[which]
         ends = sorted(sign * end for end in family.interval(which, floor))
-        out.append(Estimate(name=name, value=sign * at[which], low=ends[0], high=ends[1], fixed=box[0] == box[1]))
+        out.append(Estimate(name=name, value=sign * at[which], ci_low=ends[0], ci_high=ends[1], fixed=box[0] == box[1]))
     whole = family.plausible(floor)
     out.append(
         Estimate(
             name="hyperparameters",
             value=float(family.best),
-            low=float(min(whole)),
-            high=float(max(whole)),
-            fixed=len(setting.c) == 1,
+            ci_low=float(min(whole)),
+            ci_high=float(max(whole)),
+            fixed=len(settings.c) == 1,
         )
     )
     if family.noisy:
         low, high = family.interval(2, floor)
-        fixed = setting.o[0] == setting.o[1]
-        out.append(Estimate(name="noise", value=at[2], low=low, high=high, fixed=fixed))
+        fixed = settings.o[0] == settings.o[1]
+        out.append(Estimate(name="noise", value=at[2], ci_low=low, ci_high=high, fixed=fixed))
     return tuple(out)
 
 
@@ -557,7 +514,7 @@ def _estimates(family: Family, setting: Setting, top: float) -> tuple[Estimate, 
 
 
 def band_distance(law: Law, counted: Counted) -> float:
-    """Level of the equal-tailed band around the fitted law that the scores just leave: the smaller, the farther.
+    """Alpha' of the equal-tailed band around the fitted law that the scores just leave: the smaller, the farther.
 
     The number of scores up to the i-th, ties counted against leaving, is compared with F there by the beta
     distribution of an order statistic.
@@ -575,10 +532,10 @@ def band_distance(law: Law, counted: Counted) -> float:
 
 def band_probability(law: Law, counted: Counted) -> float:
     """Exact probability that n scores of a known law leave the band of `band_distance`."""
-    level = band_distance(law, counted)
-    if level < _CERTAIN:
-        return counted.n * level
-    low, high = equal_tailed_intervals(counted.n, level)
+    alpha = band_distance(law, counted)
+    if alpha < _CERTAIN:
+        return counted.n * alpha
+    low, high = equal_tailed_intervals(counted.n, alpha)
     seen = slice(counted.below, counted.n - counted.above)
     lower, upper = np.zeros(counted.n), np.ones(counted.n)
     lower[seen], upper[seen] = low[seen], high[seen]
@@ -588,15 +545,15 @@ def band_probability(law: Law, counted: Counted) -> float:
 def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) -> tuple[str, ...]:
     best, _, c = estimates[:3]
     found = []
-    if p_band < MISFIT:
-        p = "< 0.001" if p_band < 0.001 else f"= {written(p_band, '.3f')}"
+    if below(p_band, MISFIT):
         found.append(
-            f"The scores do not have this shape: they leave the exact {100 * (1 - MISFIT):g} % band around it (p {p})."
+            f"The scores do not have this shape: they leave the exact {percent(1 - MISFIT)} band around it "
+            f"({p_text(p_band)})."
         )
     span = float(counted.exact[-1] - counted.exact[0])
-    if not best.fixed and not best.high - best.low <= span:
+    if not best.fixed and not best.ci_high - best.ci_low <= span:
         found.append("The asymptotic best score is not determined: its interval is wider than the range of the scores.")
-    if not c.fixed and c.high == LARGEST_C:
+    if not c.fixed and c.ci_high == LARGEST_C:
         found.append(
             f"The number of hyperparameters is not limited from above: {LARGEST_C}, the most that is tried, fits too."
         )
@@ -604,38 +561,36 @@ def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) 
         found.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
     repeated = 1.0 - len(distinct(counted.exact)[0]) / len(counted.exact)
     if repeated > MANY_TIES:
-        found.append(
-            f"{written(100 * repeated, '.0f')} % of the exact scores repeat another one; the law is continuous."
-        )
+        found.append(f"{percent(repeated)} of the exact scores repeat another one; the law is continuous.")
     if len(estimates) > 3 and not estimates[3].value < abs(estimates[0].value - estimates[1].value):
         found.append("The noise is larger than the range of the expected scores: these are normal scores.")
     return tuple(found)
 
 
-def _notes(setting: Setting, counted: Counted) -> tuple[str, ...]:
-    percent = f"{100 * setting.confidence:.4g} %"
+def _notes(settings: FitSettings, counted: Counted) -> tuple[str, ...]:
+    level = percent(settings.level)
     notes = [
-        f"Maximum product of spacings; {percent} intervals, one by one, from its profile over c in "
-        f"{setting.c[0]} to {setting.c[-1]}."
-        if len(setting.c) > 1
-        else f"Maximum product of spacings with c = {setting.c[0]}; {percent} intervals, one by one, from its profile."
+        f"Maximum product of spacings; {level} intervals, one by one, from its profile over c in "
+        f"{settings.c[0]} to {settings.c[-1]}."
+        if len(settings.c) > 1
+        else f"Maximum product of spacings with c = {settings.c[0]}; {level} intervals, one by one, from its profile."
     ]
-    counted_only = counted.below if setting.direction == "minimize" else counted.above
+    counted_only = counted.below if settings.direction == "minimize" else counted.above
     if counted_only:
         notes.append("The limit hides the best scores, so their shape comes from the others alone.")
     return tuple(notes)
 
 
-def _with_interval(estimate: Estimate, percent: str) -> str:
+def _with_interval(estimate: Estimate, level: str) -> str:
     if estimate.fixed:
         return f"{format_number(estimate.value)} (given)"
     return (
-        f"{format_number(estimate.value)} ({percent} interval {format_number(estimate.low)} to "
-        f"{format_number(estimate.high)})"
+        f"{format_number(estimate.value)} ({level} interval {format_number(estimate.ci_low)} to "
+        f"{format_number(estimate.ci_high)})"
     )
 
 
 def _whole(c: Estimate) -> str:
     if c.fixed:
         return "given"
-    return written(c.low, ".0f") if c.low == c.high else f"{written(c.low, '.0f')} to {written(c.high, '.0f')}"
+    return span(c.ci_low, c.ci_high, ".0f")

@@ -7,32 +7,24 @@ A law to simulate from has ``sample(size, rng=)``, ``cdf`` and the true curves `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from lmemtest._replicates import replicate
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import (
-    check_direction,
-    check_k,
-    check_statistic,
-    name_of,
-    quantile_of,
-    turned_quantile,
-)
-from lmemtest.tuning.bands import METHOD_NAMES, CdfBand, cdf_band
-from lmemtest.tuning.curves import tuning_curve
+from lmemtest.tuning._checks import check_direction, check_k, check_statistic, name_of
+from lmemtest.tuning._settings import Settings, check_settings
+from lmemtest.tuning.band import BAND_NAMES, CdfBand
+from lmemtest.tuning.band import band as cdf_band
+from lmemtest.tuning.curve import curve_of
 from lmemtest.tuning.estimators import ESTIMATORS, bootstrap_ends, order_weights
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import ArrayLike, NDArray
-
-    from lmemtest._table import ResultTable
 
     FloatArray = NDArray[np.float64]
 
@@ -58,8 +50,8 @@ class Law(Protocol):
         """Expected best of `k`."""
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class Coverage(Tabular):
+@result
+class Coverage(Result):
     """How often bands held in simulation.
 
     Attributes
@@ -67,16 +59,16 @@ class Coverage(Tabular):
     target : str
         What the bands are for.
     at : (m,) float
-        What the rows differ in: the nominal confidence, or the budget k.
+        What the rows differ in: the nominal level, or the budget k.
     by : {"nominal", "k"}
         Which of the two.
     nominal : (m,) float
-        Confidence that the bands claim.
+        Level that the bands claim.
     covered : (m,) int
         Simulations in which the band held.
-    n_sim : int
+    n_draws : int
         Simulations.
-    n : int
+    n_scores : int
         Scores in each.
     method : str
         How the bands were made.
@@ -89,55 +81,60 @@ class Coverage(Tabular):
     by: str
     nominal: FloatArray
     covered: NDArray[np.intp]
-    n_sim: int
-    n: int
+    n_draws: int
+    n_scores: int
     method: str
     notes: tuple[str, ...] = ()
+
+    parts = {"coverage": "_frame"}
+    formats = {**dict.fromkeys(("nominal", "coverage", "ci_low", "ci_high"), ".3f"), "k": "g"}
+    figure = "coverage_plot"
+
+    @property
+    def title(self) -> str:
+        """What was covered."""
+        return f"Coverage: {self.target}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How it was simulated."""
+        what = f"{self.method}, n = {self.n_scores:,}"
+        return (f"{what}; {self.n_draws:,} simulations; 99 % Clopper-Pearson intervals.",)
 
     @property
     def rate(self) -> FloatArray:
         """Share of the simulations in which the band held, shape (m,)."""
-        return self.covered / self.n_sim
+        return self.covered / self.n_draws
 
     def interval(self) -> tuple[FloatArray, FloatArray]:
         """Exact (Clopper-Pearson) 99 % intervals of the coverage."""
         from scipy import special
 
-        x, n, tail = self.covered, self.n_sim, 0.5 * (1.0 - _LEVEL)
+        x, n, tail = self.covered, self.n_draws, 0.5 * (1.0 - _LEVEL)
         low = np.where(x > 0, special.betaincinv(np.maximum(x, 1), n - x + 1.0, tail), 0.0)
         high = np.where(x < n, special.betaincinv(x + 1.0, np.maximum(n - x, 1), 1.0 - tail), 1.0)
         return low, high
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per nominal confidence or per k: k (if by k), nominal, coverage, ci_low, ci_high."""
+    def _frame(self) -> pd.DataFrame:
+        """One row per nominal level or per k: k (if by k), nominal, coverage, ci_low, ci_high."""
         import pandas as pd
 
         low, high = self.interval()
         columns = {"nominal": self.nominal, "coverage": self.rate, "ci_low": low, "ci_high": high}
         return pd.DataFrame({"k": self.at, **columns} if self.by == "k" else columns)
 
-    def to_table(self) -> ResultTable:
-        """The coverage as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
-
-        facts = f"{self.method}, n = {self.n:,}; {self.n_sim:,} simulations; 99 % Clopper-Pearson intervals."
-        formats = {"nominal": ".3f", "coverage": ".3f", "ci_low": ".3f", "ci_high": ".3f", "k": "g"}
-        return ResultTable(
-            title=f"Coverage: {self.target}", frame=self.to_frame(), notes=(facts, *self.notes), formats=formats
-        )
-
 
 def simulate_coverage(
     law: Law,
-    n: int,
+    n_scores: int,
     *,
     target: str | float = "median",
     direction: str = "maximize",
-    confidence: float | Sequence[float] = (0.5, 0.8, 0.95),
-    method: str = "ld_highest_density",
+    level: float | Sequence[float] = (0.5, 0.8, 0.95),
+    band: str = "ld_highest_density",
     bounds: tuple[float, float] | None = None,
     from_k: float | None = None,
-    n_sim: int = 1000,
+    n_draws: int = 1000,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -148,19 +145,19 @@ def simulate_coverage(
     ----------
     law : Law
         The true law of the scores, such as a `kernel_density`.
-    n : int, >= 1
+    n_scores : int, >= 1
         Scores in each simulated search.
     target : "cdf", "median", "mean" or float in (0, 1)
         What the band is for: the distribution function, or the tuning curve of a summary of the best of k.
     direction : {"maximize", "minimize"}
         Which end of the score is better.
-    confidence : float or sequence of float in (0, 1)
-        Nominal confidences; the same simulated scores serve all.
-    method, from_k : str, float
-        Of the band, see `cdf_band`.
+    level : float or sequence of float in (0, 1)
+        Nominal levels; the same simulated scores serve all.
+    band, from_k : str, float
+        Of the band, see `lmemtest.tuning.band`.
     bounds : (float, float), optional
         For the mean.
-    n_sim : int, >= 1
+    n_draws : int, >= 1
         Simulations.
     rng, n_jobs, progress
         Source of the draws, processes and progress bar.
@@ -187,63 +184,55 @@ def simulate_coverage(
 
     Examples
     --------
-    >>> from lmemtest.tuning.kernel_density import kernel_density
+    >>> from lmemtest.tuning.laws.kernel_density import kernel_density
     >>> law = kernel_density([0.55, 0.62, 0.71, 0.74, 0.98], bandwidth=0.05, bounds=(0, 1))
-    >>> found = simulate_coverage(law, 8, confidence=0.8, n_sim=400, rng=1)
+    >>> found = simulate_coverage(law, 8, level=0.8, n_draws=400, rng=1)
     >>> bool(0.74 < found.rate[0] < 0.86)
     True
     """
-    n, n_sim = check_positive_int(n, "n"), check_positive_int(n_sim, "n_sim")
-    check_direction(direction)
-    levels = np.array([check_fraction(c, "confidence") for c in np.atleast_1d(np.asarray(confidence, dtype=float))])
-    options: dict[str, Any] = {"method": method, "from_k": from_k}
+    n_scores, n_draws = check_positive_int(n_scores, "n_scores"), check_positive_int(n_draws, "n_draws")
     statistic = None if target == "cdf" else _curve_target(target)
-    quantile = 0.5 if statistic in (None, "mean") else turned_quantile(statistic or "median", direction)
-    bands = [cdf_band(n, confidence=c, quantile=quantile, **options) for c in levels.tolist()]
-    if statistic is None:
-        if from_k is not None:
-            raise ArgumentError("from_k is for tuning curves: leave it out for target='cdf'.")
-        holds: list[Any] = [lambda y, band=band: _cdf_holds(law, band, y) for band in bands]
-    elif statistic == "mean" and bounds is None:
+    if statistic is None and from_k is not None:
+        raise ArgumentError("from_k is for tuning curves: leave it out for target='cdf'.")
+    if statistic == "mean" and bounds is None:
         raise ArgumentError("target='mean' needs bounds=(low, high), the smallest and the largest score of the law.")
+    levels = np.atleast_1d(np.asarray(level, dtype=float)).tolist()
+    settings = [check_settings(direction, statistic or "median", c, band, from_k) for c in levels]
+    if statistic is None:
+        bands = [cdf_band(n_scores, band=band, level=c) for c in levels]
+        holds: list[Any] = [lambda y, b=b: _cdf_holds(law, b, y) for b in bands]
     else:
-        curve = {"direction": direction, "statistic": statistic, "bounds": bounds, **options}
-        grids = [_mean_grid(n) if statistic == "mean" else _jumps(band, quantile) for band in bands]
-        truth = [_truth(law, k, statistic, direction) for k in grids]
-        holds = [
-            lambda y, k=k, t=t, c=c: _curve_holds(tuning_curve(y, k=k, confidence=c, **curve), t)
-            for k, t, c in zip(grids, truth, levels.tolist(), strict=True)
-        ]
+        holds = [_curve_check(law, each, n_scores, bounds) for each in settings]
 
     def task(generator: np.random.Generator) -> NDArray[np.bool_]:
-        scores = np.asarray(law.sample(n, rng=generator))
+        scores = np.asarray(law.sample(n_scores, rng=generator))
         return np.array([hold(scores) for hold in holds])
 
-    held = _all(replicate(task, n_sim, rng=rng, n_jobs=n_jobs, progress=progress, label="Searches"))
+    held = _all(replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Searches"))
     what = "distribution function" if statistic is None else f"{name_of(statistic)} tuning curve, {direction}"
     return Coverage(
         target=f"{what}, everywhere at once",
-        at=levels,
+        at=np.array(levels),
         by="nominal",
-        nominal=levels,
+        nominal=np.array(levels),
         covered=held.sum(axis=0),
-        n_sim=n_sim,
-        n=n,
-        method=METHOD_NAMES[method],
+        n_draws=n_draws,
+        n_scores=n_scores,
+        method=BAND_NAMES[band],
         notes=() if from_k is None else (f"For k >= {from_k:g}.",),
     )
 
 
 def simulate_bootstrap_coverage(
     law: Law,
-    n: int,
+    n_scores: int,
     *,
     k: ArrayLike,
     direction: str = "maximize",
     estimator: str = "v",
-    confidence: float = 0.95,
-    n_boot: int = 1000,
-    n_sim: int = 1000,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    n_draws: int = 1000,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -252,12 +241,14 @@ def simulate_bootstrap_coverage(
 
     Parameters
     ----------
-    law, n, direction, n_sim, rng, n_jobs, progress
+    law, n_scores, direction, n_draws, rng, n_jobs, progress
         As in `simulate_coverage`.
     k : (m,) array of float, > 0
         Budgets.
-    estimator, confidence, n_boot
+    estimator, level
         As in `bootstrap_band`.
+    n_resamples : int, >= 100
+        Resamples behind each interval.
 
     Returns
     -------
@@ -276,35 +267,35 @@ def simulate_bootstrap_coverage(
 
     Examples
     --------
-    >>> from lmemtest.tuning.kernel_density import kernel_density
+    >>> from lmemtest.tuning.laws.kernel_density import kernel_density
     >>> law = kernel_density([0.0], bandwidth=1.0)
-    >>> found = simulate_bootstrap_coverage(law, 20, k=[1, 20], n_sim=200, n_boot=200, rng=1)
+    >>> found = simulate_bootstrap_coverage(law, 20, k=[1, 20], n_draws=200, n_resamples=200, rng=1)
     >>> bool(found.rate[0] > 0.85), bool(found.rate[1] < 0.65)
     (True, True)
     """
-    n, n_sim = check_positive_int(n, "n"), check_positive_int(n_sim, "n_sim")
+    n_scores, n_draws = check_positive_int(n_scores, "n_scores"), check_positive_int(n_draws, "n_draws")
     check_choice(estimator, "estimator", ESTIMATORS)
-    confidence, n_boot = check_fraction(confidence, "confidence"), check_positive_int(n_boot, "n_boot", 100)
+    level, n_resamples = check_fraction(level, "level"), check_positive_int(n_resamples, "n_resamples", 100)
     sign = 1.0 if check_direction(direction) == "maximize" else -1.0
     budgets = check_k(k)
-    weights = np.array([order_weights(n, budget, estimator=estimator) for budget in budgets.tolist()])
+    weights = np.array([order_weights(n_scores, budget, estimator=estimator) for budget in budgets.tolist()])
     truth = sign * np.asarray(law.mean_curve(budgets, direction=direction))
 
     def task(generator: np.random.Generator) -> NDArray[np.bool_]:
-        scores = np.sort(sign * np.asarray(law.sample(n, rng=generator)))
-        low, high = bootstrap_ends(scores, weights, confidence, n_boot, generator)
+        scores = np.sort(sign * np.asarray(law.sample(n_scores, rng=generator)))
+        low, high = bootstrap_ends(scores, weights, level, n_resamples, generator)
         return (low <= truth) & (truth <= high)
 
-    held = _all(replicate(task, n_sim, rng=rng, n_jobs=n_jobs, progress=progress, label="Searches"))
+    held = _all(replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Searches"))
     return Coverage(
         target=f"mean tuning curve, {direction}, at each k",
         at=budgets,
         by="k",
-        nominal=np.full(len(budgets), confidence),
+        nominal=np.full(len(budgets), level),
         covered=held.sum(axis=0),
-        n_sim=n_sim,
-        n=n,
-        method=f"Percentile bootstrap of {estimator.upper()} with {n_boot:,} resamples",
+        n_draws=n_draws,
+        n_scores=n_scores,
+        method=f"Percentile bootstrap of {estimator.upper()} with {n_resamples:,} resamples",
     )
 
 
@@ -326,30 +317,33 @@ def _cdf_holds(law: Law, band: CdfBand, scores: FloatArray) -> bool:
     count = np.searchsorted(np.sort(scores), y, side="right")
     before = np.concatenate([[0], count[:-1]])
     at, just_before = np.asarray(law.cdf(y)), np.asarray(law.cdf(np.nextafter(y, -np.inf)))
-    return bool(np.all(at >= band.lower[count]) and np.all(just_before <= band.upper[before]))
+    return bool(np.all(at >= band.band_low[count]) and np.all(just_before <= band.band_high[before]))
+
+
+def _curve_check(law: Law, settings: Settings, n_scores: int, bounds: tuple[float, float] | None) -> Any:
+    """Whether the curve of scores holds the true one at all budgets that matter."""
+    if settings.statistic == "mean":
+        k = np.geomspace(0.25, 4.0 * n_scores, _MEAN_POINTS)
+        truth = np.asarray(law.mean_curve(k, direction=settings.direction))
+    else:
+        k = _jumps(settings.band_for(n_scores), settings.quantile)
+        q = 0.5 if isinstance(settings.statistic, str) else settings.statistic
+        truth = np.asarray(law.quantile_curve(k, q=q, direction=settings.direction))
+
+    def holds(scores: FloatArray) -> bool:
+        found = curve_of(scores, settings, bounds, k)
+        return bool(np.all((found.band_low <= truth) & (truth <= found.band_high)))
+
+    return holds
 
 
 def _jumps(band: CdfBand, quantile: float) -> FloatArray:
     """Budgets on both sides of every k at which a limit of the curve jumps."""
-    limits = np.concatenate([band.lower, band.upper])
+    limits = np.concatenate([band.band_low, band.band_high])
     limits = np.unique(limits[(limits > 0.0) & (limits < 1.0)])
     p = np.unique(np.concatenate([limits * (1.0 - _NUDGE), limits * (1.0 + _NUDGE)]))
     k = np.log(quantile) / np.log(p[(p > 0.0) & (p < 1.0)])
     return k if band.from_k is None else np.concatenate([[band.from_k], k[k > band.from_k]])
-
-
-def _mean_grid(n: int) -> FloatArray:
-    return np.geomspace(0.25, 4.0 * n, _MEAN_POINTS)
-
-
-def _truth(law: Law, k: FloatArray, statistic: str | float, direction: str) -> FloatArray:
-    if statistic == "mean":
-        return np.asarray(law.mean_curve(k, direction=direction))
-    return np.asarray(law.quantile_curve(k, q=quantile_of(statistic), direction=direction))
-
-
-def _curve_holds(curve: Any, truth: FloatArray) -> bool:
-    return bool(np.all((curve.lower <= truth) & (truth <= curve.upper)))
 
 
 def _all(results: list[Any]) -> NDArray[np.bool_]:

@@ -9,28 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmemtest._replicates import Failure, replicate
-from lmemtest._rounding import written
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
+from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.tuning._fit_setting import Setting, check_enough, count
-from lmemtest.tuning.parametric_fit import MISFIT, Law, ParametricFit, band_distance, climbed, law_of
-from lmemtest.tuning.quadratic import QuadraticDistribution
-from lmemtest.words import format_number
+from lmemtest.tuning.fit.fit import MISFIT, Law, ParametricFit, band_distance, climbed, law_of
+from lmemtest.tuning.fit.settings import FitSettings, check_enough, count
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
+from lmemtest.words import format_number, p_text, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from lmemtest._table import ResultTable
 
 FloatArray = NDArray[np.float64]
 
 FEWEST_DRAWS = 20  # below it a p-value cannot fall under 0.05
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class ParametricBootstrap(Tabular):
+@result
+class ParametricBootstrap(Result):
     """Fits to samples drawn from a fit.
 
     Attributes
@@ -51,39 +49,49 @@ class ParametricBootstrap(Tabular):
     p_value: float
     failed: int
 
+    parts = {"samples": "_samples", "spread": "_spread"}
+    formats = dict.fromkeys(("estimate", "median", "low", "high"), format_number)
+
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Parametric bootstrap of a tuning distribution"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How many samples, and what their spread is not."""
+        kept = f"{len(self.laws):,} samples of {self.fit.n_scores} scores drawn from the fit and fitted again"
+        failed = f"; {self.failed:,} more could not be fitted" if self.failed else ""
+        return (
+            f"{kept}{failed}. low and high hold {percent(self.fit.settings.level)} of their estimates; they show the "
+            "spread and are not confidence intervals.",
+        )
+
     @property
     def problems(self) -> tuple[str, ...]:
         """Reasons against trusting the fit: its own, and a shape that the samples do not have."""
-        found = self.fit.problems
-        if self.p_value < MISFIT and self.fit.p_band >= MISFIT:
-            found = (
-                f"The scores do not have this shape: samples of the fit follow their own fits better (p = "
-                f"{written(self.p_value, '.3f')}).",
-                *found,
-            )
-        return found
+        if below(self.p_value, MISFIT) and not below(self.fit.p_band, MISFIT):
+            shape = "The scores do not have this shape: samples of the fit follow their own fits better"
+            return (f"{shape} ({p_text(self.p_value)}).", *self.fit.problems)
+        return self.fit.problems
 
     @property
     def trusted(self) -> bool:
         """Whether nothing speaks against the fit."""
         return not self.problems
 
-    @property
-    def sentence(self) -> str:
-        """Whether the fit can be trusted, in plain words."""
+    def sentences(self) -> tuple[str, ...]:
+        """Whether the fit can be trusted."""
         if self.trusted:
-            return (
-                f"The scores follow the fit as samples of it follow theirs (p = {written(self.p_value, '.3f')}), and "
-                f"nothing else "
-                "speaks against it."
-            )
-        return f"Do not trust this fit: {' '.join(self.problems)}"
+            follow = f"The scores follow the fit as samples of it follow theirs ({p_text(self.p_value)})"
+            return (f"{follow}, and nothing else speaks against it.",)
+        return (f"Do not trust this fit: {' '.join(self.problems)}",)
 
-    def to_frame(self) -> pd.DataFrame:
+    def _samples(self) -> pd.DataFrame:
         """One row per fitted sample: ``best``, ``worst``, ``hyperparameters``, ``noise``."""
         import pandas as pd
 
-        minimize = self.fit.setting.direction == "minimize"
+        minimize = self.fit.settings.direction == "minimize"
         return pd.DataFrame(
             {
                 "best": [law.a if minimize else law.b for law in self.laws],
@@ -93,53 +101,38 @@ class ParametricBootstrap(Tabular):
             }
         )
 
-    def to_table(self) -> ResultTable:
-        """The spread of the fitted parameters as a table for text, markdown, html and latex."""
+    def _spread(self) -> pd.DataFrame:
+        """One row per parameter: its estimate, and median, low and high end of those of the samples."""
         import pandas as pd
 
-        from lmemtest._table import ResultTable
+        names, level = [e.name for e in self.fit.estimates], self.fit.settings.level
+        draws = self._samples()[names]
+        low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0, method="weibull")
+        columns = {"estimate": [e.value for e in self.fit.estimates], "median": draws.median().to_numpy()}
+        return pd.DataFrame({"parameter": names, **columns, "low": low, "high": high})
 
-        draws = self.to_frame()
-        names = [e.name for e in self.fit.estimates]
-        low, high = _percentiles(draws[names].to_numpy(), self.fit.setting.confidence)
-        frame = pd.DataFrame(
-            {
-                "parameter": names,
-                "estimate": [e.value for e in self.fit.estimates],
-                "median": draws[names].median().to_numpy(),
-                "low": low,
-                "high": high,
-            }
-        )
-        kept = f"{len(self.laws):,} samples of {self.fit.n} scores drawn from the fit and fitted again"
-        failed = f"; {self.failed:,} more could not be fitted" if self.failed else ""
-        notes = (
-            self.sentence,
-            f"{kept}{failed}. low and high hold {100 * self.fit.setting.confidence:.4g} % of their estimates; they "
-            "show the spread and are no confidence intervals.",
-        )
-        formats = dict.fromkeys(("estimate", "median", "low", "high"), format_number)
-        return ResultTable("Parametric bootstrap of a tuning distribution", frame, notes, formats)
+    def shown(self) -> pd.DataFrame:
+        """The spread of the fitted parameters."""
+        return self._spread()
 
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
     law: Law
-    setting: Setting
+    settings: FitSettings
     n: int
-    kind: str
 
     def __call__(self, rng: np.random.Generator) -> tuple[Law, float]:
-        counted = count(self.law.sample(self.n, rng=rng), self.setting)
-        check_enough(counted, self.kind)
-        law = law_of(climbed(counted, self.setting), self.setting)
+        counted = count(self.law.sample(self.n, rng=rng), self.settings)
+        check_enough(counted, self.settings)
+        law = law_of(climbed(counted, self.settings), self.settings)
         return law, band_distance(law, counted)
 
 
 @one_blas_thread()
 def bootstrap_fit(
     fit: ParametricFit,
-    n_boot: int = 199,
+    n_draws: int = 199,
     *,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
@@ -150,8 +143,8 @@ def bootstrap_fit(
     Parameters
     ----------
     fit : ParametricFit
-        From `fit_quadratic` or `fit_noisy_quadratic`.
-    n_boot : int, >= 20
+        From `lmemtest.tuning.fit`.
+    n_draws : int, >= 20
         Samples.
     rng : int, numpy.random.Generator or None
         Source of the samples; results are the same whatever `n_jobs` is.
@@ -163,7 +156,7 @@ def bootstrap_fit(
     Returns
     -------
     ParametricBootstrap
-        With ``p_value``, ``trusted`` and ``sentence``; ``to_frame()`` has the parameters of every sample.
+        With ``p_value``, ``trusted`` and ``sentences()``; ``to_frame()`` has the parameters of every sample.
 
     Raises
     ------
@@ -177,7 +170,7 @@ def bootstrap_fit(
     The check compares the scores with an exact band around the fitted distribution function. As the parameters were
     estimated, the fit follows the scores more closely than the truth does; the samples, fitted in the same way, show
     by how much (Lilliefors 1967). For intervals use those of the fit: percentiles of samples are biased here (they held
-    the median of the best of ten in 81 to 83 % of 120 simulated samples where 90 % were promised).
+    the median of the best of ten in 81 to 83 % of 120 simulated samples at a nominal 90 %).
 
     References
     ----------
@@ -186,37 +179,28 @@ def bootstrap_fit(
 
     Examples
     --------
-    >>> from lmemtest.tuning.parametric_fit import fit_quadratic
-    >>> from lmemtest.tuning.quadratic import QuadraticDistribution
-    >>> fit = fit_quadratic(QuadraticDistribution(0.0, 1.0, 2).sample(60, rng=1), direction="maximize")
-    >>> boot = bootstrap_fit(fit, 39, rng=1)
+    >>> from lmemtest import tuning
+    >>> found = tuning.fit(tuning.QuadraticDistribution(0.0, 1.0, 2).sample(60, rng=1), direction="maximize")
+    >>> boot = bootstrap_fit(found, 39, rng=1)
     >>> boot.to_frame().columns.tolist(), boot.trusted
     (['best', 'worst', 'hyperparameters', 'noise'], True)
     """
     if not isinstance(fit, ParametricFit):
-        raise ArgumentError(
-            f"fit must be the result of fit_quadratic or fit_noisy_quadratic, got {type(fit).__name__}."
-        )
-    n_boot = check_positive_int(n_boot, "n_boot", minimum=FEWEST_DRAWS)
+        raise ArgumentError(f"fit must be the result of tuning.fit, got {type(fit).__name__}.")
+    n_draws = check_positive_int(n_draws, "n_draws", minimum=FEWEST_DRAWS)
     if fit.is_point_mass:
         raise ArgumentError(f"fit is a point mass, and so are its samples: {' '.join(fit.problems)}")
-    kind = "a noisy quadratic" if len(fit.estimates) > 3 else "a quadratic"
-    task = _Draw(fit.distribution, fit.setting, fit.n, kind)
-    results = replicate(task, n_boot, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
+    task = _Draw(fit.distribution, fit.settings, fit.n_scores)
+    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
     good = [result for result in results if not isinstance(result, Failure)]
     if len(good) < FEWEST_DRAWS:
         reason = next(result.reason for result in results if isinstance(result, Failure))
-        raise EstimationError(f"{len(good)} of {n_boot} samples could be fitted, too few. {reason}")
+        raise EstimationError(f"{len(good)} of {n_draws} samples could be fitted, too few. {reason}")
     observed = band_distance(fit.distribution, fit.counted)
     farther = sum(distance <= observed for _, distance in good)
     return ParametricBootstrap(
         fit=fit,
         laws=tuple(law for law, _ in good),
         p_value=(1.0 + farther) / (1.0 + len(good)),
-        failed=n_boot - len(good),
+        failed=n_draws - len(good),
     )
-
-
-def _percentiles(draws: FloatArray, confidence: float) -> tuple[FloatArray, FloatArray]:
-    ends = np.quantile(draws, [0.5 * (1.0 - confidence), 0.5 * (1.0 + confidence)], axis=0, method="weibull")
-    return ends[0], ends[1]

@@ -24,12 +24,11 @@ from scipy import special
 
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._arguments import check_level
+from lmemtest.tuning._checks import DIRECTIONS, check_probabilities, check_share, plain
 
 FloatArray = NDArray[np.float64]
 Number = float | FloatArray
 
-DIRECTIONS = ("minimize", "maximize")
 LARGEST_C = 1000.0  # beyond it x^(c/2) is a point mass in double precision
 
 
@@ -51,15 +50,6 @@ def check_shape(a: Any, b: Any, c: Any, convex: Any) -> None:
         raise ArgumentError(f"convex must be True (minimize) or False (maximize), got {convex!r}.")
 
 
-def check_probabilities(q: ArrayLike) -> FloatArray:
-    """Probabilities as an array; all must lie in [0, 1]."""
-    values = np.asarray(q, dtype=float)
-    if not np.all((values >= 0.0) & (values <= 1.0)):
-        worst = values[~((values >= 0.0) & (values <= 1.0))].ravel()[0]
-        raise ArgumentError(f"q must lie between 0 and 1, got {worst:g}.")
-    return values
-
-
 def check_budgets(k: ArrayLike) -> FloatArray:
     """Numbers of trials as an array; all must be positive and finite."""
     values = np.asarray(k, dtype=float)
@@ -67,11 +57,6 @@ def check_budgets(k: ArrayLike) -> FloatArray:
         worst = values[~((values > 0.0) & np.isfinite(values))].ravel()[0]
         raise ArgumentError(f"k must be positive and finite, got {worst:g}. k counts the trials of a search.")
     return values
-
-
-def plain(values: FloatArray) -> Number:
-    """A float for a scalar, the array otherwise."""
-    return float(values) if np.ndim(values) == 0 else values
 
 
 def best_below(q: float, k: FloatArray) -> FloatArray:
@@ -85,7 +70,7 @@ def best_above(q: float, k: FloatArray) -> FloatArray:
     return best_below(1.0 - q, k) if q == 0.0 else -np.expm1(np.log(q) / k)
 
 
-class Curves:
+class LawCurves:
     """Tuning curves of a distribution that has `ppf`, `isf` and `convex`."""
 
     __slots__ = ()
@@ -112,7 +97,7 @@ class Curves:
         float or array
             One value per `k`.
         """
-        budgets, q = check_budgets(k), check_level(q, "q")
+        budgets, q = check_budgets(k), check_share(q, "q")
         return self.ppf(best_below(q, budgets)) if self._minimizes(direction) else self.isf(best_above(q, budgets))
 
     def _minimizes(self, direction: str | None) -> bool:
@@ -122,7 +107,7 @@ class Curves:
 
 
 @dataclass(frozen=True, slots=True)
-class QuadraticDistribution(Curves):
+class QuadraticDistribution(LawCurves):
     """Scores of random search on a smooth function without noise.
 
     Parameters
@@ -214,12 +199,12 @@ class QuadraticDistribution(Curves):
 
     def ppf(self, q: ArrayLike) -> Number:
         """Quantile: the smallest score with `cdf` of at least `q`."""
-        p = check_probabilities(q)
+        p = check_probabilities(q, "q")
         return plain(self._at(p) if self.convex else self._at_far(p))
 
     def isf(self, q: ArrayLike) -> Number:
         """Score that is exceeded with probability `q`; accurate where ``ppf(1 - q)`` has no digits left."""
-        p = check_probabilities(q)
+        p = check_probabilities(q, "q")
         return plain(self._at_far(p) if self.convex else self._at(p))
 
     def _at(self, near: FloatArray) -> FloatArray:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._table import Tabular
+from lmemtest._result import Result, result
 from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._groups import named_groups
-from lmemtest.tuning.compare import CurveComparison, compare_curves
-from lmemtest.tuning.evidence import LEVELS
-from lmemtest.tuning.false_labels import check_portion, describe_portion, false_label_rates
+from lmemtest.tuning.compare import CurveComparison, compare
+from lmemtest.tuning.evidence import EVIDENCE, check_portion, describe_portion, false_label_rates
+from lmemtest.words import counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest._table import ResultTable
-    from lmemtest.tuning.curve_set import GroupCurve, TuningCurves
+    from lmemtest.tuning.curves import GroupCurve, TuningCurves
 
     FloatArray = NDArray[np.float64]
 
@@ -32,63 +30,63 @@ _EXPECTED = ("expected_weak", "expected_fair", "expected_strong")
 _MOST_SIZES = 12  # pairs of sample sizes whose rates are simulated; more take long and say little
 
 
-@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
-class LabelCounts(Tabular):
+@result
+class LabelCounts(Result):
     """On how many benchmarks there is which evidence between two algorithms.
 
     Attributes
     ----------
+    counts : DataFrame
+        One row per pair of algorithms: first, second; numbers of benchmarks with strong, fair, weak evidence for the
+        first, none, weak, fair, strong evidence for the second, evidence both ways, not comparable; benchmarks (with
+        both); and how many of these would show at least weak, fair, strong evidence if the two were the same (NaN if
+        not known).
     comparisons : DataFrame
         One row per benchmark and pair: the benchmark's columns, first, second, evidence, better (empty for none or
         both), portion, budgets (at which both bands say something).
-    counts : DataFrame
-        One row per pair, see `to_frame`.
     portion : float
-        Of the budgets, that a label must hold for.
+        Of the budgets, over which a label must hold.
     level : float
-        Confidence of each band.
+        Of each band.
     n_benchmarks : int
         Benchmarks in all.
     notes : tuple of str
         What a reader must know.
     """
 
-    comparisons: pd.DataFrame
     counts: pd.DataFrame
+    comparisons: pd.DataFrame
     portion: float
     level: float
     n_benchmarks: int
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per pair of algorithms.
+    parts = {"counts": "counts", "comparisons": "comparisons"}
+    formats = {name.replace("_", " "): ".2f" for name in _EXPECTED}
 
-        Columns: first, second; numbers of benchmarks with strong, fair, weak evidence for the first, none, weak, fair,
-        strong evidence for the second, evidence both ways, not comparable; benchmarks (with both); and how many of
-        these would show at least weak, fair, strong evidence if the two were the same (NaN if not known).
-        """
-        return self.counts.copy()
+    @property
+    def title(self) -> str:
+        """What is counted."""
+        return "Evidence between tuning curves: numbers of benchmarks"
 
-    def to_table(self) -> ResultTable:
-        """The counts as a table for text, markdown, html and latex."""
-        from lmemtest._table import ResultTable
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What a label is, and what the expected numbers are."""
+        where = f"over {describe_portion(self.portion)} of the budgets at which both bands say something"
+        label = f"A label holds {where}; each band at {percent(self.level)}."
+        if self.counts[list(_EXPECTED)].isna().all(axis=None):
+            return (label,)
+        return label, (
+            "Expected: on how many benchmarks two equal algorithms would show at least that evidence, in either "
+            "direction."
+        )
 
+    def shown(self) -> pd.DataFrame:
+        """The counts without columns that are empty."""
         empty = [name for name in _OTHERS if not self.counts[name].any()]
         unknown = [name for name in _EXPECTED if self.counts[name].isna().all()]
         shown = self.counts.drop(columns=[*empty, *unknown])
-        notes = [
-            f"A label holds over {describe_portion(self.portion)} of the budgets at which both bands say something; "
-            f"each band at {100 * self.level:.4g} %."
-        ]
-        if not unknown:
-            notes.append(
-                "Expected: on how many benchmarks two equal algorithms would show at least that evidence, in either "
-                "direction."
-            )
-        renamed = shown.rename(columns=lambda name: str(name).replace("_", " "))
-        formats: dict[str, Any] = {name.replace("_", " "): ".2f" for name in _EXPECTED}
-        title = "Evidence between tuning curves: numbers of benchmarks"
-        return ResultTable(title, renamed, (*notes, *self.notes), formats)
+        return shown.rename(columns=lambda name: str(name).replace("_", " "))
 
     def sentences(self) -> tuple[str, ...]:
         """For each pair of algorithms, the counts in words."""
@@ -96,13 +94,13 @@ class LabelCounts(Tabular):
 
 
 def count_curve_labels(
-    curves: TuningCurves, *, portion: float, n_sim: int, rng: int | np.random.Generator | None
+    curves: TuningCurves, *, portion: float, n_draws: int, rng: int | np.random.Generator | None
 ) -> LabelCounts:
     """Label every pair of algorithms on every benchmark."""
     import pandas as pd
 
-    portion, n_sim = check_portion(portion), check_positive_int(n_sim, "n_sim", 0)
-    if curves.over == "seed":
+    portion, n_draws = check_portion(portion), check_positive_int(n_draws, "n_draws", 0)
+    if curves.unit == "seed":
         raise ArgumentError(
             "labels are for tuning curves over the trials of random search. Compare optimisers over seeds with the "
             "mixed model at the budget that matters: analyze(runs.filter(budget=...))."
@@ -110,7 +108,7 @@ def count_curve_labels(
     if len(curves.algorithms) < 2:
         raise ArgumentError(f"labels need at least 2 algorithms, got one, {curves.algorithms[0]!r}.")
     pairs = [(first, second, _compare(curves, first, second, portion)) for first, second in _pairs(curves)]
-    rates, notes = _rates(curves, pairs, portion, n_sim, rng)
+    rates, notes = _rates(curves, pairs, portion, n_draws, rng)
     suspects = [
         f"{a.algorithm} and {b.algorithm}" + (f" on {a.benchmark}" if a.benchmark else "")
         for a, b, found in pairs
@@ -119,7 +117,7 @@ def count_curve_labels(
     if suspects:
         notes.append(
             f"Rows go together as scores of the same configurations do: {named_groups(suspects)}. The bands hold, the "
-            "rates of false labels may not; compare_curves(paired=True) or the mixed model use the pairs."
+            "rates of false labels may not; tuning.compare(paired=True) or the mixed model use the pairs."
         )
     rows = [_row(curves, a, b, found) for a, b, found in pairs]
     frame = pd.DataFrame(rows)
@@ -127,7 +125,7 @@ def count_curve_labels(
         comparisons=frame,
         counts=_counted(curves, pairs, rates),
         portion=portion,
-        level=curves.level,
+        level=curves.band_level,
         n_benchmarks=len(curves.benchmarks),
         notes=tuple(notes),
     )
@@ -142,20 +140,20 @@ def _pairs(curves: TuningCurves) -> list[tuple[GroupCurve, GroupCurve]]:
 
 
 def _compare(curves: TuningCurves, a: GroupCurve, b: GroupCurve, portion: float) -> CurveComparison:
-    costs = {} if curves.unit == "trials" else {"cost_a": a.costs, "cost_b": b.costs}
-    return compare_curves(
+    costs = {} if curves.axis == "trials" else {"cost_a": a.costs, "cost_b": b.costs}
+    return compare(
         np.asarray(a.scores),
         np.asarray(b.scores),
         direction=curves.direction,
         names=(a.algorithm, b.algorithm),
         grid=curves.grid,
         statistic=curves.statistic,
-        confidence=curves.level,
-        method=curves.method,
+        level=curves.band_level,
+        band=curves.band,
         bounds=curves.bounds,
         from_k=curves.from_k,
         portion=portion,
-        n_sim=0,
+        n_draws=0,
         **costs,
     )
 
@@ -176,15 +174,15 @@ def _rates(
     curves: TuningCurves,
     pairs: list[tuple[GroupCurve, GroupCurve, CurveComparison]],
     portion: float,
-    n_sim: int,
+    n_draws: int,
     rng: int | np.random.Generator | None,
 ) -> tuple[dict[tuple[int, int], FloatArray], list[str]]:
     """Rates of false labels for each pair of sample sizes, as far as they can be simulated."""
-    if not n_sim:
+    if not n_draws:
         return {}, []
-    if curves.unit == "cost" or curves.statistic == "mean":
-        return {}, ["How often labels are false is not simulated here for means and cost units; compare_curves() does."]
-    sizes = sorted({tuple(sorted((a.n, b.n))) for a, b, found in pairs if found.usable.any()})
+    if curves.axis == "cost" or curves.statistic == "mean":
+        return {}, ["How often labels are false is not simulated here for means and cost units; tuning.compare() does."]
+    sizes = sorted({tuple(sorted((a.n_scores, b.n_scores))) for a, b, found in pairs if found.usable.any()})
     if len(sizes) > _MOST_SIZES:
         return {}, [f"How often labels are false is not simulated for {len(sizes)} pairs of sample sizes."]
     generator = resolve_rng(rng)
@@ -194,14 +192,14 @@ def _rates(
             found = false_label_rates(
                 n_a,
                 n_b,
-                confidence=curves.level,
-                method=curves.method,
+                level=curves.band_level,
+                band=curves.band,
                 statistic=curves.statistic,
                 direction=curves.direction,
                 k=curves.grid,
                 portion=portion,
                 from_k=curves.from_k,
-                n_sim=n_sim,
+                n_draws=n_draws,
                 rng=generator,
             )
         except ArgumentError:  # no k with two bands for scores without bounds
@@ -229,7 +227,7 @@ def _counted(
         row["benchmarks"] += 1
         row[_column(found)] += 1
         if found.usable.any():
-            low, high = sorted((a.n, b.n))
+            low, high = sorted((a.n_scores, b.n_scores))
             rate = rates.get((low, high), np.full(3, np.nan))
             for name, share in zip(_EXPECTED, rate, strict=True):
                 row[name] += float(share)
@@ -239,7 +237,7 @@ def _counted(
 def _column(found: CurveComparison) -> str:
     if not found.usable.any():
         return "not_comparable"
-    if found.label == LEVELS[0]:
+    if found.label == EVIDENCE[0]:
         return "none"
     if found.better is None:
         return "both_ways"
@@ -252,10 +250,12 @@ def _sentence(row: dict[Any, Any]) -> str:
     for name, side in ((first, "first"), (second, "second")):
         levels = [f"{row[f'{side}_{level}']} {level}" for level in ("strong", "fair", "weak") if row[f"{side}_{level}"]]
         if levels:
-            parts.append(f"evidence for {name} on {sum(row[f'{side}_{v}'] for v in LEVELS[1:])} ({', '.join(levels)})")
+            parts.append(
+                f"evidence for {name} on {sum(row[f'{side}_{v}'] for v in EVIDENCE[1:])} ({', '.join(levels)})"
+            )
     rest = [
         f"{row[name]} {word}" for name, word in (("both_ways", "both ways"), ("none", "without evidence")) if row[name]
     ]
     rest += [f"{row['not_comparable']} not comparable"] if row["not_comparable"] else []
     found = "; ".join([", ".join(parts), ", ".join(rest)]).strip("; ")
-    return f"{first} and {second}, {total} benchmark{'s' * (total != 1)}: {found}."
+    return f"{first} and {second}, {counted(total, 'benchmark')}: {found}."

@@ -1,0 +1,110 @@
+"""What a tuning curve shows and how sure it is: the settings that curves, comparisons and plans share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lmemtest._result import Result
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning._checks import check_direction, check_statistic, name_of
+from lmemtest.tuning.band import CdfBand, check_from_k
+from lmemtest.tuning.band import band as make_band
+from lmemtest.tuning.order_statistics import BANDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The checked settings of a curve.
+
+    Attributes
+    ----------
+    direction : {"maximize", "minimize"}
+        Which end of the score is better.
+    statistic : "median", "mean" or float
+        What of the distribution of the best of k the curve shows. A float q is its q-quantile in both directions: the
+        best of k is at most the curve with probability q.
+    level : float
+        Probability that the band holds.
+    band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
+        Shape of the band.
+    from_k : float or None
+        Smallest k that the band is calibrated for.
+    """
+
+    direction: str
+    statistic: str | float
+    level: float
+    band: str
+    from_k: float | None
+
+    @property
+    def sign(self) -> float:
+        """What turns scores so that larger is better."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    @property
+    def quantile(self) -> float:
+        """The quantile of the curve when scores are turned so that larger is better; 0.5 for the mean, which has none.
+
+        The best of k scores y is at most its q-quantile with probability q; that of -y is at most its own with 1 - q.
+        """
+        q = 0.5 if isinstance(self.statistic, str) else self.statistic
+        return q if self.direction == "maximize" else 1.0 - q
+
+    @property
+    def name(self) -> str:
+        """What the curve shows, in words."""
+        return (
+            f"{name_of(self.statistic)} of the {'largest' if self.direction == 'maximize' else 'smallest'} of k scores"
+        )
+
+    def band_for(self, n_scores: int) -> CdfBand:
+        """The band of so many scores."""
+        return make_band(n_scores, band=self.band, level=self.level, from_k=self.from_k, quantile=self.quantile)
+
+
+def check_settings(direction: Any, statistic: Any, level: Any, band: Any, from_k: Any) -> Settings:
+    """The settings, or an error that says what is wrong with them."""
+    direction, statistic = check_direction(direction), check_statistic(statistic)
+    level, band = check_fraction(level, "level"), check_choice(band, "band", BANDS)
+    if from_k is not None and statistic == "mean":
+        raise ArgumentError(
+            "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. "
+            "Use statistic='median', or from_k=None."
+        )
+    from_k = None if from_k is None else check_from_k(from_k, band)
+    return Settings(direction=direction, statistic=statistic, level=level, band=band, from_k=from_k)
+
+
+class CurveResult(Result):
+    """A result that has `settings`, and lets them be read as its own attributes."""
+
+    __slots__ = ()
+    settings: Settings
+
+    @property
+    def direction(self) -> str:
+        """Which end of the score is better: "maximize" or "minimize"."""
+        return self.settings.direction
+
+    @property
+    def statistic(self) -> str | float:
+        """What of the distribution of the best of k is shown: "median", "mean" or a quantile."""
+        return self.settings.statistic
+
+    @property
+    def level(self) -> float:
+        """Probability that a band holds, as asked for."""
+        return self.settings.level
+
+    @property
+    def band(self) -> str:
+        """Shape of the band."""
+        return self.settings.band
+
+    @property
+    def from_k(self) -> float | None:
+        """Smallest k that the band is calibrated for."""
+        return self.settings.from_k

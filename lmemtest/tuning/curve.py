@@ -1,0 +1,422 @@
+"""Tuning curves: a quantile or the mean of the best of k scores, with a simultaneous confidence band.
+
+The best of k independent scores is their largest, with the distribution function F^k, or to minimise their smallest,
+with 1 - (1 - F)^k. Its q-quantile is the smallest y at which that function is at least q:
+
+    maximize:  Q(q^(1/k)),    minimize:  Q(1 - (1 - q)^(1/k)),    Q(p) = inf {y : F(y) >= p},
+
+so bounds on F are bounds on the curve, for all k > 0 at once, and the best of one is a score, whatever the direction.
+The smallest of y is minus the largest of -y, whose (1 - q)-quantile is read with the band of the turned scores: one
+calibration serves both directions, and no digits are lost where 1 - (1 - q)^(1/k) is tiny.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lmemtest._result import result
+from lmemtest._rounding import written
+from lmemtest._threads import one_blas_thread
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.tuning._checks import check_bounds, check_k, check_scores
+from lmemtest.tuning._settings import CurveResult, Settings, check_settings
+from lmemtest.tuning.band import CdfBand
+from lmemtest.tuning.distribution import SLACK
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    FloatArray = NDArray[np.float64]
+    BoolArray = NDArray[np.bool_]
+
+_SMOOTH = 200  # points of a mean curve that is drawn
+_MOST_JUMPS = 5000
+_BESIDE = 1e-7  # of k: the distance from a jump, well above the rounding of ranks and far below a pixel
+MOST_POINTS = 64  # of a curve whose k were not asked for: every k up to there, then evenly on the log scale
+
+
+def yes(trivial: bool) -> str:
+    """How tables write whether a limit is trivial."""
+    return "yes" if trivial else ""
+
+
+@result
+class TuningCurve(CurveResult):
+    """The best of k scores as a function of k, with a simultaneous confidence band.
+
+    Attributes
+    ----------
+    settings : Settings
+        Direction, statistic, level, band and from_k; each is an attribute of the curve too.
+    k : ndarray of float64, shape (m,)
+        Numbers of configurations tried, in the order asked for.
+    band_low, estimate, band_high : ndarray of float64, shape (m,)
+        The curve and its band, on the scale of the scores: band_low <= band_high, whatever the direction.
+    low_trivial, high_trivial : ndarray of bool, shape (m,)
+        Whether a limit is the end of the support (`bounds`), and so says nothing.
+    bounds : tuple of float
+        Smallest and largest score that can occur.
+    cdf_band : CdfBand
+        The band behind the limits, of the scores sorted from worst to best.
+    scores : ndarray of float64, shape (n_scores,)
+        The scores sorted from worst to best; not to be written to.
+    """
+
+    settings: Settings
+    k: FloatArray
+    band_low: FloatArray
+    estimate: FloatArray
+    band_high: FloatArray
+    low_trivial: BoolArray
+    high_trivial: BoolArray
+    bounds: tuple[float, float]
+    cdf_band: CdfBand
+    scores: FloatArray
+
+    parts = {"curve": "_frame"}
+    formats = {"k": "g", "trivial": yes}
+    figure = "tuning_curve_plot"
+
+    @property
+    def title(self) -> str:
+        """What the curve shows."""
+        return f"Tuning curve: {self.settings.name}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The band, and from where on it says nothing."""
+        facts = [f"{self.cdf_band.describe()}, for all k at once."]
+        if self.statistic == "mean":
+            facts.append("The estimate is the V-statistic; the band of a mean is conservative.")
+        elif self.k_max < np.inf:
+            limit = "upper" if self.direction == "maximize" else "lower"
+            facts.append(f"The {limit} limit is trivial for k > {written(self.k_max, '.3g')}.")
+        return tuple(facts)
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores."""
+        return self.cdf_band.n_scores
+
+    @property
+    def trivial(self) -> BoolArray:
+        """Whether at least one limit is the end of the support, shape (m,)."""
+        return self.low_trivial | self.high_trivial
+
+    @property
+    def k_max(self) -> float:
+        """The k beyond which the optimistic limit of a quantile curve is trivial for these n and this band.
+
+        It does not depend on the scores. A mean curve has none: NaN.
+        """
+        if self.statistic == "mean":
+            return np.nan
+        return trivial_beyond(self.cdf_band, self.settings.quantile)
+
+    def at(self, k: ArrayLike) -> TuningCurve:
+        """The same curve and band at other `k`: they hold for all k at once, so this costs nothing.
+
+        Parameters
+        ----------
+        k : float > 0 or array-like of such
+            Numbers of configurations; real numbers are allowed.
+
+        Returns
+        -------
+        TuningCurve
+            With one row per k.
+
+        Raises
+        ------
+        ArgumentError
+            If a k is not positive and finite, or below `from_k` of the band.
+
+        Examples
+        --------
+        >>> few = curve([0.5, 0.7, 0.6, 0.8], direction="maximize", k=[1])
+        >>> few.at(2.5).estimate
+        array([0.8])
+        """
+        return _curve(self.scores, self.cdf_band, check_k(k), self.settings, self.bounds)
+
+    def drawn(self, first: float | None = None, last: float | None = None) -> TuningCurve:
+        """The same curve and band at so many k that a line through them shows what lies between.
+
+        Quantile curves and their limits are steps: they are read just before and just after every jump. Mean curves
+        are smooth and are read at 200 k.
+
+        Parameters
+        ----------
+        first, last : float > 0, optional
+            From where to where; by default the smallest and the largest k of the curve.
+
+        Returns
+        -------
+        TuningCurve
+            With rising k.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> few = curve([0.5, 0.7, 0.6, 0.8], direction="maximize", k=[1, 3])
+        >>> np.unique(few.drawn().estimate)
+        array([0.6, 0.7, 0.8])
+        """
+        ends = (float(self.k.min()) if first is None else first, float(self.k.max()) if last is None else last)
+        return self.at(drawing_grid(self, *ends))
+
+    def _frame(self) -> pd.DataFrame:
+        """One row per k: k, estimate, band_low, band_high, trivial."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {name: getattr(self, name) for name in ("k", "estimate", "band_low", "band_high", "trivial")}
+        )
+
+
+@one_blas_thread()
+def curve(
+    scores: ArrayLike,
+    *,
+    direction: str,
+    k: ArrayLike | None = None,
+    statistic: str | float = "median",
+    level: float = 0.8,
+    band: str = "ld_highest_density",
+    bounds: tuple[float, float] | None = None,
+    from_k: float | None = None,
+) -> TuningCurve:
+    """Estimate how good the best of k configurations is, with a simultaneous confidence band.
+
+    Parameters
+    ----------
+    scores : array-like of float, shape (n,)
+        Scores of independent configurations: random search, not an adaptive one. A failed run is a worst score: the
+        worst value that can occur, or an infinite one (-inf to maximise), which makes the mean infinite too.
+    direction : {"maximize", "minimize"}
+        Which end of the score is better.
+    k : array-like of float > 0, optional
+        Numbers of configurations, real numbers allowed. Default: 1 to n, all of them up to 64 points.
+    statistic : "median", "mean" or float in (0, 1), default "median"
+        What of the distribution of the best of k to show. A float q is its q-quantile in both directions: the best of
+        k is at most the curve with probability q. So 0.9 is an optimistic curve to maximise and a pessimistic one to
+        minimise, and at k = 1 both are the 0.9-quantile of the scores.
+    level : float in (0, 1), default 0.8
+        Probability that the band holds for all k > 0 at once: exactly for quantiles of a continuous distribution, at
+        least for the mean and for scores with ties.
+    band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
+        Shape of the band, see `lmemtest.tuning.band`.
+    bounds : (low, high), optional
+        Smallest and largest score that can occur. The mean needs them: without, no limit on it exists.
+    from_k : float > 0, optional
+        Calibrate the band for k >= from_k only, which makes it narrower there. Quantile curves only.
+
+    Returns
+    -------
+    TuningCurve
+        ``to_frame()`` has k, estimate, band_low, band_high, trivial.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is out of its range.
+    DataError
+        If scores are missing, infinitely good, or outside of the bounds.
+
+    Notes
+    -----
+    A quantile is the smallest score y with P(best of k <= y) >= q, as in the paper, in both directions. To maximise,
+    with p = q^(1/k), the estimate is the order statistic number ceil(n p), the upper limit the first one whose lower
+    band is at least p, the lower limit the first one whose upper band is above p; where there is none, the limit is an
+    end of the support and `trivial`. The band is read at the full count of scores at or below a value, so it is right
+    for ties and discrete scores too (conservative). The mean is high - integral of F^k: its estimate is the
+    V-statistic, and its band integrates the band of F.
+
+    To minimise, limits and means are minus those of -y with 1 - q for q, bit for bit, and so is the estimate, unless
+    n p is whole. Then each value from one score to the next is a quantile of the sample, and the smaller of the two is
+    the estimate, whatever the direction: at k = 1 the curve is a quantile of the scores, which has no direction.
+
+    References
+    ----------
+    Lourie, Cho & He (2024), NAACL, section 3.2, doi:10.18653/v1/2024.naacl-long.189
+
+    Examples
+    --------
+    >>> accuracy = [0.71, 0.62, 0.75, 0.66, 0.73, 0.58, 0.74, 0.70, 0.69, 0.72]
+    >>> curve(accuracy, direction="maximize", k=[1, 2, 4], bounds=(0, 1))
+    Tuning curve: median of the largest of k scores
+    k  estimate  band_low  band_high  trivial
+    -  --------  --------  ---------  -------
+    1      0.70      0.62       0.74
+    2      0.73      0.69       0.75
+    4      0.74      0.71       1.00  yes
+    80 % LD band of highest-density intervals for n = 10 (alpha' = 0.0360968), for all k at once.
+    The upper limit is trivial for k > 2.09.
+    """
+    return curve_of(scores, check_settings(direction, statistic, level, band, from_k), bounds, k)
+
+
+def curve_of(
+    scores: Any, settings: Settings, bounds: tuple[float, float] | None, k: ArrayLike | None = None
+) -> TuningCurve:
+    """The curve of scores with checked settings."""
+    values = check_scores(scores)
+    if bounds is None and settings.statistic == "mean":
+        raise ArgumentError(
+            "statistic='mean' needs bounds=(low, high), the smallest and the largest score that can occur: without "
+            "them a rare score could move the mean anywhere. Pass bounds, or use statistic='median'."
+        )
+    limits = check_bounds(bounds, values)
+    _check_infinite(values, settings.direction)
+    # Sorted from worst to best.
+    ordered = np.sort(values) if settings.direction == "maximize" else -np.sort(-values)
+    ordered.flags.writeable = False
+    points = _default_k(len(values), settings.from_k) if k is None else check_k(k)
+    return _curve(ordered, settings.band_for(len(values)), points, settings, limits)
+
+
+def drawing_grid(curve: TuningCurve, first: float, last: float, scales: tuple[float, ...] = (1.0,)) -> FloatArray:
+    """Budgets from `first` to `last` between which lines may be drawn: at the ends and on both sides of every jump.
+
+    With `scales`, budgets are costs: a curve or limit is read at the cost over one of them.
+
+    >>> drawing_grid(curve([0.5, 0.7], direction="maximize", k=[1, 3]), 1.0, 3.0).round(6)
+    array([1.      , 1.      , 1.823446, 1.823446, 3.      ])
+    """
+    if not last > first:
+        return np.array([first])
+    if curve.statistic == "mean":
+        return np.geomspace(first, last, _SMOOTH)
+    levels = np.concatenate(
+        [curve.cdf_band.band_low, curve.cdf_band.band_high, np.arange(1, curve.n_scores) / curve.n_scores]
+    )
+    levels = levels[(levels > 0.0) & (levels < 1.0)]
+    jumps = np.log(curve.settings.quantile) / np.log(levels)
+    at = np.unique(np.outer(scales, jumps))
+    at = at[(at >= first) & (at <= last)]
+    if len(at) > _MOST_JUMPS:  # steps that are finer than any figure
+        at = at[np.unique(np.linspace(0, len(at) - 1, _MOST_JUMPS).astype(int))]
+    sides = np.concatenate([at * (1.0 - _BESIDE), at * (1.0 + _BESIDE)])
+    return np.unique(np.concatenate([[first], sides[(sides > first) & (sides < last)], [last]]))
+
+
+def trivial_beyond(cdf_band: CdfBand, quantile: float) -> float:
+    """The k beyond which a quantile curve has no better limit than the end of the support, when maximising.
+
+    The limit exists as long as quantile^(1/k) is at most the lower band at the largest score.
+    """
+    top = float(cdf_band.band_low[-1])
+    if top in (0.0, 1.0):
+        return 0.0 if top == 0.0 else np.inf
+    return float(np.log(quantile) / np.log(top))
+
+
+def _check_infinite(scores: FloatArray, direction: str) -> None:
+    infinite = np.isinf(scores)
+    if not infinite.any():
+        return
+    best, worst = (np.inf, -np.inf) if direction == "maximize" else (-np.inf, np.inf)
+    wrong = int(np.sum(scores == best))
+    if wrong:
+        raise DataError(
+            f"scores hold {wrong:,} of {len(scores):,} that are {best}, the best value there is when direction is "
+            f"{direction!r}. A failed run is a worst score: write {worst} for it."
+        )
+
+
+def _default_k(n: int, from_k: float | None) -> FloatArray:
+    first = 1.0 if from_k is None else max(float(from_k), 1.0)
+    whole = np.arange(np.ceil(first), n + 1.0)
+    if len(whole) > MOST_POINTS:
+        whole = np.unique(np.geomspace(whole[0], n, MOST_POINTS).round())
+    return whole if len(whole) and whole[0] == first else np.concatenate([[first], whole])
+
+
+class _Values(NamedTuple):
+    """A curve with its limits, when maximising."""
+
+    lower: FloatArray
+    estimate: FloatArray
+    upper: FloatArray
+
+
+def _curve(
+    ordered: FloatArray, cdf_band: CdfBand, k: FloatArray, settings: Settings, bounds: tuple[float, float]
+) -> TuningCurve:
+    from_k = settings.from_k
+    if from_k is not None and np.any(k < from_k):
+        raise ArgumentError(
+            f"k must be at least from_k = {from_k:g}, which the band is calibrated for, got {k.min():g}. "
+            "Choose a smaller from_k."
+        )
+    maximize = settings.direction == "maximize"
+    low, high = bounds if maximize else (-bounds[1], -bounds[0])
+    rising = ordered if maximize else -ordered
+    if settings.statistic == "mean":
+        values = _means(rising, cdf_band, k, low, high)
+    else:
+        values = _quantiles(rising, cdf_band, k, settings.quantile, low, high, turned=not maximize)
+    if not maximize:
+        values = _Values(-values.upper, -values.estimate, -values.lower)
+    return TuningCurve(
+        settings=settings,
+        k=k,
+        band_low=values.lower,
+        estimate=values.estimate,
+        band_high=values.upper,
+        low_trivial=values.lower <= bounds[0],
+        high_trivial=values.upper >= bounds[1],
+        bounds=bounds,
+        cdf_band=cdf_band,
+        scores=ordered,
+    )
+
+
+def _quantiles(
+    y: FloatArray, cdf_band: CdfBand, k: FloatArray, q: float, low: float, high: float, *, turned: bool
+) -> _Values:
+    """Quantiles of the largest of k; of scores that were turned the larger one where there are two."""
+    # q^(1/k) underflows for tiny k; any positive number does for a probability below all limits of a band
+    p = np.maximum(q ** (1.0 / k), np.finfo(float).tiny)
+    n = len(y)
+    extended = np.concatenate([[low], y, [high]])
+    rank = np.clip(np.floor(n * p + SLACK) + 1.0 if turned else np.ceil(n * p - SLACK), 1, n).astype(np.intp)
+    # F(y) < upper strictly, so F can reach p only where the upper band is above p; F >= lower may be an equality.
+    # Rounding must not separate limits and estimate, which coincide in bands of no width.
+    worse = np.minimum(np.searchsorted(cdf_band.band_high, p, side="right"), rank)
+    better = np.maximum(np.searchsorted(cdf_band.band_low, p, side="left"), rank)
+    return _Values(lower=extended[worse], estimate=extended[rank], upper=extended[better])
+
+
+def _means(y: FloatArray, cdf_band: CdfBand, k: FloatArray, low: float, high: float) -> _Values:
+    """high - integral of F^k over the support, for the band's ends and the estimate; sums of non-negative terms.
+
+    The upper band is 1 from the largest score on, so the lower limit needs no upper bound of the support; the upper
+    limit needs no lower bound, because the lower band is 0 below the smallest score.
+    """
+    n, failed = len(y), int(np.isneginf(y).sum())
+    gaps = np.diff(y[failed:])
+    share = np.arange(failed + 1, n) / n
+    first = float(cdf_band.band_high[0])
+    band_high, band_low = cdf_band.band_high[failed + 1 : -1], cdf_band.band_low[failed + 1 : -1]
+    lower, estimate, upper = (np.empty(len(k)) for _ in range(3))
+    for place, power in enumerate(k):  # one k at a time: all at once would take n times the memory
+        below = 0.0 if first == 0.0 else first**power * (y[0] - low) if np.isfinite(low) else np.inf
+        if failed and cdf_band.band_low[failed] > 0.0:  # an infinitely bad best score has a probability for certain
+            lower[place] = estimate[place] = upper[place] = -np.inf
+            continue
+        lower[place] = -np.inf if failed else y[-1] - below - gaps @ band_high**power
+        estimate[place] = -np.inf if failed else y[-1] - gaps @ share**power
+        upper[place] = y[-1] - gaps @ band_low**power + _above(cdf_band.band_low[-1], power, high - y[-1])
+    # rounding must not carry a limit beyond the support, where it would no longer count as trivial
+    return _Values(np.clip(lower, low, high), np.clip(estimate, low, high), np.clip(upper, low, high))
+
+
+def _above(top: float, power: float, room: float) -> float:
+    """What the probability 1 - top^power that lies above the largest score may add to the mean."""
+    if top == 1.0:
+        return 0.0
+    return float((1.0 - top**power) * room) if np.isfinite(room) else np.inf  # not 0 times infinity for tiny powers

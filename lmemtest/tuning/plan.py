@@ -1,0 +1,240 @@
+"""How many scores a tuning curve needs, and how far it reaches with those at hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._result import result
+from lmemtest._rounding import written
+from lmemtest._threads import one_blas_thread
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning._checks import check_k, check_statistic, direction_of, name_of
+from lmemtest.tuning._settings import CurveResult, Settings, check_settings
+from lmemtest.tuning.band import BAND_NAMES
+from lmemtest.tuning.curve import trivial_beyond
+from lmemtest.tuning.order_statistics import check_size
+from lmemtest.words import percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
+
+    FloatArray = NDArray[np.float64]
+
+MOST_SCORES = 10_000  # calibrating for more takes minutes
+
+
+@result
+class TuningPlan(CurveResult):
+    """Numbers of scores with the reach of their tuning curves.
+
+    Attributes
+    ----------
+    settings : Settings
+        Direction, statistic, level, band and from_k of the curve; each is an attribute of the plan too.
+    given : {"n_scores", "k"}
+        What was asked for.
+    n_scores : ndarray of int, shape (m,)
+        Numbers of scores: as given, or the smallest that reach k.
+    k : ndarray of float64, shape (m,)
+        As given, or the largest whole number of configurations that n_scores reach.
+    k_max : ndarray of float64, shape (m,)
+        The k beyond which the optimistic limit of the band is trivial with so many scores.
+    critical_value : ndarray of float64, shape (m,)
+        What the band is calibrated to, see `CdfBand`.
+    """
+
+    settings: Settings
+    given: str
+    n_scores: NDArray[np.intp]
+    k: FloatArray
+    k_max: FloatArray
+    critical_value: FloatArray
+
+    parts = {"plan": "_frame"}
+    formats = {"k": "g"}
+    figure = "tuning_plan_plot"
+
+    @property
+    def title(self) -> str:
+        """What is planned."""
+        return "Scores for a tuning curve"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The curve, and what was solved for."""
+        answer = (
+            "k is the largest whole number of configurations up to which the band says how good tuning may get."
+            if self.given == "n_scores"
+            else "n_scores is the smallest number with which the band says how good the best of k may be."
+        )
+        return f"{self.describe()}.", answer, "Beyond k_max the optimistic limit is the end of the support."
+
+    def _frame(self) -> pd.DataFrame:
+        """One row per question: n_scores, k, k_max, critical_value."""
+        import pandas as pd
+
+        return pd.DataFrame({name: getattr(self, name) for name in ("n_scores", "k", "k_max", "critical_value")})
+
+    def describe(self) -> str:
+        """The curve and its band in a few words."""
+        start = "" if self.from_k is None else f", for k >= {self.from_k:g}"
+        way = "" if self.statistic in ("median", 0.5) else f" to {self.direction}"
+        return f"{percent(self.level)} {BAND_NAMES[self.band]}, {name_of(self.statistic)}{way}{start}"
+
+
+@one_blas_thread()
+def plan(
+    *,
+    n_scores: ArrayLike | None = None,
+    k: ArrayLike | None = None,
+    statistic: str | float = "median",
+    direction: str | None = None,
+    level: float = 0.8,
+    band: str = "ld_highest_density",
+    from_k: float | None = None,
+) -> TuningPlan:
+    """Plan the size of a random search: scores for a curve up to k, or the reach of so many scores.
+
+    Parameters
+    ----------
+    n_scores : int >= 1 or array-like of such, optional
+        Numbers of scores, at most 100,000 (ten million for "dkw"); the answer is up to which k their curve has two
+        limits.
+    k : float > 0 or array-like of such, optional
+        Numbers of configurations; the answer is the smallest number of scores for which the curve has two limits at k.
+        Give either `n_scores` or `k`.
+    statistic : "median" or float in (0, 1), default "median"
+        The quantile of the curve, see `lmemtest.tuning.curve`. A mean has limits for every k with bounds, for none
+        without.
+    direction : {"maximize", "minimize"}, optional
+        Which end of the score is better. Needed for a quantile other than the median: a 0.9-quantile to minimise
+        reaches as far as a 0.1-quantile to maximise.
+    level : float in (0, 1), default 0.8
+        Of the band.
+    band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
+        Shape of the band.
+    from_k : float > 0, optional
+        Plan for a band that is calibrated for k >= from_k.
+
+    Returns
+    -------
+    TuningPlan
+        ``to_frame()`` has n_scores, k, k_max, critical_value.
+
+    Raises
+    ------
+    ArgumentError
+        If not exactly one of `n_scores` and `k` is given, one is out of its range, or k needs more than 10,000 scores.
+
+    Notes
+    -----
+    The optimistic limit at k exists if q^(1/k) is at most the band's lower end at the largest score, l_n. So
+    k_max = ln q / ln l_n, which for highest-density intervals is n ln(1/q) / ln(1/alpha'). This is to maximise; to
+    minimise, 1 - q takes the place of q. The numbers are exact, and
+    do not depend on the distribution of the scores. A limit that exists is not yet a narrow one.
+
+    References
+    ----------
+    Lourie, Cho & He (2024), section 5.5, NAACL, doi:10.18653/v1/2024.naacl-long.189
+
+    Examples
+    --------
+    >>> plan(k=[2, 8]).to_frame().round(3)
+       n_scores    k  k_max  critical_value
+    0        10  2.0  2.087           0.036
+    1        47  8.0  8.002           0.017
+    >>> plan(n_scores=48, from_k=1).k_max.round(2)
+    array([9.65])
+    """
+    if (n_scores is None) == (k is None):
+        raise ArgumentError(
+            "give either n_scores (how many scores there are) or k (how many configurations the curve must reach)."
+        )
+    if check_statistic(statistic) == "mean":
+        raise ArgumentError(
+            "statistic='mean' has no such k: with bounds its limits are never trivial, without bounds always. "
+            "Use 'median' or a quantile."
+        )
+    shape = _Shape(check_settings(direction_of(direction, statistic), statistic, level, band, from_k))
+    if n_scores is not None:
+        sizes = _check_sizes(n_scores, shape.settings.band)
+        reach = np.array([shape.reach(size) for size in sizes.tolist()])
+        wanted = np.floor(reach)
+    else:
+        wanted = check_k(k)
+        sizes = np.array([shape.smallest(target) for target in wanted.tolist()], dtype=np.intp)
+        reach = np.array([shape.reach(size) for size in sizes.tolist()])
+    return TuningPlan(
+        settings=shape.settings,
+        given="k" if n_scores is None else "n_scores",
+        n_scores=sizes,
+        k=wanted,
+        k_max=reach,
+        critical_value=np.array([shape.settings.band_for(size).critical_value for size in sizes.tolist()]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A band without its number of scores."""
+
+    settings: Settings
+
+    def reach(self, n: int) -> float:
+        return trivial_beyond(self.settings.band_for(n), self.settings.quantile)
+
+    def smallest(self, k: float) -> int:
+        """The smallest n that reaches k."""
+        from_k = self.settings.from_k
+        if from_k is not None and k < from_k:
+            raise ArgumentError(f"k must be at least from_k = {from_k:g}, got {k:g}.")
+        low, high = self._bracket(k)
+        while high - low > 1:  # the reach is close to a straight line in n
+            at_low, at_high = self.reach(low) if low else 0.0, self.reach(high)
+            share = (k - at_low) / (at_high - at_low)
+            middle = min(max(int(np.ceil(low + (high - low) * share)), low + 1), high - 1)
+            low, high = (low, middle) if self.reach(middle) >= k else (middle, high)
+        return self._before_dips(high, k)
+
+    def _bracket(self, k: float) -> tuple[int, int]:
+        """An n that does not reach k (or 0), and a larger one that does.
+
+        The largest order statistic alone keeps to its limit with probability 1 - l_n^n, at least the level, so
+        no band with fewer than k ln(1 - level) / ln q scores reaches k.
+        """
+        least = k * np.log1p(-self.settings.level) / np.log(self.settings.quantile)
+        high = max(int(np.ceil(min(least, MOST_SCORES))), 1)
+        low = high - 1
+        while (reach := self.reach(high)) < k:
+            if high == MOST_SCORES:
+                raise ArgumentError(
+                    f"k = {k:g} needs more than {MOST_SCORES:,} scores, which reach {written(reach, '.4g')} with this "
+                    "band, quantile and level. Plan for a smaller k or a lower level."
+                )
+            further = 1.02 * high * k / reach if reach > 0.0 else 2.0 * high
+            low, high = high, int(min(max(further, high + 1), 2.0 * high, MOST_SCORES))
+        return low, high
+
+    def _before_dips(self, n: int, k: float) -> int:
+        """The first n that reaches k where the reach is no increasing function of n.
+
+        Near `from_k` few lower limits are left; when one more comes in, about every 2 / (1 - p) scores, the others get
+        looser and the reach falls back by less than one such period.
+        """
+        from_k = self.settings.from_k
+        if from_k is None or k > 8.0 * from_k:
+            return n
+        period = 2.0 / (1.0 - self.settings.quantile ** (1.0 / from_k))
+        window = range(max(1, n - 2 * int(np.ceil(period))), n)
+        return next((fewer for fewer in window if self.reach(fewer) >= k), n)
+
+
+def _check_sizes(n: Any, band: str) -> NDArray[np.intp]:
+    sizes = np.array(n, ndmin=1, dtype=object)
+    if sizes.ndim != 1 or not len(sizes):
+        raise ArgumentError(f"n_scores must be a whole number of at least 1 or a list of such, got {n!r}.")
+    return np.array([check_size(size, band) for size in sizes], dtype=np.intp)
