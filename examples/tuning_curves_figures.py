@@ -204,9 +204,11 @@ def figure_10(data: Searches) -> Figure:
     axes[0, 0].set_xscale("log")
     finish(axes[0, 0], f"{name}, 80 % bands", f"Median best {data.what}")
     plan = tuning.plan(n_scores=np.arange(8, 513, 24))
-    slope, start = np.polyfit(plan.n, plan.k_max, 1)
-    axes[0, 1].plot(plan.n, plan.k_max, "o", markersize=3, color=COLOURS[0], label="exact")
-    axes[0, 1].plot(plan.n, start + slope * plan.n, "--", color=COLOURS[1], label=f"{slope:.4f} n + {start:.2f}")
+    slope, start = np.polyfit(plan.n_scores, plan.k_max, 1)
+    axes[0, 1].plot(plan.n_scores, plan.k_max, "o", markersize=3, color=COLOURS[0], label="exact")
+    axes[0, 1].plot(
+        plan.n_scores, start + slope * plan.n_scores, "--", color=COLOURS[1], label=f"{slope:.4f} n + {start:.2f}"
+    )
     finish(axes[0, 1], "Last k with two limits", "k")
     axes[0, 1].set_xlabel("Scores n")
     return figure

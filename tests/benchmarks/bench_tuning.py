@@ -17,7 +17,8 @@ from collections.abc import Callable
 import numpy as np
 
 from lmemtest import tuning
-from lmemtest.tuning import bands, order_statistics
+from lmemtest.tuning import order_statistics
+from lmemtest.tuning.band import _band
 
 LIMITS = {48: 0.05, 256: None, 1024: 1.0, 10_000: 10.0}  # seconds that are promised
 REPEATS = {48: 15, 256: 9, 1024: 5, 10_000: 1}
@@ -27,7 +28,7 @@ def forget() -> None:
     """Empty the caches, so that a call does all of its work."""
     order_statistics.calibrate.cache_clear()
     order_statistics._solve.cache_clear()
-    bands._band.cache_clear()
+    _band.cache_clear()
 
 
 def seconds(call: Callable[[], object], repeats: int) -> float:
@@ -55,7 +56,7 @@ def theirs(n: int) -> float | None:
         return None
     scores = np.random.default_rng(n).random(n)
     start = time.process_time()
-    EmpiricalDistribution.confidence_bands(scores, 0.8, band="ld_highest_density", n_jobs=1)
+    EmpiricalDistribution.confidence_bands(scores, 0.8, method="ld_highest_density", n_jobs=1)
     return time.process_time() - start
 
 

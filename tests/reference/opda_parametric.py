@@ -140,7 +140,7 @@ def opda_fits():
             )
             rows.append(
                 {
-                    "y": y.tolist(), "band_high": use[1] if use else None, "noisy": bool(o), "convex": convex,
+                    "y": y.tolist(), "upper": use[1] if use else None, "noisy": bool(o), "convex": convex,
                     "a": float(found.a), "b": float(found.b), "c": int(found.c), "o": float(getattr(found, "o", 0.0)),
                 }
             )  # fmt: skip

@@ -31,7 +31,7 @@ def paths(rng: np.random.Generator, seeds: int, *, discrete: bool) -> np.ndarray
 def truth(quantile: float, *, discrete: bool) -> np.ndarray:
     """Quantiles of 10^6 seeds, or exactly on their grid."""
     many = paths(np.random.default_rng(99), 1_000_000, discrete=discrete)
-    return np.quantile(many, quantile, axis=0, band="inverted_cdf")
+    return np.quantile(many, quantile, axis=0, method="inverted_cdf")
 
 
 def held(

@@ -102,7 +102,7 @@ def test_fits_are_at_least_as_high_as_those_of_opda(reference, case):
     want = cases[case]
     y, convex = np.array(want["y"]), want["convex"]
     fit = fit_noisy if want["noisy"] else fit_quiet
-    limits = None if want["band_high"] is None else (None, want["band_high"])
+    limits = None if want["upper"] is None else (None, want["upper"])
     got = fit(y, direction="minimize" if convex else "maximize", limits=limits)
     theirs = NoisyQuadraticDistribution(want["a"], want["b"], want["c"], want["o"], convex)
     if limits is None:  # without ties and limits both maximise the same product
