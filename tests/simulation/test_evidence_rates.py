@@ -153,6 +153,7 @@ def test_the_bounds_of_a_tuning_risk_hold():
     for _ in range(repeats):
         value = rng.integers(0, 4, 200)
         table = {"h": value, "y": rng.random(200) * tops[value]}
-        frame = tuning.risk(table, "h", values=0, score="y", direction="maximize", grid=grid, level=0.5).to_frame()
+        found = tuning.risk(table, "h", values=0, score="y", direction="maximize", grid=grid, level=0.5)
+        frame = found.to_frame("risk")
         held += np.all((frame["band_low"] <= truth) & (truth <= frame["band_high"]))
     assert held / repeats >= 0.5 - margin(0.5, repeats)

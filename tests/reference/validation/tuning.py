@@ -107,7 +107,7 @@ def reach_line() -> Line:
         line.add(relative(tuning.plan(n_scores=n).k_max[0], n * np.log(2) / -np.log(critical_value(n))))
         options = {"band": "ld_equal_tailed", "level": 0.95}
         want = n * np.log(1 / 0.9) / np.log(2 / critical_value(n, **options))
-        line.add(relative(tuning.plan(n_scores=n, statistic=0.9, **options).k_max[0], want))
+        line.add(relative(tuning.plan(n_scores=n, statistic=0.9, direction="maximize", **options).k_max[0], want))
     return line
 
 
