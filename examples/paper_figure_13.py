@@ -63,7 +63,7 @@ def main() -> None:
     random = table[table["algorithm"] == "RS"].sort_values("p_value")
     print(f"Scores of the first configuration of random search ({runs.budget} {first}): one cluster or several?")
     print(random[["benchmark", "n", "median", "dip", "p_value", "p_adjusted"]].round(4).to_string(index=False))
-    print(start.sentence, end="\n\n")
+    print(*start.sentences(), end="\n\n")
     print(CLAIM)
 
     early = score_distributions(runs.filter(benchmark=shown), by=["algorithm", "prior", "benchmark"], budget=second)

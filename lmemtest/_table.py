@@ -17,7 +17,7 @@ from lmemtest.words import DIGITS, MISSING, exponent, format_p, is_missing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ResultTable", "Tabular"]
+__all__ = ["ResultTable"]
 
 
 _NOTHING = 1e-14  # of the largest number of a column
@@ -150,26 +150,6 @@ class ResultTable:
 
 _NUMERIC = ' class="lt-num"'
 _P_NAME = re.compile(r"(?:^|_)(?:p|pvalue|p_value|p_adjusted|p_adj)$")
-
-
-class Tabular:
-    """A result that shows itself as one table: text in a terminal, html in a notebook."""
-
-    __slots__ = ()
-
-    def to_table(self) -> ResultTable:
-        """The result as a table for text, markdown, html and latex."""
-        raise NotImplementedError
-
-    def summary(self) -> str:
-        """The result as text."""
-        return self.to_table().to_text()
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.to_table().to_html()
 
 
 def _format_column(column: pd.Series[Any], name: str, fmt: Format | None) -> tuple[list[str], bool]:

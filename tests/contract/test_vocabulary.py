@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 
 import lmemtest as lt
 from lmemtest._result import Result
-from lmemtest._table import Tabular
 from lmemtest.model import LmmFit
 
 ARGUMENTS = {
@@ -108,7 +107,7 @@ def results() -> list[type]:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     found: dict[str, type] = {}
-    waiting = [Tabular, Result]
+    waiting = [Result]
     while waiting:
         for result in waiting.pop().__subclasses__():
             waiting.append(result)

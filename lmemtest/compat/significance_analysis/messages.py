@@ -1,4 +1,4 @@
-"""What the recipes say, in words that fit the functions of the package: their arguments instead of those of `Runs`."""
+"""What the studies say, in words that fit the functions of the package: their arguments instead of those of `Runs`."""
 
 from __future__ import annotations
 

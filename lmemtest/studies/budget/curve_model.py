@@ -242,7 +242,7 @@ def _columns(
     """
     own = roles.frame.groupby(list(roles.run), observed=True)[roles.budget].nunique()
     most = max(int(own.median()) - 2, 1)
-    if given == "budgets":
+    if isinstance(given, str) and given == "budgets":
         if paired is None:
             raise DataError(
                 "columns='budgets' needs a complete table: every algorithm at every budget on each benchmark (on each "
@@ -250,7 +250,7 @@ def _columns(
                 "complete."
             )
         return None, 0.0, []
-    if given != "auto":
+    if not (isinstance(given, str) and given == "auto"):
         given = _given_columns(given, most)
         bias = float(_bias_of(paired, x, (given,))[0])
         return given, bias, _bias_notes(given, bias)

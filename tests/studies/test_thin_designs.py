@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest._table import Tabular
+from lmemtest._result import Result
 from lmemtest.compat import significance_analysis as sa
 from lmemtest.errors import LmemtestError, LmemtestWarning
 from lmemtest.model import LmmFit
@@ -181,7 +181,7 @@ def runs_of(name: str, **sizes: int) -> lt.Runs:
     return finish(change(make_table(**given)))
 
 
-# ---------------------------------------------------------------------- recipes
+# ---------------------------------------------------------------------- studies
 
 
 def quiet(call):
@@ -564,7 +564,7 @@ def check_result(result: Any, columns: tuple[str, ...]) -> None:
     if isinstance(result, LmmFit):
         assert np.isfinite(result.llf)
         assert result.summary()
-    if not isinstance(result, Tabular):
+    if not isinstance(result, Result):
         return
     frame = result.to_frame()
     check_decisions(frame)
