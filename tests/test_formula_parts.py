@@ -105,7 +105,7 @@ def test_labels_of_rows_with_an_offset_are_not_exchanged(shifted):
 
 def test_an_offset_is_no_term_of_a_builder(shifted):
     runs = lt.Runs(shifted[0], score="y", direction="minimize", algorithm="treatment", benchmark="a")
-    with pytest.raises(ArgumentError, match=r"offset\(x\) is no term that can be tested"):
+    with pytest.raises(FormulaError, match=r"offset\(\.\.\.\) is a known part of the mean: no term that has an effect"):
         lt.ModelBuilder(runs).fixed("offset(x)")
 
 

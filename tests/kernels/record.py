@@ -98,9 +98,9 @@ def designs() -> dict[str, Callable[[], Any]]:
         "permutation": lambda: (
             lt.permutation_test(runs(full), "loss ~ algorithm + (1|benchmark)", n_draws=19, rng=1).p_value
         ),
-        "clusters": lambda: lt.benchmark_clusters(runs(full), rng=1, n_boot=20).to_frame(),
+        "clusters": lambda: lt.benchmark_clusters(runs(full), rng=1, n_draws=20).to_frame(),
         "variance": lambda: lt.variance_sources(runs(full)).to_frame(),
-        "anytime": lambda: lt.anytime(runs(traces(), budget="budget")).to_frame(),
+        "anytime": lambda: lt.anytime(runs(traces(), budget="budget"), rng=0).to_frame(),
         "horizons": lambda: lt.horizons(runs(traces(), budget="budget")).to_frame(),
         "tuning bands": lambda: lt.tuning.curve(full["loss"], direction="minimize").to_frame(),
         "parametric curves": lambda: str(lt.tuning.fit(full["loss"].to_numpy()[:60], direction="minimize")),

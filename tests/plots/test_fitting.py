@@ -34,7 +34,7 @@ def runs() -> lt.Runs:
 @pytest.fixture(scope="module")
 def draw(runs):
     pair = {"algorithms": ("HB", "RS"), "metafeature": "prior", "rng": 1}
-    clusters = lt.benchmark_clusters(runs, n_boot=20, rng=1)
+    clusters = lt.benchmark_clusters(runs, n_draws=20, rng=1)
     effects = lt.benchmark_effects(runs, rng=1)
     analysis = lt.metafeature_analysis(runs, **pair, n=99)
     model = lt.metafeature_effect(runs, **pair)

@@ -39,7 +39,7 @@ def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:
 
 
 def clusters(runs: lt.Runs):
-    return benchmark_clusters(runs, n_boot=20, rng=1)
+    return benchmark_clusters(runs, n_draws=20, rng=1)
 
 
 PLOTS = {
@@ -163,7 +163,7 @@ def test_effects_are_drawn_where_they_are() -> None:
 
 
 def test_the_tree_has_its_merges() -> None:
-    found = benchmark_clusters(make_runs(), n_boot=20, rng=1)
+    found = benchmark_clusters(make_runs(), n_draws=20, rng=1)
     ax = benchmark_clusters_plot(found)
     assert [t.get_text() for t in ax.get_yticklabels()] == found.to_frame()["benchmark"].tolist()
     upright = [line.get_xdata()[0] for line in lines(ax, "_branch") if line.get_xdata()[0] == line.get_xdata()[1]]
@@ -189,4 +189,4 @@ def test_bad_options() -> None:
     with pytest.raises(lt.errors.ArgumentError, match="comparison must be"):
         shrunken_effects_plot(effects, comparison="A0 - A1")
     with pytest.raises(lt.errors.ArgumentError, match="kind='together' needs redrawn tables"):
-        benchmark_clusters_plot(benchmark_clusters(runs, n_boot=0), kind="together")
+        benchmark_clusters_plot(benchmark_clusters(runs, n_draws=0), kind="together")

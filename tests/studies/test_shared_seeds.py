@@ -213,7 +213,7 @@ def test_the_report_tells_luck_that_the_model_counts():
     text = analysis.to_text()
     assert "The seed decides part of the score of" in text
     assert "The checks found no problems" not in text
-    assert "the 5 seeds are a sample beside the benchmarks" in " ".join(text.split())
+    assert "the 5 seeds are a second sample" in " ".join(text.split())
     assert "luck of an algorithm with a seed, the same on all benchmarks" in {c.meaning for c in analysis.components}
 
 
@@ -224,7 +224,7 @@ def test_the_report_warns_where_the_model_lacks_the_luck():
     assert finding.severity == "warning"
     assert "Put (1 | rep:tool) into the model" in finding.advice
     assert analysis.missing.terms == ("(1 | rep:tool)",)
-    assert "the model has no term for it" in " ".join(analysis.to_text().split())
+    assert "the model has no term for this" in " ".join(analysis.to_text().split())
 
 
 def test_the_report_of_seeds_of_their_own_states_the_assumption():

@@ -229,7 +229,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "variance_sources": (lt.variance_sources, {}, ("variance", "share")),
     "ranking_reliability": (lt.ranking_reliability, {}, ()),
     "benchmark_effects": (lambda r: lt.benchmark_effects(r, rng=0), {}, ("overall",)),
-    "benchmark_clusters": (lambda r: lt.benchmark_clusters(r, rng=0, n_boot=20), {}, ()),
+    "benchmark_clusters": (lambda r: lt.benchmark_clusters(r, rng=0, n_draws=20), {}, ()),
     "anytime": (lambda r: lt.anytime(r, n_draws=1000, rng=0), {}, ("estimate", "se", "t_ratio", "p_value", "band_low")),
     "horizons": (lt.horizons, {}, ("estimate", "se")),
     "relative_ranks": (lt.relative_ranks, {}, ()),

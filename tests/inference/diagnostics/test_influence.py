@@ -232,9 +232,11 @@ def test_p_values_are_those_of_pairs(adjust):
     table = make_table(benchmarks=6, algorithms="ABCD", seed=5, effect=0.6)
     fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", table)
     found = influence(fit, "benchmark", adjust=adjust)
-    np.testing.assert_allclose(found.whole["p_value"], pairs(emmeans(fit, "algorithm"), adjust).to_frame()["p_value"])
+    np.testing.assert_allclose(
+        found.whole["p_value"], pairs(emmeans(fit, "algorithm"), adjust=adjust).to_frame()["p_value"]
+    )
     fresh = lt.fit_lmm(fit.formula, table[table["benchmark"] != "b03"])
-    want = pairs(emmeans(fresh, "algorithm"), adjust).to_frame()["p_value"]
+    want = pairs(emmeans(fresh, "algorithm"), adjust=adjust).to_frame()["p_value"]
     np.testing.assert_allclose(found.comparisons.query("level == 'b03'")["p_value"], want, rtol=1e-4)
 
 
