@@ -153,9 +153,9 @@ def _information(study: _Study) -> Found:
 
     result = benchmark_information(study.runs, alpha=study.alpha)
     if not result.uninformative:
-        return "note" if result.untested else "fine", result.sentences(), "", result
+        return "note" if result.untested else "fine", (" ".join(result.sentences()),), "", result
     advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
-    return "note", result.sentences(), advice, result
+    return "note", (" ".join(result.sentences()),), advice, result
 
 
 def _seeds(study: _Study) -> Found:
@@ -163,8 +163,13 @@ def _seeds(study: _Study) -> Found:
 
     result = seed_effect(study.runs, alpha=study.alpha, rng=study.rng)
     if not result.affected:
-        return "fine", result.sentences(), "", result
-    return "warning", result.sentences(), "Settle this before counting the seeds as independent repetitions.", result
+        return "fine", (" ".join(result.sentences()),), "", result
+    return (
+        "warning",
+        (" ".join(result.sentences()),),
+        "Settle this before counting the seeds as independent repetitions.",
+        result,
+    )
 
 
 def _budget(study: _Study) -> Found:
