@@ -319,7 +319,7 @@ def test_benchmarks_without_a_test_are_noted():
     table.loc[table["task"] == "b0", "loss"] = 1.0
     outcome = check_all(runs_of(table, budget=None), checks=tuple(c for c in CHECKS if c.name == "information"))
     assert outcome["information"].severity == "note"
-    assert outcome["information"].found[1].endswith("b0 could not be tested, so nothing is known there.")
+    assert outcome["information"].found[0].endswith("b0 could not be tested, so nothing is known there.")
 
 
 def test_the_tree_shows_every_check_under_its_stage(sound):
