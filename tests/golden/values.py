@@ -132,7 +132,11 @@ def _object(value: Any, path: str, out: dict[str, list[Any]], seen: list[Any], d
                 has_frame = True
                 _frame(frame, path if name == "to_frame" else _below(path, f"{name}()"), out)
     for name in list(getattr(type(value), "parts", ()))[1:]:
-        _frame(value.to_frame(name), _below(path, f"{name}()"), out)
+        try:
+            frame = value.to_frame(name)
+        except Exception:  # it was not asked for in this result
+            continue
+        _frame(frame, _below(path, f"{name}()"), out)
     for name in _fields(value):
         item = getattr(value, name)
         if is_scalar(item):
