@@ -6,7 +6,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.formula import parse_bar, parse_bars, parse_term, parse_terms
+from lmemtest.formula import INTERCEPT, Term, parse_bar, parse_bars, parse_term, parse_terms
 from lmemtest.formula.bars import Bar
 from lmemtest.model.spec import ModelSpec
 
@@ -47,6 +47,19 @@ def test_terms_are_added_once_and_an_intercept_is_a_part_of_wider_random_effects
     assert wide.with_term("(1 | g)") == wide
     assert model.with_term("(0 + b | g)", "(1 | g)").formula == "y ~ a + (0 + b | g) + (1 | g)"
     assert model.with_term(parse_term("c"), parse_bar("(1 | g)")) == ModelSpec.parse("y ~ a + c + (1 | g)")
+
+
+def test_models_are_composed_of_columns_with_any_name() -> None:
+    model = ModelSpec(response="my score").with_crossed("my col", Term.levels("b"), parse_term("c:d"))
+    assert model.formula == (
+        "`my score` ~ `my col` + C(b) + c:d + `my col`:C(b) + `my col`:c:d + C(b):c:d + `my col`:C(b):c:d"
+    )
+    assert model.with_crossed("my col", Term.levels("b")) == model
+    assert ModelSpec(response="y").with_random("g h", "s").with_slope("x", "s", "g h").formula == (
+        "y ~ 1 + (1 + x | `g h`:s)"
+    )
+    assert Term.of(Term.of("a", "b"), "b", "c") == parse_term("a:b:c")
+    assert Term.of() == INTERCEPT
 
 
 def test_a_slope_joins_the_intercept_of_its_groups() -> None:

@@ -35,6 +35,17 @@ class Term:
 
     factors: tuple[Atom, ...]
 
+    @classmethod
+    def of(cls, *factors: Term | str) -> Term:
+        """The product of terms and of columns as they are: ``Term.of("algorithm", "budget")`` is their interaction."""
+        atoms = [f.factors if isinstance(f, Term) else (Name(f, 0, 0),) for f in factors]
+        return cls(tuple({str(atom): atom for own in atoms for atom in own}.values()))
+
+    @classmethod
+    def levels(cls, column: str) -> Term:
+        """The levels of a column, whatever it holds: ``C(column)``."""
+        return cls((Call("C", (Name(column, 0, 0),), (), 0, 0, 0),))
+
     @property
     def label(self) -> str:
         """The term in formula syntax."""

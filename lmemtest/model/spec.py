@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.errors import ArgumentError, DataError, FormulaError
@@ -157,6 +158,41 @@ class ModelSpec:
                 bars = [part if bar.within(part) else bar for bar in bars]
                 bars += [] if part in bars else [part]
         return replace(self, terms=tuple(fixed), bars=tuple(bars))
+
+    def with_crossed(self, *terms: Term | str) -> ModelSpec:
+        """The model with some terms and all their interactions, ``a * b * c``.
+
+        Parameters
+        ----------
+        *terms : Term or str
+            A text is the name of a column, whatever characters it has.
+
+        Returns
+        -------
+        ModelSpec
+            Lower terms come before higher ones; those that are there already change nothing.
+
+        Examples
+        --------
+        >>> ModelSpec(response="loss").with_crossed("algorithm", Term.levels("budget")).formula
+        'loss ~ algorithm + C(budget) + algorithm:C(budget)'
+        """
+        some = [Term.of(*part) for size in range(1, len(terms) + 1) for part in combinations(terms, size)]
+        return self.with_term(*sorted(some, key=lambda term: len(term.factors)))
+
+    def with_random(self, *groups: str) -> ModelSpec:
+        """The model with a random intercept of groups.
+
+        Parameters
+        ----------
+        *groups : str
+            Columns whose combinations are the groups, whatever characters their names have.
+
+        Returns
+        -------
+        ModelSpec
+        """
+        return self.with_term(Bar.of(groups))
 
     def with_slope(self, effect: Term | str, *groups: str) -> ModelSpec:
         """The model in which an effect differs between groups, correlated with their intercept.

@@ -167,11 +167,11 @@ class ModelBuilder(Result):
                     f"an interaction is of different terms, got {x!r} and {y!r}, which are both about {listed(both)}. "
                     "Name terms that have nothing in common."
                 )
-        if len(reading.product(*terms).factors) > MOST_COLUMNS:
+        if len(Term.of(*terms).factors) > MOST_COLUMNS:
             raise FormulaError(
                 f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
             )
-        return self._to(self.spec.with_term(*reading.crossed(*terms)))
+        return self._to(self.spec.with_crossed(*terms))
 
     def random(self, *groups: str, per: str | None = None) -> ModelBuilder:
         """Add random intercepts: levels of groups that are a sample.

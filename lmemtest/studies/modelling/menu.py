@@ -18,7 +18,7 @@ from lmemtest.formula import INTERCEPT, Bar, Term
 from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling import reading
 from lmemtest.studies.modelling.identify import check_identified, refusal
-from lmemtest.studies.modelling.reading import column_term, crossed, factor_term, is_factor, levels_term, product
+from lmemtest.studies.modelling.reading import column_term, factor_term, is_factor
 from lmemtest.studies.modelling.recommend import relative_to
 from lmemtest.words import listed
 
@@ -144,7 +144,7 @@ def menu(runs: Runs, metafeatures: Sequence[str]) -> Menu:
 def _of_metafeature(name: str, task: str | None, runs: Runs) -> list[Candidate]:
     """Fixed effect, interaction with the algorithm, instances, and what differs between benchmarks."""
     effect, algorithm = column_term(name, runs), runs.algorithm
-    both = product(column_term(algorithm, runs), effect)
+    both = Term.of(column_term(algorithm, runs), effect)
     out = [Candidate(effect), Candidate(both, needs=(effect,))]
     if task is None:
         return out
@@ -167,8 +167,8 @@ def _of_budget(budget: str, task: str | None, runs: Runs) -> tuple[list[Candidat
     levels, k = len(runs.levels(budget)), len(runs.algorithms)
     of_budget, of_both = intercept(budget), intercept(runs.algorithm, budget)
     effect = column_term(budget, runs)
-    effect = effect if is_factor(effect, runs) else levels_term(budget)
-    both = product(column_term(runs.algorithm, runs), effect)
+    effect = effect if is_factor(effect, runs) else Term.levels(budget)
+    both = Term.of(column_term(runs.algorithm, runs), effect)
     out, left_out = [Candidate(of_budget)], list[tuple[Part, str]]()
     if levels > MANY_BUDGETS:
         left_out.append((effect, f"{levels} budgets would take as many effects; add bs({budget}, df=4) by hand"))
@@ -440,7 +440,7 @@ def start_of(runs: Runs, start: ModelSpec | None) -> ModelSpec:
     if runs.benchmark is None:
         return spec
     if blocks := relative_to(runs):
-        return spec.with_term(*crossed(*(factor_term(column, runs) for column in blocks)))
+        return spec.with_crossed(*(factor_term(column, runs) for column in blocks))
     sample = spec.with_term(intercept(runs.benchmark))
     return spec if refusal(sample, runs) else sample  # one benchmark, or one row of each
 

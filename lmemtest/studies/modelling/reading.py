@@ -5,12 +5,12 @@ This is the only place where a study reads text; all that follows works on `Term
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
 from lmemtest.formula import INTERCEPT, Bar, Term, parse_right
-from lmemtest.formula.syntax import DIAGONAL, Call, Name
+from lmemtest.formula.syntax import DIAGONAL, Call
 from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 from lmemtest.words import listed, suggest
 
@@ -33,18 +33,13 @@ def is_numeric(column: str, runs: Runs) -> bool:
 
 def factor_term(column: str, runs: Runs) -> Term:
     """The levels of a column; numbers that stand for levels (1, 2, 3) must not become a slope."""
-    return levels_term(column) if is_numeric(column, runs) else Term((Name(column, 0, 0),))
-
-
-def levels_term(column: str) -> Term:
-    """The levels of a column, whatever it holds: ``C(column)``."""
-    return Term((Call("C", (Name(column, 0, 0),), (), 0, 0, 0),))
+    return Term.levels(column) if is_numeric(column, runs) else Term.of(column)
 
 
 def column_term(column: str, runs: Runs) -> Term:
     """The column as a fixed term: numeric algorithms, benchmarks and seeds are names, other numbers a slope."""
-    names = column in {getattr(runs, role) for role in NAMES}
-    return factor_term(column, runs) if names else Term((Name(column, 0, 0),))
+    names = {getattr(runs, role) for role in NAMES}
+    return factor_term(column, runs) if column in names else Term.of(column)
 
 
 def is_factor(term: Term, runs: Runs) -> bool:
@@ -203,14 +198,3 @@ def _checked(text: object, what: str) -> str:
     if "~" in text:
         raise FormulaError(f"{what} is a part of the right side, without '~'; got {text!r}.")
     return text
-
-
-def product(*terms: Term) -> Term:
-    """The interaction of some terms."""
-    return Term(tuple(dict.fromkeys(factor for term in terms for factor in term.factors)))
-
-
-def crossed(*terms: Term) -> tuple[Term, ...]:
-    """What ``a * b`` stands for: the terms and all their interactions, the lower ones first."""
-    some = [product(*part) for size in range(1, len(terms) + 1) for part in combinations(terms, size)]
-    return tuple(sorted(dict.fromkeys(some), key=lambda term: len(term.factors)))

@@ -14,7 +14,7 @@ doi:10.1016/j.jml.2017.01.001.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
@@ -33,7 +33,7 @@ from lmemtest.formula.tokens import quote_name
 from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling import identify
 from lmemtest.studies.modelling.meaning import meaning
-from lmemtest.studies.modelling.reading import crossed, factor_term, levels_term, product
+from lmemtest.studies.modelling.reading import factor_term
 from lmemtest.studies.modelling.shared_seeds import seeds_cross, shared_seeds
 from lmemtest.words import p_text
 
@@ -166,13 +166,10 @@ def recommend(runs: Runs) -> Recommendation:
     if _one_curve_each(runs):
         raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs)
-    written_as = [term.label for term in fixed]
-    if blocks:
-        factors = [factor_term(column, runs) for column in blocks]
-        written_as.append(" * ".join(term.label for term in factors))
-        fixed += crossed(*factors)
-    fixed = sorted(dict.fromkeys(fixed), key=lambda term: len(term.factors))
-    spec = ModelSpec(response=runs.score, terms=tuple(fixed))
+    factors = [factor_term(column, runs) for column in blocks]
+    written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
+    spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
+    spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
     kept, held = _beside_the_fixed(runs, spec, kept)
     spec = spec.with_term(*kept)
     parts: list[Term | Bar] = [*spec.terms, *spec.bars]
@@ -349,7 +346,7 @@ def _fixed(runs: Runs) -> tuple[list[Term], list[str]]:
     for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
         if name is not None and len(runs.levels(name)) > 1:
             condition = factor_term(name, runs)
-            terms += [condition, product(algorithm, condition)]
+            terms += [condition, Term.of(algorithm, condition)]
     if runs.budget is None:
         return terms, []
     budgets, run = len(runs.levels(runs.budget)), runs.study.run
@@ -360,7 +357,7 @@ def _fixed(runs: Runs) -> tuple[list[Term], list[str]]:
         )
         return terms, [note] * (budgets > 1)
     if budgets <= _MANY_BUDGETS:
-        return [*terms, levels_term(runs.budget)], []
+        return [*terms, Term.levels(runs.budget)], []
     note = (
         f"Runs were scored at different budgets ({budgets:,} distinct values), which this model does not adjust for. "
         "Compare the runs at budgets that all of them reached."
