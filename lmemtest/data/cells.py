@@ -88,8 +88,7 @@ class Cells:
 
 def cells_of(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> Cells:
     """Groups as cells of unit weight; scores that are missing or infinite are refused."""
-    if groups.n_bad.any():
-        _refuse_scores(table, groups, score)
+    refuse_scores(groups, table, score)
     return Cells(
         frame=groups.keys.frame(),
         n=groups.n,
@@ -561,7 +560,10 @@ def missing_values_error(name: str, count: int, rows: Sequence[str] = ()) -> Dat
     )
 
 
-def _refuse_scores(table: nw.DataFrame[Any] | nw.LazyFrame[Any], groups: Groups, score: str) -> None:
+def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> None:
+    """Refuse groups with scores that are missing or infinite."""
+    if not groups.n_bad.any():
+        return
     count, total = int(groups.n_bad.sum()), int(groups.n.sum())
     where = _first_bad_rows(table, score)
     have = "has" if count == 1 else "have"

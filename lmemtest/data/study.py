@@ -26,8 +26,11 @@ from lmemtest.data.cells import (
     combine_codes,
     distinct_values,
     first_rows,
+    group_codes,
+    group_means,
+    refuse_scores,
 )
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ __all__ = ["Study"]
 
 MOST_CELLS = 5_000_000  # beyond it the finest table is not held: about a gigabyte
 BETWEEN = " / "  # in the label of an instance
+ONLY_INSTANCE = "all runs"  # its label where no column tells instances apart
 
 
 class Study:
@@ -113,6 +117,16 @@ class Study:
         """
         return cells_of(self.groups(by), self.runs.frame, self.runs.score)
 
+    def require_scores(self) -> None:
+        """Refuse missing and infinite scores, as `cells` does.
+
+        Raises
+        ------
+        DataError
+            If a score is missing or infinite.
+        """
+        refuse_scores(self.groups(()), self.runs.frame, self.runs.score)
+
     def rows(self, columns: Sequence[str]) -> pd.DataFrame:
         """The single scores with some columns with roles, in the order of their levels, then of the score.
 
@@ -131,6 +145,136 @@ class Study:
             table[self.runs.score] = table[self.runs.score].astype(float)
         order = combine_codes([_codes(table[name]) for name in (*names, self.runs.score)], len(table))
         return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+    def average(self, role: str) -> Runs:
+        """The runs with the mean over a role: each of its levels counts once, however many rows it has.
+
+        Parameters
+        ----------
+        role : str
+            "seed", "budget", "benchmark", or a metafeature.
+
+        Returns
+        -------
+        Runs
+            One row per combination of the other columns with a role, in the order of their levels, without that role.
+
+        Raises
+        ------
+        DataError
+            If a score is missing or infinite.
+        """
+        (column,) = self._axis(role) or (None,)
+        cells = self.cells(self.columns)
+        kept = [name for name in self.columns if name != column]
+        means = group_means(cells.frame.assign(**{self.runs.score: cells.mean}), kept, self.runs.score)[0]
+        roles: dict[str, Any] = {name: None if given == column else given for name, given in self.runs.roles().items()}
+        roles |= {"metafeatures": tuple(name for name in self.runs.metafeatures if name != column), "ignore": ()}
+        return type(self.runs)(means, **roles)
+
+    def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
+        """Mean scores as a dense array, one axis for each name; NaN where nothing ran.
+
+        Parameters
+        ----------
+        *axes : str
+            Roles ("benchmark", "algorithm", "seed", "budget"), columns with a role, "instance", or "run" (instance,
+            algorithm and seed). The mean is over all rows of what has no axis; `average` gives levels equal weight.
+
+        Returns
+        -------
+        scores : ndarray
+            One axis per name; of length 1 for a role that no column has.
+        levels : dict of str to tuple
+            What stands along each axis: the levels of a column, the labels of instances and runs, (None,) without one.
+
+        Raises
+        ------
+        DataError
+            If a score is missing or infinite.
+        """
+        columns = {axis: self._axis(axis) for axis in axes}
+        cells = self.cells([name for names in columns.values() for name in names])
+        codes, levels = [], {}
+        for axis, names in columns.items():
+            code, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
+            codes.append(code)
+            found = keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
+            levels[axis] = tuple(pd.Series(found).tolist()) if names else (None,)
+        scores = np.full([len(found) for found in levels.values()], np.nan)
+        scores[tuple(codes)] = cells.mean
+        return scores, levels
+
+    def _axis(self, name: str) -> tuple[str, ...]:
+        """The columns behind a role; none for a role that is not given."""
+        if name in ("instance", "run"):
+            return tuple(getattr(self, name))
+        column = getattr(self.runs, name) if name in ("benchmark", "algorithm", "seed", "budget") else name
+        return () if column is None else (column,)
+
+    def one_score_per_run(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        """The observations that may count as independent: each run with its mean over budgets.
+
+        The scores of one run at several budgets are one curve, and counted one by one they would make every seed and
+        every benchmark look important. The mean is over the budgets that all runs of an instance have. Without budgets
+        repeated rows of a run are kept apart.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            One row per run: ``instance`` (its label), ``benchmark`` and ``seed`` (None without such a column),
+            ``algorithm``, ``score``.
+        notes : tuple of str
+            What was averaged.
+
+        Raises
+        ------
+        DataError
+            If scores are missing or infinite, or the runs of an instance have no budget in common.
+        """
+        runs = self.runs
+        keys = [name for name in self.columns if name != runs.budget]
+        notes: tuple[str, ...] = ()
+        if runs.budget is None:
+            table = self.rows(keys)
+        else:
+            table, notes = self._over_common_budgets(keys, runs.budget)
+        columns = self.instance
+        frame = {
+            "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),
+            "benchmark": table[runs.benchmark].to_numpy() if runs.benchmark else None,
+            "algorithm": table[runs.algorithm].to_numpy(),
+            "seed": table[runs.seed].to_numpy() if runs.seed else None,
+            "score": table[runs.score].to_numpy(dtype=float),
+        }
+        return pd.DataFrame(frame), notes
+
+    def _over_common_budgets(self, keys: list[str], budget: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        cells = self.cells([*keys, budget])
+        instance, own = group_codes([cells.frame[name] for name in self.runs.instance], len(cells.n))
+        runs = group_codes([cells.frame[name] for name in keys], len(cells.n))[0]
+        value, values = group_codes([cells.frame[budget]], len(cells.n))
+        place = instance * values.size + value
+        n_runs = np.bincount(instance[np.unique(runs, return_index=True)[1]])
+        common = np.bincount(place)[place] == n_runs[instance]
+        n_common = np.bincount(np.unique(place[common]) // values.size, minlength=own.size)
+        if not n_common.all():
+            names = labels(own.frame(), self.instance)[n_common == 0] if self.instance else [ONLY_INSTANCE]
+            where = tuple(dict.fromkeys(names))
+            raise DataError(
+                f"the runs of {listed(where)} have no budget in common, so one score per run would compare different "
+                f"budgets. Filter the runs to budgets that all of them reached: runs.filter({budget}=[...])."
+            )
+        low, high = n_common.min(), n_common.max()
+        if low == high == 1:
+            note = f"Each run counts once, with its score at one {budget}."
+        else:
+            number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+            note = f"Each run counts once, with its mean over {number} values of {budget}."
+        if not common.all():
+            note += " Others, which some runs of the instance do not have, were left out."
+        table = cells.frame.assign(**{self.runs.score: cells.mean})[common]
+        return group_means(table, keys, self.runs.score)[0], (note,)
 
     # ------------------------------------------------------------------ what occurs
 

@@ -104,6 +104,65 @@ def test_missing_scores_are_refused_by_cells_and_rows():
         with pytest.raises(DataError, match="1 of 432 rows has a score that is missing or infinite"):
             ask(["tool"])
 
+    with pytest.raises(DataError, match="1 of 432 rows has a score that is missing or infinite"):
+        runs.study.require_scores()
+
+
+def test_an_average_over_a_role_counts_each_level_once():
+    frame = table()
+    lacking = pd.concat([frame.iloc[5:], frame.iloc[[20]]])  # some seeds lack budgets, a row stands twice
+    runs = lt.Runs(lacking, **ALL)
+    once = lacking.groupby(["task", "prior", "family", "kind", "tool", "epoch", "rep"], as_index=False)["loss"].mean()
+    for role, gone in (("seed", "rep"), ("prior", "prior")):
+        found = runs.study.average(role)
+        kept = list(found.study.columns)
+        assert gone not in found.columns
+        assert set(kept) == set(once.columns) - {gone, "loss"}
+        expected = once.groupby(kept, as_index=False)["loss"].mean()
+        pd.testing.assert_frame_equal(found.to_frame(), expected, check_dtype=False)
+    assert runs.study.average("seed").seed is None
+    assert runs.study.average("prior").metafeatures == ("family", "kind")
+    assert len(lt.Runs(frame, **ROLES).study.average("seed").to_frame()) == 3  # no such role: one row per algorithm
+
+
+def test_scores_as_an_array_have_an_axis_per_name():
+    frame = table()
+    runs = lt.Runs(frame[(frame["tool"] != "b") | (frame["task"] != "t3")], **ALL)
+    scores, levels = runs.study.array("benchmark", "algorithm", "seed")
+    assert levels == {"benchmark": tuple(f"t{i}" for i in range(6)), "algorithm": ("a", "b", "c"), "seed": (0, 1, 2, 3)}
+    assert scores.shape == (6, 3, 4)
+    assert np.isnan(scores[3, 1]).all()
+    assert np.isnan(scores).sum() == 4
+    part = frame[(frame["task"] == "t2") & (frame["tool"] == "c") & (frame["rep"] == 1)]
+    assert scores[2, 2, 1] == pytest.approx(part["loss"].mean())
+    scores, levels = runs.study.array("instance", "algorithm")
+    assert levels["instance"][:3] == ("t0 / bad", "t0 / good", "t1 / bad")
+    assert scores.shape == (12, 3)
+    assert np.isnan(scores).sum() == 2
+    scores, levels = lt.Runs(frame, **ROLES).study.array("seed", "algorithm")
+    assert levels["seed"] == (None,)
+    assert scores.shape == (1, 3)
+
+
+def test_each_run_has_one_score_over_the_budgets_of_its_instance():
+    frame = table()
+    late = (frame["epoch"] == 4) & (frame["task"] == "t0") & (frame["rep"] == 2)
+    scores, notes = lt.Runs(frame[~late], **ALL).study.one_score_per_run()
+    assert len(scores) == 3 * 6 * 4 * 2
+    common = frame[(frame["epoch"] < 4) | (frame["task"] != "t0")]
+    expected = common.groupby(["task", "prior", "tool", "rep"])["loss"].mean().to_numpy()
+    found = scores.sort_values(["instance", "algorithm", "seed"])
+    np.testing.assert_allclose(found["score"], expected, rtol=1e-12)
+    assert scores["benchmark"].tolist() == scores["instance"].str.split(" / ").str[0].tolist()
+    assert notes == (
+        "Each run counts once, with its mean over 2 to 3 values of epoch. Others, which some runs of the instance do "
+        "not have, were left out.",
+    )
+    alone = lt.Runs(frame, **ROLES).study.one_score_per_run()[0]  # nothing tells runs apart: rows stay rows
+    assert set(alone["instance"]) == {"all runs"}
+    assert len(alone) == len(frame)
+    assert alone["seed"].isna().all()
+
 
 # ------------------------------------------------------------------ queries of a lazy source
 

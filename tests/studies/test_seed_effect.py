@@ -8,7 +8,6 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.studies.checks.run_scores import run_scores
 from lmemtest.studies.checks.seed_effect import seed_effect
 
 ALGORITHMS = ("A-0", "A-1", "A-2")
@@ -125,9 +124,9 @@ def test_budgets_of_a_run_count_once():
 def test_budgets_that_some_runs_lack_are_left_out():
     table = crossed(np.random.default_rng(8))
     curves = pd.concat([table.assign(budget=1), table[table["algorithm"] != "A-0"].assign(budget=9, loss=0.0)])
-    reduced = run_scores(runs_of(curves))
-    assert len(reduced.frame) == len(table)
-    assert reduced.notes == (
+    scores, notes = runs_of(curves).study.one_score_per_run()
+    assert len(scores) == len(table)
+    assert notes == (
         "Each run counts once, with its score at one budget. Others, which some runs of the instance do not have, "
         "were left out.",
     )

@@ -16,7 +16,6 @@ from lmemtest.errors import DesignError
 from lmemtest.studies.budget.budget_effect import BudgetEffect, budget_effect
 from lmemtest.studies.budget.budget_words import tests_text
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation, benchmark_information
-from lmemtest.studies.checks.run_scores import run_scores
 from lmemtest.studies.checks.seed_effect import SeedEffect, seed_effect
 from lmemtest.words import p_text
 
@@ -233,8 +232,8 @@ def _reason(instances: pd.Series, notes: tuple[str, ...]) -> str:
 
 def _benchmarks(runs: Runs, found: BenchmarkInformation) -> np.ndarray:
     """The benchmark of each row of the table, whose names hold the levels of metafeatures as well."""
-    instances = run_scores(runs).instances
-    return instances.loc[found.table["benchmark"], runs.benchmark].astype(str).to_numpy(dtype=object)
+    instances = runs.study.one_score_per_run()[0].drop_duplicates("instance").set_index("instance")
+    return instances.loc[found.table["benchmark"], "benchmark"].astype(str).to_numpy(dtype=object)
 
 
 def fidelity_check(

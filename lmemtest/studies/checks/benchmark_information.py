@@ -22,15 +22,7 @@ from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.studies.checks.run_scores import (
-    ALGORITHM,
-    INSTANCE,
-    SCORE,
-    SEED,
-    RunScores,
-    run_scores,
-)
-from lmemtest.words import listed
+from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -205,18 +197,19 @@ def benchmark_information(
     check_fraction(alpha, "alpha")
     rank_benchmarks = check_flag(rank_benchmarks, "rank_benchmarks")
     check_fraction(level, "level")
-    reduced = run_scores(runs)
-    frame = _per_benchmark(reduced, runs) if per == "benchmark" and len(runs.study.instance) > 1 else reduced.frame
-    notes = list(reduced.notes)
+    frame, averaged = runs.study.one_score_per_run()
+    if per == "benchmark" and len(runs.study.instance) > 1:
+        frame = _per_benchmark(frame, runs)
+    notes = list(averaged)
     rows = []
-    for name, part in frame.groupby(INSTANCE, observed=True, sort=False):
+    for name, part in frame.groupby("instance", observed=True, sort=False):
         row, note = _one(str(name), part, runs, level)
         rows.append(row)
         notes += note
     table = pd.DataFrame(rows)
     if table["p_value"].isna().all():
         raise DesignError(
-            f"no benchmark can be tested: {' '.join(notes[len(reduced.notes) :])} Bring repeated runs (seeds) of the "
+            f"no benchmark can be tested: {' '.join(notes[len(averaged) :])} Bring repeated runs (seeds) of the "
             "algorithms on the same benchmark."
         )
     adjusted = adjust_raw(table["p_value"].to_numpy(), adjust, int(table["p_value"].notna().sum()))
@@ -234,27 +227,26 @@ def benchmark_information(
     )
 
 
-def _per_benchmark(reduced: RunScores, runs: Runs) -> pd.DataFrame:
+def _per_benchmark(frame: pd.DataFrame, runs: Runs) -> pd.DataFrame:
     """One score per benchmark, algorithm and seed: its mean over the levels of the metafeatures."""
     if runs.benchmark is None or runs.seed is None:
         raise ArgumentError("per='benchmark' needs a benchmark and a seed column to average over metafeatures.")
-    benchmark = reduced.instances[runs.benchmark].astype(str)
-    frame = reduced.frame.assign(**{INSTANCE: reduced.frame[INSTANCE].map(benchmark)})
-    means, size = group_means(frame, [INSTANCE, ALGORITHM, SEED], SCORE)
-    means = means.assign(size=size)
-    lacking = means[means["size"] < means[INSTANCE].map(benchmark.value_counts())]
+    levels = frame.groupby("benchmark", observed=True)["instance"].nunique()
+    means, size = group_means(frame, ["benchmark", "algorithm", "seed"], "score")
+    means = means.assign(instance=means["benchmark"].map(format_level))
+    lacking = means[size < means["benchmark"].map(levels).to_numpy()]
     if len(lacking):
         first = lacking.iloc[0]
         raise DataError(
             f"per='benchmark' averages over metafeatures, but {len(lacking):,} runs lack some level, for example "
-            f"{first[ALGORITHM]} with seed {first[SEED]} on {first[INSTANCE]}; their means would not compare. Use "
-            "per='instance', or filter to levels that all runs have."
+            f"{first['algorithm']} with seed {first['seed']} on {first['instance']}; their means would not compare. "
+            "Use per='instance', or filter to levels that all runs have."
         )
     return means
 
 
 def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[str, Any], list[str]]:
-    groups = [(a, part.loc[part[ALGORITHM] == a, SCORE].to_numpy()) for a in runs.algorithms]
+    groups = [(a, part.loc[part["algorithm"] == a, "score"].to_numpy()) for a in runs.algorithms]
     groups = [(a, y) for a, y in groups if len(y)]
     means = [float(np.mean(y)) for _, y in groups]
     pick = np.argmin if runs.direction == "minimize" else np.argmax
@@ -391,7 +383,7 @@ def noncentrality_interval(f: float, df_num: float, df_den: float, level: float)
 
 def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[str]:
     notes = []
-    counts = frame.groupby([INSTANCE, ALGORITHM], observed=True).size()
+    counts = frame.groupby(["instance", "algorithm"], observed=True).size()
     if table["n_algorithms"].max() >= _MANY_ALGORITHMS and counts.min() < _FEW_RUNS:
         notes.append(
             f"There are only {counts.min()} runs per algorithm on some benchmark: with {_MANY_ALGORITHMS} algorithms "
@@ -409,7 +401,7 @@ def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[st
             "Ranked by the variance between the algorithms' means in squared units of the score; benchmarks whose "
             "intervals overlap are not in a proven order."
         )
-        residual = frame.groupby(INSTANCE, observed=True)[SCORE].agg(_within)
+        residual = frame.groupby("instance", observed=True)["score"].agg(_within)
         residual = residual[residual > 0]
         if len(residual) and residual.max() > _SCALES_APART * residual.min():
             notes.append(

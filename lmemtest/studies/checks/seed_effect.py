@@ -28,9 +28,8 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.hypotheses.variance_ratio import VarianceRatio, variance_ratio
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, RunScores, run_scores
 from lmemtest.studies.modelling.shared_seeds import seeds_cross
-from lmemtest.words import listed, p_text
+from lmemtest.words import format_level, listed, p_text
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -212,11 +211,11 @@ def seed_effect(
     _check_seeds(runs)
     crossed = runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1 and runs.seed_shared
     standardized = crossed if standardize is None else standardize
-    reduced, scores = _scores(runs, crossed, standardized)
+    scores, averaged = _scores(runs, crossed, standardized)
     table, notes = _per_algorithm(scores, runs, crossed, standardized, alpha, level)
     overall, more = _overall(scores, runs, crossed, reference, rng)
     pairing = _pairing(scores, level)
-    meaning = _meaning(reduced, crossed, runs.seed_shared, standardized, pairing)
+    meaning = _meaning(runs, crossed, standardized, pairing)
     return SeedEffect(
         table=table,
         overall=overall,
@@ -225,7 +224,7 @@ def seed_effect(
         standardized=standardized,
         crossed=crossed,
         scores=scores.drop(columns="flat"),
-        notes=(*meaning, *notes, *more),
+        notes=(*averaged, *meaning, *notes, *more),
     )
 
 
@@ -235,20 +234,25 @@ def lucky_algorithms(runs: Runs, alpha: float) -> tuple[Any, ...]:
         return ()
     try:
         _check_seeds(runs)
-        scores = _scores(runs, crossed=True, standardized=True)[1]
+        scores = _scores(runs, crossed=True, standardized=True)[0]
         table = _per_algorithm(scores, runs, True, True, alpha, 1.0 - alpha)[0]
     except (DesignError, DataError):
         return ()
     return tuple(table.loc[table["affected"], "algorithm"])
 
 
-def _scores(runs: Runs, crossed: bool, standardized: bool) -> tuple[RunScores, pd.DataFrame]:
-    """One score per run, and what is tested of it."""
-    reduced = run_scores(runs)
-    scores = _prepared(reduced.frame, standardized)
-    if crossed and reduced.several_levels:
-        scores = _per_benchmark(scores, reduced, runs, standardized)
-    return reduced, scores
+def _scores(runs: Runs, crossed: bool, standardized: bool) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """One score per run as it is tested, and what was averaged.
+
+    The levels of a metafeature are not new throws of the seed: a run that ignores it is the same run at all of them.
+    """
+    table, notes = runs.study.one_score_per_run()
+    scores = _prepared(table, standardized)
+    if crossed and runs.study.conditions:
+        kept = scores[~scores["flat"]]
+        kept = kept.assign(instance=kept["benchmark"].map(format_level), score=kept["centred"])
+        scores = _prepared(group_means(kept, ["instance", "algorithm", "seed"], "score")[0], standardized)
+    return scores.drop(columns="benchmark", errors="ignore"), notes
 
 
 def _check_seeds(runs: Runs) -> None:
@@ -265,30 +269,18 @@ def _check_seeds(runs: Runs) -> None:
 def _prepared(frame: pd.DataFrame, standardized: bool) -> pd.DataFrame:
     """The scores, in units of their algorithm's deviation on the instance if asked for, and centred there."""
     frame = frame.copy()
-    grouped = frame.groupby([INSTANCE, ALGORITHM], observed=True)[SCORE]
+    grouped = frame.groupby(["instance", "algorithm"], observed=True)["score"]
     mean = grouped.transform("mean")
     if standardized:
         spread = grouped.transform("std")
         flat = ~(spread > 1e-12 * mean.abs().clip(lower=np.finfo(float).tiny))  # also NaN: one run
-        frame[SCORE] = np.where(flat, 0.0, (frame[SCORE] - mean) / spread.where(~flat, 1.0))
+        frame["score"] = np.where(flat, 0.0, (frame["score"] - mean) / spread.where(~flat, 1.0))
         mean = pd.Series(0.0, index=frame.index)
         frame["flat"] = flat
     else:
         frame["flat"] = False
-    frame["centred"] = frame[SCORE] - mean
+    frame["centred"] = frame["score"] - mean
     return frame
-
-
-def _per_benchmark(scores: pd.DataFrame, reduced: RunScores, runs: Runs, standardized: bool) -> pd.DataFrame:
-    """One score per benchmark, algorithm and seed: the levels of a metafeature are not new throws of the seed.
-
-    A run that ignores the metafeature is the same run at all of its levels.
-    """
-    benchmark = reduced.instances[runs.benchmark].astype(str)
-    kept = scores[~scores["flat"]]
-    table = kept.assign(**{INSTANCE: kept[INSTANCE].map(benchmark), SCORE: kept["centred"]})
-    means, _ = group_means(table, [INSTANCE, ALGORITHM, SEED], SCORE)
-    return _prepared(means, standardized)
 
 
 def _per_algorithm(
@@ -296,13 +288,13 @@ def _per_algorithm(
 ) -> tuple[pd.DataFrame, list[str]]:
     rows, notes, reasons = [], [], []
     for name in runs.algorithms:
-        whole = scores[scores[ALGORITHM] == name]
+        whole = scores[scores["algorithm"] == name]
         part = whole[~whole["flat"]]
         test, why = _one(part, crossed, standardized, level)
         if why:
             reasons.append(f"{name} cannot be tested: {why}.")
         elif len(part) < len(whole):
-            gone = whole[INSTANCE].nunique() - part[INSTANCE].nunique()
+            gone = whole["instance"].nunique() - part["instance"].nunique()
             notes.append(f"{name}: {gone} benchmark{'s' * (gone > 1)} without variation over the seeds left out.")
         rows.append(_row(name, part if len(part) else whole, test))
     table = pd.DataFrame(rows)
@@ -317,14 +309,14 @@ def _per_algorithm(
 def _one(part: pd.DataFrame, crossed: bool, standardized: bool, level: float) -> tuple[VarianceRatio | None, str]:
     if not len(part):
         return None, "its scores do not vary over the seeds"
-    blocks = pd.factorize(part[INSTANCE])[0]
-    seeds = part.groupby([SEED] if crossed else [INSTANCE, SEED], observed=True, sort=False).ngroup().to_numpy()
+    blocks = pd.factorize(part["instance"])[0]
+    seeds = part.groupby(["seed"] if crossed else ["instance", "seed"], observed=True, sort=False).ngroup().to_numpy()
     if not pd.Series(seeds).duplicated().any():
         return None, "none of its seeds comes back"
     if standardized and seeds.max() < _FEWEST_SCALED - 1:
         return None, "two seeds that are scaled to one variance hold nothing but signs (standardize=False, or a third)"
     try:
-        test = variance_ratio(part[SCORE].to_numpy(), blocks, seeds, scaled=standardized, level=level)
+        test = variance_ratio(part["score"].to_numpy(), blocks, seeds, scaled=standardized, level=level)
     except DesignError:
         return None, "too few of its seeds come back"
     return (None, "its scores do not vary over the seeds") if np.isnan(test.statistic) else (test, "")
@@ -336,8 +328,8 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
     return {
         "algorithm": name,
         "n_runs": len(part),
-        "n_seeds": part[SEED].nunique(),
-        "n_instances": part[INSTANCE].nunique(),
+        "n_seeds": part["seed"].nunique(),
+        "n_instances": part["instance"].nunique(),
         "f_ratio": test.statistic if test else nan,
         "df_num": test.df_num if test else nan,
         "df_den": test.df_den if test else nan,
@@ -349,12 +341,12 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
 
 
 def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str]) -> str:
-    if not runs.seed_shared and not scores.duplicated([INSTANCE, ALGORITHM, SEED]).any():
+    if not runs.seed_shared and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         return (
             "each benchmark has seeds of its own (seed_shared=False) and one run per algorithm and seed, so what the "
             "seed does cannot be told from chance."
         )
-    if not crossed and not scores.duplicated([INSTANCE, ALGORITHM, SEED]).any():
+    if not crossed and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         budgets = " (the scores at several budgets are one run)" if runs.budget else ""
         return (
             f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be told "
@@ -376,19 +368,19 @@ def _overall(
     from lmemtest.inference.hypotheses.glrt import glrt
     from lmemtest.model import fit_lmm
 
-    names: dict[str, Any] = {SCORE: runs.score, ALGORITHM: runs.algorithm, SEED: str(runs.seed)}
-    names[INSTANCE] = runs.benchmark if crossed else INSTANCE
+    names: dict[str, Any] = {"score": runs.score, "algorithm": runs.algorithm, "seed": str(runs.seed)}
+    names["instance"] = runs.benchmark if crossed else "instance"
     if len(set(names.values())) < len(names):
-        names[INSTANCE] = "instance of the run"
+        names["instance"] = "instance of the run"
     frame = scores[~scores["flat"]].rename(columns=names)[list(names.values())].copy()
-    frame[names[ALGORITHM]] = frame[names[ALGORITHM]].astype(str)
-    y, a, s, i = (quote_name(names[role]) for role in (SCORE, ALGORITHM, SEED, INSTANCE))
+    frame[names["algorithm"]] = frame[names["algorithm"]].astype(str)
+    y, a, s, i = (quote_name(names[role]) for role in ("score", "algorithm", "seed", "instance"))
     null = f"{y} ~ {a}"
     if crossed:
         null += f" * {i}"
         if _shares_seeds(scores):
             null += f" + (1 | {i}:{s})"
-    algorithms, seeds = frame[names[ALGORITHM]].nunique(), frame[names[SEED]].nunique()
+    algorithms, seeds = frame[names["algorithm"]].nunique(), frame[names["seed"]].nunique()
     full = algorithms <= min(_MOST_ALGORITHMS, seeds - 1)
     effect = f"(0 + {a} | {s})" if full else f"(1 | {s}:{a})"
     notes = []
@@ -405,21 +397,23 @@ def _overall(
 
 def _shares_seeds(scores: pd.DataFrame) -> bool:
     """Whether most runs have a companion: another algorithm with the same seed on the same instance."""
-    algorithms = scores.drop_duplicates([INSTANCE, SEED, ALGORITHM]).groupby([INSTANCE, SEED], observed=True).size()
+    algorithms = (
+        scores.drop_duplicates(["instance", "seed", "algorithm"]).groupby(["instance", "seed"], observed=True).size()
+    )
     return bool((algorithms > 1).mean() > 0.5)
 
 
 def _pairing(scores: pd.DataFrame, level: float) -> VarianceRatio | None:
     """How alike are different algorithms with the same seed on one instance?"""
     part = scores[~scores["flat"]]
-    if part[ALGORITHM].nunique() < 2 or not _shares_seeds(part):
+    if part["algorithm"].nunique() < 2 or not _shares_seeds(part):
         return None
-    instance = pd.factorize(part[INSTANCE])[0]
-    block = part.groupby([INSTANCE, ALGORITHM], observed=True, sort=False).ngroup().to_numpy()
-    group = part.groupby([INSTANCE, SEED], observed=True, sort=False).ngroup().to_numpy()
-    if len(np.unique(part[SEED])) > _MOST_PAIRED_SEEDS:
+    instance = pd.factorize(part["instance"])[0]
+    block = part.groupby(["instance", "algorithm"], observed=True, sort=False).ngroup().to_numpy()
+    group = part.groupby(["instance", "seed"], observed=True, sort=False).ngroup().to_numpy()
+    if len(np.unique(part["seed"])) > _MOST_PAIRED_SEEDS:
         return None
-    y = part["centred"].to_numpy() / np.sqrt(part.groupby(ALGORITHM, observed=True)["centred"].transform("var"))
+    y = part["centred"].to_numpy() / np.sqrt(part.groupby("algorithm", observed=True)["centred"].transform("var"))
     try:
         test = variance_ratio(y.to_numpy(), block, group, parts=instance, level=level)
     except DesignError:
@@ -427,26 +421,24 @@ def _pairing(scores: pd.DataFrame, level: float) -> VarianceRatio | None:
     return None if np.isnan(test.statistic) else test
 
 
-def _meaning(
-    reduced: RunScores, crossed: bool, shared: bool, standardized: bool, pairing: VarianceRatio | None
-) -> list[str]:
+def _meaning(runs: Runs, crossed: bool, standardized: bool, pairing: VarianceRatio | None) -> list[str]:
     """What the label of a seed stood for in this test."""
-    notes = list(reduced.notes)
+    notes = []
     if crossed:
         notes.append(
             "A seed counts as the same on every benchmark. That means something if it fixed the same random numbers "
             "there; if seeds only number the repetitions on a benchmark, no effect is what to expect."
         )
     else:
-        where = "There is one benchmark" if shared else "Each benchmark has seeds of its own"
+        where = "There is one benchmark" if runs.seed_shared else "Each benchmark has seeds of its own"
         notes.append(
             f"{where}, so the seed shows in repeated rows. They must be new runs: copies of a run make any seed look "
             "decisive."
         )
     if standardized:
         notes.append("Scores are in standard deviations of their algorithm on their benchmark.")
-        if crossed and reduced.several_levels:
-            metafeatures = " x ".join(map(str, reduced.instances.columns[1:]))
+        if crossed and runs.study.conditions:
+            metafeatures = " x ".join(runs.study.conditions)
             notes.append(f"Levels of {metafeatures} on one benchmark are averaged: a run that ignores them is one run.")
     if pairing is not None and crossed:
         low, high = pairing.share_interval

@@ -16,7 +16,6 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, run_scores
 from lmemtest.words import format_level, format_number, format_p, p_text
 
 if TYPE_CHECKING:
@@ -228,10 +227,10 @@ def similar_algorithms(
 
 def _run_sd(runs: Runs) -> float:
     """Of runs of one algorithm on one instance, each with its mean over the common budgets."""
-    scores = run_scores(runs).frame
-    grouped = scores.groupby([INSTANCE, ALGORITHM], observed=True)[SCORE]
+    scores = runs.study.one_score_per_run()[0]
+    grouped = scores.groupby(["instance", "algorithm"], observed=True)["score"]
     df = int((grouped.size() - 1).sum())
-    ss = float(((scores[SCORE] - grouped.transform("mean")) ** 2).sum())
+    ss = float(((scores["score"] - grouped.transform("mean")) ** 2).sum())
     if df < 1 or ss <= 0:
         why = "no run was repeated" if df < 1 else "repeated runs have equal scores"
         raise DesignError(
@@ -310,12 +309,11 @@ def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
         )
     if len(runs.algorithms) < 3:
         raise DesignError("There are two algorithms only, and two orders of them are always alike or opposite.")
-    reduced = run_scores(runs)
-    frame = reduced.frame.assign(benchmark=reduced.frame[INSTANCE].map(reduced.instances[runs.benchmark]))
-    cells = frame.groupby([ALGORITHM, "benchmark", INSTANCE], observed=True)[SCORE].mean()
-    means = cells.groupby(level=[ALGORITHM, "benchmark"], observed=True).mean().unstack("benchmark")
+    frame, averaged = runs.study.one_score_per_run()
+    cells = frame.groupby(["algorithm", "benchmark", "instance"], observed=True)["score"].mean()
+    means = cells.groupby(level=["algorithm", "benchmark"], observed=True).mean().unstack("benchmark")
     full = means.dropna(axis=1)
-    notes = list(reduced.notes)
+    notes = list(averaged)
     if full.shape[1] < means.shape[1]:
         notes.append(f"{means.shape[1] - full.shape[1]} benchmarks that not all algorithms ran were left out.")
     centred = full - full.mean(axis=0)

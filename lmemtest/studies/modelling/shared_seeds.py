@@ -157,29 +157,18 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
 
 def _one_score_each(runs: Runs) -> pd.DataFrame:
     """One score per benchmark, algorithm and seed, free of what conditions do to the algorithms."""
-    from lmemtest.studies.checks.run_scores import ALGORITHM, INSTANCE, SCORE, SEED, run_scores
-
     keys = [str(runs.benchmark), runs.algorithm, str(runs.seed)]
-    instances = runs.study.instance
-    if runs.budget is None and len(instances) == 1:
-        cells = compress(runs, by=keys, score=runs.score)
-        return cells.frame.assign(**{"\0y": cells.mean})
-    try:
-        reduced = run_scores(runs)
-    except DataError:  # no budget that the runs of an instance have in common: their means over what they have
-        cells = compress(runs, by=keys, score=runs.score)
-        return cells.frame.assign(**{"\0y": cells.mean})
-    frame = reduced.frame
-    centre = frame.groupby([INSTANCE, ALGORITHM], observed=True)[SCORE].transform("mean")
-    table = frame.assign(
-        **{
-            keys[0]: frame[INSTANCE].map(reduced.instances[runs.benchmark]),
-            keys[1]: frame[ALGORITHM],
-            keys[2]: frame[SEED],
-            "\0y": frame[SCORE] - centre,
-        }
-    )
-    return group_means(table[[*keys, "\0y"]], keys, "\0y")[0]
+    if runs.budget is not None or len(runs.study.instance) > 1:
+        try:
+            frame = runs.study.one_score_per_run()[0]
+        except DataError:  # no budget that the runs of an instance have in common: their means over what they have
+            pass
+        else:
+            centre = frame.groupby(["instance", "algorithm"], observed=True)["score"].transform("mean")
+            table = frame[["benchmark", "algorithm", "seed"]].set_axis(keys, axis=1)
+            return group_means(table.assign(**{"\0y": frame["score"] - centre}), keys, "\0y")[0]
+    cells = compress(runs, by=keys, score=runs.score)
+    return cells.frame.assign(**{"\0y": cells.mean})
 
 
 def _complete(algorithm: NDArray[np.intp], seed: NDArray[np.intp]) -> bool:
