@@ -35,7 +35,7 @@ def study() -> lt.Runs:
 def ranked(runs: lt.Runs) -> Separation:
     """Mean ranks within benchmark, prior, budget and seed, with Nemenyi's critical difference: what Autorank does."""
     table = blocks(runs, [runs.benchmark, *runs.metafeatures, runs.budget, runs.seed])
-    return nemenyi(table, direction=runs.direction, response=f"{runs.score} in {len(table):,} blocks")
+    return nemenyi(table, direction=runs.direction, score=f"{runs.score} in {len(table):,} blocks")
 
 
 def modelled(runs: lt.Runs, formula: str) -> Separation:

@@ -35,7 +35,7 @@ def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
 def ranks_at(runs: lt.Runs, budget: float) -> Separation:
     """The left half: ranks within benchmark, prior and seed at one budget."""
     table = blocks(runs.at_budgets([budget]), [runs.benchmark, *runs.metafeatures, runs.seed])
-    return nemenyi(table, direction=runs.direction, response=f"{runs.score} in {len(table):,} blocks")
+    return nemenyi(table, direction=runs.direction, score=f"{runs.score} in {len(table):,} blocks")
 
 
 def rows_within(runs: lt.Runs, start: float, end: float) -> Separation:

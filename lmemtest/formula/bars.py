@@ -171,6 +171,11 @@ class ParsedFormula:
         """The function behind `response_function`, or None."""
         return ELEMENTWISE[self.response_function] if self.response_function else None
 
+    @property
+    def score(self) -> str:
+        """The response with its function, as results name it: "log(loss)"."""
+        return f"{self.response_function}({self.response})" if self.response_function else self.response
+
     def mentions(self) -> Iterator[Name]:
         """Yield every use of a column on the right side with its place in the text."""
         yield from self.terms.columns()

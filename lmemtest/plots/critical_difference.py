@@ -217,7 +217,7 @@ def board_of(separation: Separation) -> Board:
 def _subject(separation: Separation) -> str:
     """Return what the axis shows: the statistic, the response, and the group if there are several."""
     where = ", ".join(f"{name} = {format_level(value)}" for name, value in separation.selected.items())
-    subject = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s of {_style.one_line(separation.response)}"
+    subject = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s of {_style.one_line(separation.score)}"
     return subject + (f" at {_style.one_line(where)}" if where else "")
 
 

@@ -116,7 +116,7 @@ def _content(em: Estimates, separation: Separation | None) -> _rows.Rows:
 def _axis_label(em: Estimates, separation: Separation | None) -> str:
     reading = DIRECTIONS.get(em.direction or "", "")
     ci = _style.nobreak(f"{100 * em.level:g} % CI")
-    response = _style.one_line(em.response)
+    response = _style.one_line(em.score)
     what = f"Marginal {response}" if em.subject else f"Marginal mean of {response}"  # of slopes the response is one
     label = f"{what}, {ci}{reading}"
     if separation is None:

@@ -173,7 +173,7 @@ def _content(pairs: Comparisons, table: pd.DataFrame) -> _rows.Rows:
     aside = [""] * len(labels)
     for at, value in zip(row, p, strict=True):
         aside[at] = UNTESTED if np.isnan(value) else _style.p_value(float(value))
-    response = _style.one_line(pairs.estimates.response)
+    response = _style.one_line(pairs.estimates.score)
     interval = ("" if pairs.interval_adjust == "none" else "simultaneous ") + _style.nobreak(
         f"{100 * pairs.level:g} % CI"
     )
@@ -237,7 +237,7 @@ def _matrix(pairs: Comparisons) -> _heat.Heat:
     if untested := int(np.isnan(p[cells]).sum()):
         note += f" {untested} of {len(table)} pairs {'has' if untested == 1 else 'have'} no test: undecided."
     relation = "lower" if pairs.direction is None else "better"
-    response = _style.one_line(pairs.estimates.response)
+    response = _style.one_line(pairs.estimates.score)
     return _heat.Heat(
         rows=names[1:],
         columns=names[:-1],

@@ -274,7 +274,7 @@ def methods_paragraphs(analysis: Analysis) -> tuple[Block, ...]:
     size = _size(analysis)
     return (
         paragraph(
-            f"We compared {len(runs.algorithms)} algorithms by {em.response} "
+            f"We compared {len(runs.algorithms)} algorithms by {em.score} "
             f"({'lower' if runs.direction == 'minimize' else 'higher'} is better) on {size}. We fitted the linear "
             "mixed model ",
             Code(analysis.formula),
@@ -494,9 +494,9 @@ def _scale(analysis: Analysis) -> Text | None:
     apart = analysis.fit.dispersion is not None
     model = (
         f"This model gives each level of {analysis.fit.dispersion} its own residual variance, but advantages vary to "
-        f"the same degree on all benchmarks, and raw {analysis.means.response} are averaged"
+        f"the same degree on all benchmarks, and raw {analysis.means.score} are averaged"
         if apart
-        else f"This model gives every row the same residual variance and averages raw {analysis.means.response}"
+        else f"This model gives every row the same residual variance and averages raw {analysis.means.score}"
     )
     errors = (
         ""

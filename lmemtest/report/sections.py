@@ -240,7 +240,7 @@ def _means(analysis: Analysis) -> Section:
     )
     write = _estimates(frame["SE"])
     formats: dict[str, Any] = {"df": ".1f", **dict.fromkeys(("mean", "SE", *frame.columns[4:6]), write)}
-    table = ResultTable(f"Estimated marginal means of {analysis.means.response}, best first", frame, notes, formats)
+    table = ResultTable(f"Estimated marginal means of {analysis.means.score}, best first", frame, notes, formats)
     alt = f"Marginal means with {interval}s, best first: " + ", ".join(
         f"{name} {_four(mean)}" for name, mean in _ranked(shown)
     )
@@ -254,7 +254,7 @@ def _means(analysis: Analysis) -> Section:
             figure(
                 lambda: emmeans_plot(shown.means, separation=separation),
                 alt=alt,
-                caption=(f"Marginal means of {analysis.means.response} with {interval}s ({_better(analysis)}).",),
+                caption=(f"Marginal means of {analysis.means.score} with {interval}s ({_better(analysis)}).",),
             ),
         ),
     )
@@ -389,7 +389,7 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
     notes = (f"A {sign} difference means that the first of the two is better.", *pairs.notes)
     if pairs.log_base is not None:
         notes = (*notes, f"Ratio: geometric mean of {analysis.runs.score} of the first over that of the second.")
-    title = f"Differences of the means of {analysis.means.response}: first − second"
+    title = f"Differences of the means of {analysis.means.score}: first − second"
     write = _estimates(frame["SE"])
     formats = dict.fromkeys(("difference", "SE", *frame.columns[7:9]), write)
     return ResultTable(title, frame, notes, {"df": ".1f", "t": ".2f", **formats})
@@ -549,7 +549,7 @@ def _wide_table(analysis: Analysis, effects: ObservedAdvantages, shown: tuple[st
     written = pd.DataFrame([_same_decimals(row) for row in wide.to_numpy(dtype=float)], columns=list(wide.columns))
     written.insert(0, wording.unit_noun(analysis), wide.index.to_numpy())
     written["best"] = winners
-    notes = (f"Observed means of {effects.response}; algorithms in the order of their marginal means.", *more)
+    notes = (f"Observed means of {effects.score}; algorithms in the order of their marginal means.", *more)
     return ResultTable(f"Means by {wording.unit_noun(analysis)}", written, notes)
 
 

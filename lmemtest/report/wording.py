@@ -125,7 +125,7 @@ def _who(analysis: Analysis) -> Text:
     if len(comparable(analysis)) < 2:
         return ("The algorithms cannot be compared: the data do not identify any of their differences in this model.",)
     best, worse, level = _best_split(analysis)
-    response = analysis.means.response
+    response = analysis.means.score
     if incomparable_budgets(analysis):
         return (
             Strong("The means cannot be compared as they stand"),

@@ -70,7 +70,7 @@ def means_of():
             by=() if by is None else ("prior",),
             n_obs=100,
             ddf="residual",
-            response="score",
+            score="score",
             direction=direction,
         )
 

@@ -47,7 +47,7 @@ def test_direction_is_a_matter_of_sign(means_of):
     mean, V = np.array([0.0, 0.5, 0.9, 2.0]), np.diag([0.1, 0.2, 0.1, 0.3])
     up = versus_best(means_of(mean, V, df=9)).to_frame().drop(columns="mean")
     down = versus_best(means_of(-mean, V, df=9, direction="minimize")).to_frame().drop(columns="mean")
-    np.testing.assert_allclose(up.drop(columns="level").astype(float), down.drop(columns="level").astype(float))
+    np.testing.assert_allclose(up.drop(columns="algorithm").astype(float), down.drop(columns="algorithm").astype(float))
     asked = versus_best(means_of(mean, V, df=9), direction="minimize")
     assert asked.candidates[()][0] == "a0"
     assert any("sought to minimize as asked; the runs say maximize" in note for note in asked.notes)
@@ -56,14 +56,14 @@ def test_direction_is_a_matter_of_sign(means_of):
 def test_order_of_levels_does_not_matter(means_of):
     mean, V = np.array([0.0, 0.5, 0.9, 2.0]), np.diag([0.1, 0.2, 0.1, 0.3])
     order = [2, 0, 3, 1]
-    one = versus_best(means_of(mean, V, df=9)).to_frame().drop(columns="level")
-    other = versus_best(means_of(mean[order], V[np.ix_(order, order)], df=9)).to_frame().drop(columns="level")
+    one = versus_best(means_of(mean, V, df=9)).to_frame().drop(columns="algorithm")
+    other = versus_best(means_of(mean[order], V[np.ix_(order, order)], df=9)).to_frame().drop(columns="algorithm")
     np.testing.assert_allclose(one.to_numpy(dtype=float)[order], other.to_numpy(dtype=float), rtol=1e-8)
 
 
 def test_it_rules_out_no_fewer_than_all_pairs_do(means_of):
     em = means_of([0.0, 0.5, 0.85, 2.0, 1.3], 0.1 * np.eye(5), df=15)
-    best = versus_best(em).to_frame().set_index("level")["can_be_best"]
+    best = versus_best(em).to_frame().set_index("algorithm")["can_be_best"]
     apart = separation(pairs(em)).significant.loc["a3"]
     assert not (best & apart.reindex(best.index)).any()
     assert best.sum() < (~apart).sum()
@@ -93,7 +93,7 @@ def test_it_is_not_known_whether_a_level_without_a_mean_is_the_best(fitted):
     assert missing.any()
     assert frame.loc[missing, "can_be_best"].isna().all()
     assert frame.loc[~missing, "can_be_best"].notna().all()
-    unknown = set(zip(frame.loc[missing, "b"], frame.loc[missing, "level"], strict=True))
+    unknown = set(zip(frame.loc[missing, "b"], frame.loc[missing, "a"], strict=True))
     assert not any((b, name) in unknown for (b,), names in result.candidates.items() for name in names)
     assert any("Nothing is known of " in sentence for sentence in result.sentences())
     assert any("whether it can be the best is not known (NA)" in note for note in result.notes)

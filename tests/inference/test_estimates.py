@@ -12,7 +12,7 @@ from lmemtest.inference.means.estimates import Estimates
 
 def of_arrays(means, covariance, df=10.0, **options):
     frame = pd.DataFrame({"tool": list("ABCDE")[: len(means)]})
-    given = {"response": "loss", "direction": "minimize", **options}
+    given = {"score": "loss", "direction": "minimize", **options}
     return Estimates.of(L=np.eye(len(means)), b=means, V=covariance, df=df, frame=frame, **given)
 
 
@@ -86,7 +86,7 @@ def test_a_group_of_estimates_keeps_who_may_be_compared_with_whom():
     comparable = np.ones((4, 4), dtype=bool)
     comparable[2, 3] = comparable[3, 2] = False
     found = Estimates.of(
-        L=np.eye(4), b=np.arange(4.0), V=np.eye(4), df=9.0, frame=frame, by=("prior",), response="loss",
+        L=np.eye(4), b=np.arange(4.0), V=np.eye(4), df=9.0, frame=frame, by=("prior",), score="loss",
         comparable=comparable,
     ).pairs()  # fmt: skip
     assert np.isfinite(found.select(prior="g").table["p_value"]).all()

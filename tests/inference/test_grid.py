@@ -115,7 +115,7 @@ def test_direction_comes_from_runs_and_follows_increasing_transforms():
     runs = Runs(table, score="v", direction="maximize", algorithm="a", benchmark="b")
     assert emmeans(fit_lmm("v ~ a + (1|b)", runs), "a").direction == "maximize"
     logged = emmeans(fit_lmm("log(v) ~ a + (1|b)", runs), "a")
-    assert (logged.direction, logged.response) == ("maximize", "log(v)")
+    assert (logged.direction, logged.score) == ("maximize", "log(v)")
     assert any("on the scale of log(v)" in note for note in logged.notes)
     assert emmeans(fit_lmm("square(v) ~ a + (1|b)", runs), "a").direction is None
     assert emmeans(fit_lmm("v ~ a + (1|b)", table), "a").direction is None

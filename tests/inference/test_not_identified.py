@@ -68,7 +68,7 @@ def test_comparisons_with_a_control_and_with_the_best_leave_it_out(means):
     frame = lt.compare_to(means, "A").to_frame().set_index("left")
     assert frame.loc["C", NUMBERS].isna().all()
     assert np.isfinite(frame.loc["B", "p_value"])
-    best = lt.versus_best(means).to_frame().set_index("level")
+    best = lt.versus_best(means).to_frame().set_index(means.factor)
     pair = lt.compare_to(means, "B", adjust="none").to_frame().set_index("left")
     assert best.loc["C", "lead"] == approx(-pair.loc["C", "estimate"])  # from B alone, not from A
 

@@ -28,7 +28,7 @@ def made_up(means, se=1.0, direction="minimize", df=np.inf):
         df=df,
         estimable_function=lambda L: ~((L != 0) & np.isnan(means)).any(axis=1),
         ddf="asymptotic",
-        response="loss",
+        score="loss",
         direction=direction,
     )
 
@@ -148,7 +148,7 @@ def test_a_pair_that_is_missing_from_the_tests_is_undecided():
                 adjust="tukey",
                 interval_adjust="tukey",
                 ddf="asymptotic",
-                response="loss",
+                score="loss",
             )
             for table in (tests, kept)
         )
@@ -204,7 +204,7 @@ def test_arguments_are_checked():
 
 def test_to_frame_summary_and_html():
     sep = separation(pairs(made_up([0.0, 3.0, 6.0])))
-    assert list(sep.to_frame().columns) == ["level", "mean", "se", "letters"]
+    assert list(sep.to_frame().columns) == ["algorithm", "mean", "se", "letters"]
     assert "not the same as equal" in sep.summary()
     assert repr(sep) == sep.summary()
     assert sep._repr_html_().startswith("<table")

@@ -55,7 +55,7 @@ def make_means(
         estimable_function=estimable,
         by=("prior",) if groups else (),
         n_obs=1000,
-        response="value",
+        score="value",
         direction=direction,
     )
 

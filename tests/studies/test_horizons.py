@@ -645,7 +645,7 @@ def decided(p_values):
         adjust="tukey",
         interval_adjust="tukey",
         ddf="satterthwaite",
-        response="loss",
+        score="loss",
     )
 
 

@@ -124,7 +124,8 @@ def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str)
         adjust="p-values of the contrasts",
         interval_adjust="p-values of the contrasts",
         ddf="satterthwaite",
-        response="wins (-1, 0 or 1)" if system_id == VARIANT else "the score",
+        score="wins (-1, 0 or 1)" if system_id == VARIANT else "the score",
+        factor=str(system_id),
         statistic="mean" if system_id == VARIANT else "marginal mean",
     )
 
@@ -184,7 +185,7 @@ def _of_ranks(result: Any) -> Separation:
         adjust="Nemenyi",
         interval_adjust="Nemenyi",
         ddf="asymptotic",
-        response="the score",
+        score="the score",
         statistic="mean rank",
     )
 

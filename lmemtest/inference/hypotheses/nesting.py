@@ -105,7 +105,7 @@ def check_nesting(null: Any, alternative: Any) -> Nesting:
 
 
 def _check_same_data(null: Any, alternative: Any) -> None:
-    responses = [_response_key(fit) for fit in (null, alternative)]
+    responses = [fit.design.parsed.score for fit in (null, alternative)]
     if responses[0] != responses[1]:
         raise NestingError(
             f"The models have different responses: {responses[0]} in the null, {responses[1]} in the "
@@ -122,11 +122,6 @@ def _check_same_data(null: Any, alternative: Any) -> None:
                 f"The models were fitted to different data: the {what} is {written(first, '.10g')} in the null and "
                 f"{written(second, '.10g')} in the alternative. Fit both to the same rows, with the same weights."
             )
-
-
-def _response_key(fit: Any) -> str:
-    parsed = fit.design.parsed
-    return f"{parsed.response_function}({parsed.response})" if parsed.response_function else parsed.response
 
 
 _MOMENTS = ("sum of the weights", "sum of squares of the response")

@@ -53,7 +53,7 @@ class RandomEffects(Result):
         Whether the intervals hold the error of the fixed effects.
     level : float
         Confidence level.
-    formula, response : str
+    formula, score : str
         The model, and the scale of the effects.
     notes : tuple of str
         What a reader must know.
@@ -66,7 +66,7 @@ class RandomEffects(Result):
     error: str
     level: float
     formula: str
-    response: str
+    score: str
     notes: tuple[str, ...] = ()
 
     figure: ClassVar[str | None] = "caterpillar_plot"
@@ -96,7 +96,7 @@ class RandomEffects(Result):
         given = "with the error of the fixed effects" if self.error == "prediction" else "given the fixed effects"
         return (
             f"{self.formula}; deviations of the levels of {self.group} from the population, on the scale of "
-            f"{self.response}, with {together}{100 * self.level:.4g} % intervals {given}; Satterthwaite degrees of "
+            f"{self.score}, with {together}{100 * self.level:.4g} % intervals {given}; Satterthwaite degrees of "
             "freedom.",
         )
 
@@ -207,7 +207,6 @@ def random_effects(
             notes += [text for text in said if text and text not in notes]
         start += q * k
     columns = ["effect", "level", "estimate", "conditional_sd", "se", "df", "ci_low", "ci_high"]
-    parsed = fit.design.parsed
     return RandomEffects(
         table=pd.concat(parts, ignore_index=True)[columns],
         group=group,
@@ -216,7 +215,7 @@ def random_effects(
         error=error,
         level=level,
         formula=fit.label,
-        response=f"{parsed.response_function}({parsed.response})" if parsed.response_function else parsed.response,
+        score=fit.design.parsed.score,
         notes=tuple(notes),
     )
 

@@ -54,7 +54,7 @@ def versus_best(
     Returns
     -------
     Comparisons
-        ``to_frame()`` has the `by` columns, level, mean, lead, ci_low, ci_high, critical, p_value, can_be_best.
+        ``to_frame()`` has the `by` columns, the factor, mean, lead, ci_low, ci_high, critical, p_value, can_be_best.
 
     Raises
     ------
@@ -100,7 +100,8 @@ def versus_best(
             )
         names = [labels[i] for i in rows]
         columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, 1.0 - level, generator)
-        frames.append({**{name: [value] * len(rows) for name, value in key.items()}, "level": names, **columns})
+        at = {name: [value] * len(rows) for name, value in key.items()}
+        frames.append({**at, em.factor: names, **columns})
         notes.extend(found)
 
     import pandas as pd
@@ -128,8 +129,12 @@ def _compare(
     em: Estimates, rows: NDArray[np.intp], sign: float, alpha: float, rng: np.random.Generator
 ) -> tuple[dict[str, Any], list[str]]:
     """Columns of one group, and notes."""
-    difference, se, df, testable = _differences(em, rows, sign)
     k, notes = len(rows), []
+    left, right = np.nonzero(~np.eye(k, dtype=bool))
+    tables = np.full((4, k, k), np.nan)
+    tables[:, left, right] = em.t_tests(sign * em.differences(rows[left], rows[right]))
+    difference, se, df, t_ratio = tables
+    testable = ~np.isnan(t_ratio)
     critical, p_value = np.full((k, k), np.nan), np.full(k, np.nan)
     for i in range(k):
         others = np.flatnonzero(testable[i])
@@ -137,14 +142,14 @@ def _compare(
             continue
         if em.vcov != "model":  # variances of their own: Bonferroni's inequality needs no joint distribution
             critical[i, others] = t_quantile(alpha / len(others), df[i, others])
-            one_sided = upper_tail(-difference[i, others] / se[i, others], df[i, others])
+            one_sided = upper_tail(-t_ratio[i, others], df[i, others])
             p_value[i] = min(1.0, len(others) * one_sided.min())
             continue
         joint = em.largest_t(sign * (em.L[rows[i]] - em.L[rows[others]]), "greater", rng)
         if joint is None:
             continue
         critical[i, others] = joint.isf(alpha, df[i, others])
-        p_value[i] = joint.sf(-difference[i, others] / se[i, others], df[i, others]).min()
+        p_value[i] = joint.sf(-t_ratio[i, others], df[i, others]).min()
         if joint.n_points:
             notes.append(
                 "The one-sided Dunnett critical value of each level was integrated by quasi-Monte-Carlo with "
@@ -162,24 +167,6 @@ def _compare(
         columns[name] = np.where(compared, values, np.nan)
     can_be_best = [bool(high[i] > 0) if compared[i] else None for i in range(k)]
     return {**columns, "p_value": p_value, "can_be_best": can_be_best}, notes
-
-
-def _differences(
-    em: Estimates, rows: NDArray[np.intp], sign: float
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Difference (row minus column), standard error, degrees of freedom, and whether there is a test; all (k, k)."""
-    k = len(rows)
-    i, j = np.nonzero(~np.eye(k, dtype=bool))
-    L = sign * em.differences(rows[i], rows[j])
-    tables = []
-    evaluated = em.evaluate(L)
-    for values in evaluated:
-        table = np.full((k, k), np.nan)
-        table[i, j] = values
-        tables.append(table)
-    testable = np.zeros((k, k), dtype=bool)
-    testable[i, j] = em.testable(L, evaluated[1], evaluated[2])
-    return tables[0], tables[1], tables[2], testable
 
 
 def _intervals(difference: FloatArray, se: FloatArray, critical: FloatArray) -> tuple[FloatArray, FloatArray]:

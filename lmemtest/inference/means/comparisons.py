@@ -53,9 +53,9 @@ class Comparisons(Result):
         1 - 2 alpha), p_difference (as passed in), decision.
         "noninferiority": left, right (the control), gain (how much better left is), se, df, t_ratio, p_value (of
         gain <= -margin, one-sided), gain_low (lower limit at 1 - alpha), decision.
-        "best": level, mean, lead (how much better than the best of the others; positive for one level at most), ci_low,
-        ci_high, critical (one-sided, with this level as the control), p_value (of being the best), can_be_best; NaN and
-        NA where a level has no mean or no test.
+        "best": the factor, mean, lead (how much better than the best of the others; positive for one level at most),
+        ci_low, ci_high, critical (one-sided, with this level as the control), p_value (of being the best), can_be_best;
+        NaN and NA where a level has no mean or no test.
     estimates : Estimates
         What was compared.
     by : tuple of str
@@ -118,7 +118,7 @@ class Comparisons(Result):
         """Of "best": levels that can still be the best, by the values of the `by` factors (empty without `by`)."""
         keys = [tuple(key.values()) for key, _ in self.estimates.groups()]
         groups = zip(keys, np.split(np.arange(len(self.table)), len(keys)), strict=True)
-        named = self.table["level"].where(self.table["can_be_best"].fillna(False).astype(bool))
+        named = self.table[self.estimates.factor].where(self.table["can_be_best"].fillna(False).astype(bool))
         return {key: tuple(named.iloc[rows].dropna()) for key, rows in groups}
 
     def separation(self, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
@@ -253,11 +253,11 @@ class Comparisons(Result):
         """
         base = self.log_base
         if self.estimates.subject:
-            raise ArgumentError(f"ratios() is for means, and these are differences of the {self.estimates.response}.")
+            raise ArgumentError(f"ratios() is for means, and these are differences of the {self.estimates.score}.")
         if base is None:
             raise ArgumentError(
-                f"ratios() is for models of a logarithm, but the response is {self.estimates.response}. Fit for "
-                f"instance 'log({self.estimates.response}) ~ ...', if all scores are positive."
+                f"ratios() is for models of a logarithm, but the response is {self.estimates.score}. Fit for "
+                f"instance 'log({self.estimates.score}) ~ ...', if all scores are positive."
             )
         table = self.table[[*self.by, "left", "right"]].copy()
         table["ratio"], table["p_value"] = base ** self.table["estimate"], self.table["p_value"]
@@ -267,7 +267,7 @@ class Comparisons(Result):
     @property
     def log_base(self) -> float | None:
         """The base of the logarithm that was modelled; None of other responses."""
-        name, opened, _ = self.estimates.response.partition("(")
+        name, opened, _ = self.estimates.score.partition("(")
         return LOGARITHMS.get(name) if opened else None
 
     def sentences(self) -> tuple[str, ...]:
@@ -337,7 +337,7 @@ class Comparisons(Result):
         group = dict(zip(self.by, key, strict=True))
         where, at = _where(group), f"{100 * self.level:.4g} % confidence"
         here = self.table[_matches(self.table, group)]
-        unknown = here.loc[here["can_be_best"].isna(), "level"].tolist()
+        unknown = here.loc[here["can_be_best"].isna(), self.estimates.factor].tolist()
         if not names:
             return f"{where}The levels cannot be compared with these data, so none is known to be the best or not."
         others = len(here) - len(names) - len(unknown)

@@ -425,10 +425,8 @@ def _evaluate(
     rng: np.random.Generator,
 ) -> _Evaluated:
     """Test linear functions, family after family of `sizes` rows; with `n_means` a family is all pairs of so many."""
-    estimate, se, df = em.evaluate(L)
-    testable = em.testable(L, se, df)
-    t_ratio = np.full(len(L), np.nan)
-    t_ratio[testable] = estimate[testable] / se[testable]
+    estimate, se, df, t_ratio = em.t_tests(L)
+    testable = ~np.isnan(t_ratio)
     parts, joints, start = [], [], 0
     for size in sizes:
         rows = slice(start, start + size)

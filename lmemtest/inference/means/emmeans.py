@@ -205,7 +205,7 @@ def evaluated_grid(
         specs=spec_names,
         by=by_names,
         level=level,
-        response=_response(fit) if along is None else f"slope of {_response(fit)} along {along}",
+        score=fit.design.parsed.score if along is None else f"slope of {fit.design.parsed.score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
         ddf=ddf,
         vcov="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
@@ -413,21 +413,15 @@ def _listed_rows(frame: pd.DataFrame, mask: NDArray[np.bool_]) -> str:
     return "; ".join(rows[:5]) + more
 
 
-def _response(fit: Any) -> str:
-    parsed = fit.design.parsed
-    function = parsed.response_function
-    return f"{function}({parsed.response})" if function else str(parsed.response)
-
-
 def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
     """Direction of the response from the Runs behind the fit, and what to say about its scale."""
     parsed = fit.design.parsed
     notes = []
     if parsed.response_function:
-        notes.append(f"{what} and differences are on the scale of {_response(fit)}.")
+        notes.append(f"{what} and differences are on the scale of {parsed.score}.")
     if not isinstance(fit.data, Runs) or fit.data.score != parsed.response:
         return None, notes
     if parsed.response_function not in _INCREASING:
-        notes.append(f"{_response(fit)} does not keep the order of scores, so no direction is assumed.")
+        notes.append(f"{parsed.score} does not keep the order of scores, so no direction is assumed.")
         return None, notes
     return str(fit.data.direction), notes

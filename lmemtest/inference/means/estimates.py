@@ -63,7 +63,7 @@ class Estimates(Result):
         Estimate, standard error, degrees of freedom and interval at `level`; NaN where not estimable.
     level : float
         Confidence level of each interval (not adjusted for several estimates).
-    response : str
+    score : str
         What is estimated, for instance ``log(value)``.
     direction : {"minimize", "maximize"} or None
         Which end is better; None if that is not known.
@@ -93,9 +93,8 @@ class Estimates(Result):
 
     Examples
     --------
-    >>> import numpy as np, pandas as pd
-    >>> found = Estimates.of(L=np.eye(2), b=[1.0, 2.0], V=np.diag([0.04, 0.05]), df=10.0,
-    ...                      frame=pd.DataFrame({"tool": ["A", "B"]}), response="loss", direction="minimize")
+    >>> found = Estimates.of({"tool": ["A", "B"]}, b=[1.0, 2.0], V=[[0.04, 0.0], [0.0, 0.05]], df=10.0,
+    ...                      score="loss", direction="minimize")
     >>> found.pairs().sentences()
     ('A is better than B by 1.000 (95 % CI 0.3316 to 1.668, p = 0.008).',)
     """
@@ -113,7 +112,7 @@ class Estimates(Result):
     ci_low: FloatArray
     ci_high: FloatArray
     level: float
-    response: str
+    score: str
     direction: str | None = None
     ddf: str = "satterthwaite"
     vcov: str = "model"
@@ -136,50 +135,61 @@ class Estimates(Result):
     @classmethod
     def of(
         cls,
+        frame: pd.DataFrame | Mapping[str, Any],
         *,
-        L: ArrayLike,
         b: ArrayLike,
         V: ArrayLike,
         df: float | Callable[[FloatArray], FloatArray],
-        frame: pd.DataFrame,
-        response: str,
+        score: str,
+        L: ArrayLike | None = None,
         specs: Sequence[str] | None = None,
         by: Sequence[str] = (),
         level: float = 0.95,
         **facts: Any,
     ) -> Self:
-        """Evaluate linear functions of coefficients.
+        """Build estimates from arrays; no fit is needed.
 
         Parameters
         ----------
-        L : (m, p) float
+        frame : pandas.DataFrame, or mapping of str to m values
+            What each estimate stands for.
         b : (p,) float
+            The estimates themselves, or the coefficients that `L` is over.
         V : (p, p) float
+            Covariance of `b`; of prediction errors where these are predictions.
         df : float > 0 or callable
-            Degrees of freedom of every function of the coefficients, or a map from (r, p) functions to theirs.
-        frame : pandas.DataFrame, m rows
-        response : str
+            Degrees of freedom of every function of `b` (``inf``: normal), or a map from (r, p) functions to theirs.
+        score : str
+            What is estimated.
+        L : (m, p) float, optional
+            Default: `b` are the estimates.
         specs : sequence of str, optional
             Default: all columns of `frame` but those in `by`.
         by : sequence of str
+            Columns whose levels are compared within, not between.
         level : float in (0, 1)
+            Confidence level of each interval.
         **facts
-            Other attributes.
+            Other attributes: direction, ddf, n_obs, notes, subject, ...
 
         Returns
         -------
         Estimates
         """
-        L = np.asarray(L, dtype=float)
+        import pandas as pd
+
+        b = np.asarray(b, dtype=float)
+        L = np.eye(len(b)) if L is None else np.asarray(L, dtype=float)
+        table = pd.DataFrame(frame)
         unknown = np.full(len(L), np.nan)
         by = tuple(by)
         return cls(
             L=L,
-            frame=frame,
-            b=np.asarray(b, dtype=float),
+            frame=table,
+            b=b,
             V=np.asarray(V, dtype=float),
             df_function=df if callable(df) else lambda rows: np.full(len(rows), float(df)),
-            specs=tuple(str(name) for name in frame.columns if name not in by) if specs is None else tuple(specs),
+            specs=tuple(str(name) for name in table.columns if name not in by) if specs is None else tuple(specs),
             by=by,
             estimate=unknown,
             se=unknown,
@@ -187,7 +197,7 @@ class Estimates(Result):
             ci_low=unknown,
             ci_high=unknown,
             level=check_fraction(level, "level"),
-            response=response,
+            score=score,
             **facts,
         ).with_errors()
 
@@ -312,11 +322,13 @@ class Estimates(Result):
             se, df = self.moderate(rows[:, : rows.shape[1] - self.n_known], se, df)
         return estimate, se, df
 
-    def testable(self, L: FloatArray, se: FloatArray, df: FloatArray) -> BoolArray:
-        """Rows of L with a standard error above rounding, and degrees of freedom."""
+    def t_tests(self, L: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """`evaluate`, and the t ratios: NaN where there is no degree of freedom, or the standard error is rounding."""
+        estimate, se, df = self.evaluate(L)
         # a variance at rounding level relative to its terms is zero: rows that cancel exactly have no test
         scale = np.sqrt(np.einsum("ij,j->i", np.nan_to_num(L) ** 2, np.abs(np.diag(self.V))))
-        return (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
+        testable = (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
+        return estimate, se, df, np.divide(estimate, se, out=np.full(len(L), np.nan), where=testable)
 
     def largest_t(self, L: FloatArray, alternative: str, rng: np.random.Generator) -> LargestT | None:
         """Joint t distribution of the rows of L, which all have a standard error; None if there are none."""
@@ -358,6 +370,11 @@ class Estimates(Result):
         )
 
     # ------------------------------------------------------------------ rows
+
+    @property
+    def factor(self) -> str:
+        """What is compared: the names of `specs`, joined by colons."""
+        return ":".join(self.specs)
 
     def labels(self) -> tuple[str, ...]:
         """One label per row from the values of `specs`, for tables and figures; unique within each group."""
@@ -421,7 +438,7 @@ class Estimates(Result):
     def source(self) -> str:
         """The response, the rows behind it and the rule for the degrees of freedom."""
         rows = "" if self.n_obs is None else f", n = {self.n_obs} rows"
-        return f"Response {self.response}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom"
+        return f"Response {self.score}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom"
 
     @property
     def facts(self) -> tuple[str, ...]:

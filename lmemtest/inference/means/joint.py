@@ -54,8 +54,8 @@ class FTestsResult(Result):
         Factors whose levels are tested apart.
     ddf : str
         Rule for the denominator degrees of freedom; "cluster-robust" with `vcov`.
-    response : str
-        The response as the model sees it.
+    score : str
+        The response as the model sees it, for instance ``log(value)``.
     n_obs : int or None
         Rows behind the fit.
     notes : tuple of str
@@ -66,7 +66,7 @@ class FTestsResult(Result):
     hypotheses: Hypotheses
     by: tuple[str, ...]
     ddf: str
-    response: str
+    score: str
     n_obs: int | None
     notes: tuple[str, ...] = ()
 
@@ -80,7 +80,7 @@ class FTestsResult(Result):
     def facts(self) -> tuple[str, ...]:
         """How the table was obtained."""
         rows = "" if self.n_obs is None else f", n = {self.n_obs} rows"
-        return (f"Response {self.response}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom.",)
+        return (f"Response {self.score}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom.",)
 
 
 def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
@@ -327,7 +327,7 @@ def equality_tests(em: Estimates) -> FTestsResult:
     notes = ["All that are estimable are tested for equality."] if np.isnan(em.estimate).any() else []
     if plain is not em:
         notes.append("The joint test is by the model's standard errors, not by the moderated ones.")
-    term = ":".join(em.specs)
+    term = em.factor
     records = []
     for key, rows in plain.groups():
         known = plain.L[rows[np.isfinite(plain.estimate[rows])]]
@@ -338,7 +338,7 @@ def equality_tests(em: Estimates) -> FTestsResult:
         hypotheses="marginal means",
         by=em.by,
         ddf=em.ddf,
-        response=em.response,
+        score=em.score,
         n_obs=em.n_obs,
         notes=(*plain.notes, *notes),
     )
@@ -396,15 +396,13 @@ def _tests(
             f"Kenward and Roger's approximation does not exist for {', '.join(dict.fromkeys(undefined))}: the "
             "variances are estimated from too little. Use ddf='satterthwaite' or a bootstrap."
         )
-    parsed = fit.design.parsed
-    response = f"{parsed.response_function}({parsed.response})" if parsed.response_function else str(parsed.response)
     table = pd.DataFrame(records, columns=[*by, "term", *_STATISTICS])
     return FTestsResult(
         table=table,
         hypotheses=hypotheses,
         by=by,
         ddf="cluster-robust" if vcov is not None else ddf,
-        response=response,
+        score=fit.design.parsed.score,
         n_obs=int(fit.nobs),
         notes=(*([] if vcov is None else [f"{vcov.described()}, HTZ tests."]), *notes, *more),
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def nemenyi(scores: pd.DataFrame, *, direction: str, alpha: float = 0.05, response: str = "the score") -> Separation:
+def nemenyi(scores: pd.DataFrame, *, direction: str, alpha: float = 0.05, score: str = "the score") -> Separation:
     """Compare the mean ranks of algorithms over blocks, as Demšar (2006) and Autorank do.
 
     Parameters
@@ -37,7 +37,7 @@ def nemenyi(scores: pd.DataFrame, *, direction: str, alpha: float = 0.05, respon
         Which end of the scores has rank 1.
     alpha : float in (0, 1), default 0.05
         The chance of any false difference between two of the algorithms.
-    response : str
+    score : str
         What was ranked, for the table and the diagram.
 
     Returns
@@ -122,8 +122,9 @@ def nemenyi(scores: pd.DataFrame, *, direction: str, alpha: float = 0.05, respon
         adjust="Nemenyi",
         interval_adjust="Nemenyi",
         ddf="asymptotic",
-        response=response,
+        score=score,
         statistic="mean rank",
+        factor=str(scores.columns.name or "algorithm"),
         notes=notes,
     )
 

@@ -56,10 +56,12 @@ class Separation(Result):
         Pairs whose difference is significant, and pairs without a test; no pair is both. `decision` has both in one.
     direction : {"minimize", "maximize"} or None
         Which end of the response is better.
-    adjust, interval_adjust, ddf, response : str
+    adjust, interval_adjust, ddf, score : str
         Adjustments of the p-values and of the critical difference, degrees of freedom, what was compared.
     statistic : str
         What `means` are: "marginal mean" or "mean rank".
+    factor : str
+        What the levels are of: a column of the table.
     selected : dict
         Values of the `by` factors for which this holds.
     notes : tuple of str
@@ -79,8 +81,9 @@ class Separation(Result):
     adjust: str
     interval_adjust: str
     ddf: str
-    response: str
+    score: str
     statistic: str = "marginal mean"
+    factor: str = "level"
     selected: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -92,12 +95,12 @@ class Separation(Result):
     figure: ClassVar[str | None] = "cd_diagram"
 
     def table(self) -> pd.DataFrame:
-        """One row per level, best first: level, mean, se, letters."""
+        """One row per level, best first: the factor, mean, se, letters."""
         import pandas as pd
 
         return pd.DataFrame(
             {
-                "level": list(self.levels),
+                self.factor: list(self.levels),
                 "mean": list(self.means),
                 "se": list(self.se),
                 "letters": [self.letters[level] for level in self.levels],
@@ -181,7 +184,7 @@ class Separation(Result):
         where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
         order = f"best first ({self.direction})" if self.direction else "in ascending order"
         return (
-            f"Response {self.response}{where}, {order}; {ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment, "
+            f"Response {self.score}{where}, {order}; {ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment, "
             f"{DDF_NAMES[self.ddf]} degrees of freedom, alpha = {self.alpha:g}; critical difference {width}.",
         )
 
@@ -250,7 +253,8 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
         adjust=pairs.adjust,
         interval_adjust=pairs.interval_adjust,
         ddf=pairs.ddf,
-        response=pairs.estimates.response,
+        score=pairs.estimates.score,
+        factor=pairs.estimates.factor,
         selected=pairs.selected,
         notes=notes,
     )
@@ -268,8 +272,9 @@ def separation_of(
     adjust: str,
     interval_adjust: str,
     ddf: str,
-    response: str,
+    score: str,
     statistic: str = "marginal mean",
+    factor: str = "level",
     selected: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
 ) -> Separation:
@@ -284,7 +289,7 @@ def separation_of(
         ``left``, ``right`` and ``p_value``, in any order; a pair without a row or without a p-value is undecided.
     half_widths : (n,) float
         Of the simultaneous intervals at 1 - `alpha`; NaN where there is none.
-    alpha, direction, adjust, interval_adjust, ddf, response, statistic, selected, notes
+    alpha, direction, adjust, interval_adjust, ddf, score, statistic, factor, selected, notes
         As in `Separation`.
 
     Returns
@@ -310,8 +315,9 @@ def separation_of(
         adjust=adjust,
         interval_adjust=interval_adjust,
         ddf=ddf,
-        response=response,
+        score=score,
         statistic=statistic,
+        factor=factor,
         selected=dict(selected or {}),
         notes=(*_notes(direction, ordered, undecided), *notes),
     )

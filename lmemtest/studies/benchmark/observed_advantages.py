@@ -58,7 +58,7 @@ class ObservedAdvantages(Result):
         How many of these exclude zero.
     level : float
         Confidence level of each interval, not adjusted for their number.
-    response : str
+    score : str
         Scale of the effects.
     notes : tuple of str
         What could not be computed, and why.
@@ -75,7 +75,7 @@ class ObservedAdvantages(Result):
     intervals: int
     clear: int
     level: float
-    response: str
+    score: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -160,7 +160,7 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
         intervals=int(counted.sum()),
         clear=int(clear.sum()),
         level=level,
-        response=f"{parsed.response_function}({runs.score})" if parsed.response_function else runs.score,
+        score=parsed.score,
         notes=_notes(table, runs),
     )
 

@@ -187,7 +187,7 @@ def means_of(mean: np.ndarray, covariance: np.ndarray, df: float) -> Estimates:
         V=covariance,
         df=df,
         ddf="residual",
-        response="score",
+        score="score",
         direction="maximize",
     )
 
