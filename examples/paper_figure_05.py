@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
+from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.inference.means.nemenyi import blocks, nemenyi
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
@@ -51,10 +52,10 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs, budgets = study()
 
-    found = horizons(runs, budgets, paper=True)
+    found = horizons(runs, budgets)
     print(found, end="\n\n")
     print("The recommended model beside that of the paper, which counts every row:")
-    print(found.paper_frame().to_string(index=False, float_format="{:.3g}".format))
+    print(horizon_pairs(runs, budgets).to_string(index=False, float_format="{:.3g}".format))
 
     *single, (start, end) = budgets
     with detached_figures():

@@ -60,7 +60,6 @@ ALLOWED = {
     "benchmark_information(per)",
     "bootstrap(interval)",
     "bootstrap(jackknife)",
-    "horizons(paper)",
     "metafeature_analysis(error)",
     "metafeature_analysis(rng=0)",
     "metafeature_effect(rng=0)",

@@ -15,6 +15,7 @@ import pandas as pd
 import suite
 
 import lmemtest as lt
+from lmemtest.compat.significance_analysis import horizon_pairs
 
 Found = Iterator[tuple[str, Any]]
 METHODS = ("ML", "REML")
@@ -250,10 +251,10 @@ def horizons() -> Found:
         for adjust in ("tukey", "holm"):
             yield (
                 f"{budgets} {effect} {adjust}",
-                lt.horizons(runs, budgets, budget_effect=effect, adjust=adjust),
+                lt.horizons(runs, budgets, windows=effect, adjust=adjust),
             )
     yield "changes", lt.horizons(runs, [1, 4], adjust="tukey")
-    yield "the paper's model", lt.horizons(runs, [(1, 4)], paper=True)
+    yield "the paper's model", horizon_pairs(runs, [(1, 4)])
 
 
 def selection() -> Found:

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binomtest, norm
 
 import lmemtest as lt
+from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.studies.budget.horizon_tests import share_level
 from lmemtest.studies.budget.horizons import horizons
 
@@ -54,8 +55,8 @@ def false_discoveries(budgets, *, tables=TABLES, effect="averaged", **settings) 
     count = dict.fromkeys(("some", "unshared", "first", "change"), 0)
     for _ in range(tables):
         # for two algorithms no adjustment within a horizon is Tukey's
-        found = horizons(null_runs(rng, **settings), budgets, adjust="none", budget_effect=effect)
-        p = found.to_frame()["p_value"].to_numpy()
+        found = horizons(null_runs(rng, **settings), budgets, adjust="none", windows=effect)
+        p = found.to_frame()["p_raw"].to_numpy()
         count["some"] += bool(found.to_frame()["significant"].any())
         count["unshared"] += bool(p.min() < ALPHA)
         count["first"] += bool(p[0] < ALPHA)
@@ -118,6 +119,6 @@ def test_rows_of_a_window_counted_as_independent_find_what_is_not_there():
     rng = np.random.default_rng(5)
     count = 0
     for _ in range(50):
-        found = horizons(null_runs(rng, n_budgets=6), [(1, 6)], paper=True)
-        count += bool((found.paper_frame()["paper_p_value"] < ALPHA).any())
+        found = horizon_pairs(null_runs(rng, n_budgets=6), [(1, 6)])
+        count += bool((found["paper_p_value"] < ALPHA).any())
     assert binomtest(count, 50, ALPHA, alternative="greater").pvalue < 0.001

@@ -12,9 +12,10 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
+from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.means.separation import separation_of
-from lmemtest.studies.budget.horizon_tests import best_sentence, is_shown, share_level
+from lmemtest.studies.budget.horizon_tests import best_sentence, share_level
 from lmemtest.studies.budget.horizons import horizons
 
 
@@ -80,9 +81,9 @@ def test_metafeatures_are_conditions_at_every_horizon():
     assert "(0 + prior | benchmark:algorithm)" in found.change_formula
 
 
-def test_without_adjustment_p_adjusted_is_the_p_value():
+def test_without_adjustment_the_p_value_is_the_raw_one():
     frame = horizons(runs_of(make_table()), [1, 8], adjust="none", across="none").to_frame()
-    np.testing.assert_allclose(frame["p_value"], frame["p_adjusted"], rtol=1e-12)
+    np.testing.assert_allclose(frame["p_raw"], frame["p_value"], rtol=1e-12)
 
 
 # ---------------------------------------------------------------------- lme4
@@ -106,14 +107,14 @@ def lme4(reference):
 def test_pairs_agree_with_lme4_and_emmeans(lme4, case, budgets, effect):
     runs, cases = lme4
     want = pd.DataFrame(cases[case]["pairs"])
-    got = horizons(runs, budgets, budget_effect=effect, adjust="tukey").to_frame()
+    got = horizons(runs, budgets, windows=effect, adjust="tukey").to_frame()
     assert not cases[case]["is_singular"]
     assert got[["left", "right"]].to_numpy().tolist() == want[["left", "right"]].to_numpy().tolist()
     np.testing.assert_allclose(got["estimate"], want["estimate"], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(got["se"], want["se"], rtol=2e-5)  # theta of two optimisers
     np.testing.assert_allclose(got["df"], want["df"], rtol=5e-4)
-    np.testing.assert_allclose(got["p_value"], want["p_value"], rtol=5e-4)
-    np.testing.assert_allclose(got["p_adjusted"], want["p_tukey"], rtol=1e-3)
+    np.testing.assert_allclose(got["p_raw"], want["p_value"], rtol=5e-4)
+    np.testing.assert_allclose(got["p_value"], want["p_tukey"], rtol=1e-3)
 
 
 def test_changes_agree_with_lme4_and_emmeans(lme4):
@@ -123,19 +124,16 @@ def test_changes_agree_with_lme4_and_emmeans(lme4):
     np.testing.assert_allclose(got["change"], want["estimate"], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(got["se"], want["se"], rtol=2e-5)
     np.testing.assert_allclose(got["df"], want["df"], rtol=5e-4)
-    np.testing.assert_allclose(got["p_adjusted"], want["p_tukey"], rtol=1e-3)
+    np.testing.assert_allclose(got["p_value"], want["p_tukey"], rtol=1e-3)
 
 
 def test_the_papers_model_agrees_with_lme4(lme4):
     runs, cases = lme4
     want = pd.DataFrame(cases["paper"]["pairs"])
-    found = horizons(runs, [(1, 4)], paper=True)
-    got = found.horizon("1-4").paper
-    np.testing.assert_allclose(got["se"], want["se"], rtol=2e-5)
-    np.testing.assert_allclose(got["p_value"], want["p_tukey"], rtol=1e-3)
-    beside = found.paper_frame()
-    np.testing.assert_array_equal(beside["paper_p_value"], got["p_value"])
-    assert (beside["paper_se"] < beside["se"]).all()
+    got = horizon_pairs(runs, [(1, 4)])
+    np.testing.assert_allclose(got["paper_se"], want["se"], rtol=2e-5)
+    np.testing.assert_allclose(got["paper_p_value"], want["p_tukey"], rtol=1e-3)
+    assert (got["paper_se"] < got["se"]).all()
 
 
 # ---------------------------------------------------------------------- closed forms
@@ -144,7 +142,7 @@ def test_the_papers_model_agrees_with_lme4(lme4):
 @pytest.mark.parametrize("effect", ["averaged", "fixed", "random"])
 def test_a_window_of_two_algorithms_is_the_paired_t_test_of_benchmark_means(effect):
     table = make_table(algorithms=2, spread=1.0, run=1.0)
-    row = horizons(runs_of(table), [(2, 8)], budget_effect=effect).to_frame().iloc[0]
+    row = horizons(runs_of(table), [(2, 8)], windows=effect).to_frame().iloc[0]
     want = paired_t(table[table["budget"] >= 2], "a0", "a1")
     assert row["estimate"] / row["se"] == approx(want.statistic, rel=1e-5)
     assert row["df"] == approx(7, rel=1e-3)
@@ -218,7 +216,7 @@ def test_table_and_diagrams_decide_alike_and_intervals_follow():
     found = horizons(runs_of(make_table(algorithms=4, drift=1.0, seed=5)), [1, 2, 8])
     frame = found.to_frame()
     assert 0 < frame["significant"].sum() < len(frame)
-    np.testing.assert_array_equal(frame["significant"], frame["p_adjusted"] < 0.05)
+    np.testing.assert_array_equal(frame["significant"], frame["p_value"] < 0.05)
     np.testing.assert_array_equal(frame["significant"], (frame["ci_low"] > 0) | (frame["ci_high"] < 0))
     for horizon in found.horizons:
         part = frame[frame["horizon"] == horizon.label]
@@ -324,15 +322,12 @@ def test_an_unknown_horizon_is_refused():
     message = "there is no horizon 2. Horizons: '1', '4-8'."
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         found.horizon(2)
-    message = "the paper's model was not fitted. Ask for it: horizons(..., paper=True)."
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        found.paper_frame()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"budget_effect": "smooth"}, "budget_effect must be 'averaged' or 'fixed' or 'random', got 'smooth'."),
+        ({"windows": "smooth"}, "windows must be 'averaged' or 'fixed' or 'random', got 'smooth'."),
         (
             {"adjust": "fdr"},
             "adjust must be 'stepdown' or 'tukey' or 'holm' or 'sidak' or 'bonferroni' or 'none', got 'fdr'.",
@@ -370,10 +365,10 @@ def test_the_last_score_of_a_best_so_far_curve_counts():
 def test_runs_that_ended_early_are_counted():
     table = best_so_far(make_table(budgets=(1, 2, 3, 4)))
     ended = table[(table["seed"] > 0) | (table["budget"] <= 3)]
-    found = horizons(runs_of(ended), [4, (3, 4)], budget_effect="fixed")
+    found = horizons(runs_of(ended), [4, (3, 4)], windows="fixed")
     assert any("24 runs ended before 4: what they would have reached" in note for note in found.notes)
     assert found.horizon((3, 4)).budgets == (3.0, 4.0)
-    note = "At 3-4 budget_effect='averaged' was used, since not all runs have scores at its budgets."
+    note = "At 3-4 windows='averaged' was used, since not all runs have scores at its budgets."
     assert note in found.horizon((3, 4)).notes
 
 
@@ -475,10 +470,10 @@ def test_with_one_benchmark_the_runs_are_the_sample(roles):
 @pytest.mark.parametrize("effect", ["averaged", "fixed", "random"])
 def test_one_seed_leaves_the_benchmarks(effect):
     table = make_table(seeds=1, algorithms=2, spread=1.0)
-    found = horizons(runs_of(table), [1, (2, 8)], budget_effect=effect)
+    found = horizons(runs_of(table), [1, (2, 8)], windows=effect)
     row = found.to_frame().iloc[1]
     want = paired_t(table[table["budget"] >= 2], "a0", "a1")
-    assert row["p_value"] == approx(want.pvalue, rel=1e-3)
+    assert row["p_raw"] == approx(want.pvalue, rel=1e-3)
     assert len(found.changes) == 1
 
 
@@ -501,7 +496,7 @@ def test_without_seeds_the_benchmarks_are_the_sample():
     table = make_table(algorithms=2, spread=1.0)
     found = horizons(runs_of(table, seed=None), [1, (2, 8)])
     want = paired_t(table[table["budget"] >= 2], "a0", "a1")
-    assert found.to_frame()["p_value"].iloc[1] == approx(want.pvalue, rel=1e-3)
+    assert found.to_frame()["p_raw"].iloc[1] == approx(want.pvalue, rel=1e-3)
     assert found.changes["p_value"].notna().all()
 
 
@@ -521,19 +516,19 @@ def test_numbers_as_names_and_odd_columns_are_factors():
         table, score="loss", direction="maximize", algorithm="my tool", benchmark="task", seed="seed", budget="time (s)"
     )
     for effect in ("averaged", "fixed", "random"):
-        found = horizons(runs, [1, (2, 8)], budget_effect=effect, paper=True)
+        found = horizons(runs, [1, (2, 8)], windows=effect)
         assert found.to_frame()["left"].tolist()[:3] == ["0", "0", "1"]
-        assert len(found.paper_frame()) == 6
+    assert len(horizon_pairs(runs, [1, (2, 8)])) == 6
 
 
 def test_too_many_budgets_have_no_effect_each():
     table = make_table(benchmarks=3, algorithms=2, seeds=2, budgets=tuple(range(60)))
     message = (
-        "budget_effect='fixed' has one effect per budget, and there are 60 in 0-59, more than 50. Use "
-        "budget_effect='averaged', or a narrower window."
+        "windows='fixed' has one effect per budget, and there are 60 in 0-59, more than 50. Use "
+        "windows='averaged', or a narrower window."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(table), [(0, 59)], budget_effect="fixed")
+        horizons(runs_of(table), [(0, 59)], windows="fixed")
 
 
 # ---------------------------------------------------------------------- words
@@ -668,11 +663,11 @@ def test_a_decision_is_missing_where_there_is_no_test():
     flat = make_table(algorithms=3).assign(
         loss=lambda t: np.where(t["algorithm"] == t["algorithm"].min(), 1.0, t["loss"])
     )
-    table = horizons(runs_of(flat), [8]).to_frame()
+    found = horizons(runs_of(flat), [4, 8])
+    table, changes = found.to_frame(), found.changes
     assert table["significant"].dtype == "boolean"
     assert (table["significant"].isna() == table["p_value"].isna()).all()
-    assert not any(is_shown(value) for value in (pd.NA, False, np.False_))
-    assert is_shown(True)
+    assert ((changes["pattern"] == "not shown") == ~changes["significant"].fillna(False)).all()
 
 
 def test_small_differences_that_are_no_rounding_are_no_tie():

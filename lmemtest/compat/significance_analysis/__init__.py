@@ -3,8 +3,8 @@
 A script written for that package (Geburek, Mallik, Stoll, Bouthillier & Hutter 2024, arXiv:2408.02533) runs when its
 import line says ``from lmemtest.compat.significance_analysis import ...``. Names, arguments, defaults and the shapes
 of results are those of the package (0.2.4 and 0.2.5 agree in them); `model_builder` is the form that the figures of
-the paper print. Estimates are the same numbers; where its tests are wrong, the tests here are right, and `docs/for-
-significance-analysis-users.md` lists each difference.
+the paper print, and `horizon_pairs` the model of its figure 5. Estimates are the same numbers; where its tests are
+wrong, the tests here are right, and `docs/for-significance-analysis-users.md` lists each difference.
 """
 
 from lmemtest.compat.significance_analysis.builder import PaperBuilder, model_builder
@@ -15,6 +15,7 @@ from lmemtest.compat.significance_analysis.checks import (
 )
 from lmemtest.compat.significance_analysis.diagram import cd_diagram
 from lmemtest.compat.significance_analysis.download import download_priorband_data
+from lmemtest.compat.significance_analysis.horizons import horizon_pairs
 from lmemtest.compat.significance_analysis.likelihood import glrt
 from lmemtest.compat.significance_analysis.metafeatures import metafeature_analysis
 from lmemtest.compat.significance_analysis.mixed_model import Model, model
@@ -30,6 +31,7 @@ __all__ = [
     "download_priorband_data",
     "fidelity_check",
     "glrt",
+    "horizon_pairs",
     "metafeature_analysis",
     "model",
     "model_builder",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,22 +23,62 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Index = NDArray[np.intp]
+    Mask = NDArray[np.bool_]
 
 # Differences between each two horizons are fitted, 28 models at eight. More horizons are a curve.
 MOST_HORIZONS = 8
 _DEFAULT_HORIZONS = 4
 _MOST_STEPS = 50  # budgets of a window at which curves are read off where runs have different ones
-_NEAREST = 3  # budgets that an error offers
 _REORDERED = "Horizons are in the order of their last budgets; a window comes after the horizons that lie in it."
 
 
+class Place(NamedTuple):
+    """A budget, or a window of budgets with both ends."""
+
+    start: float
+    end: float
+
+    @property
+    def is_window(self) -> bool:
+        return self.start != self.end
+
+    @property
+    def label(self) -> str:
+        return "-".join(map(format_level, self if self.is_window else self[:1]))
+
+    def holds(self, budgets: Array) -> Mask:
+        """Which budgets lie in it."""
+        return np.asarray((budgets >= self.start) & (budgets <= self.end))
+
+    def within(self, other: Place) -> bool:
+        """Whether it is a part of another one, so that a change between them says little beside the others."""
+        return self.start >= other.start and self.end <= other.end
+
+    def overlaps(self, other: Place) -> bool:
+        """Whether they share a part of the range, so that none is later than the other."""
+        return max(self.start, other.start) <= min(self.end, other.end)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Curves:
+class HorizonScores:
+    """One score per run at a horizon, in the order of ``RunCurves.keys``.
+
+    If not `exact`, some run has no score at one of the `budgets`, and curves were read off as steps.
+    """
+
+    place: Place
+    scores: Array
+    budgets: tuple[float, ...]
+    exact: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RunCurves:
     """The scores of runs over their budgets.
 
     Attributes
     ----------
-    runs : Runs
     keys : pandas.DataFrame
         One row per run: instance, algorithm and, where there is one, seed.
     run, budget : (n,) int
@@ -46,6 +87,8 @@ class Curves:
         Mean of the rows of each point.
     budgets : (k,) float
         Ascending.
+    common : (k,) bool
+        Budgets at which all runs have a score.
     """
 
     runs: Runs
@@ -54,26 +97,55 @@ class Curves:
     budget: Index
     score: Array
     budgets: Array
+    common: Mask
+
+    @classmethod
+    def of(cls, runs: Runs) -> RunCurves:
+        """Collect the scores of all runs."""
+        budget = runs.study.require("budget", "there are no horizons")
+        dtype = runs.frame.collect_schema()[budget]
+        if not dtype.is_numeric():
+            raise ArgumentError(
+                f"horizons needs numbers as budgets, but the column {budget!r} has type {dtype}. Convert it, for "
+                "example to seconds or to the number of the step."
+            )
+        names = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
+        cells = runs.study.cells([*names, budget])
+        run = group_numbers(cells.frame, names)
+        budgets, code = np.unique(cells.frame[budget].to_numpy(dtype=float), return_inverse=True)
+        first = np.unique(run, return_index=True)[1]
+        order = np.lexsort((code, run))
+        return cls(
+            runs=runs,
+            keys=cells.frame[names].iloc[first].reset_index(drop=True),
+            run=run[order],
+            budget=code[order].astype(np.intp),
+            score=np.asarray(cells.mean, dtype=float)[order],
+            budgets=budgets,
+            common=np.bincount(code, minlength=len(budgets)) == len(first),
+        )
 
     @property
     def n_runs(self) -> int:
-        """Number of runs."""
         return len(self.keys)
 
-    @property
-    def common(self) -> NDArray[np.bool_]:
-        """(k,) bool: budgets at which all runs have a score."""
-        return np.bincount(self.budget, minlength=len(self.budgets)) == self.n_runs
+    def table(self, scores: Array, name: str) -> Runs:
+        """A table with one row per run and the given score, with the roles of the runs but for the budget."""
+        roles = {**self.runs.roles(), "score": name, "budget": None}
+        return type(self.runs)(self.keys.assign(**{name: scores}), **roles)
+
+    def rows_at(self, budgets: Sequence[float]) -> Runs:
+        """The rows at some budgets, as the column has them, whole numbers or not."""
+        column, wanted = str(self.runs.budget), set(budgets)
+        return self.runs.filter(**{column: [level for level in self.runs.levels(column) if float(level) in wanted]})
 
     def is_trace(self) -> bool:
         """Whether the runs are best-so-far curves, so that a score holds until the next one."""
         return self.runs.seed is not None and broken_traces(self.runs).verdict == "trace"
 
-    def first_common_step(self) -> float:
+    def all_started(self) -> float:
         """The budget from which on all runs have a score at or before."""
-        first = np.full(self.n_runs, len(self.budgets), dtype=np.intp)
-        np.minimum.at(first, self.run, self.budget)
-        return float(self.budgets[first.max()])
+        return float(self.budgets[self.budget[np.unique(self.run, return_index=True)[1]].max()])
 
     def last_at(self, budget: float) -> Index:
         """(n_runs,) int: the last point of each run at or before a budget, -1 for none."""
@@ -84,131 +156,168 @@ class Curves:
 
     def name_of(self, run: int) -> str:
         """A run in words."""
-        row = self.keys.iloc[run]
-        return ", ".join(f"{column} {format_level(row[column])}" for column in self.keys.columns)
+        return ", ".join(f"{column} {format_level(level)}" for column, level in self.keys.iloc[run].items())
 
+    # ------------------------------------------------------------------ which horizons
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HorizonScores:
-    """One score per run at a horizon.
+    def places(self, given: Any) -> tuple[list[Place], list[str]]:
+        """The horizons asked for, in the order of their ends; without any, up to four spread over the range."""
+        if given is None:
+            return [Place(b, b) for b in self._spread()], []
+        items = [given] if _is_number(given) else given
+        if isinstance(items, str) or not (isinstance(items, Sequence) or hasattr(items, "__array__")):
+            raise ArgumentError(f"budgets must be a list of budgets or of windows (first, last), got {given!r}.")
+        places = [_place(item) for item in items]
+        if not places:
+            raise ArgumentError("budgets is empty. Give budgets such as [5, 10, 15], or None for a choice of them.")
+        if len(places) > MOST_HORIZONS:
+            raise ArgumentError(
+                f"budgets names {len(places)} horizons, more than {MOST_HORIZONS}. Choose fewer, or windows that hold "
+                "several budgets."
+            )
+        low, high = self.budgets[[0, -1]]
+        for place in places:
+            if places.count(place) > 1:
+                raise ArgumentError(f"budgets names the horizon {place.label} twice. Name each once.")
+            if place.is_window and not place.holds(self.budgets).any():
+                raise ArgumentError(
+                    f"budgets: no run has a score in the window {place.label}. Values of {self.runs.budget} near it: "
+                    f"{_nearest(self.budgets, place)}."
+                )
+            if not place.is_window and not low <= place.start <= high:
+                raise ArgumentError(
+                    f"budgets: {place.label} is outside the range of {self.runs.budget}, {format_level(low)} to "
+                    f"{format_level(high)}."
+                )
+        # Of two horizons of which none holds the other, the one that ends first has also started first.
+        ordered = sorted(places, key=lambda place: (place.end, -place.start))
+        notes = [_REORDERED] if ordered != places else []
+        shared = [
+            f"{one.label} and {other.label}"
+            for one, other in combinations(ordered, 2)
+            if (one.holds(self.budgets) & other.holds(self.budgets)).any()
+        ]
+        if shared:
+            notes.append(
+                f"These horizons share budgets: {listed(shared, most=4)}. Their results depend on each other more than "
+                "those of others; the adjustment allows for any dependence."
+            )
+        return ordered, notes
 
-    Attributes
-    ----------
-    start, end : float
-        The first and the last budget; equal at a single budget.
-    scores : (n_runs,) float
-        In the order of ``Curves.keys``.
-    budgets : tuple of float
-        Budgets whose scores were used.
-    exact : bool
-        Whether all runs have a score at each of `budgets`; else curves were read off as steps.
-    notes : tuple of str
-        What was left out or carried forward.
-    """
+    def _spread(self) -> list[float]:
+        """Up to four budgets at the quarters of the range, on the scale on which the budgets are most evenly spaced."""
+        if len(self.budgets) < 2:
+            raise DataError(
+                f"There is one budget only ({self.runs.budget} = {format_level(self.budgets[0])}), so there are no "
+                "horizons to compare. Bring scores at other budgets, or name this one: budgets=[...]."
+            )
+        usable = self.budgets[self.common]
+        if not len(usable) and self.is_trace():
+            usable = self.budgets[self.budgets >= self.all_started()]
+        if not len(usable):
+            raise DataError(self._nothing_in_common)
+        if len(usable) <= _DEFAULT_HORIZONS:
+            return usable.tolist()
+        x = usable
+        if usable[0] > 0:
+            plain, ratio = np.diff(usable), np.diff(np.log(usable))
+            x = np.log(usable) if ratio.std() / ratio.mean() < plain.std() / plain.mean() else usable
+        wanted = x[0] + np.arange(1, _DEFAULT_HORIZONS + 1) / _DEFAULT_HORIZONS * (x[-1] - x[0])
+        return usable[np.unique(np.abs(x[:, None] - wanted).argmin(axis=0))].tolist()
 
-    start: float
-    end: float
-    scores: Array
-    budgets: tuple[float, ...]
-    exact: bool
-    notes: tuple[str, ...] = ()
+    # ------------------------------------------------------------------ the scores there
+
+    def at(self, place: Place) -> HorizonScores:
+        """Reduce every run to its score at a budget, or to its mean over a window."""
+        inside = place.holds(self.budgets)
+        used = inside & self.common
+        left_out = self.budgets[inside & ~used]
+        if used.sum() < (2 if len(left_out) else 1):
+            if not self.is_trace():
+                raise DataError(self._lacking(place, inside))
+            return self._as_steps(place, inside)
+        notes = []
+        if len(left_out):
+            notes.append(
+                f"Over {place.label} the mean is of the {int(used.sum())} values of {self.runs.budget} that all runs "
+                f"have; left out: {listed(map(format_level, left_out), most=6)}."
+            )
+        if place.is_window and used.sum() == 1:
+            notes.append(f"The window {place.label} has one budget, {format_level(self.budgets[used][0])}.")
+        points = used[self.budget]
+        total = np.bincount(self.run[points], weights=self.score[points], minlength=self.n_runs)
+        return HorizonScores(
+            place=place,
+            scores=total / used.sum(),
+            budgets=tuple(self.budgets[used].tolist()),
+            exact=True,
+            notes=tuple(notes),
+        )
+
+    def _as_steps(self, place: Place, inside: Mask) -> HorizonScores:
+        """Read the curves off as steps: the last score at or before each budget."""
+        budgets = np.unique([place.start, *self.budgets[inside]]) if place.is_window else np.array([place.start])
+        if len(budgets) > _MOST_STEPS:
+            budgets = np.linspace(place.start, place.end, _MOST_STEPS)
+        last = np.stack([self.last_at(budget) for budget in budgets])
+        without = np.flatnonzero((last < 0).any(axis=0))
+        start, end, n = format_level(place.start), format_level(place.end), f"{self.n_runs:,}"
+        if len(without):
+            raise DataError(
+                f"{len(without):,} of {n} runs have no score at or before {self.runs.budget} = {start} "
+                f"({self.name_of(int(without[0]))}). All have one from {format_level(self.all_started())} on."
+            )
+        carried = int((self.budgets[self.budget[last[-1]]] < budgets[-1]).sum())
+        over = int((self.budgets[self.budget[self.last_at(np.inf)]] < place.end).sum())
+        note = (
+            f"At {place.label} not all runs have scores of their own; they are best-so-far curves, so the last "
+            f"score before counts ({carried:,} of {n} runs at {end})."
+        )
+        if over:
+            note += (
+                f" {over:,} runs ended before {end}: what they would have reached by then is not known, which may "
+                "favour the others."
+            )
+        scores = self.score[last].mean(axis=0)
+        return HorizonScores(place=place, scores=scores, budgets=tuple(budgets.tolist()), exact=False, notes=(note,))
 
     @property
-    def label(self) -> str:
-        """The budget, or the two ends of the window."""
-        return place_label((self.start, self.end))
-
-    def within(self, other: HorizonScores) -> bool:
-        """Whether it is a part of another one, so that a change between them says little beside the others."""
-        return self.start >= other.start and self.end <= other.end
-
-    def overlaps(self, other: HorizonScores) -> bool:
-        """Whether they share budgets, so that none is later than the other."""
-        return max(self.start, other.start) <= min(self.end, other.end)
-
-
-def scored_runs(curves: Curves, scores: np.ndarray, name: str) -> Runs:
-    """A table with one row per run and the given score, with the roles of the runs but for the budget."""
-    runs = curves.runs
-    roles = {**runs.roles(), "score": name, "budget": None}
-    return type(runs)(curves.keys.assign(**{name: scores}), **roles)
-
-
-def place_label(place: tuple[float, float]) -> str:
-    """The budget, or the two ends of the window, as text."""
-    start, end = map(format_level, place)
-    return start if place[0] == place[1] else f"{start}-{end}"
-
-
-def collect_curves(runs: Runs) -> Curves:
-    """Collect the scores of all runs."""
-    budget = runs.study.require("budget", "there are no horizons")
-    dtype = runs.frame.collect_schema()[budget]
-    if not dtype.is_numeric():
-        raise ArgumentError(
-            f"horizons needs numbers as budgets, but the column {budget!r} has type {dtype}. Convert it, for "
-            "example to seconds or to the number of the step."
+    def _nothing_in_common(self) -> str:
+        return (
+            "No budget is common to all runs, and the scores are not best-so-far curves (some get worse, or the seed "
+            "is not known), so that the last score before a budget could stand in. Bring scores at common budgets, or "
+            f"take the running best of each run over {self.runs.budget}."
         )
-    keys = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
-    cells = runs.study.cells([*keys, budget])
-    run = group_numbers(cells.frame, keys)
-    budgets, code = np.unique(cells.frame[budget].to_numpy(dtype=float), return_inverse=True)
-    first = np.unique(run, return_index=True)[1]
-    order = np.lexsort((code, run))
-    return Curves(
-        runs=runs,
-        keys=cells.frame[keys].iloc[first].reset_index(drop=True),
-        run=run[order],
-        budget=code[order].astype(np.intp),
-        score=np.asarray(cells.mean, dtype=float)[order],
-        budgets=budgets,
-    )
 
-
-# ---------------------------------------------------------------------- which horizons
-
-
-def checked_places(curves: Curves, given: Any) -> tuple[list[tuple[float, float]], list[str]]:
-    """The horizons asked for, in the order of their ends; without any, up to four spread over the range."""
-    if given is None:
-        return [(b, b) for b in _spread(curves)], []
-    places = [_place(item) for item in _items(given)]
-    if not places:
-        raise ArgumentError("budgets is empty. Give budgets such as [5, 10, 15], or None for a choice of them.")
-    if len(places) > MOST_HORIZONS:
-        raise ArgumentError(
-            f"budgets names {len(places)} horizons, more than {MOST_HORIZONS}. Choose fewer, or windows that hold "
-            "several budgets."
+    def _lacking(self, place: Place, inside: Mask) -> str:
+        """Why runs cannot be compared at a horizon, and where they can be."""
+        if not self.common.any():
+            return self._nothing_in_common
+        name = self.runs.budget
+        lacking = np.setdiff1d(np.arange(self.n_runs), self.run[inside[self.budget]])
+        where = f"over {place.label} of {name}" if place.is_window else f"at {name} = {place.label}"
+        what = (
+            f"{len(lacking):,} of {self.n_runs:,} runs have no score {where} ({self.name_of(int(lacking[0]))})"
+            if len(lacking)
+            else f"The runs do not have two values of {name} in common {where}"
         )
-    for place in places:
-        if places.count(place) > 1:
-            raise ArgumentError(f"budgets names the horizon {place_label(place)} twice. Name each once.")
-        _check_inside(curves, place)
-    # Of two horizons of which none holds the other, the one that ends first has also started first.
-    ordered = sorted(places, key=lambda place: (place[1], -place[0]))
-    notes = [_REORDERED] if ordered != places else []
-    return ordered, notes + _overlaps(curves, ordered)
+        return (
+            f"{what}, and the scores are not best-so-far curves, so that the last one before could stand in. Values "
+            f"that all runs have, near it: {_nearest(self.budgets[self.common], place)}."
+        )
 
 
-def _items(given: Any) -> list[Any]:
-    if _is_number(given):
-        return [given]
-    if isinstance(given, str) or not (isinstance(given, Sequence) or hasattr(given, "__array__")):
-        raise ArgumentError(f"budgets must be a list of budgets or of windows (first, last), got {given!r}.")
-    return list(given)
-
-
-def _place(item: Any) -> tuple[float, float]:
+def _place(item: Any) -> Place:
     if _is_number(item):
-        return float(item), float(item)
+        return Place(float(item), float(item))
     pair = not isinstance(item, str) and hasattr(item, "__len__") and len(item) == 2
     if not pair or not all(map(_is_number, item)):
         raise ArgumentError(f"budgets must hold budgets (numbers) or windows (first, last), got {item!r}.")
-    start, end = map(float, item)
-    if not start < end:
-        instead = f" Write {format_level(start)} for the scores at that budget." if start == end else ""
+    place = Place(*map(float, item))
+    if not place.start < place.end:
+        instead = "" if place.is_window else f" Write {place.label} for the scores at that budget."
         raise ArgumentError(f"a window (first, last) of budgets must have first < last, got {item!r}.{instead}")
-    return start, end
+    return place
 
 
 def _is_number(value: Any) -> bool:
@@ -216,167 +325,6 @@ def _is_number(value: Any) -> bool:
     return known and bool(np.isfinite(float(value)))
 
 
-def _check_inside(curves: Curves, place: tuple[float, float]) -> None:
-    low, high = curves.budgets[[0, -1]]
-    name, label = curves.runs.budget, place_label(place)
-    if place[0] == place[1]:
-        if not low <= place[0] <= high:
-            raise ArgumentError(
-                f"budgets: {label} is outside the range of {name}, {format_level(low)} to {format_level(high)}."
-            )
-        return
-    inside = (curves.budgets >= place[0]) & (curves.budgets <= place[1])
-    if not inside.any():
-        raise ArgumentError(
-            f"budgets: no run has a score in the window {label}. Values of {name} near it: "
-            f"{_nearest(curves.budgets, place[0])}."
-        )
-
-
-def _nearest(budgets: Array, place: float) -> str:
-    nearest = budgets[np.argsort(np.abs(budgets - place), kind="stable")[:_NEAREST]]
-    return listed(map(format_level, np.sort(nearest)))
-
-
-def _overlaps(curves: Curves, places: list[tuple[float, float]]) -> list[str]:
-    shared = []
-    for i, (start, end) in enumerate(places):
-        for other in places[i + 1 :]:
-            both = (curves.budgets >= max(start, other[0])) & (curves.budgets <= min(end, other[1]))
-            if both.any():
-                shared.append(f"{place_label((start, end))} and {place_label(other)}")
-    if not shared:
-        return []
-    return [
-        f"These horizons share budgets: {listed(shared, most=4)}. Their results depend on each other more than those "
-        "of others; the adjustment allows for any dependence."
-    ]
-
-
-def _spread(curves: Curves) -> list[float]:
-    """Up to four budgets at the quarters of the range, on the scale on which the budgets are most evenly spaced."""
-    if len(curves.budgets) < 2:
-        raise DataError(
-            f"There is one budget only ({curves.runs.budget} = {format_level(curves.budgets[0])}), so there are no "
-            "horizons to compare. Bring scores at other budgets, or name this one: budgets=[...]."
-        )
-    usable = curves.budgets[curves.common]
-    if not len(usable) and curves.is_trace():
-        usable = curves.budgets[curves.budgets >= curves.first_common_step()]
-    if not len(usable):
-        raise DataError(_not_common(curves))
-    if len(usable) <= _DEFAULT_HORIZONS:
-        return [float(b) for b in usable]
-    x = np.log(usable) if _looks_geometric(usable) else usable
-    wanted = x[0] + np.arange(1, _DEFAULT_HORIZONS + 1) / _DEFAULT_HORIZONS * (x[-1] - x[0])
-    return [float(usable[i]) for i in np.unique(np.abs(x[:, None] - wanted).argmin(axis=0))]
-
-
-def _looks_geometric(budgets: Array) -> bool:
-    if budgets[0] <= 0 or len(budgets) < 3:
-        return False
-    plain, ratio = np.diff(budgets), np.diff(np.log(budgets))
-    return bool(ratio.std() / ratio.mean() < plain.std() / plain.mean())
-
-
-def _not_common(curves: Curves) -> str:
-    return (
-        "No budget is common to all runs, and the scores are not best-so-far curves (some get worse, or the seed is "
-        "not known), so that the last score before a budget could stand in. Bring scores at common budgets, or take "
-        f"the running best of each run over {curves.runs.budget}."
-    )
-
-
-# ---------------------------------------------------------------------- the scores there
-
-
-def scores_at(curves: Curves, place: tuple[float, float]) -> HorizonScores:
-    """Reduce every run to its score at a budget, or to its mean over a window."""
-    inside = (curves.budgets >= place[0]) & (curves.budgets <= place[1])
-    common = inside & curves.common
-    needed = 1 if place[0] == place[1] else min(2, int(inside.sum()))
-    if inside.any() and (common.sum() >= needed) and (common == inside)[inside].all():
-        return _exact(curves, place, common, [])
-    if common.sum() >= max(needed, 2):
-        left_out = [format_level(b) for b in curves.budgets[inside & ~common]]
-        note = (
-            f"Over {place_label(place)} the mean is of the {int(common.sum())} values of {curves.runs.budget} that all "
-            f"runs have; left out: {listed(left_out, most=6)}."
-        )
-        return _exact(curves, place, common, [note])
-    if not curves.is_trace():
-        raise DataError(_lacking(curves, place))
-    return _as_steps(curves, place, inside)
-
-
-def _exact(curves: Curves, place: tuple[float, float], used: NDArray[np.bool_], notes: list[str]) -> HorizonScores:
-    points = used[curves.budget]
-    total = np.bincount(curves.run[points], weights=curves.score[points], minlength=curves.n_runs)
-    if place[0] != place[1] and used.sum() == 1:
-        only = format_level(curves.budgets[used][0])
-        notes = [*notes, f"The window {place_label(place)} has one budget, {only}."]
-    return HorizonScores(
-        start=place[0],
-        end=place[1],
-        scores=total / used.sum(),
-        budgets=tuple(curves.budgets[used].tolist()),
-        exact=True,
-        notes=tuple(notes),
-    )
-
-
-def _as_steps(curves: Curves, place: tuple[float, float], inside: NDArray[np.bool_]) -> HorizonScores:
-    """Read the curves off as steps: the last score at or before each budget."""
-    budgets = np.unique([place[0], *curves.budgets[inside]]) if place[0] != place[1] else np.array([place[0]])
-    if len(budgets) > _MOST_STEPS:
-        budgets = np.linspace(place[0], place[1], _MOST_STEPS)
-    last = np.stack([curves.last_at(budget) for budget in budgets])
-    without = np.flatnonzero((last < 0).any(axis=0))
-    if len(without):
-        raise DataError(
-            f"{len(without):,} of {curves.n_runs:,} runs have no score at or before {curves.runs.budget} = "
-            f"{format_level(place[0])} ({curves.name_of(int(without[0]))}). All have one from "
-            f"{format_level(curves.first_common_step())} on."
-        )
-    carried = int((curves.budgets[curves.budget[last[-1]]] < budgets[-1]).sum())
-    ended = np.full(curves.n_runs, -1, dtype=np.intp)
-    np.maximum.at(ended, curves.run, curves.budget)
-    over = int((curves.budgets[ended] < place[1]).sum())
-    note = (
-        f"At {place_label(place)} not all runs have scores of their own; they are best-so-far curves, so the last "
-        f"score before counts ({carried:,} of {curves.n_runs:,} runs at {format_level(place[1])})."
-    )
-    if over:
-        note += (
-            f" {over:,} runs ended before {format_level(place[1])}: what they would have reached by then is not known, "
-            "which may favour the others."
-        )
-    return HorizonScores(
-        start=place[0],
-        end=place[1],
-        scores=curves.score[last].mean(axis=0),
-        budgets=tuple(budgets.tolist()),
-        exact=False,
-        notes=(note,),
-    )
-
-
-def _lacking(curves: Curves, place: tuple[float, float]) -> str:
-    """Why runs cannot be compared at a horizon, and where they can be."""
-    usable = curves.budgets[curves.common]
-    if not len(usable):
-        return _not_common(curves)
-    inside = (curves.budgets >= place[0]) & (curves.budgets <= place[1])
-    have = np.bincount(np.unique(curves.run[inside[curves.budget]]), minlength=curves.n_runs)
-    lacking = np.flatnonzero(have == 0)
-    name = curves.runs.budget
-    where = f"at {name} = {place_label(place)}" if place[0] == place[1] else f"over {place_label(place)} of {name}"
-    what = (
-        f"{len(lacking):,} of {curves.n_runs:,} runs have no score {where} ({curves.name_of(int(lacking[0]))})"
-        if len(lacking)
-        else f"The runs do not have two values of {name} in common {where}"
-    )
-    return (
-        f"{what}, and the scores are not best-so-far curves, so that the last one before could stand in. Values that "
-        f"all runs have, near it: {_nearest(usable, place[0])}."
-    )
+def _nearest(budgets: Array, place: Place) -> str:
+    """The three budgets that are nearest to a place."""
+    return listed(map(format_level, np.sort(budgets[np.argsort(np.abs(budgets - place.start), kind="stable")[:3]])))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +10,19 @@ import pandas as pd
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_METHODS, DDF_NAMES
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula.tokens import quote_name
-from lmemtest.model import fit_lmm
-from lmemtest.studies.budget.horizon_changes import change_sentences, compare_changes
-from lmemtest.studies.budget.horizon_scores import (
-    Curves,
-    HorizonScores,
-    checked_places,
-    collect_curves,
-    place_label,
-    scored_runs,
-    scores_at,
+from lmemtest.studies.budget.horizon_scores import HorizonScores, Place, RunCurves
+from lmemtest.studies.budget.horizon_tests import (
+    ACROSS,
+    WITHIN,
+    best_sentence,
+    change_sentences,
+    compare_changes,
+    families_of,
 )
-from lmemtest.studies.budget.horizon_tests import ACROSS, WITHIN, best_sentence, families_of
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import format_level, listed
 
@@ -35,9 +31,9 @@ if TYPE_CHECKING:
     from lmemtest.inference.means.comparisons import Comparisons
     from lmemtest.inference.means.estimates import Estimates
     from lmemtest.inference.means.separation import Separation
-    from lmemtest.model import LmmFit
+    from lmemtest.model import LmmFit, ModelSpec
 
-BUDGET_EFFECTS = ("averaged", "fixed", "random")
+WINDOWS = ("averaged", "fixed", "random")
 _MOST_EFFECTS = 50  # budgets with an effect each; more would eat the data
 
 
@@ -62,9 +58,6 @@ class Horizon(Result):
         Decisions at `alpha`, the same as in the table of the whole result.
     alpha : float
         The level of this horizon, its share of that of the whole.
-    paper : pandas.DataFrame or None
-        The same pairs by the model that counts rows: left, right, estimate, se, df, p_value (adjusted within the
-        horizon); if asked for.
     notes : tuple of str
     """
 
@@ -79,7 +72,6 @@ class Horizon(Result):
     pairs: Comparisons
     separation: Separation
     alpha: float
-    paper: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -124,27 +116,27 @@ class Horizons(Result):
         In the order of their ends; a window comes after the horizons that lie in it.
     table : pandas.DataFrame
         One row per horizon and pair: ``horizon``, ``left``, ``right``, ``estimate`` (left - right), ``se``, ``df``,
-        ``p_value`` (of this test alone), ``p_adjusted`` (for all pairs and, unless ``across="none"``, all horizons),
+        ``p_raw`` (of this test alone), ``p_value`` (for all pairs and, unless ``across="none"``, all horizons),
         ``significant`` (missing without a test), ``ci_low``, ``ci_high`` (simultaneous for the pairs of a horizon, at
         the horizon's level).
     changes : pandas.DataFrame
         One row per pair of horizons, of which none is a part of the other, and pair of algorithms: ``earlier``,
         ``later`` (by their ends, if they overlap), ``left``, ``right``, ``estimate_earlier``, ``estimate_later``
-        (left - right at each), ``change`` (later - earlier), ``se``, ``df``, ``p_value`` (of this test alone),
-        ``p_adjusted``, ``significant``, ``ci_low``, ``ci_high``, ``pattern``: "reverses" (significant at both, in
+        (left - right at each), ``change`` (later - earlier), ``se``, ``df``, ``p_raw`` (of this test alone),
+        ``p_value``, ``significant``, ``ci_low``, ``ci_high``, ``pattern``: "reverses" (significant at both, in
         opposite directions, and so is the change), "grows", "shrinks" (a significant change of a difference that keeps
         its sign), "changes" (another significant change) or "not shown".
     change_formula : str or None
         The model of the change of a run between two horizons.
     budget, score : str
     direction : {"minimize", "maximize"}
-    budget_effect, adjust, across, ddf : str
+    windows, adjust, across, ddf : str
     alpha : float
         Level of all comparisons together, and again of all changes together.
     notes : tuple of str
     """
 
-    parts = {"table": "table", "changes": "changes", "paper": "paper_frame"}
+    parts = {"table": "table", "changes": "changes"}
 
     horizons: tuple[Horizon, ...]
     table: pd.DataFrame
@@ -153,7 +145,7 @@ class Horizons(Result):
     budget: str
     score: str
     direction: str
-    budget_effect: str
+    windows: str
     adjust: str
     across: str
     ddf: str
@@ -182,10 +174,10 @@ class Horizons(Result):
         ArgumentError
             If there is none of this name.
         """
-        name = label if isinstance(label, str) else None
-        if name is None and isinstance(label, Sequence) and len(label) == 2:
-            name = place_label((label[0], label[1]))
-        name = format_level(label) if name is None else name
+        if isinstance(label, (tuple, list)) and len(label) == 2:
+            name = Place(*label).label
+        else:
+            name = label if isinstance(label, str) else format_level(label)
         for horizon in self.horizons:
             if horizon.label == name:
                 return horizon
@@ -196,37 +188,12 @@ class Horizons(Result):
         overlaps = frozenset(
             (first.label, second.label)
             for first, second in combinations(self.horizons, 2)
-            if max(first.start, second.start) <= min(first.end, second.end)
+            if Place(first.start, first.end).overlaps(Place(second.start, second.end))
         )
         return (
             *(sentence for horizon in self.horizons for sentence in horizon.sentences()),
             *change_sentences(self.changes, self.table, self.direction, overlaps),
         )
-
-    def paper_frame(self) -> pd.DataFrame:
-        """The pairs by the model that counts rows, beside the recommended one.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``horizon``, ``left``, ``right``, ``estimate``, ``se``, ``p_value`` (adjusted for the pairs of the horizon)
-            and, by the other model, ``paper_estimate``, ``paper_se``, ``paper_p_value``.
-
-        Raises
-        ------
-        ArgumentError
-            If it was not asked for.
-        """
-        parts = []
-        for horizon in self.horizons:
-            if horizon.paper is None:
-                raise ArgumentError("the paper's model was not fitted. Ask for it: horizons(..., paper=True).")
-            frame = horizon.pairs.to_frame()[["left", "right", "estimate", "se", "p_value"]]
-            other = horizon.paper[["estimate", "se", "p_value"]].add_prefix("paper_")
-            both = pd.concat([frame, other], axis=1)
-            both.insert(0, "horizon", horizon.label)
-            parts.append(both)
-        return pd.concat(parts, ignore_index=True)
 
     @property
     def title(self) -> str:
@@ -244,7 +211,7 @@ class Horizons(Result):
         )
         formulas = dict.fromkeys(horizon.formula for horizon in self.horizons)
         facts = [
-            f"p_adjusted: {within}, {over}; alpha = {self.alpha:g}, {DDF_NAMES[self.ddf]} degrees of freedom.",
+            f"p_value: {within}, {over}; alpha = {self.alpha:g}, {DDF_NAMES[self.ddf]} degrees of freedom.",
             *(f"Model: {formula}" for formula in formulas),
         ]
         if self.change_formula:
@@ -257,12 +224,11 @@ def horizons(
     runs: Runs,
     budgets: Any = None,
     *,
-    budget_effect: str = "averaged",
+    windows: str = "averaged",
     adjust: str | None = None,
     across: str = "holm",
     alpha: float = 0.05,
     ddf: str = "satterthwaite",
-    paper: bool = False,
 ) -> Horizons:
     """Compare algorithms at several budgets or windows of budgets, and test what changes between them.
 
@@ -273,9 +239,9 @@ def horizons(
     budgets : sequence of number or of two numbers, optional
         Horizons, at most eight: a budget, or a window ``(first, last)``, both included. They are put in the order of
         their ends, a window after the horizons that lie in it. By default up to four budgets spread over the range.
-    budget_effect : {"averaged", "fixed", "random"}
-        Inside windows. "averaged": each run counts once, with its mean over the budgets. "fixed" and "random" keep the
-        rows, with an effect ``C(budget)`` or ``(1 | budget)``, and the terms that make them one curve.
+    windows : {"averaged", "fixed", "random"}
+        What becomes of the budgets of a window. "averaged": each run counts once, with its mean over them. "fixed" and
+        "random" keep the rows, with an effect ``C(budget)`` or ``(1 | budget)`` and the terms that make them one curve.
     adjust : {"stepdown", "tukey", "holm", "sidak", "bonferroni", "none"}, optional
         Adjustment for the pairs of a horizon; by default that of `pairs`, with moderated standard errors where there
         are three benchmarks or more. "tukey" is Tukey's HSD on the model's standard errors.
@@ -285,8 +251,6 @@ def horizons(
         Level of all comparisons together, and again of all changes together.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
-    paper : bool
-        Fit ``score ~ algorithm + (1|budget) + (1|benchmark)`` as well, to see what counting rows would claim.
 
     Returns
     -------
@@ -339,60 +303,57 @@ def horizons(
     2       2     8   RS   TPE  0.0019  not shown
     """
     require_runs(runs)
-    alpha, paper = check_fraction(alpha, "alpha"), check_flag(paper, "paper")
-    check_choice(budget_effect, "budget_effect", BUDGET_EFFECTS)
+    alpha = check_fraction(alpha, "alpha")
+    check_choice(windows, "windows", WINDOWS)
     if adjust is not None:
         check_choice(adjust, "adjust", WITHIN)
     check_choice(across, "across", ACROSS)
     check_choice(ddf, "ddf", DDF_METHODS)
-    curves = collect_curves(runs)
+    curves = RunCurves.of(runs)
     _check_repeated(curves)
-    places, notes = checked_places(curves, budgets)
-    at = [scores_at(curves, place) for place in places]
-    models = [_model(curves, scores, budget_effect) for scores in at]
-    scope = recommend(scored_runs(curves, at[0].scores, runs.score)).notes  # of the design, the same at all horizons
-    fits = [fit_lmm(formula, table) for table, formula, _ in models]
+    places, notes = curves.places(budgets)
+    at = [curves.at(place) for place in places]
+    models = [_model(curves, scores, windows) for scores in at]
+    scope = recommend(curves.table(at[0].scores, runs.score)).notes  # of the design, the same at all horizons
+    fits = [spec.fit(table) for table, spec, _ in models]
     options: dict[str, Any] = {"adjust": adjust, "across": across, "alpha": alpha, "ddf": ddf}
     families = families_of(fits, runs.algorithm, **options)
-    tables = [family.table() for family in families]
-    changes, change_formula, flat = compare_changes(curves, at, tables, **options)
+    changes, change_formula, flat = compare_changes(curves, at, [family.table for family in families], **options)
     found = tuple(
         Horizon(
-            label=scores.label,
-            start=scores.start,
-            end=scores.end,
+            label=scores.place.label,
+            start=scores.place.start,
+            end=scores.place.end,
             budgets=scores.budgets,
             fit=fit,
             emmeans=family.pairs.estimates,
             pairs=family.pairs,
             separation=family.separation,
-            alpha=family.alpha,
-            paper=_paper(curves, scores, adjust) if paper else None,
+            alpha=family.separation.alpha,
             notes=(*scores.notes, *how),
         )
         for scores, fit, family, (_, _, how) in zip(at, fits, families, models, strict=True)
     )
-    frames = [table.copy() for table in tables]
-    for frame, scores in zip(frames, at, strict=True):
-        frame.insert(0, "horizon", scores.label)
+    tables = {scores.place.label: family.table for scores, family in zip(at, families, strict=True)}
+    notes += [note for horizon in found for note in horizon.notes]
     return Horizons(
         horizons=found,
-        table=pd.concat(frames, ignore_index=True),
+        table=pd.concat(tables, names=["horizon", None]).reset_index(level=0).reset_index(drop=True),
         changes=changes,
         change_formula=change_formula,
         budget=str(runs.budget),
         score=runs.score,
         direction=runs.direction,
-        budget_effect=budget_effect,
+        windows=windows,
         adjust=found[0].pairs.adjust,
         across=across,
         ddf=ddf,
         alpha=alpha,
-        notes=tuple(dict.fromkeys([*notes, *(note for horizon in found for note in horizon.notes), *flat, *scope])),
+        notes=tuple(dict.fromkeys([*notes, *flat, *scope])),
     )
 
 
-def _check_repeated(curves: Curves) -> None:
+def _check_repeated(curves: RunCurves) -> None:
     runs = curves.runs
     if curves.n_runs > runs.study.count(runs.algorithm):
         return
@@ -407,70 +368,30 @@ def _check_repeated(curves: Curves) -> None:
     )
 
 
-# ---------------------------------------------------------------------- the model of a horizon
-
-
-def _model(curves: Curves, scores: HorizonScores, budget_effect: str) -> tuple[Runs, str, tuple[str, ...]]:
+def _model(curves: RunCurves, scores: HorizonScores, windows: str) -> tuple[Runs, ModelSpec, tuple[str, ...]]:
     """The table of a horizon, its model, and what a reader must know."""
-    runs = curves.runs
-    if not scores.exact:
-        table = scored_runs(curves, scores.scores, runs.score)
-        kept = budget_effect == "averaged" or scores.start == scores.end
-        note = f"At {scores.label} budget_effect='averaged' was used, since not all runs have scores at its budgets."
-        return table, recommend(table).formula, () if kept else (note,)
-    if len(scores.budgets) == 1:
-        table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
-        return table, recommend(table).formula, ()
-    if budget_effect == "averaged":
-        table = scored_runs(curves, scores.scores, runs.score)
-        return table, recommend(table).formula, ()
-    if budget_effect == "fixed" and len(scores.budgets) > _MOST_EFFECTS:
+    label, n = scores.place.label, len(scores.budgets)
+    if not scores.exact or (n > 1 and windows == "averaged"):
+        table = curves.table(scores.scores, curves.runs.score)
+        note = f"At {label} windows='averaged' was used, since not all runs have scores at its budgets."
+        kept = windows == "averaged" or not scores.place.is_window
+        return table, recommend(table).spec, () if kept else (note,)
+    if n > _MOST_EFFECTS and windows == "fixed":
         raise ArgumentError(
-            f"budget_effect='fixed' has one effect per budget, and there are {len(scores.budgets)} in {scores.label}, "
-            f"more than {_MOST_EFFECTS}. Use budget_effect='averaged', or a narrower window."
+            f"windows='fixed' has one effect per budget, and there are {n} in {label}, more than {_MOST_EFFECTS}. Use "
+            "windows='averaged', or a narrower window."
         )
-    table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
-    terms = [recommend(table).formula, *_budget_terms(table, budget_effect)]
-    return table, " + ".join(terms), ()
-
-
-def _levels(runs: Runs, budgets: tuple[float, ...]) -> list[Any]:
-    """Budgets as the column has them, whole numbers or not."""
-    wanted = set(budgets)
-    return [level for level in runs.levels(str(runs.budget)) if float(level) in wanted]
-
-
-def _budget_terms(table: Runs, budget_effect: str) -> list[str]:
-    """The effect of the budget, and the random effects that keep benchmarks from bending as one."""
+    table = curves.rows_at(scores.budgets)
+    spec = recommend(table).spec
+    if n == 1:
+        return table, spec, ()
+    # the effect of the budget, and the random effects that keep benchmarks from bending as one
     budget, algorithm = quote_name(str(table.budget)), quote_name(table.algorithm)
-    terms = [f"C({budget})" if budget_effect == "fixed" else f"(1 | {budget})"]
-    if not table.study.several_benchmarks:
-        return terms
-    instance = ":".join(map(quote_name, table.study.instance))
-    terms.append(f"(1 | {instance}:{budget})")
-    columns = [*table.study.instance, table.algorithm, str(table.budget)]
-    if table.study.count(*columns) < table.n_rows:
-        terms.append(f"(1 | {instance}:{algorithm}:{budget})")
-    return terms
-
-
-def _paper(curves: Curves, scores: HorizonScores, adjust: str | None) -> pd.DataFrame:
-    """Pairs by the model of the paper, in which every row is an observation of its own."""
-    from lmemtest.inference.means.contrasts import pairs
-    from lmemtest.inference.means.emmeans import emmeans
-
-    runs = curves.runs
-    if scores.exact:
-        table = runs.filter(**{str(runs.budget): _levels(runs, scores.budgets)})
-    else:
-        table = scored_runs(curves, scores.scores, runs.score)
-    several = table.budget is not None and len(scores.budgets) > 1
-    algorithm = quote_name(runs.algorithm)
-    if table.frame.collect_schema()[runs.algorithm].is_numeric():
-        algorithm = f"C({algorithm})"
-    terms = [algorithm, *([f"(1 | {quote_name(str(runs.budget))})"] if several else [])]
-    if runs.benchmark is not None and runs.study.several_benchmarks:
-        terms.append(f"(1 | {quote_name(runs.benchmark)})")
-    fit = fit_lmm(f"{quote_name(runs.score)} ~ {' + '.join(terms)}", table)
-    found = pairs(emmeans(fit, runs.algorithm, vcov="model"), adjust=adjust).to_frame()
-    return found[["left", "right", "estimate", "se", "df", "p_value"]]
+    spec = spec.with_term(f"C({budget})" if windows == "fixed" else f"(1 | {budget})")
+    study = table.study
+    if study.several_benchmarks:
+        instance = ":".join(map(quote_name, study.instance))
+        spec = spec.with_term(f"(1 | {instance}:{budget})")
+        if study.count(*study.instance, table.algorithm, table.budget) < table.n_rows:
+            spec = spec.with_term(f"(1 | {instance}:{algorithm}:{budget})")
+    return table, spec, ()
