@@ -17,9 +17,9 @@ def main() -> None:
     model = lt.recommend(runs)
     print(model, "\n")
 
-    means = lt.emmeans(lt.fit_lmm(model.formula, runs), "algorithm")
-    differences = lt.pairs(means)
-    ranking = lt.separation(differences)
+    means = lt.fit_lmm(model.formula, runs).emmeans("algorithm")
+    differences = means.pairs()
+    ranking = differences.separation()
     print(means, "\n")
     print(differences, "\n")
     print(ranking)

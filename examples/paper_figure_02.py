@@ -40,7 +40,7 @@ def ranked(runs: lt.Runs) -> Separation:
 
 def modelled(runs: lt.Runs, formula: str) -> Separation:
     """Marginal means of a model, and all pairs."""
-    return lt.separation(lt.pairs(lt.emmeans(lt.fit_lmm(formula, runs), "algorithm")))
+    return lt.fit_lmm(formula, runs).emmeans("algorithm").pairs().separation()
 
 
 def said(found: Separation, title: str) -> None:

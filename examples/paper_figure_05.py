@@ -44,7 +44,7 @@ def rows_within(runs: lt.Runs, start: float, end: float) -> Separation:
     column = runs.budget
     window = runs.filter(**{column: [budget for budget in runs.levels(column) if start <= budget <= end]})
     fit = lt.fit_lmm(f"{runs.score} ~ {runs.algorithm} + (1 | {column}) + (1 | {runs.benchmark})", window)
-    return lt.separation(lt.pairs(lt.emmeans(fit, runs.algorithm)))
+    return fit.emmeans(runs.algorithm).pairs().separation()
 
 
 def main() -> None:

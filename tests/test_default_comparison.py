@@ -24,10 +24,10 @@ SCALES = ("raw", "rank", "regret", "minmax")
 def sides(runs: lt.Runs) -> pd.DataFrame:
     """All pairs by Tukey's test on the model's standard errors, by the default, and with their scatter alone."""
     fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
-    new = lt.pairs(lt.emmeans(fit, runs.algorithm)).to_frame()
-    old = lt.pairs(lt.emmeans(fit, runs.algorithm), adjust="tukey").to_frame()
-    robust = lt.moderated(fit).robust
-    own = lt.pairs(lt.emmeans(robust.fit, runs.algorithm, vcov=robust), adjust="none").to_frame()
+    new = fit.emmeans(runs.algorithm).pairs().to_frame()
+    old = fit.emmeans(runs.algorithm).pairs(adjust="tukey").to_frame()
+    robust = fit.moderated().robust
+    own = robust.fit.emmeans(runs.algorithm, vcov=robust).pairs(adjust="none").to_frame()
     found = old[["left", "right", "estimate"]].copy()
     for name, frame in (("old", old), ("own", own), ("new", new)):
         found[[f"se_{name}", f"df_{name}"]] = frame[["se", "df"]]

@@ -37,7 +37,7 @@ def test_fits_agree_with_lme4_and_nlme(reference, reference_input, i, method):
 def test_pairs_agree_with_emmeans(reference, reference_input, i, ddf):
     case = reference("diagonal")["fits"][i]
     fit = lt.fit_lmm(case["formula"], reference_input(case["data"]))
-    got = lt.pairs(lt.emmeans(fit, "algorithm", ddf=ddf)).to_frame()
+    got = fit.emmeans("algorithm", ddf=ddf).pairs().to_frame()
     want = pd.DataFrame(case["REML"]["pairs"][ddf.replace("-", "_")])
     assert got["estimate"].to_numpy() == approx(want["estimate"].to_numpy(), abs=1e-7)
     assert got["se"].to_numpy() == approx(want["se"].to_numpy(), rel=1e-6)
@@ -97,7 +97,7 @@ def test_it_is_the_model_with_one_column_per_level(both):
         assert got == approx(want, rel=1e-9)
     got, want = (fit.curvature.hessian for fit in (diagonal, columns))
     assert got == approx(want, abs=1e-8 * np.abs(want).max())
-    got, want = (fit.random_effects("benchmark").to_numpy() for fit in (diagonal, columns))
+    got, want = (fit.conditional_modes("benchmark").to_numpy() for fit in (diagonal, columns))
     assert got == approx(want, abs=1e-9)
     new = pd.DataFrame({"algorithm": ["a0", "a3"], "benchmark": ["b00", "new"], "d0": [1, 0], "d3": [0, 1]})
     new = new.assign(d1=0.0, d2=0.0)
@@ -108,7 +108,7 @@ def test_it_is_the_model_with_one_column_per_level(both):
 def test_profiles_and_simulated_tables_are_those_of_one_column_per_level(both):
     columns, diagonal = both
     got, want = (
-        lt.profile(fit, ["sd"]).to_frame()[["estimate", "ci_low", "ci_high"]].to_numpy() for fit in (diagonal, columns)
+        fit.profile(["sd"]).to_frame()[["estimate", "ci_low", "ci_high"]].to_numpy() for fit in (diagonal, columns)
     )
     assert len(got) == 5  # no correlations to profile
     assert got == approx(want, rel=1e-5, abs=1e-6)
@@ -122,7 +122,7 @@ def test_components_are_named_by_level(both):
     frame = diagonal.varcorr
     assert frame["name1"].tolist() == ["Intercept", *(f"algorithm[a{k}]" for k in range(4)), ""]
     assert frame["corr"].isna().all()
-    assert list(diagonal.random_effects("benchmark").columns) == frame["name1"].tolist()[:-1]
+    assert list(diagonal.conditional_modes("benchmark").columns) == frame["name1"].tolist()[:-1]
 
 
 def test_a_variance_of_zero_is_named():

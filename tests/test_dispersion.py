@@ -114,7 +114,7 @@ def test_glrt_of_equal_residual_variances(reference, reference_input):
 def test_kenward_roger_is_refused_where_it_is_not_defined(reference_input):
     fit = lt.fit_lmm("y ~ algorithm + (1|benchmark)", reference_input("bench"), dispersion="benchmark")
     with pytest.raises(ArgumentError, match="is for one residual variance"):
-        lt.emmeans(fit, "algorithm", ddf="kenward-roger")
+        fit.emmeans("algorithm", ddf="kenward-roger")
 
 
 def test_bootstrap_draws_and_refits_with_the_residual_variances():
@@ -122,11 +122,11 @@ def test_bootstrap_draws_and_refits_with_the_residual_variances():
     table = pd.DataFrame({"g": np.repeat(list("abcde"), 60), "t": np.tile(["p", "q"], 150)})
     table["y"] = np.repeat(rng.normal(size=5), 60) + rng.normal(size=300) * np.repeat([1.0, 1.0, 2.0, 2.0, 3.0], 60)
     fit = lt.fit_lmm("y ~ t + (1|g)", table, dispersion="g")
-    found = lt.bootstrap(fit, lambda f: f.residual_variances, 199, rng=3)
+    found = fit.bootstrap(lambda f: f.residual_variances, 199, rng=3)
     assert found.names == tuple("abcde")
     # a variance estimated from n rows has the relative standard error sqrt(2 / n), known to 5 % from 199 draws
     assert found.se / found.estimate == approx(np.full(5, np.sqrt(2.0 / 59.0)), rel=0.2)
-    errors = lt.bootstrap(fit, lambda f: f.params["t[T.q]"], 199, rng=4)
+    errors = fit.bootstrap(lambda f: f.params["t[T.q]"], 199, rng=4)
     assert errors.se[0] == approx(fit.bse["t[T.q]"], rel=0.2)
 
 

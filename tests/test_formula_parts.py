@@ -30,7 +30,7 @@ def test_fits_match_lme4(reference_input, case, method):
     np.testing.assert_allclose(fit.predict(table.head(20), random=False), want["population"], rtol=0, atol=1e-6 * scale)
     if "means" in want:
         spec = "treatment" if "treatment" in case["formula"] else "algorithm"
-        means = lt.emmeans(fit, spec)
+        means = fit.emmeans(spec)
         np.testing.assert_allclose(means.estimate, [row["emmean"] for row in want["means"]], rtol=1e-6)
         np.testing.assert_allclose(means.se, [row["se"] for row in want["means"]], rtol=1e-6)
         np.testing.assert_allclose(means.df, [row["df"] for row in want["means"]], rtol=1e-4)
@@ -54,9 +54,9 @@ def test_an_offset_is_a_response_without_the_known_part(shifted):
     np.testing.assert_allclose(fit.params, other.params, rtol=1e-8)
     np.testing.assert_allclose(fit.to_frame()["df"], other.to_frame()["df"], rtol=1e-5)
     np.testing.assert_allclose(fit.predict(table), other.predict(rest) + 3 * table["x"], rtol=1e-7)
-    robust, plain = (lt.cluster_robust(f, "a").to_frame() for f in (fit, other))
+    robust, plain = (f.cluster_robust("a").to_frame() for f in (fit, other))
     np.testing.assert_allclose(robust["se"], plain["se"], rtol=1e-6)
-    moved, still = (lt.influence(f, "a").to_frame() for f in (fit, other))
+    moved, still = (f.influence("a").to_frame() for f in (fit, other))
     np.testing.assert_allclose(moved["cooks_distance"], still["cooks_distance"], rtol=1e-5)
 
 
@@ -78,15 +78,15 @@ def test_draws_have_the_known_part(shifted):
 def test_means_count_the_offset_and_differences_at_one_place_do_not(shifted):
     table, rest = shifted
     fit, other = lt.fit_lmm(OFFSET, table), lt.fit_lmm("y ~ treatment + (1|a)", rest)
-    means, plain = lt.emmeans(fit, "treatment"), lt.emmeans(other, "treatment")
+    means, plain = fit.emmeans("treatment"), other.emmeans("treatment")
     np.testing.assert_allclose(means.estimate, plain.estimate + 3 * table["x"].mean(), rtol=1e-7)
     np.testing.assert_allclose(means.se, plain.se, rtol=1e-7)
     assert f"The offset is held at its mean over the rows, {3 * table['x'].mean():.6g}." in means.notes
-    whole = lt.contrast(means, {"t1 + t2": [1, 1, 0]}).to_frame()
+    whole = means.contrast({"t1 + t2": [1, 1, 0]}).to_frame()
     assert whole["estimate"][0] == pytest.approx(means.estimate[0] + means.estimate[1])
-    pairs, theirs = lt.pairs(means).to_frame(), lt.pairs(plain).to_frame()
+    pairs, theirs = means.pairs().to_frame(), plain.pairs().to_frame()
     np.testing.assert_allclose(pairs[["estimate", "p_value"]], theirs[["estimate", "p_value"]], rtol=1e-5)
-    joint, alone = (lt.joint_tests(f).to_frame() for f in (fit, other))
+    joint, alone = (f.joint_tests().to_frame() for f in (fit, other))
     np.testing.assert_allclose(joint["f_ratio"], alone["f_ratio"], rtol=1e-7)
 
 

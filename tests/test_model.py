@@ -36,7 +36,7 @@ def test_a_fit_agrees_with_lme4(reference, reference_input, i, method):
         size = np.sqrt(S[a, a] * S[b, b])
         assert S[a, b] == approx(row["vcov"], rel=1e-5, abs=1e-5 * size + 1e-9 * fit.scale)
     for group in want.get("ranef") or []:
-        ours = fit.random_effects(_same_group(fit, group["group"]))
+        ours = fit.conditional_modes(_same_group(fit, group["group"]))
         rows = [_same_level(ours.index, level) for level in group["levels"]]
         theirs = np.array(group["values"], dtype=float)
         assert ours.loc[rows, group["names"]].to_numpy() == approx(theirs, rel=1e-4, abs=1e-5 * np.sqrt(fit.scale))
@@ -137,7 +137,7 @@ def test_predictions_for_known_and_new_groups(reference_input):
     fit = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", table)
     new = table.head(2).assign(Subject=["308", "stranger"])
     known, stranger = fit.predict(new)
-    modes = fit.random_effects("Subject").loc["308"]
+    modes = fit.conditional_modes("Subject").loc["308"]
     assert known == approx(fit.params["Intercept"] + modes["Intercept"] + 0 * modes["Days"], rel=1e-9)
     assert stranger == approx(fit.params["Intercept"] + fit.params["Days"], rel=1e-9)
     assert fit.residuals().mean() == approx(0, abs=1e-6)
@@ -163,7 +163,7 @@ def test_a_random_effect_of_groups_with_fixed_means_is_named(reference_input, re
     assert fit.notes[0].startswith("The random effect (1 | plate) cannot be estimated beside the fixed terms")
     assert ("is arbitrary" in fit.notes[0]) == reml
     assert fit.llf == approx(plain.llf, abs=1e-8)
-    within, alone = (lt.pairs(lt.emmeans(f, "sample")).to_frame() for f in (fit, plain))
+    within, alone = (f.emmeans("sample").pairs().to_frame() for f in (fit, plain))
     for column in ("estimate", "se", "df"):
         assert within[column].to_numpy() == approx(alone[column].to_numpy(), rel=1e-6, abs=1e-10)
 

@@ -55,7 +55,7 @@ def test_luck_of_the_seed_is_counted_and_one_verdict_falls_as_the_docs_say(prior
             runs = lt.Runs(table, score=score, metafeatures=("prior",), seed_shared=shared, **roles)
             fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
             assert ("(1 | seed:algorithm)" in fit.formula) == shared
-            found[score, shared] = lt.pairs(lt.emmeans(fit, "algorithm", vcov="model")).to_frame()
+            found[score, shared] = fit.emmeans("algorithm", vcov="model").pairs().to_frame()
     assert [round(found["value", shared]["p_value"][2], 3) for shared in (False, True)] == [0.032, 0.05]
     assert found["value", True]["p_value"][2] > 0.05
     rise = found["normalized_regret", True]["se"][0] / found["normalized_regret", False]["se"][0]

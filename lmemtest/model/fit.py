@@ -26,13 +26,10 @@ from lmemtest.formula.design import Design
 from lmemtest.formula.spanned import beside_held
 from lmemtest.model import random_effects, tables
 from lmemtest.model.arrays import engine_terms, strata
+from lmemtest.model.verbs import Verbs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from lmemtest.inference.diagnostics.diagnose import Diagnosis
-    from lmemtest.inference.intervals.cluster_robust import ClusterRobust
-    from lmemtest.inference.means.joint import FTestsResult
 
     Array = NDArray[np.float64]
 
@@ -45,7 +42,7 @@ _RANK = 1e-7  # of rank decisions, relative to the length of a column
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LmmFit:
+class LmmFit(Verbs):
     """A fitted linear mixed model; made by `fit_lmm`, never changed afterwards.
 
     Attributes
@@ -364,34 +361,6 @@ class LmmFit:
             values = self.curvature.satterthwaite(L[:, self.problem.kept])
         return np.where(self.estimable(L), values, np.nan)
 
-    def anova(
-        self,
-        ddf: DdfMethod = "satterthwaite",
-        *,
-        type: int = 3,
-        vcov: ClusterRobust | None = None,
-    ) -> FTestsResult:
-        """F-tests of the fixed terms; see `lmemtest.inference.means.joint.anova`.
-
-        Parameters
-        ----------
-        ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
-            Denominator degrees of freedom.
-        type : {3, 2, 1}
-            Type of the hypotheses.
-        vcov : ClusterRobust, optional
-            Covariance and degrees of freedom of `lmemtest.cluster_robust` instead.
-        """
-        from lmemtest.inference.means.joint import anova
-
-        return anova(self, ddf=ddf, type=type, vcov=vcov)
-
-    def diagnose(self, **options: Any) -> Diagnosis:
-        """Check the assumptions of the fit, with a sentence on what to do; see `lmemtest.diagnose` for the options."""
-        from lmemtest.inference.diagnostics.diagnose import diagnose
-
-        return diagnose(self, **options)
-
     # -- random effects -----------------------------------------------------------------------------------------
 
     @cached_property
@@ -429,7 +398,7 @@ class LmmFit:
         """Conditional modes of each random-effects term, ``(levels, effects)``, in the order of the formula."""
         return random_effects.modes(self)
 
-    def random_effects(self, group: str) -> pd.DataFrame:
+    def conditional_modes(self, group: str) -> pd.DataFrame:
         """Conditional modes (BLUPs) of one grouping factor.
 
         Parameters

@@ -23,7 +23,7 @@ def caterpillar_plot(
     Parameters
     ----------
     effects : RandomEffects
-        From `lmemtest.random_effects`.
+        From `LmmFit.random_effects`.
     effect : str, optional
         Which effect of the group; the first one by default.
     most : int, >= 2
@@ -47,7 +47,7 @@ def caterpillar_plot(
     >>> import lmemtest as lt
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 16, 18, 17, 17], "tool": ["A", "B"] * 8,
     ...          "task": list("wwwwxxxxyyyyzzzz")}
-    >>> ax = lt.plots.caterpillar_plot(lt.random_effects(lt.fit_lmm("loss ~ tool + (1 | task)", table), "task"))
+    >>> ax = lt.plots.caterpillar_plot(lt.fit_lmm("loss ~ tool + (1 | task)", table).random_effects("task"))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['w', 'x', 'y', 'z']
     """

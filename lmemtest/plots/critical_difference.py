@@ -54,7 +54,7 @@ def cd_diagram(
     Parameters
     ----------
     separation : Separation
-        Levels, means, groups and critical difference, from `lmemtest.separation`.
+        Levels, means, groups and critical difference, from `Estimates.separation`.
     ax : Axes, optional
         Where to draw; the diagram fills its rectangle, labels included. With None a new figure is made, whose
         height grows with the number of algorithms and of groups.
@@ -93,8 +93,8 @@ def cd_diagram(
     >>> import lmemtest as lt
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
-    >>> em = lt.emmeans(lt.fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> ax = lt.plots.cd_diagram(lt.separation(lt.pairs(em)))
+    >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
+    >>> ax = lt.plots.cd_diagram(em.pairs().separation())
     >>> [text.get_text() for text in ax.texts[-4:-1]]
     ['A', 'B', 'C']
     """

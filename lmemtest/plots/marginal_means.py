@@ -26,9 +26,9 @@ def emmeans_plot(em: Estimates, *, separation: Separation | None = None, ax: Axe
     Parameters
     ----------
     em : Estimates
-        From `lmemtest.emmeans`.
+        From `LmmFit.emmeans`.
     separation : Separation, optional
-        From `lmemtest.separation` on the pairs of `em`; its letters are written beside the means, and its
+        From `Estimates.separation` on the pairs of `em`; its letters are written beside the means, and its
         order of the levels is used.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, whose
@@ -57,8 +57,8 @@ def emmeans_plot(em: Estimates, *, separation: Separation | None = None, ax: Axe
     >>> import lmemtest as lt
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
-    >>> em = lt.emmeans(lt.fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> ax = lt.plots.emmeans_plot(em, separation=lt.separation(lt.pairs(em)))
+    >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
+    >>> ax = lt.plots.emmeans_plot(em, separation=em.pairs().separation())
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['A', 'B', 'C']
     """

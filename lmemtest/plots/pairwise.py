@@ -37,7 +37,7 @@ def pairs_plot(pairs: Comparisons, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     pairs : Comparisons
-        From `lmemtest.pairs`; at most 66 differences.
+        From `Estimates.pairs`; at most 66 differences.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, whose
         height grows with the number of pairs.
@@ -65,8 +65,8 @@ def pairs_plot(pairs: Comparisons, *, ax: Axes | None = None) -> Axes:
     >>> import lmemtest as lt
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
-    >>> em = lt.emmeans(lt.fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> ax = lt.plots.pairs_plot(lt.pairs(em))
+    >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
+    >>> ax = lt.plots.pairs_plot(em.pairs())
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['A − B', 'A − C', 'B − C']
     """
@@ -87,7 +87,7 @@ def pairs_matrix_plot(pairs: Comparisons, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     pairs : Comparisons
-        From `lmemtest.pairs`, in one group.
+        From `Estimates.pairs`, in one group.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels and colour scale included. With None a new figure
         is made, whose size grows with the number of means.
@@ -116,8 +116,8 @@ def pairs_matrix_plot(pairs: Comparisons, *, ax: Axes | None = None) -> Axes:
     >>> import lmemtest as lt
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
-    >>> em = lt.emmeans(lt.fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> ax = lt.plots.pairs_matrix_plot(lt.pairs(em))
+    >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
+    >>> ax = lt.plots.pairs_matrix_plot(em.pairs())
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['B', 'C']
     """

@@ -23,6 +23,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import LmemtestError, LmemtestWarning
+from lmemtest.model.verbs import Verbs
 
 
 class Thing:
@@ -104,12 +105,12 @@ def sloped() -> Any:
 
 @functools.cache
 def means() -> Any:
-    return lt.emmeans(fit(), "tool")
+    return fit().emmeans("tool")
 
 
 @functools.cache
 def differences() -> Any:
-    return lt.pairs(means())
+    return means().pairs()
 
 
 @functools.cache
@@ -151,20 +152,10 @@ def calls() -> dict[str, Call]:
         "benchmark_effects": (lt.benchmark_effects, {"runs": few(), "rng": 1}),
         "benchmark_information": (lt.benchmark_information, {"runs": few()}),
         "tuning.best_of": (lt.tuning.best_of, sides),
-        "bootstrap": (lt.bootstrap, {"fit": fit(), "statistic": lambda f: f.scale, "n_draws": 2, "rng": 1}),
         "tuning.bootstrap_fit": (lt.tuning.bootstrap_fit, {"fit": parametric(), "n_draws": 99, "rng": 1}),
         "tuning.band": (lt.tuning.band, {"n_scores": 5}),
         "check_all": (lt.check_all, {"runs": few(), "rng": 1}),
-        "cluster_robust": (lt.cluster_robust, {"fit": fit(), "cluster": "task"}),
-        "moderated": (lt.moderated, {"fit": fit(), "cluster": "task"}),
         "tuning.compare": (lt.tuning.compare, {**sides, "n_draws": 0, "rng": 1}),
-        "compare_to": (lt.compare_to, {"em": means(), "control": "A"}),
-        "components_of": (lt.components_of, {"fit": fit(), "algorithm": "tool", "benchmark": "task"}),
-        "contrast": (lt.contrast, {"em": means(), "coefficients": {"A - B": [1, -1, 0]}}),
-        "diagnose": (lt.diagnose, {"fit": fit(), "influence": False, "n_draws": 99, "rng": 1}),
-        "emmeans": (lt.emmeans, {"fit": fit(), "specs": "tool"}),
-        "emtrends": (lt.emtrends, {"fit": sloped(), "specs": "tool", "var": "budget"}),
-        "equivalence": (lt.equivalence, {"pairs": differences(), "margin": 1.0}),
         "tuning.expected_best": (lt.tuning.expected_best, {"scores": a, "direction": "minimize"}),
         "budget_effect": (lt.budget_effect, {"runs": runs()}),
         "fit_lmm": (lt.fit_lmm, {"formula": "loss ~ tool + (1 | task)", "data": table()}),
@@ -175,8 +166,6 @@ def calls() -> dict[str, Call]:
         ),
         "tuning.goodness_of_fit": (lt.tuning.goodness_of_fit, {"scores": a, "law": stats.norm()}),
         "horizons": (lt.horizons, {"runs": runs(), "budgets": [2, 4]}),
-        "influence": (lt.influence, {"fit": fit(), "group": "task"}),
-        "joint_tests": (lt.joint_tests, {"fit": fit()}),
         "metafeature_analysis": (
             lt.metafeature_analysis,
             {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "n": 99, "rng": 1},
@@ -185,11 +174,6 @@ def calls() -> dict[str, Call]:
             lt.metafeature_effect,
             {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "rng": 1},
         ),
-        "noninferiority": (
-            lt.noninferiority,
-            {"comparisons": control(), "margin": 1.0, "direction": "minimize"},
-        ),
-        "pairs": (lt.pairs, {"em": means()}),
         "permutation_test": (
             lt.permutation_test,
             {"runs": few(), "model": "loss ~ tool + (1 | task)", "n_draws": 2, "rng": 1},
@@ -207,9 +191,6 @@ def calls() -> dict[str, Call]:
                 "rng": 1,
             },
         ),
-        "profile": (lt.profile, {"fit": smaller_fit(), "parameters": "sd"}),
-        "random_effects": (lt.random_effects, {"fit": fit(), "group": "task", "rng": 1}),
-        "ranova": (lt.ranova, {"fit": fit(), "reference": "mixture", "rng": 1}),
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
         "recommend": (lt.recommend, {"runs": few()}),
         "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
@@ -221,7 +202,6 @@ def calls() -> dict[str, Call]:
         ),
         "seed_effect": (lt.seed_effect, {"runs": few(), "rng": 1}),
         "select_terms": (lt.select_terms, {"runs": few(), "max_steps": 1, "rng": 1}),
-        "separation": (lt.separation, {"pairs": differences()}),
         "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_draws": 9, "rng": 1}),
         "tuning.curve": (lt.tuning.curve, {"scores": a, "direction": "minimize"}),
         "tuning.curves": (
@@ -233,13 +213,12 @@ def calls() -> dict[str, Call]:
             {"trials": trials(), "hyperparameter": "depth", "values": "1", "score": "loss", "direction": "minimize"},
         ),
         "variance_sources": (lt.variance_sources, {"runs": few()}),
-        "versus_best": (lt.versus_best, {"em": means(), "direction": "minimize"}),
     }
 
 
 @functools.cache
 def control() -> Any:
-    return lt.compare_to(means(), "A")
+    return means().against("A")
 
 
 def methods() -> dict[str, Call]:
@@ -255,6 +234,25 @@ def methods() -> dict[str, Call]:
         "LmmFit.estimable": (fit().estimable, {"L": L}),
         "LmmFit.predict": (fit().predict, {"frame": table()}),
         "LmmFit.simulate": (fit().simulate, {"rng": 1}),
+        "LmmFit.bootstrap": (fit().bootstrap, {"statistic": lambda f: f.scale, "n_draws": 2, "rng": 1}),
+        "LmmFit.cluster_robust": (fit().cluster_robust, {"cluster": "task"}),
+        "LmmFit.components": (fit().components, {"algorithm": "tool", "benchmark": "task"}),
+        "LmmFit.diagnose": (fit().diagnose, {"influence": False, "n_draws": 99, "rng": 1}),
+        "LmmFit.emmeans": (fit().emmeans, {"specs": "tool"}),
+        "LmmFit.emtrends": (sloped().emtrends, {"specs": "tool", "var": "budget"}),
+        "LmmFit.influence": (fit().influence, {"group": "task"}),
+        "LmmFit.joint_tests": (fit().joint_tests, {}),
+        "LmmFit.moderated": (fit().moderated, {"cluster": "task"}),
+        "LmmFit.profile": (smaller_fit().profile, {"parameters": "sd"}),
+        "LmmFit.random_effects": (fit().random_effects, {"group": "task", "rng": 1}),
+        "LmmFit.ranova": (fit().ranova, {"reference": "mixture", "rng": 1}),
+        "Estimates.pairs": (means().pairs, {}),
+        "Estimates.contrast": (means().contrast, {"coefficients": {"A - B": [1, -1, 0]}}),
+        "Estimates.against": (means().against, {"control": "A"}),
+        "Estimates.best": (means().best, {"direction": "minimize"}),
+        "Comparisons.separation": (differences().separation, {}),
+        "Comparisons.equivalence": (differences().equivalence, {"margin": 1.0}),
+        "Comparisons.noninferiority": (control().noninferiority, {"margin": 1.0, "direction": "minimize"}),
     }
 
 
@@ -341,6 +339,11 @@ def test_bad_arguments_are_refused_in_words(name: str) -> None:
     function, good = calls()[name]
     assert outcome(functools.partial(function, **good)) == "accepted"
     assert list(judged(name, function, good)) == []
+
+
+def test_every_verb_of_a_fit_has_a_good_call() -> None:
+    verbs = {f"LmmFit.{name}" for name in vars(Verbs) if not name.startswith("_")}
+    assert verbs <= set(methods())
 
 
 @pytest.mark.parametrize("name", sorted(methods()))

@@ -68,8 +68,6 @@ ALLOWED = {
     "plots.information_plot(most)",
     "plots.selection_plot(most)",
     "plots.shrunken_effects_plot(most)",
-    "random_effects(error)",
-    "random_effects(interval)",
     "select_terms(verbose)",
 }
 

@@ -114,7 +114,7 @@ def test_pairs_that_never_met_are_a_warning():
 def test_tables_whose_pairs_all_met_are_left_alone(where):
     runs = lt.Runs(table(where), seed="seed", **ROLES)
     assert "no_common_benchmark" not in {f.kind for f in runs.check().findings}
-    assert lt.emmeans(lt.fit_lmm(lt.recommend(runs).formula, runs), "tool").comparable is None
+    assert lt.fit_lmm(lt.recommend(runs).formula, runs).emmeans("tool").comparable is None
 
 
 def test_a_metafeature_of_the_algorithms_is_no_condition_of_the_comparison():

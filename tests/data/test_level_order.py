@@ -72,7 +72,7 @@ def test_one_order_in_runs_checks_fits_means_and_effects(backend: str) -> None:
         assert row.mean == own[row.benchmark, row.algorithm]
     fit = lt.fit_lmm("loss ~ tool + (1 | game)", runs)
     assert list(fit.params.index) == ["Intercept", "tool[T.v9]", "tool[T.v10]"]
-    means = lt.emmeans(fit, "tool").to_frame()
+    means = fit.emmeans("tool").to_frame()
     assert means["tool"].tolist() == ["v2", "v9", "v10"]
     assert means["emmean"].to_numpy() == pytest.approx(table.groupby("tool")["loss"].mean()[["v2", "v9", "v10"]])
 

@@ -41,7 +41,7 @@ def fits() -> Found:
             fit = fitted(want["data"], want["formula"], method == "REML", want["weights"])
             yield f"{i} {method}", fit
             for group in dict.fromkeys(term.group for term in fit.design.random):
-                yield f"{i} {method} modes of {group}", fit.random_effects(group)
+                yield f"{i} {method} modes of {group}", fit.conditional_modes(group)
 
 
 def emm() -> Found:
@@ -53,8 +53,7 @@ def emm() -> Found:
         for (g, grid), ddf in itertools.product(enumerate(model["grids"]), (*DDF, "asymptotic")):
             numeric = fit.design.numeric
             averaged = {n: [numeric[n]] for n in grid["specs"] if n in numeric and n not in grid["at"]}
-            em = lt.emmeans(
-                fit,
+            em = fit.emmeans(
                 grid["specs"],
                 by=grid["by"] or None,
                 at={**grid["at"], **averaged},
@@ -63,22 +62,22 @@ def emm() -> Found:
             )
             yield f"{i} {ddf} grid {g}", em
             for adjust in grid[ddf.replace("-", "_")].get("pairs") or {}:
-                yield f"{i} {ddf} grid {g} pairs {adjust}", lt.pairs(em, adjust=adjust)
+                yield f"{i} {ddf} grid {g} pairs {adjust}", em.pairs(adjust=adjust)
 
 
 def contrasts() -> Found:
     for i, grid in enumerate(load("contrasts")["grids"]):
-        em = lt.emmeans(fitted(grid["data"], grid["formula"]), grid["specs"], by=grid["by"])
+        em = fitted(grid["data"], grid["formula"]).emmeans(grid["specs"], by=grid["by"])
         for family, by_adjust in grid["families"].items():
             for adjust in by_adjust:
-                yield f"{i} {family} {adjust}", lt.contrast(em, family, adjust=adjust)
+                yield f"{i} {family} {adjust}", em.contrast(family, adjust=adjust)
 
 
 def trends() -> Found:
     for (i, want), ddf in itertools.product(enumerate(load("contrasts")["trends"]), DDF):
         at = want["at"] or {}
         fit = fitted(want["data"], want["formula"])
-        yield f"{i} {ddf}", lt.emtrends(fit, [want["specs"], *at], var=want["var"], at=at, ddf=ddf)
+        yield f"{i} {ddf}", fit.emtrends([want["specs"], *at], var=want["var"], at=at, ddf=ddf)
 
 
 def anova() -> Found:
@@ -88,7 +87,7 @@ def anova() -> Found:
         for kind, ddf in itertools.product((1, 2, 3), DDF):
             yield f"{i} type {kind} {ddf}", fit.anova(ddf=ddf, type=kind)
     for (i, model), method in itertools.product(enumerate(stored["random"]), METHODS):
-        yield f"random {i} {method}", lt.ranova(fitted(model["data"], model["formula"], method == "REML"), "chi2")
+        yield f"random {i} {method}", fitted(model["data"], model["formula"], method == "REML").ranova("chi2")
 
 
 def formulas() -> Found:
@@ -97,7 +96,7 @@ def formulas() -> Found:
         yield f"{i} {method}", fit
         yield f"{i} {method} predictions", [fit.predict(rows), fit.predict(rows, random=False)]
         if "means" in case[method]:
-            yield f"{i} {method} means", lt.emmeans(fit, "treatment" if "treatment" in case["formula"] else "algorithm")
+            yield f"{i} {method} means", fit.emmeans("treatment" if "treatment" in case["formula"] else "algorithm")
 
 
 def kenward_roger() -> Found:
@@ -108,7 +107,7 @@ def kenward_roger() -> Found:
         L = np.eye(len(fit.params))[fit.params.notna().to_numpy()]
         yield f"{i} covariance", fit.cov(L, "kenward-roger")
     for (i, model), ddf in itertools.product(enumerate(stored["joint_tests"]), DDF):
-        yield f"joint {i} {ddf}", lt.joint_tests(fitted(model["data"], model["formula"]), by=model["by"], ddf=ddf)
+        yield f"joint {i} {ddf}", fitted(model["data"], model["formula"]).joint_tests(by=model["by"], ddf=ddf)
 
 
 def lrt() -> Found:
@@ -138,14 +137,14 @@ def simultaneous() -> Found:
         yield f"{family['name']} {alternative}", [float(joint.sf(c, df)) for c, df in rows]
     layout = suite.module("test_control.py")
     for i, (em, _) in enumerate(layout.rows_of(load, fitted)):
-        yield f"{i} pairs", lt.pairs(em, adjust="mvt", rng=1)
-        yield f"{i} control", lt.compare_to(em, em.labels()[0], rng=1)
+        yield f"{i} pairs", em.pairs(adjust="mvt", rng=1)
+        yield f"{i} control", em.against(em.labels()[0], rng=1)
     means_of = suite.module("tests/inference/conftest.py").means_of
     means_of = getattr(means_of, "__wrapped__", means_of)()
     for i, case in enumerate(load("simultaneous")["best"]):
         mean, variance = (np.array([row[name] for row in case["table"]], dtype=float) for name in ("mean", "variance"))
         em = means_of(mean, np.diag(variance), float(case["df"]))
-        yield f"best {i}", lt.versus_best(em, level=1 - case["alpha"], rng=1)
+        yield f"best {i}", em.best(level=1 - case["alpha"], rng=1)
 
 
 def dispersion() -> Found:
@@ -159,7 +158,7 @@ def diagonal() -> Found:
         fit = fitted(case["data"], case["formula"], method == "REML")
         yield f"{i} {method}", fit
         for ddf in DDF if method == "REML" else ():
-            yield f"{i} pairs {ddf}", lt.pairs(lt.emmeans(fit, "algorithm", ddf=ddf))
+            yield f"{i} pairs {ddf}", fit.emmeans("algorithm", ddf=ddf).pairs()
 
 
 def random_effects() -> Found:
@@ -169,7 +168,7 @@ def random_effects() -> Found:
             for interval in ("pointwise", "simultaneous"):
                 yield (
                     f"{i} {group['group']} {interval}",
-                    lt.random_effects(fit, group["group"], interval=interval, rng=1),
+                    fit.random_effects(group["group"], interval=interval, rng=1),
                 )
 
 
@@ -178,7 +177,7 @@ def cluster_robust() -> Found:
         rows = table(want["data"])
         fit = lt.fit_lmm(want["formula"], rows, weights=want.get("weights"), dispersion=want.get("dispersion"))
         for kind in ("CR0", "CR1", "CR2"):
-            robust = lt.cluster_robust(fit, want["cluster"], kind=kind)
+            robust = fit.cluster_robust(want["cluster"], kind=kind)
             yield f"{i} {kind}", robust
             yield f"{i} {kind} covariance", robust.cov_params()
         known = np.flatnonzero(robust.to_frame()["se"].notna())[1:4]
@@ -213,13 +212,13 @@ def power() -> Found:
 
 def profile() -> Found:
     for i, want in enumerate(load("profile")["models"]):
-        yield f"{i}", lt.profile(fitted(want["data"], want["formula"], False, want["weights"]), progress=False)
+        yield f"{i}", fitted(want["data"], want["formula"], False, want["weights"]).profile(progress=False)
 
 
 def influence() -> Found:
     for i, want in enumerate(load("influence")["models"]):
         fit = fitted(want["data"], want["formula"], want["reml"], want["weights"])
-        yield f"{i}", lt.influence(fit, want["group"], specs=want["specs"] or (), progress=False)
+        yield f"{i}", fit.influence(want["group"], specs=want["specs"] or (), progress=False)
 
 
 def diagnostics() -> Found:
@@ -230,7 +229,7 @@ def diagnostics() -> Found:
         yield f"{i} {method} shares", explained_variance(fit)
         if model[method]["vif"] is not None:
             yield f"{i} {method} collinearity", collinearity(fit)
-        yield f"{i} {method} diagnosis", lt.diagnose(fit, influence=False, n_draws=99, rng=1)
+        yield f"{i} {method} diagnosis", fit.diagnose(influence=False, n_draws=99, rng=1)
 
 
 def horizons() -> Found:

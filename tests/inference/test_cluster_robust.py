@@ -189,7 +189,7 @@ NESTED = "score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|bench
 def test_balanced_differences_are_paired_t_tests_over_the_clusters(formula):
     rows = table(np.random.default_rng(4))
     fit = lt.fit_lmm(formula, rows)
-    pairs = lt.pairs(lt.emmeans(fit, "algorithm", vcov=cluster_robust(fit, "benchmark")), adjust="none").to_frame()
+    pairs = fit.emmeans("algorithm", vcov=cluster_robust(fit, "benchmark")).pairs(adjust="none").to_frame()
     means = rows.pivot_table(index="benchmark", columns="algorithm", values="score")
     for pair in pairs.itertuples():
         want = stats.ttest_rel(means[pair.left], means[pair.right])
@@ -287,8 +287,8 @@ def test_cr2_is_unbiased_under_the_working_model(unbalanced):
 def test_order_of_rows_unit_and_coding_do_not_matter(unbalanced):
     def differences(rows):
         fit = lt.fit_lmm(NESTED, rows)
-        em = lt.emmeans(fit, "algorithm", vcov=cluster_robust(fit, "benchmark"))
-        return lt.pairs(em).to_frame().set_index(["left", "right"])
+        em = fit.emmeans("algorithm", vcov=cluster_robust(fit, "benchmark"))
+        return em.pairs().to_frame().set_index(["left", "right"])
 
     first = differences(unbalanced)
     shuffled = differences(unbalanced.sample(frac=1.0, random_state=np.random.default_rng(1)))
@@ -380,10 +380,10 @@ def test_an_effect_of_one_cluster_has_no_robust_standard_error(unbalanced):
         "... (9 in all) (a part of it, at least), so the scatter between clusters does not show the precision: no "
         "standard error. Effects of the clusters belong in the random part."
     ) in robust.notes
-    em = lt.emmeans(fit, "algorithm", vcov=robust)
+    em = fit.emmeans("algorithm", vcov=robust)
     assert np.isfinite(em.estimate).all()
     assert np.isnan(np.concatenate([em.se, em.df, em.ci_low])).all()
-    assert lt.pairs(em).to_frame()["p_value"].notna().all()
+    assert em.pairs().to_frame()["p_value"].notna().all()
     tests = anova(fit, vcov=robust)
     assert tests.to_frame()["term"].to_list() == ["algorithm"]
     assert (
@@ -407,8 +407,8 @@ def test_clusters_that_agree_to_rounding_give_no_test(unbalanced):
 def test_everything_made_from_the_means_uses_the_robust_covariance(unbalanced):
     fit = lt.fit_lmm(NESTED, unbalanced)
     robust = cluster_robust(fit, "benchmark")
-    em = lt.emmeans(fit, "algorithm", vcov=robust)
-    plain = lt.emmeans(fit, "algorithm")
+    em = fit.emmeans("algorithm", vcov=robust)
+    plain = fit.emmeans("algorithm")
     assert em.estimate == approx(plain.estimate, rel=1e-12)
     assert em.se == approx(np.sqrt(np.diag(robust.cov(em.L))), rel=1e-12)
     assert em.df == approx(robust.df(em.L), rel=1e-12)
@@ -417,12 +417,12 @@ def test_everything_made_from_the_means_uses_the_robust_covariance(unbalanced):
         "Standard errors: CR2 covariance from 9 clusters (benchmark), Satterthwaite degrees of freedom."
     )
     assert "cluster-robust Satterthwaite degrees of freedom" in em.summary()
-    pairs = lt.pairs(em)
+    pairs = em.pairs()
     assert pairs.to_frame()["df"].to_numpy() == approx(robust.df(np.array([[0, -1, 0], [0, 0, -1], [0, 1, -1]])))
-    ranking = lt.separation(pairs)
+    ranking = pairs.separation()
     assert ranking.ddf == "cluster-robust"
     assert "cluster-robust Satterthwaite degrees of freedom" in ranking.summary()
-    assert len(lt.pairs(em, adjust="mvt", rng=1).to_frame()) == 3
+    assert len(em.pairs(adjust="mvt", rng=1).to_frame()) == 3
 
 
 def test_one_degree_of_freedom_f_is_the_square_of_t(unbalanced):
@@ -544,16 +544,16 @@ def test_a_covariance_must_come_from_the_same_fit_and_alone(unbalanced):
     other = lt.fit_lmm("score ~ algorithm", unbalanced)
     robust = cluster_robust(fit, "benchmark")
     with pytest.raises(ArgumentError) as error:
-        lt.emmeans(other, "algorithm", vcov=robust)
+        other.emmeans("algorithm", vcov=robust)
     assert message(error) == (
         "vcov belongs to another fit (score ~ algorithm + (1|benchmark)) than the one given (score ~ algorithm). Make "
         "it from this fit: cluster_robust(fit, 'benchmark')."
     )
     with pytest.raises(ArgumentError) as error:
-        lt.emmeans(fit, "algorithm", vcov="CR2")
+        fit.emmeans("algorithm", vcov="CR2")
     assert message(error) == ("vcov must be 'moderated' or 'model', got 'CR2'.")
     with pytest.raises(ArgumentError) as error:
-        lt.emmeans(fit, "algorithm", vcov=robust, ddf="residual")
+        fit.emmeans("algorithm", vcov=robust, ddf="residual")
     assert message(error) == ("vcov= brings its own degrees of freedom, so ddf='residual' has no use. Leave ddf out.")
     with pytest.raises(ArgumentError, match="has_variance"):
         cluster_robust(lt.fit_lmm("score ~ benchmark", unbalanced), "benchmark").f_test(np.eye(9)[1:3])

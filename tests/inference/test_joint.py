@@ -141,7 +141,7 @@ def test_a_fit_by_maximum_likelihood_is_refitted_with_a_note(bench):
     for result, want in (
         (ml.anova(ddf="kenward-roger"), bench.anova(ddf="kenward-roger")),
         (joint_tests(ml, ddf="kenward-roger"), joint_tests(bench, ddf="kenward-roger")),
-        (lt.emmeans(ml, "algorithm", ddf="kenward-roger"), lt.emmeans(bench, "algorithm", ddf="kenward-roger")),
+        (ml.emmeans("algorithm", ddf="kenward-roger"), bench.emmeans("algorithm", ddf="kenward-roger")),
     ):
         assert result.notes[0] == note
         numbers = result.to_frame().select_dtypes("number").to_numpy()
@@ -224,10 +224,10 @@ def test_kenward_roger_means_and_pairs_agree_with_emmeans(fitted, i, j):
     for name in grid["specs"]:  # emmeans takes a numeric column without values to mean its average
         if name in fit.design.numeric and name not in at:
             at[name] = [fit.design.numeric[name]]
-    em = lt.emmeans(fit, grid["specs"], by=grid["by"] or None, at=at, weights=grid["weights"], ddf="kenward-roger")
+    em = fit.emmeans(grid["specs"], by=grid["by"] or None, at=at, weights=grid["weights"], ddf="kenward-roger")
     compare(em.to_frame(), pd.DataFrame(grid["kenward_roger"]["means"]), [*em.by, *em.specs], "emmean")
     if "pairs" in grid["kenward_roger"]:
-        got = lt.pairs(em).to_frame()
+        got = em.pairs().to_frame()
         for side in ("left", "right"):
             got[side] = got[side].str.replace(", ", " ")
         want = pd.DataFrame(grid["kenward_roger"]["pairs"]["tukey"])

@@ -137,16 +137,16 @@ def test_the_first_step_is_tukey_on_normal_scores_and_later_ones_shaffer():
 
 def test_two_algorithms_have_the_paired_t_test():
     frame = table([0.5, 0.5], n_benchmarks=9)
-    pair = lt.pairs(lt.emmeans(fitted(frame), "algorithm")).to_frame().iloc[0]
+    pair = fitted(frame).emmeans("algorithm").pairs().to_frame().iloc[0]
     wide = frame.pivot_table(index="benchmark", columns="algorithm", values="score")
     expected = stats.ttest_rel(wide["A00"], wide["A01"])
     np.testing.assert_allclose([pair["t_ratio"], pair["df"], pair["p_value"]], [expected.statistic, 8, expected.pvalue])
 
 
 def test_own_variances_are_those_of_the_benchmarks_and_the_erratic_one_is_named():
-    em = lt.emmeans(fitted(ERRATIC), "algorithm")
-    own = lt.pairs(em).to_frame().set_index(["left", "right"])
-    model = lt.pairs(em, adjust="tukey").to_frame().set_index(["left", "right"])
+    em = fitted(ERRATIC).emmeans("algorithm")
+    own = em.pairs().to_frame().set_index(["left", "right"])
+    model = em.pairs(adjust="tukey").to_frame().set_index(["left", "right"])
     wide = ERRATIC.pivot_table(index="benchmark", columns="algorithm", values="score")
     paired = {(a, b): (wide[a] - wide[b]).std(ddof=1) / np.sqrt(12) for a, b in own.index}
     ordinary = [pair for pair in own.index if "A04" not in pair]
@@ -161,8 +161,8 @@ def test_own_variances_are_those_of_the_benchmarks_and_the_erratic_one_is_named(
 
 def test_tukey_is_the_models_hsd():
     fit = fitted(ERRATIC)
-    shown = lt.pairs(lt.emmeans(fit, "algorithm"), adjust="tukey")
-    plain = lt.pairs(lt.emmeans(fit, "algorithm", vcov="model"))
+    shown = fit.emmeans("algorithm").pairs(adjust="tukey")
+    plain = fit.emmeans("algorithm", vcov="model").pairs()
     pd.testing.assert_frame_equal(shown.to_frame(), plain.to_frame())
     assert plain.adjust == "tukey"
     assert any("these were used and not the moderated ones" in note for note in shown.notes)
@@ -171,17 +171,17 @@ def test_tukey_is_the_models_hsd():
 def test_rows_units_and_order_do_not_matter():
     fit = fitted(ERRATIC)
     numbers = ["se", "df", "t_ratio", "p_value"]
-    first = lt.pairs(lt.emmeans(fit, "algorithm")).to_frame()[numbers]
+    first = fit.emmeans("algorithm").pairs().to_frame()[numbers]
     shuffled = ERRATIC.sample(frac=1.0, random_state=1).assign(score=lambda d: 1e6 * d["score"] + 7.0)
-    second = lt.pairs(lt.emmeans(fitted(shuffled), "algorithm")).to_frame()[numbers]
+    second = fitted(shuffled).emmeans("algorithm").pairs().to_frame()[numbers]
     second["se"] /= 1e6
     pd.testing.assert_frame_equal(first, second, rtol=1e-6)
 
 
 def test_a_contrast_of_two_means_is_their_pair():
-    em = lt.emmeans(fitted(ERRATIC), "algorithm")
-    pair = lt.pairs(em, adjust="none").to_frame().iloc[3]
-    single = lt.contrast(em, {"A00 - A04": [1, 0, 0, 0, -1]}).to_frame().iloc[0]
+    em = fitted(ERRATIC).emmeans("algorithm")
+    pair = em.pairs(adjust="none").to_frame().iloc[3]
+    single = em.contrast({"A00 - A04": [1, 0, 0, 0, -1]}).to_frame().iloc[0]
     np.testing.assert_allclose(single[["se", "df"]].astype(float), pair[["se", "df"]].astype(float), rtol=1e-9)
 
 
@@ -191,11 +191,11 @@ def test_groups_have_families_of_their_own():
     )
     formula = "score ~ algorithm * prior + (0 + prior | benchmark) + (0 + prior | benchmark:algorithm)"
     fit = lt.fit_lmm(formula, lt.Runs(frame, **ROLES, metafeatures=["prior"]))
-    em = lt.emmeans(fit, "algorithm", by="prior")
+    em = fit.emmeans("algorithm", by="prior")
     notes = [note for note in em.notes if "varies about" in note]
     assert len(notes) == 1
     assert notes[0].startswith("At prior = bad: A03 varies about")
-    by_prior = lt.pairs(em).to_frame()
+    by_prior = em.pairs().to_frame()
     assert by_prior["se"].notna().all()
 
 
@@ -204,7 +204,7 @@ def test_identical_runs_stay_with_the_model():
     frame = table([0.4] * 4)
     copy = frame.loc[frame["algorithm"] == "A00", "score"].to_numpy()
     frame.loc[frame["algorithm"] == "A01", "score"] = copy
-    found = lt.pairs(lt.emmeans(fitted(frame), "algorithm")).to_frame()
+    found = fitted(frame).emmeans("algorithm").pairs().to_frame()
     same = found[(found["left"] == "A00") & (found["right"] == "A01")].iloc[0]
     assert same["se"] > 0
     assert same["p_value"] > 0.99
@@ -214,9 +214,9 @@ def test_a_model_without_the_interaction_does_not_make_the_errors_small():
     """By the model alone rows count as independent; the benchmarks say otherwise."""
     frame = table([0.8] * 4, n_seeds=20)
     short = fitted(frame, "score ~ algorithm + (1 | benchmark)")
-    own = lt.pairs(lt.emmeans(short, "algorithm")).to_frame()["se"]
-    full = lt.pairs(lt.emmeans(fitted(frame), "algorithm")).to_frame()["se"]
-    by_model = lt.pairs(lt.emmeans(short, "algorithm"), adjust="tukey").to_frame()["se"]
+    own = short.emmeans("algorithm").pairs().to_frame()["se"]
+    full = fitted(frame).emmeans("algorithm").pairs().to_frame()["se"]
+    by_model = short.emmeans("algorithm").pairs(adjust="tukey").to_frame()["se"]
     assert (by_model < 0.5 * full).all()
     assert (own > 0.8 * full).all()
 
@@ -225,32 +225,32 @@ def test_a_variance_of_zero_does_not_lend_the_degrees_of_freedom_of_the_runs():
     frame = table([0.0] * 3, n_benchmarks=5, n_seeds=10, noise=1.0, seed=4)
     fit = fitted(frame)
     assert fit.varcorr.set_index("group").loc["benchmark:algorithm", "variance"] < 1e-10
-    em = lt.emmeans(fit, "algorithm")
-    assert (lt.pairs(em, adjust="tukey").to_frame()["df"] > 100).all()
-    assert (lt.pairs(em).to_frame()["df"] <= 8 + 1e-9).all()
+    em = fit.emmeans("algorithm")
+    assert (em.pairs(adjust="tukey").to_frame()["df"] > 100).all()
+    assert (em.pairs().to_frame()["df"] <= 8 + 1e-9).all()
 
 
 def test_where_it_is_the_default():
     frame = ERRATIC
-    assert lt.emmeans(lt.fit_lmm(FORMULA, frame), "algorithm").vcov == "model"  # a plain table has no benchmarks
-    assert lt.emmeans(fitted(frame), "algorithm").vcov == "moderated"
-    assert lt.emmeans(fitted(frame), "algorithm", ddf="asymptotic").vcov == "model"
+    assert lt.fit_lmm(FORMULA, frame).emmeans("algorithm").vcov == "model"  # a plain table has no benchmarks
+    assert fitted(frame).emmeans("algorithm").vcov == "moderated"
+    assert fitted(frame).emmeans("algorithm", ddf="asymptotic").vcov == "model"
     two = frame[frame["benchmark"].isin(["b00", "b01"])]
-    assert lt.emmeans(fitted(two), "algorithm").vcov == "model"
+    assert fitted(two).emmeans("algorithm").vcov == "model"
 
 
 def test_refusals_name_the_next_step():
     plain = lt.fit_lmm(FORMULA, ERRATIC)
     with pytest.raises(ArgumentError, match=r"vcov=moderated\(fit, cluster='benchmark'\)"):
-        lt.emmeans(plain, "algorithm", vcov="moderated")
+        plain.emmeans("algorithm", vcov="moderated")
     fit = fitted(ERRATIC)
     with pytest.raises(ArgumentError, match="Leave ddf out, or use vcov='model'"):
-        lt.emmeans(fit, "algorithm", vcov="moderated", ddf="asymptotic")
+        fit.emmeans("algorithm", vcov="moderated", ddf="asymptotic")
     with pytest.raises(ArgumentError, match=r"Make it from this fit: moderated\(fit, 'benchmark'\)"):
-        lt.emmeans(fit, "algorithm", vcov=lt.moderated(plain, "benchmark"))
+        fit.emmeans("algorithm", vcov=plain.moderated("benchmark"))
     one = lt.fit_lmm("score ~ algorithm + (1 | seed)", lt.Runs(ERRATIC[ERRATIC["benchmark"] == "b00"], **ROLES))
     with pytest.raises(DesignError, match="has one level"):
-        lt.emmeans(one, "algorithm", vcov="moderated")
+        one.emmeans("algorithm", vcov="moderated")
 
 
 def test_what_shared_seeds_add_stays_as_the_model_has_it():
@@ -264,25 +264,25 @@ def test_what_shared_seeds_add_stays_as_the_model_has_it():
     without = fitted(frame)
 
     def squares(fit, vcov):
-        return lt.pairs(lt.emmeans(fit, "algorithm", vcov=vcov), adjust="none").to_frame()["se"].to_numpy() ** 2
+        return fit.emmeans("algorithm", vcov=vcov).pairs(adjust="none").to_frame()["se"].to_numpy() ** 2
 
     added = squares(with_seeds, "model") - squares(without, "model")
     assert (added > 0.3 * squares(without, "model")).all()
     np.testing.assert_allclose(squares(with_seeds, "moderated") - squares(without, "moderated"), added, rtol=1e-4)
-    df = lt.pairs(lt.emmeans(with_seeds, "algorithm")).to_frame()["df"]
-    assert (df < lt.pairs(lt.emmeans(without, "algorithm")).to_frame()["df"] + 15).all()
+    df = with_seeds.emmeans("algorithm").pairs().to_frame()["df"]
+    assert (df < without.emmeans("algorithm").pairs().to_frame()["df"] + 15).all()
 
 
 def test_the_best_and_controls_use_bonferroni_and_holm():
-    em = lt.emmeans(fitted(table([0.4] * 4, shifts=[0.0, 0.9, 0.9, 2.0])), "algorithm")
-    assert lt.compare_to(em, "A00").adjust == "holm"
-    best = lt.versus_best(em)
+    em = fitted(table([0.4] * 4, shifts=[0.0, 0.9, 0.9, 2.0])).emmeans("algorithm")
+    assert em.against("A00").adjust == "holm"
+    best = em.best()
     assert best.candidates[()] == ("A00",)
-    rivals = lt.pairs(em, adjust="none").to_frame().iloc[:3]  # A00 minus each other one; smaller is better
+    rivals = em.pairs(adjust="none").to_frame().iloc[:3]  # A00 minus each other one; smaller is better
     upper = -rivals["estimate"] + stats.t.isf(0.05 / 3, rivals["df"]) * rivals["se"]
     row = best.to_frame().set_index("level").loc["A00"]
     assert row["ci_high"] == pytest.approx(upper.min(), rel=1e-9)
-    result = lt.noninferiority(lt.compare_to(em, "A00"), margin=3.0)
+    result = em.against("A00").noninferiority(margin=3.0)
     assert result.adjust == "holm"
     with pytest.raises(ArgumentError, match="is for the model's standard errors"):
-        lt.noninferiority(lt.compare_to(em, "A00"), margin=3.0, adjust="dunnett")
+        em.against("A00").noninferiority(margin=3.0, adjust="dunnett")

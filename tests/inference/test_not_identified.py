@@ -32,12 +32,12 @@ CHAIN = table({"t1": "AB", "t2": "AB", "t3": "AB", "t4": "BC", "t5": "BC", "t6":
 
 @pytest.fixture(scope="module")
 def means():
-    return lt.emmeans(lt.fit_lmm(FORMULA, lt.Runs(CHAIN, **ROLES)), "tool", vcov="model")
+    return lt.fit_lmm(FORMULA, lt.Runs(CHAIN, **ROLES)).emmeans("tool", vcov="model")
 
 
 def test_a_pair_that_never_met_has_no_number_and_the_others_keep_theirs(means):
-    got = lt.pairs(means, adjust="none").to_frame().set_index(["left", "right"])
-    plain = lt.pairs(lt.emmeans(lt.fit_lmm(FORMULA, CHAIN), "tool"), adjust="none").to_frame()
+    got = means.pairs(adjust="none").to_frame().set_index(["left", "right"])
+    plain = lt.fit_lmm(FORMULA, CHAIN).emmeans("tool").pairs(adjust="none").to_frame()
     plain = plain.set_index(["left", "right"])
     assert got.loc[("A", "C"), NUMBERS].isna().all()
     assert np.isfinite(plain.loc[("A", "C"), "p_value"])  # a plain table has no benchmarks to meet on
@@ -46,10 +46,10 @@ def test_a_pair_that_never_met_has_no_number_and_the_others_keep_theirs(means):
 
 
 def test_it_is_called_what_it_is(means):
-    pairs = lt.pairs(means)
+    pairs = means.pairs()
     assert pairs.sentences()[1] == "A and C have no benchmark in common, so there is no verdict."
     assert any("1 of 3 differences are between algorithms without a common benchmark" in n for n in pairs.notes)
-    sep = lt.separation(pairs)
+    sep = pairs.separation()
     assert sep.undecided.loc["A", "C"]
     assert not sep.undecided.loc["A", "B"]
 
@@ -59,17 +59,17 @@ def test_it_is_called_what_it_is(means):
     [([1, -1, 0], True), ([1, 0, -1], False), ([-0.5, 1, -0.5], True), ([-0.5, -0.5, 1], False), ([1, 1, 1], True)],
 )
 def test_a_contrast_sets_no_algorithms_against_each_other_that_never_met(means, coefficients, known):
-    row = lt.contrast(means, {"c": coefficients}).to_frame().iloc[0]
+    row = means.contrast({"c": coefficients}).to_frame().iloc[0]
     assert np.isfinite(row["p_value"]) == known
     assert np.isfinite(row["estimate"]) == known
 
 
 def test_comparisons_with_a_control_and_with_the_best_leave_it_out(means):
-    frame = lt.compare_to(means, "A").to_frame().set_index("left")
+    frame = means.against("A").to_frame().set_index("left")
     assert frame.loc["C", NUMBERS].isna().all()
     assert np.isfinite(frame.loc["B", "p_value"])
-    best = lt.versus_best(means).to_frame().set_index(means.factor)
-    pair = lt.compare_to(means, "B", adjust="none").to_frame().set_index("left")
+    best = means.best().to_frame().set_index(means.factor)
+    pair = means.against("B", adjust="none").to_frame().set_index("left")
     assert best.loc["C", "lead"] == approx(-pair.loc["C", "estimate"])  # from B alone, not from A
 
 
@@ -77,7 +77,7 @@ def test_within_groups_the_same_holds():
     frame = CHAIN.assign(kind=lambda d: d["seed"] % 2)
     runs = lt.Runs(frame, metafeatures=["kind"], **ROLES)
     fit = lt.fit_lmm("loss ~ tool * C(kind) + (1 | task) + (1 | task:tool)", runs)
-    found = lt.pairs(lt.emmeans(fit, "tool", by="kind")).to_frame()
+    found = fit.emmeans("tool", by="kind").pairs().to_frame()
     assert found.loc[(found["left"] == "A") & (found["right"] == "C"), "p_value"].isna().all()
     assert found["p_value"].notna().sum() == 4
 
@@ -90,10 +90,10 @@ def test_within_groups_the_same_holds():
 def test_arbitrary_variances_give_no_number(names, seeds, reml):
     """Each algorithm on a benchmark of its own; intervals of 7.6e145 or a p-value of 0.001, by the number of rows."""
     frame = table({f"task_{a}": a for a in names}, seeds)
-    means = lt.emmeans(lt.fit_lmm("loss ~ tool + (1 | task)", frame, reml=reml), "tool")
+    means = lt.fit_lmm("loss ~ tool + (1 | task)", frame, reml=reml).emmeans("tool")
     assert means.to_frame()[["emmean", "se", "ci_low", "ci_high"]].isna().all(axis=None)
-    assert lt.pairs(means).to_frame()[NUMBERS].isna().all(axis=None)
-    assert lt.compare_to(means, "A").to_frame()[NUMBERS].isna().all(axis=None)
+    assert means.pairs().to_frame()[NUMBERS].isna().all(axis=None)
+    assert means.against("A").to_frame()[NUMBERS].isna().all(axis=None)
     assert any("the fixed effects hold a random one" in note for note in means.notes)
 
 
@@ -103,10 +103,10 @@ def test_what_does_not_rest_on_an_arbitrary_variance_keeps_its_number():
     held = lt.fit_lmm("loss ~ tool + kind + (1 | task)", frame)
     assert any("arbitrary" in note for note in held.notes)
     plain = lt.fit_lmm("loss ~ tool + kind", frame)
-    got, want = (lt.pairs(lt.emmeans(fit, "tool")).to_frame() for fit in (held, plain))
+    got, want = (fit.emmeans("tool").pairs().to_frame() for fit in (held, plain))
     np.testing.assert_allclose(got["estimate"], want["estimate"])
     np.testing.assert_allclose(got["se"], want["se"], rtol=1e-6)
-    kinds = lt.pairs(lt.emmeans(held, "kind")).to_frame()
+    kinds = held.emmeans("kind").pairs().to_frame()
     assert kinds[NUMBERS].isna().all(axis=None)
 
 
@@ -124,14 +124,14 @@ def test_errors_without_a_bound_are_no_estimates(means):
 
 def test_differences_of_logarithms_are_ratios_of_geometric_means():
     frame = CHAIN[CHAIN["task"].isin(["t1", "t2", "t3"])].assign(loss=lambda d: np.exp(d["loss"] - 60))
-    pairs = lt.pairs(lt.emmeans(lt.fit_lmm("log(loss) ~ tool + (1|task)", frame), "tool"))
+    pairs = lt.fit_lmm("log(loss) ~ tool + (1|task)", frame).emmeans("tool").pairs()
     got = pairs.ratios().iloc[0]
     geometric = np.log(frame["loss"]).groupby(frame["tool"]).mean()
     assert got["ratio"] == approx(np.exp(geometric["A"] - geometric["B"]))
     row = pairs.to_frame().iloc[0]
     assert (got["ci_low"], got["ci_high"]) == (approx(np.exp(row["ci_low"])), approx(np.exp(row["ci_high"])))
-    other = lt.pairs(lt.emmeans(lt.fit_lmm("log2(loss) ~ tool + (1|task)", frame), "tool"))
+    other = lt.fit_lmm("log2(loss) ~ tool + (1|task)", frame).emmeans("tool").pairs()
     assert other.ratios().iloc[0]["ratio"] == approx(got["ratio"])
     assert "A / B: a ratio of 0." in pairs.sentences()[0]
     with pytest.raises(ArgumentError, match="for models of a logarithm, but the response is loss"):
-        lt.pairs(lt.emmeans(lt.fit_lmm("loss ~ tool + (1|task)", frame), "tool")).ratios()
+        lt.fit_lmm("loss ~ tool + (1|task)", frame).emmeans("tool").pairs().ratios()

@@ -343,7 +343,7 @@ def test_terms_of_a_fit_are_carried_over(pilot):
 
 def test_the_standard_error_of_the_pilots_own_design_is_that_of_its_fit(pilot):
     found = components_of(pilot)
-    pair = lt.pairs(lt.emmeans(pilot, "algorithm", vcov="model")).to_frame().iloc[0]
+    pair = pilot.emmeans("algorithm", vcov="model").pairs().to_frame().iloc[0]
     design = StudyDesign(n_algorithms=6, n_benchmarks=20, n_seeds=25)
     assert design.se(found) == approx(pair["se"], rel=1e-6)
     assert design.df == approx(pair["df"], rel=1e-3)
@@ -393,7 +393,7 @@ def test_components_without_a_pilot_have_no_interval():
 
 
 def test_an_observed_difference_is_named_as_such(pilot):
-    pair = lt.pairs(lt.emmeans(pilot, "algorithm")).to_frame().iloc[1]
+    pair = pilot.emmeans("algorithm").pairs().to_frame().iloc[1]
     found = closed(pilot, effect=abs(float(pair["estimate"])))
     assert any(
         note.startswith(f"The effect is the difference that was observed between {pair['left']} and {pair['right']}.")

@@ -20,7 +20,7 @@ def test_modes_and_conditional_sds_are_lme4s(r_values, r_data, index):
     want = fits(r_values)[index]
     fit = lt.fit_lmm(want["formula"], r_data(want["data"]), weights=want["weights"])
     for group in want["groups"]:
-        got = lt.random_effects(fit, group["group"], interval="pointwise").to_frame()
+        got = fit.random_effects(group["group"], interval="pointwise").to_frame()
         for j, name in enumerate(group["names"]):
             rows = got[got["effect"] == name]
             # lme4 orders the levels of an interaction as we do, but b:a and a:b sort differently
@@ -43,7 +43,7 @@ def test_the_one_way_layout_in_closed_form():
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
     s2u, s2, q, n = fit.covariances[0][0, 0], fit.scale, 12, 5
     shrink = s2u / (s2u + s2 / n)
-    got = lt.random_effects(fit, "g").to_frame()
+    got = fit.random_effects("g").to_frame()
     centred = frame.groupby("g")["y"].mean() - frame["y"].mean()
     assert got["estimate"].to_numpy() == approx(shrink * centred.to_numpy(), rel=1e-6)
     assert got["conditional_sd"].to_numpy() == approx(np.sqrt(s2u * (1 - shrink)), rel=1e-6)
@@ -54,24 +54,24 @@ def test_the_one_way_layout_in_closed_form():
 def test_simultaneous_intervals_are_wider_and_symmetric():
     frame, _ = one_way(np.random.default_rng(4))
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
-    together, alone = (lt.random_effects(fit, "g", interval=i).to_frame() for i in ("simultaneous", "pointwise"))
+    together, alone = (fit.random_effects("g", interval=i).to_frame() for i in ("simultaneous", "pointwise"))
     assert (together["ci_high"] > alone["ci_high"]).all()
     assert (together["ci_high"] - together["estimate"]).to_numpy() == approx(
         (together["estimate"] - together["ci_low"]).to_numpy()
     )
-    given = lt.random_effects(fit, "g", error="conditional").to_frame()
+    given = fit.random_effects("g", error="conditional").to_frame()
     assert (given["ci_high"] - given["ci_low"] < together["ci_high"] - together["ci_low"]).all()
 
 
 def test_many_levels_use_sidaks_inequality_and_say_so():
     frame, _ = one_way(np.random.default_rng(5), groups=80)
-    found = lt.random_effects(lt.fit_lmm("y ~ 1 + (1 | g)", frame), "g")
+    found = lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects("g")
     assert found.notes == ("The 80 intervals hold together by Šidák's inequality, which makes them a little wider.",)
 
 
 def test_a_variance_of_zero_has_no_intervals_and_the_reason():
     frame = pd.DataFrame({"g": list("aabbcc"), "y": [1.0, 2.0, 2.0, 1.0, 1.5, 1.5]})
-    found = lt.random_effects(lt.fit_lmm("y ~ 1 + (1 | g)", frame), "g")
+    found = lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects("g")
     assert found.to_frame()["estimate"].to_numpy() == approx(np.zeros(3))
     assert found.to_frame()["ci_low"].isna().all()
     assert found.clear() == ()
@@ -81,7 +81,7 @@ def test_a_variance_of_zero_has_no_intervals_and_the_reason():
 def test_clear_levels_are_those_whose_interval_excludes_zero():
     frame, _ = one_way(np.random.default_rng(6), groups=20)
     frame.loc[frame["g"] == "g07", "y"] += 30.0
-    found = lt.random_effects(lt.fit_lmm("y ~ 1 + (1 | g)", frame), "g")
+    found = lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects("g")
     assert "g07" in found.clear()
     assert "g07" in found.summary()
 
@@ -98,7 +98,7 @@ def test_clear_levels_are_those_whose_interval_excludes_zero():
 def test_bad_input_of_random_effects(call, message):
     frame, _ = one_way(np.random.default_rng(7))
     with pytest.raises((ValueError, lt.errors.ArgumentError), match=message):
-        lt.random_effects(lt.fit_lmm("y ~ 1 + (1 | g)", frame), **call)
+        lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects(**call)
 
 
 # ---------------------------------------------------------------------- predictions
@@ -187,7 +187,7 @@ def test_effects_near_the_boundary_have_no_interval_and_the_reason():
             rows += [(f"b{b}", a, s, level + run + own[a] + 0.3 * i + rng.normal()) for i, a in enumerate("ABC")]
     table = pd.DataFrame(rows, columns=["benchmark", "algorithm", "seed", "loss"])
     fit = lt.fit_lmm("loss ~ algorithm + (algorithm | benchmark) + (1 | benchmark:seed)", table)
-    found = lt.random_effects(fit, "benchmark", rng=1)
+    found = fit.random_effects("benchmark", rng=1)
     got = found.to_frame()
     assert got.loc[got["df"] < 1.0, "ci_low"].isna().all()
     assert got.loc[got["df"] >= 1.0, "ci_low"].notna().all()
@@ -202,7 +202,7 @@ def test_levels_of_one_kind_share_their_degrees_of_freedom():
     frame, _ = one_way(np.random.default_rng(14), groups=10)
     frame = frame.drop(index=[0, 1, 7])
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
-    df = lt.random_effects(fit, "g").to_frame().groupby(frame.groupby("g").size().to_numpy())["df"]
+    df = fit.random_effects("g").to_frame().groupby(frame.groupby("g").size().to_numpy())["df"]
     assert (df.max() == df.min()).all()
     assert df.first().nunique() == 3
 
@@ -210,7 +210,7 @@ def test_levels_of_one_kind_share_their_degrees_of_freedom():
 def test_columns_with_spaces_are_named_as_they_are():
     frame, _ = one_way(np.random.default_rng(15))
     fit = lt.fit_lmm("y ~ 1 + (1 | `bench mark`)", frame.rename(columns={"g": "bench mark"}))
-    assert len(lt.random_effects(fit, "bench mark").to_frame()) == 12
+    assert len(fit.random_effects("bench mark").to_frame()) == 12
 
 
 def test_something_that_is_no_fit_is_named():

@@ -94,7 +94,7 @@ def test_the_table_says_which_type_it_is(fitted):
     assert fit.anova(type=1).hypotheses == "type I"
     assert "Each term is tested beyond those above it" in fit.anova(type=1).summary()
     assert "(type II hypotheses)" in fit.anova(type=2).summary()
-    assert np.isfinite(fit.anova(type=2, vcov=lt.cluster_robust(fit, "benchmark")).to_frame()["f_ratio"]).all()
+    assert np.isfinite(fit.anova(type=2, vcov=fit.cluster_robust("benchmark")).to_frame()["f_ratio"]).all()
 
 
 @pytest.mark.parametrize("bad", ["II", 4, True, None, 2.5])

@@ -85,7 +85,7 @@ def test_splines_go_on_beyond_their_bounds(table):
 def test_a_slope_is_the_difference_of_two_means(fitted):
     fit = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark) + (1|benchmark:algorithm)")
     slopes = emtrends(fit, "algorithm", var="fidelity")
-    low, high = (lt.emmeans(fit, "algorithm", at={"fidelity": v}).estimate for v in (10.0, 30.0))
+    low, high = (fit.emmeans("algorithm", at={"fidelity": v}).estimate for v in (10.0, 30.0))
     np.testing.assert_allclose(slopes.estimate, (high - low) / 20.0, rtol=1e-10)
     assert not any("fidelity" in note for note in slopes.notes)  # a straight line has no place
 
@@ -94,20 +94,20 @@ def test_what_takes_means_takes_slopes(fitted):
     fit = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark) + (1|benchmark:algorithm)")
     slopes = emtrends(fit, "algorithm", var="fidelity")
     assert isinstance(slopes, TrendsResult)
-    found = lt.pairs(slopes)
+    found = slopes.pairs()
     assert found.to_frame()["estimate"][0] == pytest.approx(slopes.estimate[0] - slopes.estimate[1], rel=1e-12)
     assert found.direction is None
     assert found.sentences()[0].startswith("Slope along fidelity: BO and HB are not significantly different (diff")
-    assert lt.compare_to(slopes, "RS").sentences()[0].startswith("Slope along fidelity: ")
-    assert "Response slope of y along fidelity" in lt.contrast(slopes, "eff").summary()
-    best = lt.versus_best(slopes, direction="maximize", rng=1)
+    assert slopes.against("RS").sentences()[0].startswith("Slope along fidelity: ")
+    assert "Response slope of y along fidelity" in slopes.contrast("eff").summary()
+    best = slopes.best(direction="maximize", rng=1)
     assert best.sentences()[0].startswith("Slope along fidelity: ")
     assert "| slope" in slopes.to_table().to_markdown()
 
 
 def test_slopes_of_a_logarithm_are_no_ratios_of_means(table):
     fit = lt.fit_lmm("log(y) ~ f * x", table.assign(y=np.exp(table["y"])))
-    found = lt.pairs(emtrends(fit, "f", var="x"))
+    found = emtrends(fit, "f", var="x").pairs()
     assert found.log_base is None
     with pytest.raises(ArgumentError, match=r"these are differences of the slope of log\(y\) along x"):
         found.ratios()
@@ -122,7 +122,7 @@ def test_where_a_curve_is_looked_at_is_said(fitted):
 
 def test_robust_covariances_hold_for_slopes(fitted):
     fit = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark)")
-    robust = lt.cluster_robust(fit, "benchmark")
+    robust = fit.cluster_robust("benchmark")
     slopes = emtrends(fit, "algorithm", var="fidelity", vcov=robust)
     row = list(fit.params.index).index("fidelity")
     assert slopes.se[0] == pytest.approx(np.sqrt(robust.cov_params().iloc[row, row]), rel=1e-12)

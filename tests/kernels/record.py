@@ -49,8 +49,8 @@ def traces() -> pd.DataFrame:
 
 
 def of_fit(fit: lt.LmmFit, *, ddf: str = "satterthwaite") -> dict[str, Any]:
-    means = lt.emmeans(fit, "algorithm", ddf=ddf)
-    pairs = lt.pairs(means)
+    means = fit.emmeans("algorithm", ddf=ddf)
+    pairs = means.pairs()
     return {
         "llf": fit.llf,
         "fixed": fit.to_frame(ddf),
@@ -58,8 +58,8 @@ def of_fit(fit: lt.LmmFit, *, ddf: str = "satterthwaite") -> dict[str, Any]:
         "scale": fit.scale,
         "means": means.to_frame(),
         "pairs": pairs.to_frame(),
-        "separation": lt.separation(pairs).to_frame(),
-        "text": lt.separation(pairs).summary(),
+        "separation": pairs.separation().to_frame(),
+        "text": pairs.separation().summary(),
         "tests": fit.anova(ddf=ddf).to_frame(),
     }
 
@@ -84,17 +84,15 @@ def designs() -> dict[str, Callable[[], Any]]:
         "no random effects, equal means": lambda: of_fit(lt.fit_lmm("loss ~ algorithm", runs(equal))),
         "dispersion": lambda: of_fit(lt.fit_lmm(CROSSED, runs(part), dispersion="prior")),
         "kenward-roger": lambda: of_fit(lt.fit_lmm(CROSSED, runs(part)), ddf="kenward-roger"),
-        "cluster-robust": lambda: lt.cluster_robust(fit, "benchmark").to_frame(),
+        "cluster-robust": lambda: fit.cluster_robust("benchmark").to_frame(),
         "glrt": lambda: [lt.glrt(*ml).statistic, lt.glrt(*ml).p_value],
-        "mvt": lambda: lt.pairs(
-            lt.emmeans(lt.fit_lmm(CROSSED, runs(part)), "algorithm"), adjust="mvt", rng=1
-        ).to_frame(),
-        "best": lambda: lt.versus_best(lt.emmeans(fit, "algorithm"), rng=1).to_frame(),
+        "mvt": lambda: lt.fit_lmm(CROSSED, runs(part)).emmeans("algorithm").pairs(adjust="mvt", rng=1).to_frame(),
+        "best": lambda: fit.emmeans("algorithm").best(rng=1).to_frame(),
         "predictions": lambda: lt.fit_lmm(CROSSED, runs(far)).prediction_intervals(far.iloc[:20]),
-        "random effects": lambda: lt.random_effects(fit, "benchmark", interval="pointwise").to_frame(),
+        "random effects": lambda: fit.random_effects("benchmark", interval="pointwise").to_frame(),
         "shrinkage": lambda: lt.benchmark_effects(runs(full), interval="pointwise").to_frame(),
-        "profile": lambda: lt.profile(ml[1], "sd").to_frame(),
-        "bootstrap": lambda: lt.bootstrap(fit, lambda drawn: drawn.params, 10, rng=1).to_frame(),
+        "profile": lambda: ml[1].profile("sd").to_frame(),
+        "bootstrap": lambda: fit.bootstrap(lambda drawn: drawn.params, 10, rng=1).to_frame(),
         "permutation": lambda: (
             lt.permutation_test(runs(full), "loss ~ algorithm + (1|benchmark)", n_draws=19, rng=1).p_value
         ),

@@ -26,12 +26,12 @@ Make = Callable[..., Any]
 
 def test_it_is_the_sum_of_its_parts(three: Analysis) -> None:
     fit = lt.fit_lmm(lt.recommend(three.runs).formula, three.runs)
-    em = lt.emmeans(fit, "tool")
-    pairs = lt.pairs(em)
+    em = fit.emmeans("tool")
+    pairs = em.pairs()
     assert three.fit.llf == approx(fit.llf)
     pd.testing.assert_frame_equal(three.means.to_frame(), em.to_frame())
     pd.testing.assert_frame_equal(three.pairs.to_frame(), pairs.to_frame())
-    assert three.separation.letters == lt.separation(pairs).letters
+    assert three.separation.letters == pairs.separation().letters
     assert not three.own_formula
 
 
@@ -381,7 +381,7 @@ def test_a_pair_without_a_test_is_neither_different_nor_alike(three: Analysis) -
     """Before, what could not be tested was "not significantly different" from the best."""
     p_values = three.pairs.table["p_value"].where(three.pairs.table["right"] != "C")  # A - B is tested alone
     pairs = replace(three.pairs, table=three.pairs.table.assign(p_value=p_values))
-    analysis = replace(three, pairs=pairs, separation=lt.separation(pairs))
+    analysis = replace(three, pairs=pairs, separation=pairs.separation())
     assert analysis.headline().startswith(
         "A has the lowest mean loss: it is significantly better than B; C could not be tested against it, so nothing "
         "is claimed there."

@@ -50,7 +50,7 @@ def analysed(runs: lt.Runs) -> tuple[bool, str]:
 def decisions(runs: lt.Runs) -> pd.Series:
     """Adjusted p-values of the pairs, by the way of `analyze`."""
     fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
-    return lt.pairs(lt.emmeans(fit, "tool")).to_frame().set_index(["left", "right"])["p_value"]
+    return fit.emmeans("tool").pairs().to_frame().set_index(["left", "right"])["p_value"]
 
 
 def at_most(count: int, n: int, rate: float) -> bool:

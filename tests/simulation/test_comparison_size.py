@@ -69,11 +69,11 @@ def test_the_closed_forms_are_what_the_package_computes(design, shape):
     by_old = comparisons.by_tukey(tables, old)
     for n in range(3):
         fit = lt.fit_lmm(MODEL, runs_of(scores[n]))
-        pairs = lt.pairs(lt.emmeans(fit, "algorithm")).to_frame()
+        pairs = fit.emmeans("algorithm").pairs().to_frame()
         np.testing.assert_allclose(pairs["se"], np.sqrt(new[0][n]), rtol=1e-8)
         np.testing.assert_allclose(pairs["df"], new[1][n], rtol=1e-8)
         np.testing.assert_array_equal(pairs["p_value"] < 0.05, by_new[n])
-        pairs = lt.pairs(lt.emmeans(fit, "algorithm", vcov="model")).to_frame()
+        pairs = fit.emmeans("algorithm", vcov="model").pairs().to_frame()
         np.testing.assert_allclose(pairs["se"], np.sqrt(old[0][n]), rtol=1e-8)
         np.testing.assert_allclose(pairs["df"], old[1][n], rtol=1e-8)
         np.testing.assert_array_equal(pairs["p_value"] < 0.05, by_old[n])
@@ -183,8 +183,8 @@ def test_unequal_numbers_of_seeds_and_missing_cells(design):
     for scores in DESIGNS[design].scores(shape, n, rng):
         seeds = rng.integers(1, 6, size=shape[:2])
         kept = (np.arange(5) < seeds[..., None]) & (rng.random(shape[:2]) > 0.1)[..., None]
-        means = lt.emmeans(lt.fit_lmm(MODEL, runs_of(scores, kept), restarts=0), "algorithm")
-        false += bool((lt.pairs(means).to_frame()["p_value"] < 0.05).any())
+        means = lt.fit_lmm(MODEL, runs_of(scores, kept), restarts=0).emmeans("algorithm")
+        false += bool((means.pairs().to_frame()["p_value"] < 0.05).any())
         said += any("varies about" in note for note in means.notes)
     assert not_above(100.0 * false / n, n, MOST)
     if design == ALIKE:

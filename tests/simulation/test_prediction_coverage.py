@@ -32,8 +32,8 @@ def test_simultaneous_intervals_hold_all_random_effects_together():
     for _ in range(TABLES):
         frame, u = draw(rng)
         fit = lt.fit_lmm("y ~ 1 + (1|g)", frame[frame["g"] != f"g{GROUPS}"], restarts=0)
-        joint = lt.random_effects(fit, "g").to_frame()
-        one = lt.random_effects(fit, "g", interval="pointwise").to_frame()
+        joint = fit.random_effects("g").to_frame()
+        one = fit.random_effects("g", interval="pointwise").to_frame()
         together += bool(((joint["ci_low"] <= u[:GROUPS]) & (u[:GROUPS] <= joint["ci_high"])).all())
         alone += bool(one["ci_low"][0] <= u[0] <= one["ci_high"][0])
     covered(together, 0.95)

@@ -33,7 +33,7 @@ def study(rng, *, k=3, b=12, n=4, pair=0.0, level=0.0):
 
 
 def rejects(fit):
-    return bool((lt.pairs(lt.emmeans(fit, "tool")).to_frame()["p_value"] < 0.05).any())
+    return bool((fit.emmeans("tool").pairs().to_frame()["p_value"] < 0.05).any())
 
 
 def at_most(hits, n, nominal=0.05):

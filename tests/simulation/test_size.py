@@ -34,7 +34,7 @@ def rejections(make_formula, n: int = 1000) -> int:
             seed="seed",
         )
         fit = lt.fit_lmm(make_formula(runs), runs, restarts=0)
-        count += bool((lt.pairs(lt.emmeans(fit, "algorithm")).to_frame()["p_value"] < 0.05).any())
+        count += bool((fit.emmeans("algorithm").pairs().to_frame()["p_value"] < 0.05).any())
     return count
 
 
@@ -57,7 +57,7 @@ def test_confidence_intervals_of_a_difference_cover_it():
             null_table(rng),
             restarts=0,
         )
-        pair = lt.pairs(lt.emmeans(fit, "algorithm"), adjust="none").to_frame().iloc[0]
+        pair = fit.emmeans("algorithm").pairs(adjust="none").to_frame().iloc[0]
         covered += pair["ci_low"] <= 0 <= pair["ci_high"]
     assert binomtest(covered, 1000, 0.95).pvalue > 0.001
 
@@ -78,6 +78,6 @@ def test_instances_of_a_benchmark_are_not_more_benchmarks():
         }
         for name, formula in models.items():
             fit = lt.fit_lmm(formula, runs, restarts=0)
-            rejected[name] += bool(lt.pairs(lt.emmeans(fit, "algorithm")).to_frame()["p_value"].iloc[0] < 0.05)
+            rejected[name] += bool(fit.emmeans("algorithm").pairs().to_frame()["p_value"].iloc[0] < 0.05)
     assert binomtest(rejected["recommended"], 300, 0.05).pvalue > 0.001
     assert binomtest(rejected["instances"], 300, 0.05, alternative="greater").pvalue < 0.001

@@ -112,7 +112,7 @@ def test_pairs_in_the_model_that_the_test_chooses_keep_their_size_from_12_benchm
     smallest = []
     for equal, spread in both_fits("erratic3", benchmarks, 6, 250, seed=21):
         chosen = spread if lt.glrt(equal, spread).p_value < 0.1 else equal
-        smallest.append(lt.pairs(lt.emmeans(chosen, "algorithm")).to_frame()["p_value"].min())
+        smallest.append(chosen.emmeans("algorithm").pairs().to_frame()["p_value"].min())
     assert at_most(np.array(smallest), 0.05, rate)
 
 

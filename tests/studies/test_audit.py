@@ -52,15 +52,15 @@ def test_a_rejection_is_one_that_pairs_would_report(unit):
     for _ in range(20):
         taken = exchange.draw(rng)
         refit = rejects.table.refit(taken)
-        means = lt.emmeans(refit, "tool", vcov=lt.moderated(refit, "task"))
-        p = lt.pairs(means).to_frame()["p_value"]
+        means = refit.emmeans("tool", vcov=refit.moderated("task"))
+        p = means.pairs().to_frame()["p_value"]
         verdicts.append(bool((p < 0.3).any()))
         assert rejects(taken) == (verdicts[-1], True)
     assert len(set(verdicts)) == 2
     naive = _rejects(runs, fit, exchange, 0.3, "naive")  # by its own standard errors, as it would be reported
     assert naive.cluster is None
     taken = exchange.draw(rng)
-    p = lt.pairs(lt.emmeans(naive.table.refit(taken), "tool", vcov="model")).to_frame()["p_value"]
+    p = naive.table.refit(taken).emmeans("tool", vcov="model").pairs().to_frame()["p_value"]
     assert naive(taken)[0] == bool((p < 0.3).any())
 
 

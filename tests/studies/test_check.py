@@ -167,7 +167,7 @@ def test_equivalent_algorithms_are_named_with_the_test_of_equivalence():
     assert found.table.loc[found.table["equivalent"], ["left", "right"]].to_numpy().tolist() == [["a0", "a1"]]
     assert found.run_sd == approx(1.0, abs=0.05)
     fit = lt.fit_lmm(found.formula, runs)
-    by_hand = lt.equivalence(lt.pairs(lt.emmeans(fit, "algorithm")), found.margin).to_frame()
+    by_hand = fit.emmeans("algorithm").pairs().equivalence(found.margin).to_frame()
     assert found.table["p_value"].to_numpy() == approx(by_hand["p_value"].to_numpy())
     assert " ".join(found.sentences()).startswith("a0 and a1 perform alike: they differ by less than 0.")
     pd.testing.assert_frame_equal(similar_algorithms(runs, margin=0.6, model=fit).table, found.table)
@@ -213,7 +213,7 @@ def test_deviations_are_the_blups_up_to_a_factor_in_a_balanced_table():
     assert deviations.sum(axis=1).to_numpy() == approx(np.zeros(4), abs=1e-12)
     means = table.groupby(["algorithm", "task"])["loss"].mean().unstack()
     fit = lt.fit_lmm("loss ~ algorithm + (1|task) + (1|task:algorithm)", runs)
-    blups = fit.random_effects("task:algorithm")
+    blups = fit.conditional_modes("task:algorithm")
     values = blups.to_numpy(dtype=float).ravel().reshape(5, 4).T
     centred = means - means.mean()
     expected = centred.sub(centred.mean(axis=1), axis=0).to_numpy()

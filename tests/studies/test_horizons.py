@@ -64,13 +64,13 @@ def test_a_single_horizon_is_the_recommended_analysis_of_the_filtered_runs():
     for budget in (2, 8):
         part = runs.filter(budget=budget)
         fit = lt.fit_lmm(lt.recommend(part).formula, part)
-        want = lt.pairs(lt.emmeans(fit, "algorithm"))
+        want = fit.emmeans("algorithm").pairs()
         got = found.horizon(budget)
         assert got.formula == fit.formula
         assert got.fit.llf == fit.llf
         pd.testing.assert_frame_equal(got.pairs.to_frame(), want.to_frame(), check_exact=True)
-        pd.testing.assert_frame_equal(got.emmeans.to_frame(), lt.emmeans(fit, "algorithm").to_frame())
-        assert got.separation.letters == lt.separation(want).letters
+        pd.testing.assert_frame_equal(got.emmeans.to_frame(), fit.emmeans("algorithm").to_frame())
+        assert got.separation.letters == want.separation().letters
 
 
 def test_metafeatures_are_conditions_at_every_horizon():

@@ -138,7 +138,7 @@ def test_numbers_as_names_of_algorithms_are_no_slope():
     runs = runs_of(frame)
     fit = lt.fit_lmm(recommend(runs).formula, runs)
     assert recommend(runs).formula.startswith("loss ~ C(algorithm) + ")
-    assert len(lt.emmeans(fit, "algorithm").to_frame()) == 3
+    assert len(fit.emmeans("algorithm").to_frame()) == 3
 
 
 def test_uneven_budgets_get_a_mean_each():
@@ -179,7 +179,7 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
     got = recommend(runs)
     assert got.formula == f"loss_{how} ~ algorithm + C(task) + (1 | task:algorithm) + (1 | task:seed)"
     assert "what one algorithm gains there others lose" in got.summary()
-    pair = lt.pairs(lt.emmeans(lt.fit_lmm(got.formula, runs), "algorithm")).to_frame().iloc[0]
+    pair = lt.fit_lmm(got.formula, runs).emmeans("algorithm").pairs().to_frame().iloc[0]
     y = runs.to_frame().groupby(["task", "algorithm"])[runs.score].mean().unstack().to_numpy()
     around = y - y.mean(axis=1, keepdims=True) - y.mean(axis=0) + y.mean()
     df = 8 * (algorithms - 1)
@@ -196,7 +196,7 @@ def test_one_seed_of_relative_scores_has_no_luck_of_its_own():
     assert got.formula == "loss ~ algorithm + C(task)"
     assert any("(1 | task:seed): its groups are those of task, whose effects are fixed." in t for t in got.left_out)
     fit = lt.fit_lmm(got.formula, frame)
-    pair = lt.pairs(lt.emmeans(fit, "algorithm")).to_frame().iloc[0]
+    pair = fit.emmeans("algorithm").pairs().to_frame().iloc[0]
     assert pair["df"] == pytest.approx(24)
 
 

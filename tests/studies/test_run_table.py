@@ -32,9 +32,9 @@ def test_means_give_the_same_comparison_as_the_rows():
     runs = runs_of(table())
     means, notes = benchmark_means(run_table(runs))
     formula = "loss ~ algo + (1 | task) + (1 | task:algo)"
-    by_rows = lt.pairs(lt.emmeans(lt.fit_lmm(formula, runs), "algo", vcov="model")).to_frame()
+    by_rows = lt.fit_lmm(formula, runs).emmeans("algo", vcov="model").pairs().to_frame()
     averaged = means.frame.groupby(["task", "algo"])["loss"].mean().reset_index()
-    by_means = lt.pairs(lt.emmeans(lt.fit_lmm("loss ~ algo + (1 | task)", averaged), "algo")).to_frame()
+    by_means = lt.fit_lmm("loss ~ algo + (1 | task)", averaged).emmeans("algo").pairs().to_frame()
     for column in ("estimate", "se", "df"):
         assert by_rows[column].to_numpy() == approx(by_means[column].to_numpy(), rel=1e-4)
     assert notes == (

@@ -43,7 +43,7 @@ def test_each_side_is_the_comparison_of_that_score():
         (runs.normalize("rank"), "advantage", "p_value"),
         (runs, "raw_advantage", "raw_p_value"),
     ):
-        pairs = lt.pairs(lt.emmeans(lt.fit_lmm(lt.recommend(table).formula, table), "tool")).to_frame()
+        pairs = lt.fit_lmm(lt.recommend(table).formula, table).emmeans("tool").pairs().to_frame()
         assert frame[estimate].to_numpy() == approx(-pairs["estimate"].to_numpy(), rel=1e-9)
         np.testing.assert_array_equal(frame[p], pairs["p_value"])
 
@@ -124,7 +124,7 @@ def test_ranks_without_their_scores_are_ranks_all_the_same():
 def test_a_model_of_ones_own_is_compared_with_the_same_of_the_raw_score():
     runs = failing().normalize("minmax")
     analysis = lt.analyze(runs, formula="loss_minmax ~ tool + task")
-    raw = lt.pairs(lt.emmeans(lt.fit_lmm("loss ~ tool + task", failing()), "tool")).to_frame()
+    raw = lt.fit_lmm("loss ~ tool + task", failing()).emmeans("tool").pairs().to_frame()
     np.testing.assert_allclose(analysis.agreement.to_frame()["raw_p_value"], raw["p_value"], rtol=1e-9)
 
 

@@ -394,7 +394,7 @@ def test_half_of_the_benchmarks_are_held_out():
     assert set(held.chosen_on) | set(held.tested_on) == set(runs.levels("task"))
     there = runs.filter(task=list(held.tested_on))
     fit = lt.fit_lmm(held.formula, there)
-    want = lt.pairs(lt.emmeans(fit, "tool")).to_frame()
+    want = fit.emmeans("tool").pairs().to_frame()
     pd.testing.assert_frame_equal(held.to_frame(), want)
     here = select_terms(runs.filter(task=list(held.chosen_on)), rng=5)
     assert here.chosen == found.chosen

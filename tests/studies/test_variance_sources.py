@@ -79,7 +79,7 @@ def test_mean_squares_give_the_estimates_and_profiles_of_the_fit(priors, model, 
     runs = as_runs(study(seed, k=3, b=6, n=3, priors=priors))
     found = variance_sources(runs)
     fit = lt.fit_lmm(model[0], runs)
-    want = lt.profile(fit, ["sd", "residual sd"], reml=True).to_frame()
+    want = fit.profile(["sd", "residual sd"], reml=True).to_frame()
     names = [":".join(sorted(name.split(":"))) for name in [*model[1], "run"]]
     table = found.to_frame()
     table.index = [":".join(sorted(name.split(":"))) for name in table["source"]]
@@ -192,7 +192,7 @@ def test_a_table_that_is_not_balanced_is_fitted() -> None:
     assert not found.balanced
     fit = lt.fit_lmm(PLAIN[0], runs)
     assert [s.sd for s in found.sources[1:]] == approx(fit.varcorr["sd"].tolist(), rel=1e-4, abs=1e-4)
-    test = lt.joint_tests(fit).to_frame().iloc[0]
+    test = fit.joint_tests().to_frame().iloc[0]
     low, high = signal_interval(test["f_ratio"], 2, test["df_den"], 0.95)
     assert (reliable.ci_low, reliable.ci_high) == approx((low / (1 + low), high / (1 + high)), rel=1e-4)
     assert "approximate" in reliable.notes[-1]
@@ -277,14 +277,14 @@ def test_one_run_per_cell_gives_cronbachs_alpha() -> None:
 def test_the_error_is_that_of_the_power_analysis() -> None:
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     found = ranking_reliability(runs, n_benchmarks=[10, 20], n_seeds=[5, 25])
-    plan = lt.components_of(lt.fit_lmm(lt.recommend(runs).formula, runs))
+    plan = lt.fit_lmm(lt.recommend(runs).formula, runs).components()
     for b, n in itertools.product((10, 20), (5, 25)):
         assert found.error_variance(b, n) == approx(plan.of_mean(n) / b, rel=1e-6)
     row = found.to_frame().query("n_benchmarks == 20 and n_seeds == 25").iloc[0]
     assert (row["reliability"], row["ci_low"], row["ci_high"]) == approx(
         (found.reliability, found.ci_low, found.ci_high), rel=1e-6
     )
-    f = lt.joint_tests(lt.fit_lmm(lt.recommend(runs).formula, runs)).to_frame()["f_ratio"].iloc[0]
+    f = lt.fit_lmm(lt.recommend(runs).formula, runs).joint_tests().to_frame()["f_ratio"].iloc[0]
     assert found.reliability == approx(1.0 - 1.0 / f, rel=1e-6)
 
 

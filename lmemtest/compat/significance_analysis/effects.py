@@ -79,7 +79,7 @@ def correlations(fit: LmmFit) -> pd.DataFrame | None:
 
 def deviations(fit: LmmFit) -> dict[str, pd.DataFrame]:
     """Conditional modes of the levels of each grouping factor, with R's names of the effects."""
-    return {group: fit.random_effects(group).rename(columns=r_names.effect) for group in _groups(fit)}
+    return {group: fit.conditional_modes(group).rename(columns=r_names.effect) for group in _groups(fit)}
 
 
 def coefficients(estimates: pd.Series, groups: dict[str, pd.DataFrame]) -> list[pd.DataFrame]:

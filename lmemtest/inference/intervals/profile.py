@@ -203,7 +203,7 @@ def profile(
     20 groups 0.939 and 0.948.
 
     The cut does not know how few levels a group has: for fixed effects with few groups the intervals of
-    `lmemtest.emmeans`, which have degrees of freedom, are the honest ones.
+    `LmmFit.emmeans`, which have degrees of freedom, are the honest ones.
 
     References
     ----------

@@ -159,7 +159,7 @@ def random_effects(
     >>> import lmemtest as lt
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 16, 18, 17, 17], "tool": ["A", "B"] * 8,
     ...          "task": list("wwwwxxxxyyyyzzzz")}
-    >>> found = lt.random_effects(lt.fit_lmm("loss ~ tool + (1 | task)", table), "task")
+    >>> found = lt.fit_lmm("loss ~ tool + (1 | task)", table).random_effects("task")
     >>> found.to_frame()[["level", "estimate", "se", "ci_low", "ci_high"]].round(1)
       level  estimate   se  ci_low  ci_high
     0     w      -4.9  3.5   -16.8      7.1
@@ -179,7 +179,7 @@ def random_effects(
     if n_effects > _MOST_EFFECTS:
         raise ArgumentError(
             f"group='{group}' has {n_effects:,} effects; intervals are computed for up to {_MOST_EFFECTS:,}. "
-            "`fit.random_effects(group)` gives the estimates alone."
+            "`fit.conditional_modes(group)` gives the estimates alone."
         )
     targets = prediction.unit_targets(fit.problem, positions, shapes(fit))
     at, conditional = fit.optim.criterion, error == "conditional"

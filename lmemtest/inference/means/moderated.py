@@ -283,8 +283,8 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
     >>> fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
-    >>> means = lt.emmeans(fit, "algorithm", vcov=lt.moderated(fit))
-    >>> lt.pairs(means).adjust
+    >>> means = fit.emmeans("algorithm", vcov=fit.moderated())
+    >>> means.pairs().adjust
     'stepdown'
     """
     check_fit(fit, "fit")

@@ -124,7 +124,7 @@ class Separation(Result):
         >>> import lmemtest as lt
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
         >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
-        >>> lt.separation(lt.pairs(lt.emmeans(fit, "tool")), direction="minimize").head(2).groups
+        >>> fit.emmeans("tool").pairs().separation(direction="minimize").head(2).groups
         (('A', 'B'),)
         """
         levels = self.levels[: check_positive_int(n, "n")]
@@ -161,7 +161,7 @@ class Separation(Result):
         >>> import lmemtest as lt
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
         >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
-        >>> lt.separation(lt.pairs(lt.emmeans(fit, "tool")), direction="minimize").rank_ranges()
+        >>> fit.emmeans("tool").pairs().separation(direction="minimize").rank_ranges()
         {'A': (1, 2), 'B': (1, 2), 'C': (3, 3)}
         """
         differ = self.significant.to_numpy()

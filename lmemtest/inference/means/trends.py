@@ -96,7 +96,7 @@ def emtrends(
       algorithm  slope    df
     0         A   1.25   9.0
     1         B   2.25   9.0
-    >>> lt.pairs(slopes).to_frame()[["left", "right", "estimate"]].round(3)
+    >>> slopes.pairs().to_frame()[["left", "right", "estimate"]].round(3)
       left right  estimate
     0    A     B      -1.0
     """

@@ -118,7 +118,7 @@ class BenchmarkEffects(Result):
         Parameters
         ----------
         **options
-            Of `lmemtest.influence`: adjust, ddf, alpha, n_jobs, progress.
+            Of `LmmFit.influence`: adjust, ddf, alpha, n_jobs, progress.
 
         Returns
         -------

@@ -320,7 +320,7 @@ def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Codes, runs: Runs) -
             basis, codes = design.random_rows(index, frame)
         except UnknownColumnError:  # a slope on something that is not known of an instance
             continue
-        modes = fit.random_effects(term.group)[list(term.names)].to_numpy()
+        modes = fit.conditional_modes(term.group)[list(term.names)].to_numpy()
         values = values + np.where(codes >= 0, np.einsum("nk,nk->n", basis, modes[codes]), 0.0)
     return values
 

@@ -197,7 +197,7 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     Notes
     -----
     Where the table is balanced the restricted likelihood depends on mean squares alone, and estimates and profiles
-    are computed from these; elsewhere the model is fitted to the runs and profiled by `lmemtest.profile`, which gives
+    are computed from these; elsewhere the model is fitted to the runs and profiled by `LmmFit.profile`, which gives
     the same numbers and takes longer.
 
     The variance of fixed means is that of the true means: with algorithms m_1, ..., m_k the sum of

@@ -153,8 +153,8 @@ def control_lines() -> list[Line]:
     )
     for em, want in layout.rows_of(load, lambda name, formula: fitted(name, formula, True, None)):
         for line, found, name in (
-            (pairs, lt.pairs(em, adjust="mvt", rng=1), "pairs"),
-            (control, lt.compare_to(em, em.labels()[0], rng=1), "control"),
+            (pairs, em.pairs(adjust="mvt", rng=1), "pairs"),
+            (control, em.against(em.labels()[0], rng=1), "control"),
         ):
             for got, row in zip(found.to_frame()["p_value"], want[name], strict=True):
                 line.add(got - row["p_value"])
@@ -170,7 +170,7 @@ def hsu_line() -> Line:
         mean, variance = (np.array([row[name] for row in rows], dtype=float) for name in ("mean", "variance"))
         k = len(mean)
         em = means_of(mean, np.diag(variance), float(case["df"]))
-        frame = lt.versus_best(em, level=1 - case["alpha"], rng=1).to_frame()
+        frame = em.best(level=1 - case["alpha"], rng=1).to_frame()
         size = np.sqrt(2 * variance.sum() / k)
         for i, row in enumerate(rows):
             for end in ("ci_low", "ci_high"):
@@ -237,7 +237,7 @@ def bootstrap_lines() -> list[Line]:
         tests + "standard_error_of_a_difference_is_that_of_the_model",
     )
     fit = lt.fit_lmm(layout.FORMULA, layout.make_table())
-    se.add(relative(lt.bootstrap(fit, layout.effect, 999, rng=1, progress=False).se[0], fit.bse.iloc[1]))
+    se.add(relative(fit.bootstrap(layout.effect, 999, rng=1, progress=False).se[0], fit.bse.iloc[1]))
 
     bca = Line("ends of BCa intervals, the same draws", "SciPy", " rel.", tests + "bca_shares_are_scipys")
     x = np.random.default_rng(1).exponential(size=25)

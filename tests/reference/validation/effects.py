@@ -22,7 +22,7 @@ def random_effect_lines() -> list[Line]:
     for want in load("random_effects")["fits"]:
         fit = lt.fit_lmm(want["formula"], table(want["data"]), weights=want["weights"])
         for group in want["groups"]:
-            found = lt.random_effects(fit, group["group"], interval="pointwise").to_frame()
+            found = fit.random_effects(group["group"], interval="pointwise").to_frame()
             theirs, errors = np.array(group["modes"]), np.array(group["sds"])
             for j, name in enumerate(group["names"]):
                 rows = found[found["effect"] == name]
@@ -70,7 +70,7 @@ def profile_lines() -> list[Line]:
     )
     for want in load("profile")["models"]:
         fit = fitted(want["data"], want["formula"], False, want["weights"])
-        got = lt.profile(fit, progress=False).to_frame().set_index(["kind", "group", "name1", "name2"])
+        got = fit.profile(progress=False).to_frame().set_index(["kind", "group", "name1", "name2"])
         for row in want["parameters"]:
             ours = got.loc[tuple(row[name] for name in ("kind", "group", "name1", "name2"))]
             width = row["high"] - row["low"]
@@ -83,7 +83,7 @@ def profile_lines() -> list[Line]:
         for sd in (0.5, 1.5):
             data = brute.balanced(sd=sd)
             fit = lt.fit_lmm("y ~ 1 + (1 | g)", data, reml=reml)
-            found = lt.profile(fit, ["sd", "residual sd"], reml=reml, progress=False).to_frame()
+            found = fit.profile(["sd", "residual sd"], reml=reml, progress=False).to_frame()
             ends = found[["ci_low", "ci_high"]].to_numpy()
             for ours, value in zip(ends, brute.closed_form_ends(data, reml=reml), strict=True):
                 for one, other in zip(ours, value[1:], strict=True):
@@ -113,7 +113,7 @@ def influence_lines() -> list[Line]:
     }
     for want in load("influence")["models"]:
         fit = lt.fit_lmm(want["formula"], table(want["data"]), reml=want["reml"], weights=want["weights"])
-        found = lt.influence(fit, want["group"], specs=want["specs"] or (), progress=False)
+        found = fit.influence(want["group"], specs=want["specs"] or (), progress=False)
         fixed_group = any(want["group"] in row["name"] for row in want["whole"]["fixef"])
         for without in want["without"]:
             # without its first level, R takes another reference of a fixed factor

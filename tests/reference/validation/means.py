@@ -36,8 +36,8 @@ def emmeans_lines() -> list[Line]:
 def add_grid(lines: dict[str, Line], fit: Any, grid: Any, ddf: str) -> None:
     """Compare one reference grid."""
     averaged = {n: [fit.design.numeric[n]] for n in grid["specs"] if n in fit.design.numeric and n not in grid["at"]}
-    em = lt.emmeans(
-        fit, grid["specs"], by=grid["by"] or None, at={**grid["at"], **averaged}, weights=grid["weights"], ddf=ddf
+    em = fit.emmeans(
+        grid["specs"], by=grid["by"] or None, at={**grid["at"], **averaged}, weights=grid["weights"], ddf=ddf
     )
     names = [*em.by, *em.specs]
     ours = {key(row, names): row for row in em.to_frame().to_dict("records")}
@@ -51,7 +51,7 @@ def add_grid(lines: dict[str, Line], fit: Any, grid: Any, ddf: str) -> None:
         if ddf != "asymptotic":
             lines["mean df"].add(relative(got["df"], number(want["df"])))
     for adjust, rows in (theirs.get("pairs") or {}).items():
-        frame = lt.pairs(em, adjust=adjust).to_frame()
+        frame = em.pairs(adjust=adjust).to_frame()
         if frame[["left", "right"]].map(lambda text: ", " in text).to_numpy().any():
             frame[["left", "right"]] = frame[["left", "right"]].map(lambda text: text.replace(", ", " "))
         found = {key(row, [*em.by, "left", "right"]): row for row in frame.to_dict("records")}
@@ -171,7 +171,7 @@ def anova_lines() -> list[Line]:
     for model in load("kenward_roger")["joint_tests"]:
         fit, by = fitted(model["data"], model["formula"], True, None), [model["by"]] if model["by"] else []
         for ddf, name in DDF:
-            got = lt.joint_tests(fit, by=model["by"], ddf=ddf).to_frame().set_index([*by, "term"])
+            got = fit.joint_tests(by=model["by"], ddf=ddf).to_frame().set_index([*by, "term"])
             for row in model[name]:
                 ours = got.loc[tuple(row[n] for n in [*by, "term"]) if by else row["term"]]
                 means.add(ours["f_ratio"] / ours["f_scale"] - row["f"])
@@ -235,7 +235,7 @@ def add_clusters(lines: dict[str, Line], want: Any) -> None:
         return np.sqrt(np.sum((P @ y) ** 2, axis=0)), brute.satterthwaite(P, V)
 
     for kind in brute.KINDS:
-        frame = lt.cluster_robust(fit, want["cluster"], kind=kind).to_frame()
+        frame = fit.cluster_robust(want["cluster"], kind=kind).to_frame()
         se, df = written_out(kind, "package")
         theirs = written_out(kind, "clubSandwich")[0] if kind == "CR2" else None
         same = "same" if kind != "CR2" else "other"

@@ -63,7 +63,7 @@ def mode_differences(fit: Any, r: Any) -> Iterator[float]:
     """Differences of conditional modes in residual standard deviations."""
     for group in r.get("ranef") or []:
         parts = set(group["group"].split(":"))
-        ours = fit.random_effects(next(t.group for t in fit.design.random if set(t.group.split(":")) == parts))
+        ours = fit.conditional_modes(next(t.group for t in fit.design.random if set(t.group.split(":")) == parts))
         rows = [x if x in ours.index else ":".join(reversed(x.split(":"))) for x in group["levels"]]
         got = ours.loc[rows, group["names"]].to_numpy()
         yield float(np.abs(got - np.array(group["values"], dtype=float)).max()) / np.sqrt(fit.scale)
