@@ -8,6 +8,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.inference.intervals.random_effects import random_effects
 from lmemtest.model.random_effects import representatives
 
 
@@ -215,4 +216,4 @@ def test_columns_with_spaces_are_named_as_they_are():
 
 def test_something_that_is_no_fit_is_named():
     with pytest.raises(lt.errors.ArgumentError, match=r"fit must be a fit of fit_lmm\(\), got str"):
-        lt.random_effects("fit", "g")
+        random_effects("fit", "g")
