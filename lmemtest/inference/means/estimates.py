@@ -264,7 +264,7 @@ class Estimates(Result):
         --------
         >>> import lmemtest as lt
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
-        >>> means = lt.emmeans(lt.fit_lmm("loss ~ tool + (1|task)", runs), "tool")
+        >>> means = lt.fit_lmm("loss ~ tool + (1|task)", runs).emmeans("tool")
         >>> means.joint().to_frame()[["term", "df_num", "df_den", "f_ratio"]].round(3)
            term  df_num  df_den  f_ratio
         0  tool       2     9.0    196.0
