@@ -60,6 +60,8 @@ ALLOWED = {
     "benchmark_information(per)",
     "LmmFit.bootstrap(interval)",
     "LmmFit.bootstrap(jackknife)",
+    "LmmFit.random_effects(error)",
+    "LmmFit.random_effects(interval)",
     "metafeature_analysis(error)",
     "metafeature_analysis(rng=0)",
     "metafeature_effect(rng=0)",
