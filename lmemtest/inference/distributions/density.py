@@ -20,22 +20,9 @@ _VISIBLE = 50.0  # a range has about this many bandwidths that can be told apart
 def sheather_jones(x: FloatArray) -> float:
     """The bandwidth of Sheather and Jones, by solving their equation; NaN where it has no solution.
 
-    Parameters
-    ----------
-    x : (n,) float
-        Two or more different values.
-
-    Notes
-    -----
     It estimates the curvature of the density instead of taking the normal one's, which is why it does not smear two
-    modes into one as rules of thumb do.
+    modes into one as rules of thumb do (doi:10.1111/j.2517-6161.1991.tb01857.x).
 
-    References
-    ----------
-    Sheather & Jones (1991), doi:10.1111/j.2517-6161.1991.tb01857.x
-
-    Examples
-    --------
     >>> two = np.concatenate([np.linspace(-1, 1, 25), np.linspace(9, 11, 25)])
     >>> bool(sheather_jones(two) < 0.3 * rule_of_thumb(two))
     True

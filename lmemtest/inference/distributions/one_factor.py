@@ -31,34 +31,14 @@ _REACH = 9.0  # standard deviations of z about its conditional mean
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OneFactorTail:
-    """Tails of the largest statistic, tabulated for a known standard error when they are first needed.
-
-    Attributes
-    ----------
-    loadings : tuple of float
-        Distinct b.
-    counts : tuple of int
-        How many statistics have each.
-    two_sided : bool
-        Whether the statistics are absolute values.
-    """
+    """Tails of the largest statistic: distinct loadings b, how many statistics have each, absolute values or not."""
 
     loadings: tuple[float, ...]
     counts: tuple[int, ...]
     two_sided: bool
 
     def tail(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """P(largest > c) and its standard error, which is 0.
-
-        Parameters
-        ----------
-        c, df : (n,) float
-            ``df`` may be infinite.
-
-        Returns
-        -------
-        probability, error : (n,) float
-        """
+        """P(largest > c) and its standard error, which is 0; ``df`` may be infinite."""
         value = np.exp(log_upper_tail(np.maximum(c, 0.0), df, _above_table(self.loadings, self.counts, self.two_sided)))
         low = c <= 0
         if low.any() and not self.two_sided:
@@ -69,20 +49,8 @@ class OneFactorTail:
 
 
 def loadings(correlation: FloatArray) -> FloatArray | None:
-    """The b of a correlation matrix whose entries off the diagonal are b_i b_j.
+    """The b of a correlation matrix whose entries off the diagonal are b_i b_j, all below 1; None without such a b.
 
-    Parameters
-    ----------
-    correlation : (m, m) float
-        m >= 3.
-
-    Returns
-    -------
-    (m,) float or None
-        None if there is no such b with entries well below 1.
-
-    Examples
-    --------
     >>> loadings(np.array([[1, 0.5, 0.5], [0.5, 1, 0.5], [0.5, 0.5, 1]])).round(6)
     array([0.707107, 0.707107, 0.707107])
     """
@@ -101,19 +69,7 @@ def loadings(correlation: FloatArray) -> FloatArray | None:
 
 
 def one_factor_tail(b: FloatArray, *, two_sided: bool) -> OneFactorTail:
-    """Tabulate the tails of the largest statistic.
-
-    Parameters
-    ----------
-    b : (m,) float in (-1, 1)
-        Loadings.
-    two_sided : bool
-        Absolute values.
-
-    Returns
-    -------
-    OneFactorTail
-    """
+    """The tails of the largest statistic (`two_sided`: absolute value) for loadings in (-1, 1)."""
     distinct, count = np.unique(np.round(np.abs(b) if two_sided else b, 12), return_counts=True)
     return OneFactorTail(loadings=tuple(distinct.tolist()), counts=tuple(count.tolist()), two_sided=two_sided)
 

@@ -37,18 +37,9 @@ _ARC_NODES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RadialTail:
-    """Distribution of m(u) as nodes with weights, one row of weights per independent replicate.
+    """Distribution of m(u) in `rank` dimensions: nodes (K,) in [-1, 1] with weights (B, K), one row per replicate.
 
-    Attributes
-    ----------
-    rank : int
-        Dimension r of the sphere.
-    nodes : (K,) float in [-1, 1]
-        Values of m(u).
-    weights : (B, K) float
-        Weights, with sum 1 in each row; B = 1 if exact.
-    n_points : int
-        Directions that were sampled; 0 if exact.
+    Rows of weights add to one; B = 1 and `n_points` = 0, directions that were sampled, where it is exact.
     """
 
     rank: int
@@ -57,17 +48,7 @@ class RadialTail:
     n_points: int = 0
 
     def tail(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """P(largest > c) and its standard error.
-
-        Parameters
-        ----------
-        c, df : (n,) float
-            ``df`` may be infinite.
-
-        Returns
-        -------
-        probability, error : (n,) float
-        """
+        """P(largest > c) and its standard error; ``df`` may be infinite."""
         above = np.where(c > 0, 1.0, -1.0)  # below zero the complement is summed, where m(u) is negative
         used = self.nodes * above[:, None] > 0
         with np.errstate(divide="ignore"):
@@ -89,36 +70,14 @@ def _radius_tail(x: FloatArray, rank: int, df: FloatArray) -> FloatArray:
 
 
 def line_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
-    """The exact distribution of m(u) for a family of one dimension.
-
-    Parameters
-    ----------
-    factor : (m, 1) float
-        Entries 1 and -1.
-    two_sided : bool
-
-    Returns
-    -------
-    RadialTail
-    """
+    """The exact distribution of m(u) for a family of one dimension: rows 1 and -1."""
     both = factor @ np.array([[1.0, -1.0]])
     largest = (np.abs(both) if two_sided else both).max(axis=0)
     return RadialTail(rank=1, nodes=largest, weights=np.full((1, 2), 0.5))
 
 
 def circle_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
-    """The exact distribution of m(u) for a family of two dimensions.
-
-    Parameters
-    ----------
-    factor : (m, 2) float
-        Rows of unit length.
-    two_sided : bool
-
-    Returns
-    -------
-    RadialTail
-    """
+    """The exact distribution of m(u) for a family of two dimensions: rows of unit length."""
     period = np.pi if two_sided else 2.0 * np.pi
     angle = np.unique(np.round(np.arctan2(factor[:, 1], factor[:, 0]) % period, 14))
     gap = np.diff(angle, append=angle[0] + period)
@@ -135,23 +94,8 @@ def circle_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
 
 
 def sphere_tail(factor: FloatArray, *, two_sided: bool, rng: np.random.Generator) -> RadialTail:
-    """The distribution of m(u) in any dimension by randomised quasi-Monte-Carlo.
+    """The distribution of m(u) in any dimension: 8 replicates of 3 x 4096 directions (3 x 2048 for more than 64 rows).
 
-    Parameters
-    ----------
-    factor : (m, r) float
-        Rows of unit length.
-    two_sided : bool
-    rng : numpy.random.Generator
-        Shifts the lattice.
-
-    Returns
-    -------
-    RadialTail
-        With 8 independent replicates of 3 x 4096 directions (3 x 2048 for more than 64 rows).
-
-    References
-    ----------
     Owen & Zhou (2000), J. Am. Stat. Assoc. 95, 135-143, doi:10.1080/01621459.2000.10473909;
     Genz & Bretz (2009), Computation of Multivariate Normal and t Probabilities, doi:10.1007/978-3-642-01689-9
     """

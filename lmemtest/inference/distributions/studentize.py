@@ -36,32 +36,15 @@ _DF_IS_INFINITE = 1e11  # the distribution differs from the limit by a multiple 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TailTable:
-    """Log S(w) and its elasticity -d log S / d log w, as functions on w >= 0.
-
-    Attributes
-    ----------
-    log_s, elasticity : callable
-        Elementwise functions of an array; ``log_s`` is -inf beyond the end of the table.
-    """
+    """Log S(w), -inf beyond the end of the table, and -d log S / d log w: functions of arrays of w >= 0."""
 
     log_s: Callable[[FloatArray], FloatArray]
     elasticity: Callable[[FloatArray], FloatArray]
 
 
 def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
-    """Tabulate a tail as piecewise Chebyshev interpolants on [0, 56].
+    """Tabulate log S, finite and smooth on [0, 56], as piecewise Chebyshev interpolants.
 
-    Parameters
-    ----------
-    log_survival : callable
-        Maps an (n,) array of w >= 0 to log S(w), finite and smooth.
-
-    Returns
-    -------
-    TailTable
-
-    Examples
-    --------
     >>> table = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
     >>> table.log_s(np.array([1.96])).round(4)
     array([-2.9958])
@@ -90,23 +73,8 @@ def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
 
 
 def log_upper_tail(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArray:
-    """Log P(W / s > q), elementwise.
+    """Log P(W / s > q), elementwise; 0 where q <= 0, NaN where an argument is; ``df`` may be infinite (s = 1).
 
-    Parameters
-    ----------
-    q : (n,) float
-        0 and negative values have tail 1; NaN gives NaN.
-    df : (n,) float, > 0
-        ``inf`` for s = 1.
-    table : TailTable
-        Tail of W.
-
-    Returns
-    -------
-    (n,) float
-
-    Examples
-    --------
     >>> table = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
     >>> np.exp(log_upper_tail(np.array([2.228139]), np.array([10.0]), table)).round(6)
     array([0.05])
@@ -128,23 +96,8 @@ def log_upper_tail(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArra
 def solve_tail(
     log_tail: Callable[[FloatArray], FloatArray], target: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """Solve logit(tail(x)) = target elementwise for a falling tail, by secant steps in log x inside brackets.
+    """Solve logit(tail(x)) = target elementwise for a falling tail, by secant steps in log x between `low` and `high`.
 
-    Parameters
-    ----------
-    log_tail : callable
-        Maps an (n,) array of x > 0 to log tails.
-    target : (n,) float
-        Logit of the tails wanted.
-    low, high : (n,) float, > 0
-        Brackets of the solutions.
-
-    Returns
-    -------
-    (n,) float
-
-    Examples
-    --------
     >>> one = np.ones(1)
     >>> solve_tail(lambda x: np.log(2) + special.log_ndtr(-x), special.logit(0.05 * one), one, 3 * one).round(4)
     array([1.96])

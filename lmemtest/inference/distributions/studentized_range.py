@@ -29,42 +29,15 @@ if TYPE_CHECKING:
 
 
 def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> FloatArray:
-    """Distribution function of the studentized range.
+    """Distribution function of the studentized range, or the probability of a larger one with `upper`.
 
-    Parameters
-    ----------
-    q : array_like of float
-        Studentized range, any shape; negative values have probability 0, NaN gives NaN.
-    k : array_like of int, >= 2
-        Number of means compared; broadcast against `q`.
-    df : array_like of float, > 0
-        Degrees of freedom, need not be integers, ``inf`` for a known standard error; broadcast against `q`.
-    upper : bool, default False
-        Return the probability of a larger range (the p-value), computed directly.
+    `q`, `k` >= 2 means and `df` > 0 (``inf``: known standard error) are broadcast; negative `q` have probability 0, NaN
+    gives NaN. The relative error of the upper tail is below 1e-12 for k up to 60 and df from 0.5 to infinity, and below
+    1e-10 for k up to 300. R's ptukey stops at about 1e-6 for many means and is off by 1e-4 to 1e-2 in the tails below 5
+    df.
 
-    Returns
-    -------
-    (broadcast shape) float array
-        Probabilities in [0, 1], NaN where an argument is NaN.
-
-    Raises
-    ------
-    ArgumentError
-        If a `k` is below 2 or a `df` is not positive.
-
-    Notes
-    -----
-    All elements are integrated at once, by Gauss-Legendre quadrature in log s on both sides of the mode of
-    each integrand. The relative error of the upper tail is below 1e-12 for k up to 60 and df from 0.5 to
-    infinity, and below 1e-10 for k up to 300. R's ptukey stops at about 1e-6 for many means and is off by
-    1e-4 to 1e-2 in the tails below 5 df.
-
-    References
-    ----------
     Copenhaver & Holland (1988), J. Stat. Comput. Simul. 30, 1-15, doi:10.1080/00949658808811082
 
-    Examples
-    --------
     >>> ptukey(3.5, 3, 20, upper=True).round(8).item()
     0.05589185
     """
@@ -78,34 +51,11 @@ def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) ->
 
 
 def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> FloatArray:
-    """Quantile function of the studentized range.
+    """Quantile function of the studentized range; with `upper`, `p` is the upper tail, accurate where it is very small.
 
-    Parameters
-    ----------
-    p : array_like of float in [0, 1]
-        Probability of a smaller range, or of a larger one with ``upper=True``.
-    k, df : array_like
-        As in `ptukey`.
-    upper : bool, default False
-        Read `p` as the upper tail; keeps accuracy for very small tails.
+    One pair of means bounds the quantile from below, the Bonferroni inequality from above; all elements are then solved
+    together in log q and the logit of the tail. 0 for an empty and ``inf`` for a full lower tail.
 
-    Returns
-    -------
-    (broadcast shape) float array
-        Quantiles, 0 for an empty and ``inf`` for a full lower tail.
-
-    Raises
-    ------
-    ArgumentError
-        If a `p` is outside [0, 1], a `k` is below 2 or a `df` is not positive.
-
-    Notes
-    -----
-    One pair of means bounds the quantile from below, the Bonferroni inequality from above; all elements are
-    then solved together in log q and the logit of the tail, by secant steps kept inside their brackets.
-
-    Examples
-    --------
     >>> qtukey(0.95, 3, 20).round(6).item()
     3.577935
     """

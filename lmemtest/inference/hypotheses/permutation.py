@@ -123,7 +123,7 @@ class PermutationResult(Result):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LargestT:
+class MaxT:
     """Largest ``|t|`` over all pairs of algorithms."""
 
     algorithm: str
@@ -236,7 +236,7 @@ def permutation_test(
         function, name = statistic, getattr(statistic, "__name__", "statistic")
     else:
         L = None if exchange.start is None else differences(fit, runs.algorithm)
-        function, name = LargestT(runs.algorithm, L), "largest |t| over all pairs of algorithms"
+        function, name = MaxT(runs.algorithm, L), "largest |t| over all pairs of algorithms"
     observed = _number(function(fit))
     if not np.isfinite(observed):
         raise ArgumentError(f"statistic must be a finite number for the table as it is, got {observed}.")

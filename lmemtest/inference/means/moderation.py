@@ -48,6 +48,7 @@ _ALIKE = 1e9  # prior degrees of freedom that stand for infinitely many
 # Below these parts of the middle value (of its prior) a variance counts as small, however small it is.
 _SMALL_SCALE, _SMALL_RATIO = 0.05, 0.02
 _STEPS, _SETTLED = 200, 1e-13
+_ROUNDING = 1e-10  # of the largest mean square along a curve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -276,6 +277,41 @@ def larger_scatter(scores: FloatArray) -> FloatArray:
     total = rank.sum(axis=-2)
     z = np.where(sd > 0, total / np.where(sd > 0, sd, 1.0), -np.inf)
     return np.asarray(np.minimum(1.0, k * special.ndtr(-z)))
+
+
+def pair_ratios(residuals: FloatArray, df: float, most_df: float) -> tuple[Moderation, FloatArray, FloatArray]:
+    """Moderated variance of each pair's difference of curves relative to that of all pairs, at every point.
+
+    `residuals` are the curves of k >= 3 algorithms on every unit less their means, (units, k, points), on `df` degrees
+    of freedom; the common variance has `most_df`. Returns the family, and ratio and df, (pairs, points), in the order
+    of ``np.triu_indices(k, 1)``.
+
+    A pair's own mean square over the common one (the mean of all pairs') is averaged over the points. This average has
+    at least `df` degrees of freedom, and more where points are not perfectly correlated; `df` is used, so the reference
+    is conservative there. Two algorithms that start alike (the same initial design) vary less at first, and more later
+    than the average says; so the ratio of the point itself, moderated in the same way, counts where it is larger.
+
+    >>> e = np.random.default_rng(0).normal(size=(20, 4, 5)) * np.array([1.0, 1.0, 1.0, 5.0])[:, None]
+    >>> _, ratio, _ = pair_ratios(e - e.mean(axis=0), 19.0, 57.0)
+    >>> ratio.mean(axis=1).round(1)
+    array([0.1, 0.2, 1.8, 0.2, 1.9, 1.9])
+    """
+    k = residuals.shape[1]
+    first, second = np.triu_indices(k, 1)
+    own = ((residuals[:, first] - residuals[:, second]) ** 2).sum(axis=0)
+    common = own.mean(axis=0)
+    varies = common > _ROUNDING * common.max()
+    v = (own[:, varies] / common[varies]).mean(axis=1) if varies.any() else np.ones(len(first))
+    family = moderation(v, np.full(len(v), float(df)), first, second, np.ones(k))
+    squares = np.eye(k)[first] + np.eye(k)[second]
+    whole, df_whole = family.ratios(squares, v, np.full(len(v), float(df)), np.full(len(v), float(most_df)))
+    at = np.where(varies[:, None], own.T / np.where(varies, common, 1.0)[:, None], v)  # (points, pairs)
+    free = np.full(at.shape, float(df))
+    here, df_here = moderation(at, free, first, second, np.ones(k)).ratios(
+        squares, at, free, np.full(at.shape, float(most_df))
+    )
+    larger = here > whole
+    return family, np.where(larger, here, whole).T, np.where(larger, df_here, df_whole).T
 
 
 def trigamma_inverse(y: FloatArray) -> FloatArray:

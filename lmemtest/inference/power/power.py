@@ -14,7 +14,7 @@ from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
-from lmemtest.inference.distributions.binomial import binomial_interval
+from lmemtest.inference.distributions.student import binomial_interval
 from lmemtest.inference.power.closed_form import Operating, operating
 from lmemtest.inference.power.components import VarianceComponents, as_components
 from lmemtest.inference.power.draw import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare

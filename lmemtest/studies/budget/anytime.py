@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.distributions.curves import LargestOverCurves
+    from lmemtest.inference.distributions.largest_t import DrawnLargestT
     from lmemtest.inference.means.moderation import Moderation
     from lmemtest.model import LmmFit
 
@@ -299,7 +299,8 @@ def anytime(
         mean = spline_curves(fit, model, runs)
     curves, pairs = mean.curves(), mean.differences()
     _check_varies(pairs, model, runs)
-    critical_means = curves.largest(model.df_means, n_draws=n_draws, rng=generator).critical(level)
+    law = curves.largest(model.df_means, n_draws=n_draws, rng=generator)
+    critical_means = float(law.isf(1.0 - level, model.df_means))
     spread = None
     df_differences = np.full(pairs.se.shape, model.df_differences)
     if vcov == "moderated" and mean.can_be_moderated:
@@ -307,10 +308,9 @@ def anytime(
         common = pairs
         spread, pairs, df_differences = mean.moderated(common, model.df_differences)
         curves = mean.moderated_curves(curves, common, spread)
-        critical = law.critical_at(level, df_differences)
     else:
         law = pairs.largest(model.df_differences, n_draws=n_draws, rng=generator)
-        critical = np.full(pairs.se.shape, law.critical(level))
+    critical = law.isf(1.0 - level, df_differences)
     square, square_se = mean.square(pairs.estimate, -1.0), mean.square(pairs.se)
     half = mean.square(critical)
     decisions = stretches.decide(square / square_se, half, runs.direction)
@@ -385,7 +385,7 @@ def _curve_table(mean: MeanCurves, curves: CurveFamily, df: float, level: float,
 
 
 def _difference_table(
-    mean: MeanCurves, pairs: CurveFamily, law: LargestOverCurves, critical: Array, df: Array
+    mean: MeanCurves, pairs: CurveFamily, law: DrawnLargestT, critical: Array, df: Array
 ) -> pd.DataFrame:
     import pandas as pd
 
@@ -402,7 +402,7 @@ def _difference_table(
             "se": se,
             "df": df,
             "t_ratio": estimate / se,
-            "p_value": law.p_values(estimate / se, df if np.isinf(law.df) else None),
+            "p_value": law.sf(estimate / se, df),
             "band_low": estimate - half,
             "band_high": estimate + half,
         }

@@ -9,7 +9,8 @@ import numpy as np
 
 from lmemtest._levels import in_order
 from lmemtest.errors import DataError
-from lmemtest.inference.distributions.curves import LargestOverCurves, largest_over_curves, pair_ratios
+from lmemtest.inference.distributions.largest_t import DrawnLargestT, largest_over_curves
+from lmemtest.inference.means.moderation import Moderation, pair_ratios
 from lmemtest.studies.budget.curve_model import CurveModel, PairedCurves, from_axis, spline_over, to_axis
 from lmemtest.words import listed
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.means.moderation import Moderation
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -51,7 +51,7 @@ class CurveFamily:
         se = np.sqrt(np.maximum(variance, 0.0))
         return cls(rows, cov, estimate, np.where(defined & (se > 0), se, np.nan))
 
-    def largest(self, df: float, *, n_draws: int, rng: np.random.Generator) -> LargestOverCurves:
+    def largest(self, df: float, *, n_draws: int, rng: np.random.Generator) -> DrawnLargestT:
         """Law of the largest |t| over all curves and points."""
         return largest_over_curves(self.rows, self.cov, df, defined=np.isfinite(self.se), n_draws=n_draws, rng=rng)
 

@@ -26,7 +26,7 @@ from lmemtest.data.cells import group_numbers
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.distributions.binomial import binomial_interval
+from lmemtest.inference.distributions.student import binomial_interval
 from lmemtest.inference.distributions.studentized_range import ptukey
 from lmemtest.inference.hypotheses.permutation import exchanged_in_words
 from lmemtest.inference.hypotheses.relabelling import (
