@@ -16,6 +16,38 @@ DIGITS = 4  # significant digits of the largest value in a column: what a paper 
 LISTED = 20  # names in an error before it counts the rest: more than a screenful hides the message itself
 IN_SENTENCE = 5  # names in a sentence before it counts the rest
 
+_ADVANTAGE = "an algorithm does better on some {noun}s than on others, all algorithms to the same degree"
+# What groups of rows are by the roles of their columns: what a model with a random effect of them assumes, and what
+# their variance is a variance of.
+GROUPS = {
+    "benchmark": (
+        "each {groups} has its own level of difficulty",
+        "levels of the {noun}s{within} (the same for all algorithms)",
+    ),
+    "interaction": (_ADVANTAGE, "advantages of algorithms that change from {noun} to {noun}{within}"),
+    "seed": (
+        "runs with the same seed{where} share their luck, whatever the algorithm",
+        "luck that all runs with one seed{where} share",
+    ),
+    "luck": (
+        "an algorithm is lucky with some seeds on all benchmarks; so a comparison is as sure as the number of seeds "
+        "allows, too",
+        "luck of an algorithm with a seed, the same on all benchmarks",
+    ),
+    "run": (
+        "rows of one run are alike: one curve, not independent observations",
+        "one run against another of the same algorithm on the same {noun}",
+    ),
+    "budget": (
+        "scores at the same budget are higher or lower together, without a trend over budgets",
+        "the course over the budget",
+    ),
+    "other": (
+        "rows of the same {groups} are alike: they share a deviation, drawn from a normal distribution",
+        "groups of {groups}",
+    ),
+}
+
 
 def format_number(x: float, digits: int = DIGITS) -> str:
     """Write one number with a fixed number of significant digits.

@@ -660,8 +660,8 @@ def test_bad_arguments_are_named(options, message):
         ),
         (
             {"residual_sd": 1},
-            "components lacks 'interaction_sd': benchmark:algorithm, how much an algorithm's advantage differs between "
-            "benchmarks, as a standard deviation in the score's unit.",
+            "components lacks 'interaction_sd': advantages of algorithms that change from benchmark to "
+            "benchmark (benchmark:algorithm), as a standard deviation in the score's unit.",
         ),
         (
             0.3,

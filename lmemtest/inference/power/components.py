@@ -29,7 +29,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.reference_grid import check_fit
-from lmemtest.words import listed, suggest
+from lmemtest.words import GROUPS, listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,10 +37,13 @@ if TYPE_CHECKING:
 _NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "pilot", "notes")
 
 _MEANING = {
-    "interaction_sd": "benchmark:algorithm, how much an algorithm's advantage differs between benchmarks",
-    "residual_sd": "what remains between runs",
-    "seed_sd": "benchmark:seed, luck that runs with the same seed on a benchmark share; cancels from differences",
-    "benchmark_sd": "benchmark, difficulty; cancels from differences",
+    "interaction_sd": f"{GROUPS['interaction'][1]} (benchmark:algorithm)",
+    "residual_sd": GROUPS["run"][1],
+    "seed_sd": f"{GROUPS['seed'][1]} (benchmark:seed); cancels from differences",
+    "benchmark_sd": f"{GROUPS['benchmark'][1]}; cancels from differences",
+}
+_MEANING = {
+    name: text.format(noun="benchmark", within="", where=" on one benchmark") for name, text in _MEANING.items()
 }
 
 

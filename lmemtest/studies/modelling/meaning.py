@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lmemtest.formula import Bar, Term
 from lmemtest.studies.modelling.reading import is_factor
+from lmemtest.words import GROUPS
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -81,35 +83,34 @@ def _of_bar(bar: Bar, runs: Runs) -> str:
 
 
 def _of_intercept(bar: Bar, runs: Runs) -> str:
-    groups = set(bar.groups)
-    rest, run = groups - set(runs.instance), {runs.algorithm, runs.seed}
-    noun = _noun(bar, runs)
+    groups, kind = set(bar.groups), kind_of(bar.groups, runs)
+    rest = groups - set(runs.instance)
+    beside = {"seed": {runs.seed}, "run": {runs.algorithm, runs.seed}, "luck": {runs.algorithm, runs.seed}}
+    by_instance = bool(groups & set(runs.instance))
+    if rest != beside.get(kind, rest) or (kind == "budget" and len(groups) > 1) or (kind == "luck" and by_instance):
+        kind = "other"
+    at = "benchmark" if groups <= {runs.benchmark, runs.algorithm, runs.seed} else "instance"
+    where = f" on one {at}" if by_instance else "" if runs.benchmark is None else " on all benchmarks"
+    text = GROUPS[kind][0].format(groups=_noun(bar, runs), noun=at, where=where)
     if groups == {runs.benchmark}:
-        return "each benchmark has its own level of difficulty; benchmarks are a sample of benchmarks like them"
-    if runs.benchmark in groups and not rest:
-        return f"each {noun} has its own level of difficulty"
-    if runs.benchmark in groups and rest == {runs.algorithm}:
-        if len(groups) > 2:
-            return (
-                "an algorithm does better on some instances of a benchmark than on others, all algorithms to the same "
-                "degree, beyond what the benchmark explains"
-            )
-        return f"{_ADVANTAGE}, all algorithms to the same degree; {_SAMPLE}"
-    if runs.benchmark in groups and rest == {runs.seed}:
-        where = "benchmark" if len(groups) == 2 else "instance"
-        return f"runs with the same seed on one {where} share their luck, whatever the algorithm"
-    if rest == run and (runs.benchmark is None or runs.benchmark in groups):
-        return "rows of one run are alike: one curve, not independent observations"
-    if groups == run:
-        return (
-            "an algorithm is lucky with some seeds on all benchmarks; so a comparison is as sure as the number of "
-            "seeds allows, too"
-        )
-    if groups == {runs.seed}:
-        return "runs with the same seed are alike on all benchmarks and for all algorithms"
-    if groups == {runs.budget}:
-        return "scores at the same budget are higher or lower together, without a trend over budgets"
-    return f"rows of the same {noun} are alike: they share a deviation, drawn from a normal distribution"
+        return f"{text}; benchmarks are a sample of benchmarks like them"
+    if kind != "interaction":
+        return text
+    return f"{text}; {_SAMPLE}" if at == "benchmark" else f"{text}, beyond what the benchmark explains"
+
+
+def kind_of(groups: Iterable[str], runs: Runs) -> str:
+    """What some columns group rows into, by their roles: a key of `words.GROUPS`."""
+    own = set(groups)
+    if runs.budget in own:
+        return "budget"
+    if runs.seed in own:
+        everywhere = runs.benchmark is not None and runs.benchmark not in own
+        return "seed" if runs.algorithm not in own else "luck" if everywhere else "run"
+    others = own - {runs.algorithm}
+    if not others or not others <= set(runs.instance) or (runs.benchmark is not None and runs.benchmark not in others):
+        return "other"
+    return "interaction" if runs.algorithm in own else "benchmark"
 
 
 def _noun(bar: Bar, runs: Runs) -> str:

@@ -11,6 +11,8 @@ import numpy as np
 from scipy import special
 
 from lmemtest.errors import UnknownColumnError
+from lmemtest.studies.modelling.meaning import kind_of
+from lmemtest.words import GROUPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,17 +22,6 @@ if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
-
-DISTINCT_NAMES = {
-    "benchmark": "levels of the {noun}s{within} (the same for all algorithms)",
-    "interaction": "advantages of algorithms that change from {noun} to {noun}{within}",
-    "seed": "luck that all runs with one seed share",
-    "luck": "luck of an algorithm with a seed, the same on all benchmarks",
-    "run": "one run against another of the same algorithm on the same {unit}",
-    "budget": "the course over the budget",
-    "other": "groups of {group}",
-    "residual": "what is left: {left}",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,31 +86,18 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
         groups = (*bar.groups, runs.algorithm) if term.diagonal and runs.algorithm in columns else bar.groups
         found.append((term.label, groups, conditions, float(per_cell @ rows / rows.sum())))
     total = fit.mean_residual_variance + sum(variance for *_, variance in found)
-    kinds = {(_kind(set(groups), runs), _noun(groups, runs)) for _, groups, _, _ in found}
+    kinds = {(kind_of(groups, runs), _noun(groups, runs)) for _, groups, _, _ in found}
     # effects at the levels of a metafeature are what changes between the instances of a benchmark, too
-    kinds |= {(_kind(set(groups), runs), "instance") for _, groups, conditions, _ in found if conditions}
+    kinds |= {(kind_of(groups, runs), "instance") for _, groups, conditions, _ in found if conditions}
     parts = [
-        (label, _kind(set(groups), runs), _meaning(groups, conditions, kinds, runs), variance)
+        (label, kind_of(groups, runs), _meaning(groups, conditions, kinds, runs), variance)
         for label, groups, conditions, variance in found
     ]
-    left = DISTINCT_NAMES["residual"].format(left=_left(kinds, fit, runs))
-    parts.append(("Residual", "residual", left, fit.mean_residual_variance))
+    parts.append(("Residual", "residual", f"what is left: {_left(kinds, fit, runs)}", fit.mean_residual_variance))
     return tuple(
         Component(label=label, kind=kind, meaning=meaning, variance=variance, share=variance / total)
         for label, kind, meaning, variance in parts
     )
-
-
-def _kind(groups: set[str], runs: Runs) -> str:
-    if runs.budget in groups:
-        return "budget"
-    if runs.seed in groups:
-        everywhere = runs.benchmark is not None and runs.benchmark not in groups
-        return "seed" if runs.algorithm not in groups else "luck" if everywhere else "run"
-    others = groups - {runs.algorithm}
-    if not others or not others <= set(runs.instance) or (runs.benchmark is not None and runs.benchmark not in others):
-        return "other"
-    return "interaction" if runs.algorithm in groups else "benchmark"
 
 
 def _noun(groups: Iterable[str], runs: Runs) -> str:
@@ -128,10 +106,11 @@ def _noun(groups: Iterable[str], runs: Runs) -> str:
 
 
 def _meaning(groups: tuple[str, ...], conditions: list[str], kinds: set[tuple[str, str]], runs: Runs) -> str:
-    kind, noun = _kind(set(groups), runs), _noun(groups, runs)
+    kind, noun = kind_of(groups, runs), _noun(groups, runs)
     within = " of a benchmark" if noun == "instance" and (kind, "benchmark") in kinds else ""
-    unit = "instance" if runs.metafeatures else "benchmark"
-    meaning = DISTINCT_NAMES[kind].format(noun=noun, within=within, unit=unit, group=":".join(groups))
+    if kind == "run":
+        noun = "instance" if runs.metafeatures else "benchmark"
+    meaning = GROUPS[kind][1].format(noun=noun, within=within, where="", groups=":".join(groups))
     return f"{meaning}, at each {' and '.join(conditions)} its own" if conditions else meaning
 
 

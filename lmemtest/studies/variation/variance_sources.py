@@ -33,7 +33,7 @@ from lmemtest.studies.variation.run_layout import (
     RunLayout,
     layout_of,
 )
-from lmemtest.words import percent
+from lmemtest.words import GROUPS, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -408,22 +408,21 @@ def _words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
     if factors == EVERYTHING:
         alone = not any(ALGORITHM in term for term in layout.terms[:-1])
         more = ", and advantages that change between benchmarks" if alone else ""
-        return "run", f"one run against another of the same algorithm on the same {layout.unit}{more}"
+        return "run", GROUPS["run"][1].format(noun=layout.unit) + more
     if SEED in factors:
-        return "seed", f"luck that all runs with one seed on one {layout.unit} share"
+        return "seed", GROUPS["seed"][1].format(where=f" on one {layout.unit}")
     if BENCHMARK not in factors:
         return {
             _FIXED[0]: ("algorithm", "means of the algorithms"),
             _FIXED[1]: ("condition", f"means at the levels of {condition}"),
             _FIXED[2]: ("condition", f"advantages of algorithms that change with {condition}"),
         }[factors]
-    where = "from benchmark to benchmark" if CONDITION not in factors else f"with {condition} on a benchmark"
-    if ALGORITHM in factors:
-        return "interaction", f"advantages of algorithms that change {where}"
-    return "benchmark", (
-        "levels of the benchmarks, the same for all algorithms" if CONDITION not in factors else
-        f"levels that change {where}, the same for all algorithms"
-    )  # fmt: skip
+    kind = "interaction" if ALGORITHM in factors else "benchmark"
+    if CONDITION not in factors:
+        return kind, GROUPS[kind][1].format(noun="benchmark", within="")
+    if kind == "interaction":
+        return kind, f"advantages of algorithms that change with {condition} on a benchmark"
+    return kind, f"levels that change with {condition} on a benchmark (the same for all algorithms)"
 
 
 # ---------------------------------------------------------------------- courses over the budget
