@@ -262,9 +262,9 @@ def builder(runs) -> lt.ModelBuilder:
 
 def test_a_variance_per_algorithm_takes_the_place_of_one_for_all(builder):
     equal = builder.random("benchmark", "benchmark:algorithm")
-    spread = equal.random("benchmark", per="algorithm")
+    spread = equal.random("benchmark", by="algorithm")
     assert spread.formula() == SPREAD
-    assert spread.random("benchmark", per="algorithm").formula() == SPREAD
+    assert spread.random("benchmark", by="algorithm").formula() == SPREAD
     assert builder.random("benchmark", "diag(algorithm | benchmark)").formula() == SPREAD
     assert spread.drop("diag(algorithm | benchmark)").formula() == "y ~ algorithm + (1 | benchmark)"
     assert equal.compare(spread).df == 3
@@ -278,25 +278,25 @@ def test_numbers_that_are_names_are_levels(runs):
     roles = {"score": "y", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
     model = lt.ModelBuilder(lt.Runs(table, **roles)).random("benchmark")
     wanted = "y ~ C(algorithm) + (1 | benchmark) + diag(C(algorithm) | benchmark)"
-    assert model.random("benchmark", per="algorithm").formula() == wanted
+    assert model.random("benchmark", by="algorithm").formula() == wanted
     assert model.random("diag(algorithm | benchmark)").formula() == wanted
 
 
 @pytest.mark.parametrize(
-    ("group", "per", "message"),
+    ("group", "by", "message"),
     [
         ("benchmark:seed", "algorithm", "has 240 effects for 240 rows"),
-        ("(1 | benchmark)", "algorithm", "per is of groups like 'benchmark'"),
-        ("benchmark", "algorithm + seed", "per must be one column or role"),
-        ("benchmark", 3, "per must be text"),
+        ("(1 | benchmark)", "algorithm", "by is of groups like 'benchmark'"),
+        ("benchmark", "algorithm + seed", "by must be one column or role"),
+        ("benchmark", 3, "by must be text"),
     ],
 )
-def test_refusals_of_the_builder(builder, group, per, message):
+def test_refusals_of_the_builder(builder, group, by, message):
     with pytest.raises((lt.errors.ArgumentError, DesignError)) as error:
-        builder.random(group, per=per)
+        builder.random(group, by=by)
     assert message in str(error.value)
 
 
 def test_one_variance_beside_one_for_each_is_refused_when_it_is_added(builder):
     with pytest.raises(DesignError, match="one variance for all levels and one for each"):
-        builder.random("benchmark", per="algorithm").random("benchmark:algorithm")
+        builder.random("benchmark", by="algorithm").random("benchmark:algorithm")

@@ -51,7 +51,6 @@ FIELDS = {
 
 ALLOWED = {
     "BudgetEffect.verdict",
-    "ModelBuilder.random(per)",
     "Runs.normalize(per)",
     "ScaleByLevel.extremes(most)",
     "Traces.verdict",
@@ -70,7 +69,6 @@ ALLOWED = {
     "plots.information_plot(most)",
     "plots.selection_plot(most)",
     "plots.shrunken_effects_plot(most)",
-    "select_terms(verbose)",
 }
 
 

@@ -144,6 +144,6 @@ def test_equal_variances_are_rejected_in_most_subsets_of_the_bundled_runs():
             for scale in (None, "rank", "regret", "minmax"):
                 table = runs if scale is None else runs.normalize(scale)
                 equal = lt.ModelBuilder(table).recommended()
-                ratio += equal.compare(equal.random("benchmark", per="algorithm")).p_value < 0.05
+                ratio += equal.compare(equal.random("benchmark", by="algorithm")).p_value < 0.05
                 exchanged += equal.fit().diagnose(influence=False, rng=1, n_draws=99).advantages.p_value < 0.05
     assert (ratio, exchanged) == (18, 17)

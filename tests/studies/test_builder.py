@@ -209,7 +209,10 @@ def test_what_the_formula_does_not_show_is_said(builder):
     [
         (lambda b: b.fixed("poly(budget, degree=2)"), "the score follows a curve in step (poly(step, degree=2))"),
         (lambda b: b.fixed("prior:step"), "the effect of prior may be another for each value of step"),
-        (lambda b: b.random("seed"), "runs with the same seed on all benchmarks share their luck, whatever the algorithm"),
+        (
+            lambda b: b.random("seed"),
+            "runs with the same seed on all benchmarks share their luck",
+        ),
         (lambda b: b.random("budget"), "scores at the same budget are higher or lower together"),
         (lambda b: b.random("suite:seed"), "rows of the same suite x seed are alike"),
         (lambda b: b.random("benchmark:prior"), "each task x prior has its own level of difficulty"),

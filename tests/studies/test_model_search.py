@@ -15,7 +15,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.studies.modelling import lattice
 from lmemtest.studies.modelling.builder import ModelBuilder
 from lmemtest.studies.modelling.fits import fit_ml
-from lmemtest.studies.modelling.lattice import Search, search_models
+from lmemtest.studies.modelling.lattice import Lattice, search_models
 from lmemtest.studies.modelling.menu import Family, candidates_of
 
 
@@ -118,7 +118,7 @@ def test_parameters_are_counted_without_a_fit():
     offer = candidates_of(runs, ["prior", "benchmark", "seed", "budget", "dispersion(algorithm)"])
     for start in (ModelBuilder(runs).random("benchmark"), ModelBuilder(runs).recommended()):
         family = Family(start.spec, runs, offer.candidates)
-        search = Search(family=family, n=10, criterion="aic", n_jobs=1, progress=None, seed=0)
+        search = Lattice(family=family, n=10, criterion="aic")
         rng = np.random.default_rng(0)
         for _ in range(8):
             model = frozenset().union(

@@ -173,7 +173,7 @@ class ModelBuilder(Result):
             )
         return self._to(self.spec.with_crossed(*terms))
 
-    def random(self, *groups: str, per: str | None = None) -> ModelBuilder:
+    def random(self, *groups: str, by: str | None = None) -> ModelBuilder:
         """Add random intercepts: levels of groups that are a sample.
 
         Parameters
@@ -182,7 +182,7 @@ class ModelBuilder(Result):
             ``"benchmark"``, ``"benchmark:seed"``, ``"benchmark/seed"`` (both), or a whole term such as
             ``"(0 + prior | benchmark)"``. Terms that the model has already change nothing: ``"seed:benchmark"`` is
             ``"benchmark:seed"``, and the intercepts of ``"benchmark"`` are a part of ``(1 + budget | benchmark)``.
-        per : str, optional
+        by : str, optional
             A column or role with levels, such as "algorithm": each of its levels has deviations of its own in these
             groups, with a variance of its own, ``diag(algorithm | benchmark)``. It takes the place of the one variance
             of all of them, ``(1 | benchmark:algorithm)``, where the model has that.
@@ -197,9 +197,9 @@ class ModelBuilder(Result):
             If there is one group, groups are single rows, or another term says the same of the same groups.
         """
         _check_some(groups, "random", "'benchmark'")
-        if per is None:
+        if by is None:
             return self._to(self.spec.with_term(*(b for text in groups for b in reading.random_bars(text, self.runs))))
-        factor = reading.one_factor(per, self.runs)
+        factor = reading.one_factor(by, self.runs)
         bars = [bar for text in groups for bar in reading.diagonal_bars(factor, text, self.runs)]
         replaced = {frozenset(bar.columns) for bar in bars}
         one_for_all = [b for b in self.spec.bars if b.effects == (INTERCEPT,) and frozenset(b.groups) in replaced]

@@ -1,7 +1,4 @@
-"""The fits of a search: models by maximum likelihood, tests between neighbours, many at a time.
-
-A fit that is only compared is kept as a few numbers; its search begins at the estimates of a neighbour.
-"""
+"""One model of a search by maximum likelihood, begun at the estimates of a neighbour, and its test against it."""
 
 from __future__ import annotations
 
@@ -13,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from lmemtest._replicates import Failure, replicate
 from lmemtest.data.compress import compress
 from lmemtest.engine.blocks import Shape
 from lmemtest.engine.theta import lower_root, pack, unpack
-from lmemtest.errors import ArgumentError, DesignError, EstimationError, NestingError
+from lmemtest.errors import NestingError
 from lmemtest.inference.hypotheses.glrt import glrt
 from lmemtest.model.fitting import fit_cells
 from lmemtest.studies.modelling.identify import check_identified
@@ -39,21 +35,6 @@ _UNDERFLOW = 1e-290
 _ZERO = 1e-6  # likelihoods of two searches agree to about this
 # Models whose criteria differ by less are equally good: the optimiser's last digits do not choose.
 TIE = 1e-6
-CRITERIA = ("glrt", "aic", "bic")
-SAMPLE_SIZES = ("rows", "benchmarks")
-
-
-def sample_size(runs: Runs, bic_n: str) -> int:
-    """What BIC takes the logarithm of."""
-    if bic_n == "rows":
-        return runs.n_rows
-    count = 0 if runs.benchmark is None else len(runs.levels(runs.benchmark))
-    if count < 2:
-        raise ArgumentError(
-            f"bic_n='benchmarks' needs at least two benchmarks, and there {'is one' if count else 'are none'}. Use "
-            "bic_n='rows'."
-        )
-    return count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,6 +52,27 @@ class Fitted:
     singular: tuple[str, ...] = ()
     converged: bool = True
     factors: Mapping[frozenset[str], tuple[tuple[str, ...], Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, fit: LmmFit) -> Fitted:
+        """What is kept of a fit."""
+        factors = unpack(fit.theta, fit.problem.shapes)
+        return cls(
+            formula=fit.formula,
+            llf=float(fit.llf),
+            n_params=int(fit.n_params),
+            singular=fit.singular_terms,
+            converged=bool(fit.converged),
+            factors={
+                frozenset(term.group.split(":")): (tuple(term.names), L)
+                for term, L in zip(fit.design.random, factors, strict=True)
+            },
+        )
+
+    @classmethod
+    def failed(cls, model: ModelSpec, problem: str) -> Fitted:
+        """What is said of a model that has no fit."""
+        return cls(formula=model.formula, problem=problem, converged=False)
 
     @property
     def ok(self) -> bool:
@@ -139,96 +141,6 @@ def _start(random: Sequence[Any], near: Fitted) -> Array:
             L = lower_root(np.linalg.cholesky(S + 1e-8 * np.diag(np.diag(S) + 1e-8)))
         parts.append(L)
     return pack(parts, [Shape(len(L), term.diagonal) for L, term in zip(parts, random, strict=True)])
-
-
-def summary_of(fit: LmmFit) -> Fitted:
-    """What is kept of a fit."""
-    factors = unpack(fit.theta, fit.problem.shapes)
-    return Fitted(
-        formula=fit.formula,
-        llf=float(fit.llf),
-        n_params=int(fit.n_params),
-        singular=fit.singular_terms,
-        converged=bool(fit.converged),
-        factors={
-            frozenset(term.group.split(":")): (tuple(term.names), L)
-            for term, L in zip(fit.design.random, factors, strict=True)
-        },
-    )
-
-
-# ---------------------------------------------------------------------- many fits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
-    """A model to fit, and to test against a neighbour.
-
-    `inside`: the smaller one has intercepts of cells that become a free covariance matrix of the larger one, which no
-    column of its random effects shows. `check`: whether to check that the runs identify the model.
-    """
-
-    model: ModelSpec
-    inside: bool = False
-    check: bool = True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
-    """Fit the question with the number of the replicate; picklable, so that processes can be spawned."""
-
-    questions: Sequence[Question]
-    runs: Runs
-    near: Fitted | None
-    neighbour: LmmFit | None
-    neighbour_is_null: bool
-    seed: int
-
-    def __call__(self, rng: np.random.Generator) -> tuple[Fitted, Comparison | None]:
-        question = self.questions[rng.bit_generator.seed_seq.spawn_key[-1]]  # type: ignore[attr-defined]
-        try:
-            fit = fit_ml(question.model, self.runs, self.near, check=question.check)
-        except DesignError as error:
-            return _failed(question.model, f"not identifiable: {error}"), None
-        except EstimationError as error:
-            return _failed(question.model, f"could not be fitted: {error}"), None
-        if self.neighbour is None:
-            return summary_of(fit), None
-        null, alternative = (self.neighbour, fit) if self.neighbour_is_null else (fit, self.neighbour)
-        return summary_of(fit), compare(null, alternative, inside=question.inside, seed=self.seed)
-
-
-def _failed(model: ModelSpec, problem: str) -> Fitted:
-    return Fitted(formula=model.formula, problem=problem, converged=False)
-
-
-def answer(
-    questions: Sequence[Question],
-    runs: Runs,
-    *,
-    near: Fitted | None,
-    neighbour: LmmFit | None = None,
-    neighbour_is_null: bool = True,
-    seed: int = 0,
-    n_jobs: int = 1,
-    progress: bool | None = None,
-    label: str = "Models",
-) -> list[tuple[Fitted, Comparison | None]]:
-    """Fit models, and test each against one neighbour.
-
-    The answers do not depend on the number of processes, nor on the order of the questions.
-    """
-    if not questions:
-        return []
-    task = _Answer(questions, runs, near, neighbour, neighbour_is_null, seed)
-    # the fits draw nothing; replicate() brings processes, the progress bar and failures that are kept
-    results = replicate(task, len(questions), rng=0, n_jobs=n_jobs, progress=progress, label=label)
-    return [
-        (_failed(question.model, f"could not be fitted: {result.reason}"), None)
-        if isinstance(result, Failure)
-        else result
-        for question, result in zip(questions, results, strict=True)
-    ]
 
 
 # ---------------------------------------------------------------------- tests

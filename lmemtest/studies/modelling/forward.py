@@ -1,14 +1,9 @@
-"""Forward selection of model terms, with its path and an honest test on benchmarks that had no part in it.
-
-From a small model on, the term that improves it most is added until none does. What the data chose, the data then
-seem to confirm: p-values and intervals of the chosen model are too optimistic (Berk et al. 2013), which every result
-says, and which a test on the other half of the benchmarks avoids.
-"""
+"""Forward selection: from a small model on, the term that improves it most is added until none does."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,27 +11,16 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._replicates import check_replicates
-from lmemtest._result import Result, result
+from lmemtest._result import result
 from lmemtest._rounding import at_most
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.data.runs import Runs
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.model.spec import ModelSpec
-from lmemtest.studies.modelling.fits import (
-    CRITERIA,
-    SAMPLE_SIZES,
-    TIE,
-    Comparison,
-    Fitted,
-    Question,
-    answer,
-    fit_ml,
-    sample_size,
-    summary_of,
-)
-from lmemtest.studies.modelling.holdout import Holdout, held_out, optimism, split
-from lmemtest.studies.modelling.menu import Candidate, Family, Model, family_of
+from lmemtest.studies.modelling.fits import TIE, Comparison, Fitted, fit_ml
+from lmemtest.studies.modelling.menu import Candidate, Model, family_of
+from lmemtest.studies.modelling.search import CRITERIA, SAMPLE_SIZES, ChosenModel, Question, Search
 from lmemtest.words import counted, format_number, listed, p_text
 
 if TYPE_CHECKING:
@@ -47,14 +31,13 @@ _SHOWN = ["step", "term", "kind", "llf", "n_params", "statistic", "df", "p_value
 
 
 @result
-class SelectionResult(Result):
+class SelectionResult(ChosenModel):
     """A forward selection: what was tried at each step, and what was chosen.
 
     Attributes
     ----------
-    runs : Runs
-    start, spec : ModelSpec
-        The model at the beginning and the chosen one; ``ModelBuilder.of(runs, spec)`` goes on from there.
+    runs, start, spec, criterion, bic_n, n_fits, holdout, notes
+        Of `ChosenModel`: the table, the first model and the chosen one, how it was chosen, and how it was tested.
     chosen : tuple of str
         The terms that were added, in order.
     path : pandas.DataFrame
@@ -62,45 +45,19 @@ class SelectionResult(Result):
         ``n_params``, ``statistic``, ``df``, ``reference``, ``p_value``, ``p_adjusted`` (against the model of the step
         before), ``aic``, ``bic``, ``singular``, ``converged``, ``chosen``, ``verdict`` (why, in words). Numbers are
         NaN where a term cannot be identified.
-    criterion : {"glrt", "aic", "bic"}
     alpha : float
         Level of a step; for "glrt".
     adjust : {"holm", "none"}
         How p-values of a step are adjusted for the number of its candidates.
-    bic_n : {"rows", "benchmarks"}
-        What BIC counts.
-    n_fits : int
-        Models that were fitted.
-    holdout : Holdout or None
-        The algorithms compared on the benchmarks held out; None without validation.
-    notes : tuple of str
     """
 
-    runs: Runs
-    start: ModelSpec
-    spec: ModelSpec
     chosen: tuple[str, ...]
     path: pd.DataFrame
-    criterion: str
     alpha: float
     adjust: str
-    bic_n: str
-    n_fits: int
-    holdout: Holdout | None = None
-    notes: tuple[str, ...] = ()
 
     parts: ClassVar = {"path": "path"}
     formats: ClassVar = {"llf": ".2f", "aic": ".2f", "bic": ".2f", "statistic": ".3f"}
-    figure: ClassVar = "selection_plot"
-
-    @property
-    def formula(self) -> str:
-        """The chosen model in lme4's syntax."""
-        return self.spec.formula
-
-    def fit(self, **options: Any) -> LmmFit:
-        """Fit the chosen model to all runs; options are those of `fit_lmm`."""
-        return self.spec.fit(self.runs, **options)
 
     @property
     def steps(self) -> pd.DataFrame:
@@ -112,18 +69,12 @@ class SelectionResult(Result):
         """What the table is about."""
         return "Forward selection"
 
-    def sentences(self) -> tuple[str, ...]:
-        """What was chosen, and what the benchmarks held out say."""
-        held = () if self.holdout is None else self.holdout.sentences()
-        rule = {
-            "glrt": f"likelihood-ratio tests at {self.alpha:g}",
-            "aic": "AIC",
-            "bic": f"BIC (n = {self.bic_n})",
-        }[self.criterion]
+    def _choice(self, rule: str) -> str:
+        rule = rule or f"likelihood-ratio tests at {self.alpha:g}"
         if not self.chosen:
-            return (f"By {rule} no candidate improves {self.start.formula}.", *held)
+            return f"By {rule} no candidate improves {self.start.formula}."
         added = f"{counted(len(self.chosen), 'term')} {'was' if len(self.chosen) == 1 else 'were'} added"
-        return (f"By {rule} {added}: {listed(self.chosen)}. The model: {self.formula}.", *held)
+        return f"By {rule} {added}: {listed(self.chosen)}. The model: {self.formula}."
 
     def shown(self) -> pd.DataFrame:
         """The steps, and what was left at the last of them."""
@@ -146,7 +97,6 @@ def select_terms(
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
-    verbose: bool = False,
 ) -> SelectionResult:
     """Add the terms to a model that improve it most, one at a time.
 
@@ -181,8 +131,6 @@ def select_terms(
         Processes; -1 for one per processor. The result does not depend on it.
     progress : bool, optional
         Progress bar on standard error; by default on a terminal, after two seconds.
-    verbose : bool
-        Print each step.
 
     Returns
     -------
@@ -228,27 +176,23 @@ def select_terms(
     alpha = check_fraction(alpha, "alpha")
     max_steps = None if max_steps is None else check_positive_int(max_steps, "max_steps")
     check_replicates(n_jobs=n_jobs, progress=progress)
-    family = family_of(runs, start, candidates)
-    generator = resolve_rng(rng)
-    held = split(runs, validate, generator)
-    here = runs if held is None else runs.filter(**{str(runs.benchmark): list(held[0])})
-    search = _Forward(
-        family=family.on(here),
+    search = _Forward.of(
+        family_of(runs, start, candidates),
         criterion=criterion,
-        alpha=alpha,
-        adjust=adjust,
-        n=sample_size(here, bic_n),
-        max_steps=max_steps,
+        bic_n=bic_n,
+        validate=validate,
+        rng=rng,
         n_jobs=n_jobs,
         progress=progress,
-        say=print if check_flag(verbose, "verbose") else lambda _: None,
-        seed=int(generator.integers(2**31)),
+        alpha=alpha,
+        adjust=adjust,
+        max_steps=max_steps,
     )
     path, model, chosen, n_fits, notes = search.run()
-    spec = family.spec(model)
+    spec = search.family.spec(model)
     return SelectionResult(
         runs=runs,
-        start=family.start,
+        start=search.family.start,
         spec=spec,
         chosen=tuple(c.text for c in chosen),
         path=path,
@@ -257,8 +201,8 @@ def select_terms(
         adjust=adjust,
         bic_n=bic_n,
         n_fits=n_fits,
-        holdout=held_out(runs, held, spec),
-        notes=(*notes, *_rules(criterion, alpha, adjust, bic_n), *family.not_tried, *optimism(held)),
+        holdout=search.test(spec, runs),
+        notes=(*notes, *_rules(criterion, alpha, adjust, bic_n), *search.reservations()),
     )
 
 
@@ -279,28 +223,20 @@ class _Try:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Forward:
-    family: Family
-    criterion: str
+class _Forward(Search):
     alpha: float
     adjust: str
-    n: int
     max_steps: int | None
-    n_jobs: int
-    progress: bool | None
-    say: Callable[[str], None]
-    seed: int
 
     def run(self) -> tuple[pd.DataFrame, Model, list[Candidate], int, list[str]]:
         """The path, the model, its terms in order, fits, notes."""
         model: Model = frozenset()
         current = fit_ml(self.family.start, self.family.runs, check=False)
-        start = _Try(candidate=None, fitted=summary_of(current))
+        start = _Try(candidate=None, fitted=Fitted.of(current))
         rows = [self._row(0, start, math.nan) | {"chosen": True, "verdict": current.formula}]
         chosen: list[Candidate] = []
         refused, seen = set[Candidate](), set[Candidate]()
         n_fits = 1
-        self.say(f"Start: {current.formula}")
         while True:
             step = len(chosen) + 1
             open_terms = [c for c in self.family.steps(model) if c not in refused]
@@ -312,21 +248,16 @@ class _Forward:
             seen |= set(open_terms)
             n_fits += sum(t.fitted.ok for t in tries)
             refused |= {t.candidate for t in tries if t.candidate is not None and not t.fitted.ok}
-            best, block = self._judge(tries, model, summary_of(current), step)
+            best, block = self._judge(tries, model, Fitted.of(current), step)
             rows += block
             if best is None or best.candidate is None:
                 rows += self._waiting(step, model, refused | set(open_terms), "not reached")
                 break
             model |= self.family.down(best.candidate)
             chosen.append(best.candidate)
-            self.say(f"Step {step}: {best.term} ({next(r['verdict'] for r in block if r['chosen'])})")
             current = fit_ml(self.family.spec(model), self.family.runs, best.fitted, check=False)
             n_fits += 1
-        self.say(f"Chosen: {current.formula}")
-        return pd.DataFrame(rows), model, chosen, n_fits, _about(summary_of(current))
-
-    def _value(self, fitted: Fitted) -> float:
-        return fitted.bic(self.n) if self.criterion == "bic" else fitted.aic
+        return pd.DataFrame(rows), model, chosen, n_fits, _about(Fitted.of(current))
 
     def _try(
         self, candidates: list[Candidate], model: Model, current: LmmFit, step: int, seen: set[Candidate]
@@ -340,16 +271,7 @@ class _Forward:
             )
             for c in candidates
         ]
-        found = answer(
-            questions,
-            self.family.runs,
-            near=summary_of(current),
-            neighbour=current,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-            label=f"Step {step}",
-        )
+        found = self.answer(questions, near=Fitted.of(current), neighbour=current, label=f"Step {step}")
         return [_Try(candidate=c, fitted=f, test=test) for c, (f, test) in zip(candidates, found, strict=True)]
 
     def _judge(
@@ -361,7 +283,7 @@ class _Forward:
         if self.criterion == "glrt":
             values = {t: math.nan if t.test is None else t.test.log_p for t in tries}
         else:
-            values = {t: self._value(t.fitted) for t in tries}
+            values = {t: self.value(t.fitted) for t in tries}
         known = {t: value for t, value in values.items() if math.isfinite(value)}
         least = min(known.values(), default=math.nan)
         # of equally good candidates the one with fewer parameters, then the first in the alphabet
@@ -369,7 +291,7 @@ class _Forward:
         best = min(tied, key=lambda t: (t.fitted.n_params, t.term), default=None)
         if best is not None:
             small = at_most(adjusted[best], self.alpha)
-            improves = small if self.criterion == "glrt" else values[best] < self._value(current) - TIE
+            improves = small if self.criterion == "glrt" else values[best] < self.value(current) - TIE
             best = best if improves else None
         rows = []
         for t, p in adjusted.items():
@@ -393,7 +315,7 @@ class _Forward:
                 return f"not significant ({shown})"
             return "a larger p-value" if best is not None else "not significant"
         name = self.criterion.upper()
-        change = self._value(t.fitted) - self._value(current)
+        change = self.value(t.fitted) - self.value(current)
         if t is best:
             return f"chosen: {name} falls by {format_number(-change, 3)}"
         return f"{name} does not fall" if change >= -TIE else f"{name} falls by {format_number(-change, 3)} only"

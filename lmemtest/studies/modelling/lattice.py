@@ -15,39 +15,29 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from numbers import Real
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._replicates import check_replicates
-from lmemtest._result import Result, result
+from lmemtest._result import result
 from lmemtest._rounding import at_most, written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.data.runs import Runs
 from lmemtest.engine.blocks import Shape
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.formula import INTERCEPT, Term
 from lmemtest.model.spec import ModelSpec
-from lmemtest.studies.modelling.fits import (
-    CRITERIA,
-    SAMPLE_SIZES,
-    TIE,
-    Comparison,
-    Fitted,
-    Question,
-    answer,
-    fit_ml,
-    sample_size,
-    summary_of,
-)
-from lmemtest.studies.modelling.holdout import Holdout, held_out, optimism, split
+from lmemtest.studies.modelling.fits import TIE, Comparison, Fitted, fit_ml
 from lmemtest.studies.modelling.identify import refusal
 from lmemtest.studies.modelling.menu import Candidate, Family, Model, family_of
 from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.modelling.search import CRITERIA, SAMPLE_SIZES, ChosenModel, Question, Search
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -64,14 +54,13 @@ _SHOWN = ["rank", "model", "n_params", "llf", "aic", "bic", "delta", "weight", "
 
 
 @result
-class SearchResult(Result):
+class SearchResult(ChosenModel):
     """The models of a family, ranked.
 
     Attributes
     ----------
-    runs : Runs
-    start, spec : ModelSpec
-        The smallest model and the best one; ``ModelBuilder.of(runs, spec)`` goes on from there.
+    runs, start, spec, criterion, bic_n, n_fits, holdout, notes
+        Of `ChosenModel`: the table, the smallest model and the best one, how it was chosen, and how it was tested.
     table : pandas.DataFrame
         One row per fitted model, the best first: ``rank``, ``formula``, ``terms`` (a tuple: what it has beyond the
         start), ``n_params``, ``llf`` (maximum likelihood), ``aic``, ``bic``, ``delta_aic``, ``delta_bic``, ``delta``
@@ -80,47 +69,24 @@ class SearchResult(Result):
         recommended model has and this one lacks, and the other way round), ``best``.
     terms : tuple of str
         The terms that models of the family may have, in order.
-    criterion : {"bic", "aic", "glrt"}
-    bic_n : {"rows", "benchmarks"}
-        What BIC counts.
     within : float
         Every model whose criterion is at most this far from the best one is in the table, if `complete`.
     complete : bool
         Whether the search came to its end; False if `max_models` stopped it.
-    n_models, n_fits : int
-        Models of the family (counted up to 100,000), and fits that it took.
+    n_models : int
+        Models of the family, counted up to 100,000.
     not_identified : tuple of (str, str)
         Terms that the design cannot identify, and why.
-    holdout : Holdout or None
-    notes : tuple of str
     """
 
-    runs: Runs
-    start: ModelSpec
-    spec: ModelSpec
     table: pd.DataFrame
     terms: tuple[str, ...]
-    criterion: str
-    bic_n: str
     within: float
     complete: bool
     n_models: int
-    n_fits: int
     not_identified: tuple[tuple[str, str], ...]
-    holdout: Holdout | None = None
-    notes: tuple[str, ...] = ()
 
     formats: ClassVar = {"llf": ".2f", "aic": ".2f", "bic": ".2f", "delta": ".2f", "weight": ".3f"}
-    figure: ClassVar = "selection_plot"
-
-    @property
-    def formula(self) -> str:
-        """The best model in lme4's syntax."""
-        return self.spec.formula
-
-    def fit(self, **options: Any) -> LmmFit:
-        """Fit the best model to all runs; options are those of `fit_lmm`."""
-        return self.spec.fit(self.runs, **options)
 
     @property
     def title(self) -> str:
@@ -133,27 +99,18 @@ class SearchResult(Result):
         more = len(self.table) - 10
         return (f"{more} more models in to_frame().",) if more > 0 else ()
 
-    def sentences(self) -> tuple[str, ...]:
-        """The best model, and what the benchmarks held out say."""
-        rule = {
-            "bic": f"BIC (n = {self.bic_n})",
-            "aic": "AIC",
-            "glrt": "dropping terms by likelihood-ratio tests",
-        }[self.criterion]
+    def _choice(self, rule: str) -> str:
         family = f"{self.n_models:,}" if self.n_models < _COUNTED else f"more than {_COUNTED:,}"
         rivals = int((self.table["delta"] <= 2.0).sum()) - 1
         if self.criterion == "glrt":
-            rest = ""
+            rule, rest = "dropping terms by likelihood-ratio tests", ""
         elif not self.complete:
             rest = ", as far as the search went"
         elif rivals > 0:
             rest = f"; {rivals} other{'s are' if rivals != 1 else ' is'} within 2 of it"
         else:
             rest = "; no other is within 2 of it"
-        return (
-            f"The best of {family} models by {rule} is {self.formula} ({self.n_fits} fits){rest}.",
-            *(() if self.holdout is None else self.holdout.sentences()),
-        )
+        return f"The best of {family} models by {rule} is {self.formula} ({self.n_fits} fits){rest}."
 
     def shown(self) -> pd.DataFrame:
         """The ten best models, by their difference from the best."""
@@ -262,21 +219,20 @@ def search_models(
     check_choice(bic_n, "bic_n", SAMPLE_SIZES)
     alpha = check_fraction(alpha, "alpha")
     max_models = check_positive_int(max_models, "max_models")
-    within = _checked_within(within)
+    if not isinstance(within, Real) or isinstance(within, bool) or not within >= 0:
+        raise ArgumentError(f"within must be a number of at least 0, or inf for every model, got {within!r}.")
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
-    family = _no_deeper(family_of(runs, start, candidates), depth)
-    generator = resolve_rng(rng)
-    held = split(runs, validate, generator)
-    here = runs if held is None else runs.filter(**{str(runs.benchmark): list(held[0])})
-    part, refused = _identified(family.on(here))
-    search = Search(
-        family=part,
-        n=sample_size(here, bic_n),
+    search = Lattice.of(
+        _no_deeper(family_of(runs, start, candidates), depth),
         criterion=criterion,
+        bic_n=bic_n,
+        validate=validate,
+        rng=rng,
         n_jobs=n_jobs,
         progress=progress,
-        seed=int(generator.integers(2**31)),
     )
+    part, refused = _identified(search.family)
+    search = replace(search, family=part)
     n_models = part.count(_COUNTED)
     within = math.inf if n_models <= EXHAUSTIVE else within
     if criterion == "glrt":
@@ -305,7 +261,7 @@ def search_models(
     not_identified = tuple((c.text, why) for c, why in refused.items())
     return SearchResult(
         runs=runs,
-        start=family.start,
+        start=part.start,
         spec=spec,
         table=search.table(order, best, p_values),
         terms=tuple(c.text for c in part.offered),
@@ -316,25 +272,14 @@ def search_models(
         n_models=n_models,
         n_fits=len(search.fits),
         not_identified=not_identified,
-        holdout=held_out(runs, held, spec),
+        holdout=search.test(spec, runs),
         notes=(
             *notes,
             *how,
             *(f"Not identifiable: {text} ({why})" for text, why in not_identified),
-            *family.not_tried,
-            *optimism(held),
+            *search.reservations(),
         ),
     )
-
-
-def _checked_within(within: Any) -> float:
-    try:
-        value = float(within)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not value >= 0 or isinstance(within, bool):
-        raise ArgumentError(f"within must be a number of at least 0, or inf for every model, got {within!r}.")
-    return value
 
 
 def _no_deeper(family: Family, depth: int | None) -> Family:
@@ -369,25 +314,12 @@ def _identified(family: Family) -> tuple[Family, dict[Candidate, str]]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Search:
-    """The fits of a search, each made once."""
+class Lattice(Search):
+    """The models of a family, each fitted once."""
 
-    family: Family
-    n: int
-    criterion: str
-    n_jobs: int
-    progress: bool | None
-    seed: int
     fits: dict[Model, Fitted] = field(default_factory=dict)
     gains: dict[Candidate, float] = field(default_factory=dict)  # of a term, in twice the log-likelihood
     _sizes: dict[tuple[Term, ...], tuple[int, int]] = field(default_factory=dict)
-
-    def value(self, model: Model) -> float:
-        """The criterion of a fitted model; infinite where it could not be fitted."""
-        fitted = self.fits[model]
-        if not fitted.ok:
-            return math.inf
-        return fitted.aic if self.criterion == "aic" else fitted.bic(self.n)
 
     def penalty(self, model: Model) -> float:
         per = 2.0 if self.criterion == "aic" else math.log(self.n)
@@ -395,13 +327,7 @@ class Search:
 
     def fit(self, models: Iterable[Model], near: Fitted | None) -> None:
         new = [m for m in dict.fromkeys(models) if m not in self.fits]
-        found = answer(
-            [Question(model=self.family.spec(m)) for m in new],
-            self.family.runs,
-            near=near,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
+        found = self.answer([Question(model=self.family.spec(m)) for m in new], near=near)
         self.fits.update({m: fitted for m, (fitted, _) in zip(new, found, strict=True)})
 
     @cached_property
@@ -430,7 +356,7 @@ class Search:
         return True
 
     def _limit(self, within: float) -> float:
-        return min(self.value(m) for m in self.fits) + within + _SLACK
+        return min(map(self.value, self.fits.values())) + within + _SLACK
 
     def _near(self) -> Fitted | None:
         """The estimates of the largest model that could be fitted: where other searches begin."""
@@ -487,7 +413,7 @@ class Search:
     def backwards(self, alpha: float) -> tuple[list[Model], dict[Model, float]]:
         """Drop the least significant term until all are significant; models from the last back to the first."""
         model, current = self._largest()
-        self.fits[model] = summary_of(current)
+        self.fits[model] = Fitted.of(current)
         path, p_values = [model], dict[Model, float]()
         while True:
             tries = self._smaller(model, current)
@@ -530,16 +456,7 @@ class Search:
                 inside = False
             models.append(smaller)
             questions.append(Question(model=self.family.spec(smaller), inside=inside))
-        found = answer(
-            questions,
-            self.family.runs,
-            near=self.fits[model],
-            neighbour=current,
-            neighbour_is_null=False,
-            seed=self.seed,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
+        found = self.answer(questions, near=self.fits[model], neighbour=current, neighbour_is_null=False)
         self.fits.update({m: fitted for m, (fitted, _) in zip(models, found, strict=True)})
         return [(m, test) for m, (_, test) in zip(models, found, strict=True)]
 
@@ -547,8 +464,12 @@ class Search:
 
     def ranking(self) -> list[Model]:
         """Fitted models, the best first; of equally good ones the one with fewer parameters, then by its text."""
-        known = [m for m, fitted in self.fits.items() if fitted.ok]
-        return sorted(known, key=lambda m: (round(self.value(m) / TIE), self.fits[m].n_params, self.fits[m].formula))
+
+        def rank(model: Model) -> tuple[int, int, str]:
+            fitted = self.fits[model]
+            return round(self.value(fitted) / TIE), fitted.n_params, fitted.formula
+
+        return sorted((m for m, fitted in self.fits.items() if fitted.ok), key=rank)
 
     def choice(self, order: list[Model]) -> tuple[Model, list[str]]:
         """The best model: the first that is not singular, and what to say of those before it."""
@@ -564,7 +485,7 @@ class Search:
         notes = _singular_note(first, f"The model with the smallest {name}, {first.formula},")
         if regular is None:
             return order[0], [*notes, "No model of the table has a regular fit."]
-        gap = self.value(regular) - self.value(order[0])
+        gap = self.value(self.fits[regular]) - self.value(first)
         if gap > CLEARLY_WORSE:
             better = (
                 f"the best regular one, {self.fits[regular].formula}, has a {name} that is {written(gap, '.4g')} higher"

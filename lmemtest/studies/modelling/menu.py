@@ -400,11 +400,6 @@ class Family:
         absorbed = {part for candidate in model | self.base for part in candidate.absorbs}
         return replace(spec, bars=tuple(bar for bar in spec.bars if bar not in absorbed))
 
-    @property
-    def not_tried(self) -> tuple[str, ...]:
-        """A note for each term that is not offered."""
-        return tuple(f"Not tried: {part} ({why})." for part, why in self.left_out)
-
 
 def _with(spec: ModelSpec, part: Part) -> ModelSpec:
     """A model with one more term; a slope joins the random effects of its groups."""

@@ -156,16 +156,16 @@ def random_bars(text: str, runs: Runs) -> tuple[Bar, ...]:
 
 def one_factor(text: str, runs: Runs) -> Term:
     """The factor whose levels vary, each with a variance of its own."""
-    terms = fixed_terms(text, runs, "per")
+    terms = fixed_terms(text, runs, "by")
     if len(terms) != 1:
-        raise ArgumentError(f"per must be one column or role, such as 'algorithm', got {text!r}.")
+        raise ArgumentError(f"by must be one column or role, such as 'algorithm', got {text!r}.")
     return terms[0]
 
 
 def diagonal_bars(factor: Term, group: str, runs: Runs) -> tuple[Bar, ...]:
     """Independent effects of every level of a factor, with a variance each, in groups like ``"benchmark:seed"``."""
     if is_random(_checked(group, "a random effect")):
-        raise ArgumentError(f"per is of groups like 'benchmark'; {group!r} is a whole term, which says what varies.")
+        raise ArgumentError(f"by is of groups like 'benchmark'; {group!r} is a whole term, which says what varies.")
     return _read(f"{DIAGONAL}({factor} | {with_columns(group, runs, factors=False)})", runs)[1]
 
 

@@ -1,0 +1,325 @@
+"""What a forward selection and a search of all models share: rows, fits, criterion, result, and the honest test.
+
+What the data chose, the data then seem to confirm: p-values and intervals of the chosen model are too optimistic (Berk
+et al. 2013). Every result says so; with ``validate="half"`` the terms are chosen on one half of the benchmarks and the
+algorithms compared on the other, by p-values that do not know about the choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._replicates import Failure, replicate
+from lmemtest._result import Result, result
+from lmemtest._validate import check_choice, resolve_rng
+from lmemtest.data.runs import Runs
+from lmemtest.errors import ArgumentError, DesignError, EstimationError
+from lmemtest.formula import Bar
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.contrasts import pairs
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.model import LmmFit
+from lmemtest.model.spec import ModelSpec
+from lmemtest.studies.modelling.fits import Comparison, Fitted, compare, fit_ml
+from lmemtest.studies.modelling.identify import refusal, unidentified
+from lmemtest.studies.modelling.menu import Family
+from lmemtest.words import counted, p_text
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+CRITERIA = ("glrt", "aic", "bic")
+SAMPLE_SIZES = ("rows", "benchmarks")
+FEWEST = 8  # benchmarks: four in each half, the least that shows how advantages differ between benchmarks
+OPTIMISM = (
+    "The data chose these terms, so p-values and intervals of the chosen model, taken from the same data, are too "
+    "optimistic. Use validate='half' for a test on benchmarks that had no part in the choice, or take the model from "
+    "the design (lmemtest.recommend)."
+)
+
+Halves = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+# ---------------------------------------------------------------------- results
+
+
+@result
+class Holdout(Result):
+    """The chosen model on benchmarks that had no part in choosing it.
+
+    Attributes
+    ----------
+    chosen_on, tested_on : tuple
+        Benchmarks.
+    formula : str
+        The model that was tested.
+    fit : LmmFit
+        By restricted maximum likelihood, on the benchmarks of `tested_on`.
+    pairs : Comparisons
+        All differences between algorithms there (Tukey's adjustment, Satterthwaite's degrees of freedom); the rows of
+        ``to_frame()``.
+    notes : tuple of str
+    """
+
+    chosen_on: tuple[Any, ...]
+    tested_on: tuple[Any, ...]
+    formula: str
+    fit: LmmFit
+    pairs: Comparisons
+    notes: tuple[str, ...] = ()
+
+    parts: ClassVar = {"pairs": "_rows"}
+
+    @property
+    def title(self) -> str:
+        """What the table is about."""
+        return "Algorithms on the benchmarks held out"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model."""
+        return (f"Model: {self.formula}.",)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What the other half says about the algorithms."""
+        p = self._rows()["p_value"]
+        known = p.dropna()
+        least = f" (the smallest: {p_text(float(known.min()))})" if len(known) else ""
+        return (
+            f"The terms were chosen on {len(self.chosen_on)} benchmarks; on the other {len(self.tested_on)}, "
+            f"{int((known < 0.05).sum())} of {len(p)} differences between algorithms have an adjusted p-value below "
+            f"0.05{least}.",
+        )
+
+    def _rows(self) -> pd.DataFrame:
+        return self.pairs.to_frame()
+
+
+@result
+class ChosenModel(Result):
+    """A model that the data chose from a family.
+
+    Attributes
+    ----------
+    runs : Runs
+    start, spec : ModelSpec
+        The model at the beginning and the chosen one; ``ModelBuilder.of(runs, spec)`` goes on from there.
+    criterion : {"glrt", "aic", "bic"}
+    bic_n : {"rows", "benchmarks"}
+        What BIC counts.
+    n_fits : int
+        Models that were fitted.
+    holdout : Holdout or None
+        The algorithms compared on the benchmarks held out; None without validation.
+    notes : tuple of str
+    """
+
+    runs: Runs
+    start: ModelSpec
+    spec: ModelSpec
+    criterion: str
+    bic_n: str
+    n_fits: int
+    holdout: Holdout | None = None
+    notes: tuple[str, ...] = ()
+
+    figure: ClassVar = "selection_plot"
+
+    @property
+    def formula(self) -> str:
+        """The chosen model in lme4's syntax."""
+        return self.spec.formula
+
+    def fit(self, **options: Any) -> LmmFit:
+        """Fit the chosen model to all runs; options are those of `fit_lmm`."""
+        return self.spec.fit(self.runs, **options)
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was chosen, and what the benchmarks held out say."""
+        rule = {"aic": "AIC", "bic": f"BIC (n = {self.bic_n})"}.get(self.criterion, "")
+        return (self._choice(rule), *(() if self.holdout is None else self.holdout.sentences()))
+
+    def _choice(self, rule: str) -> str:
+        raise NotImplementedError
+
+
+# ---------------------------------------------------------------------- fits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """A model to fit, and to test against a neighbour.
+
+    `inside`: the smaller one has intercepts of cells that become a free covariance matrix of the larger one, which no
+    column of its random effects shows. `check`: whether to check that the runs identify the model.
+    """
+
+    model: ModelSpec
+    inside: bool = False
+    check: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """Fit the question with the number of the replicate; picklable, so that processes can be spawned."""
+
+    questions: Sequence[Question]
+    runs: Runs
+    near: Fitted | None
+    neighbour: LmmFit | None
+    neighbour_is_null: bool
+    seed: int
+
+    def __call__(self, rng: np.random.Generator) -> tuple[Fitted, Comparison | None]:
+        question = self.questions[rng.bit_generator.seed_seq.spawn_key[-1]]  # type: ignore[attr-defined]
+        try:
+            fit = fit_ml(question.model, self.runs, self.near, check=question.check)
+        except DesignError as error:
+            return Fitted.failed(question.model, f"not identifiable: {error}"), None
+        except EstimationError as error:
+            return Fitted.failed(question.model, f"could not be fitted: {error}"), None
+        if self.neighbour is None:
+            return Fitted.of(fit), None
+        null, alternative = (self.neighbour, fit) if self.neighbour_is_null else (fit, self.neighbour)
+        return Fitted.of(fit), compare(null, alternative, inside=question.inside, seed=self.seed)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Search:
+    """The models of a family on the rows that choose among them.
+
+    `n` is what BIC counts, `held` the benchmarks that choose and those that test, and `seed` that of simulated null
+    distributions.
+    """
+
+    family: Family
+    criterion: str
+    n: int
+    seed: int = 0
+    held: Halves | None = None
+    n_jobs: int = 1
+    progress: bool | None = None
+
+    @classmethod
+    def of(
+        cls, family: Family, *, bic_n: str, validate: str | None, rng: int | np.random.Generator | None, **options: Any
+    ) -> Self:
+        """The search on all rows, or on those of a random half of the benchmarks."""
+        generator = resolve_rng(rng)
+        runs, held = family.runs, None
+        if validate is not None:
+            check_choice(validate, "validate", ("half",))
+            held = _halves(runs, generator)
+            runs = runs.filter(**{str(runs.benchmark): list(held[0])})
+        family, n = family.on(runs), _sample_size(runs, bic_n)
+        return cls(family=family, n=n, held=held, seed=int(generator.integers(2**31)), **options)
+
+    def value(self, fitted: Fitted) -> float:
+        """The criterion of a model; AIC beside tests, infinite where it could not be fitted."""
+        if not fitted.ok:
+            return math.inf
+        return fitted.bic(self.n) if self.criterion == "bic" else fitted.aic
+
+    def answer(
+        self,
+        questions: Sequence[Question],
+        *,
+        near: Fitted | None,
+        neighbour: LmmFit | None = None,
+        neighbour_is_null: bool = True,
+        label: str = "Models",
+    ) -> list[tuple[Fitted, Comparison | None]]:
+        """Fit models, and test each against one neighbour.
+
+        The answers do not depend on the number of processes, nor on the order of the questions.
+        """
+        if not questions:
+            return []
+        task = _Answer(questions, self.family.runs, near, neighbour, neighbour_is_null, self.seed)
+        # the fits draw nothing; replicate() brings processes, the progress bar and failures that are kept
+        results = replicate(task, len(questions), rng=0, n_jobs=self.n_jobs, progress=self.progress, label=label)
+        return [
+            (Fitted.failed(question.model, f"could not be fitted: {found.reason}"), None)
+            if isinstance(found, Failure)
+            else found
+            for question, found in zip(questions, results, strict=True)
+        ]
+
+    def test(self, spec: ModelSpec, runs: Runs) -> Holdout | None:
+        """The algorithms by a model on the benchmarks that did not choose it, without what they cannot identify.
+
+        Advantages that differ between benchmarks belong to the design and not to the choice: ``(1 |
+        benchmark:algorithm)`` is in the test even if the choice went without it.
+        """
+        if self.held is None:
+            return None
+        if runs.algorithm not in spec.fixed_columns:
+            raise ArgumentError(
+                "validate='half' tests the differences between algorithms, and the start has no term for them. Add it: "
+                "builder.fixed('algorithm')."
+            )
+        others = runs.filter(**{str(runs.benchmark): list(self.held[1])})
+        of_pair = Bar.of((str(runs.benchmark), runs.algorithm))
+        beside = replace(spec, dispersion=None).with_term(of_pair)
+        notes = []
+        if not spec.grouped_by(of_pair.groups) and not refusal(beside, others):
+            spec = spec.with_term(of_pair)
+            notes.append(
+                f"{of_pair} was not chosen and is in the test all the same: benchmarks are the sample, and without it "
+                "rows would be."
+            )
+        gone = unidentified(spec, others)
+        spec = spec.without(*gone)
+        fit = spec.fit(others)
+        return Holdout(
+            chosen_on=self.held[0],
+            tested_on=self.held[1],
+            formula=spec.formula,
+            fit=fit,
+            pairs=pairs(emmeans(fit, runs.algorithm)),
+            notes=(*notes, *(f"{part} is not identified on these benchmarks and was left out." for part in gone)),
+        )
+
+    def reservations(self) -> tuple[str, ...]:
+        """Terms that were not offered, and the warning that belongs to every model that data chose."""
+        warning = OPTIMISM
+        if self.held is not None:
+            warning = (
+                f"The terms were chosen on {len(self.held[0])} benchmarks: p-values from there, and those of fit() on "
+                "all runs, are too optimistic, because the data chose the model. Those of holdout are not."
+            )
+        return *(f"Not tried: {part} ({why})." for part, why in self.family.left_out), warning
+
+
+def _halves(runs: Runs, rng: np.random.Generator) -> Halves:
+    """The benchmarks in two random halves; the second has one more where their number is odd."""
+    levels = () if runs.benchmark is None else runs.levels(runs.benchmark)
+    if len(levels) < FEWEST:
+        found = f"has {counted(len(levels), 'benchmark')}" if levels else "names no benchmarks"
+        raise ArgumentError(
+            f"validate='half' needs at least {FEWEST} benchmarks, four to choose the terms on and four to test them, "
+            f"and this table {found}. Use validate=None and take the model from the design (lmemtest.recommend), or "
+            "bring more benchmarks."
+        )
+    order = rng.permutation(len(levels))
+    first = len(levels) // 2
+    return tuple(levels[i] for i in sorted(order[:first])), tuple(levels[i] for i in sorted(order[first:]))
+
+
+def _sample_size(runs: Runs, bic_n: str) -> int:
+    """What BIC takes the logarithm of."""
+    if bic_n == "rows":
+        return runs.n_rows
+    count = 0 if runs.benchmark is None else len(runs.levels(runs.benchmark))
+    if count < 2:
+        raise ArgumentError(
+            f"bic_n='benchmarks' needs at least two benchmarks, and there {'is one' if count else 'are none'}. Use "
+            "bic_n='rows'."
+        )
+    return count
