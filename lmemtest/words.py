@@ -236,3 +236,14 @@ def suggest(name: str, options: Iterable[str]) -> str:
     begins = [option for option in by_lower if len(given) > 1 and option.startswith(given)]
     close = begins if len(begins) == 1 else difflib.get_close_matches(given, by_lower, n=1, cutoff=0.6)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+
+
+def span(low: float, high: float, spec: str = ".4g") -> str:
+    """A range of numbers, or the one number that it is.
+
+    Examples
+    --------
+    >>> span(1.0, 8.0), span(2.5, 2.5)
+    ('1 to 8', '2.5')
+    """
+    return written(low, spec) if low == high else f"{written(low, spec)} to {written(high, spec)}"

@@ -67,11 +67,11 @@ def evidence_plot(comparison: CurveComparison, *, ax: Axes | None = None) -> Axe
         )
     asked, curves = comparison.grid, []
     for curve, look in zip((comparison.a, comparison.b), _LOOKS, strict=True):
-        grid, shown = curve.drawn(float(asked[0]), float(asked[-1]))
+        shown = curve.drawn()
         curves.append(
             Curve(
                 name=_style.one_line(curve.name),
-                x=grid,
+                x=shown.grid,
                 y=shown.estimate,
                 low=shown.band_low,
                 high=shown.band_high,

@@ -1,19 +1,18 @@
-"""Checks that the functions of this package share: scores, shares, k, statistic, direction, bounds, costs, pairs."""
+"""Checks that the functions of this package share: scores, shares, k, statistic, direction, bounds."""
 
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 DIRECTIONS = ("maximize", "minimize")
 SHOWN = 5  # positions that a message lists
@@ -57,12 +56,12 @@ def _floats(given: Any) -> FloatArray | None:
         return None
 
 
-def check_share(share: Any, name: str) -> float:
-    """A share in [0, 1], both ends included."""
+def check_share(share: Any, name: str, ends: str = "0 and 1") -> float:
+    """A share in [0, 1], both ends included; `ends` may say what they mean."""
     is_number = isinstance(share, numbers.Real) and not isinstance(share, (bool, np.bool_))
     if is_number and 0.0 <= float(share) <= 1.0:
         return float(share)
-    raise ArgumentError(f"{name} must be a number between 0 and 1, got {share!r}.")
+    raise ArgumentError(f"{name} must be a number between {ends}, got {share!r}.")
 
 
 def check_probabilities(p: ArrayLike, name: str) -> FloatArray:
@@ -74,20 +73,20 @@ def check_probabilities(p: ArrayLike, name: str) -> FloatArray:
     return values
 
 
-def check_k(k: Any, name: str = "k") -> FloatArray:
-    """Numbers of configurations as a new one-dimensional array; all must be positive and finite.
+def check_k(k: Any, name: str = "k", *, flat: bool = True) -> FloatArray:
+    """Numbers of configurations as a new array, `flat` or of the shape given; all must be positive and finite.
 
-    >>> check_k([1, 2.5]), check_k(4)
-    (array([1. , 2.5]), array([4.]))
+    >>> check_k([1, 2.5]), check_k(4), check_k(4, flat=False)
+    (array([1. , 2.5]), array([4.]), array(4.))
     """
     given = _floats(k)
-    values = None if given is None else np.atleast_1d(given)
-    if values is None or values.ndim != 1 or not len(values) or np.asarray(k).dtype.kind == "b":
+    values = np.atleast_1d(given) if given is not None and flat else given
+    if values is None or (flat and (values.ndim != 1 or not len(values))) or np.asarray(k).dtype.kind == "b":
         raise ArgumentError(f"{name} must be a positive number or a list of such, got {k!r}.")
     wrong = values[~(np.isfinite(values) & (values > 0))]
-    if len(wrong):
+    if wrong.size:
         raise ArgumentError(
-            f"{name} must be positive and finite (how many configurations are tried), got {wrong[0]:g}."
+            f"{name} must be positive and finite (how many configurations are tried), got {wrong.ravel()[0]:g}."
         )
     return values
 
@@ -117,18 +116,6 @@ def check_direction(direction: Any) -> str:
     return check_choice(direction, "direction", DIRECTIONS)
 
 
-def direction_of(direction: Any, statistic: str | float) -> str:
-    """The direction of a curve whose scores are not needed; the median is the same story for both."""
-    if direction is None and statistic in ("median", 0.5):
-        return "maximize"
-    if direction is None:
-        raise ArgumentError(
-            f"direction must be given for the {name_of(statistic)}: 'maximize' or 'minimize'. The best score is the "
-            "largest or the smallest one, and only for medians both have limits for the same k."
-        )
-    return check_direction(direction)
-
-
 def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:
     """(low, high) in order, enclosing all scores; without bounds anything can occur."""
     if bounds is None:
@@ -150,25 +137,6 @@ def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:
             "worst score that can occur."
         )
     return low, high
-
-
-def check_two_names(names: Any) -> tuple[str, str]:
-    """Two different names, that of a and that of b."""
-    if isinstance(names, (tuple, list)) and len(names) == 2 and str(names[0]) != str(names[1]):
-        return str(names[0]), str(names[1])
-    raise ArgumentError(f"names must be two different names, that of a and that of b, got {names!r}.")
-
-
-def check_paired(paired: Any, scores: tuple[FloatArray, FloatArray]) -> bool:
-    """Whether scores are pairs, which they must be able to be."""
-    if not isinstance(paired, (bool, np.bool_)):
-        raise ArgumentError(f"paired must be True (same configurations, in the same order) or False, got {paired!r}.")
-    if paired and len(scores[0]) != len(scores[1]):
-        raise ArgumentError(
-            f"paired=True needs one score of each for every configuration, got {len(scores[0]):,} and "
-            f"{len(scores[1]):,}. Keep the configurations that both were run on, in the same order."
-        )
-    return bool(paired)
 
 
 def plain(values: Any) -> Any:

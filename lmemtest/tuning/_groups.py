@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._validate import as_frame, check_columns
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_direction
+from lmemtest.tuning._checks import FloatArray, check_direction
+from lmemtest.tuning.costs import BudgetCurve
 from lmemtest.words import listed
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 BY = ("benchmark", "algorithm")
 # Columns of the result: a column of the table cannot have their names.
@@ -58,6 +55,50 @@ class Group:
     key: tuple[Any, ...]
     name: str
     frame: pd.DataFrame
+    scores: FloatArray
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Put the name of the group in front of what is wrong with its scores."""
+        try:
+            yield
+        except DataError as error:
+            raise DataError(f"{self.name}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupCurve(BudgetCurve):
+    """The curve of one algorithm on one benchmark, read at budgets.
+
+    Attributes
+    ----------
+    key : tuple
+        Values of the columns `by`: those of the benchmark, then the algorithm, whose `name` it is in words.
+    level : float
+        Of this band, after adjustments. Over seeds: at each budget.
+    scores, costs : (n,) float
+        What the curve was made from, in the order of the table; None for curves over seeds, or without costs.
+    """
+
+    key: tuple[Any, ...]
+    level: float
+    scores: FloatArray | None = field(default=None, repr=False)
+    costs: Any = field(default=None, repr=False)
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark in words; empty if there is no such column."""
+        return ", ".join(str(value) for value in self.key[:-1])
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm in words."""
+        return self.name
+
+    @property
+    def reach(self) -> float:
+        """The last budget of the grid at which neither limit is trivial; NaN if there is none."""
+        return float(self.grid[~self.trivial].max()) if not self.trivial.all() else np.nan
 
 
 def find_roles(
@@ -82,28 +123,28 @@ def find_roles(
     keys = tuple(by) if isinstance(by, (tuple, list)) else (by,)
     if not keys:
         raise ArgumentError("by must name at least the column of the algorithm, got none.")
-    for argument, names in (
-        ("score", (score,)),
-        ("by", keys),
-        ("cost", (cost,)),
-        ("seed", (seed,)),
-        ("budget", (budget,)),
-    ):
+    given = {"score": (score,), "by": keys, "cost": (cost,), "seed": (seed,), "budget": (budget,)}
+    for argument, names in given.items():
         wrong = [name for name in names if name is not None and not isinstance(name, str)]
         if wrong:
             raise ArgumentError(f"{argument} must be the name of a column, got {wrong[0]!r}.")
-    _check_names(keys)
-    named_seed, seed = seed, known.get("seed") if seed is None else seed
+    repeated = [name for name in dict.fromkeys(keys) if keys.count(name) > 1]
+    if repeated:
+        raise ArgumentError(f"by must name different columns, got {repeated[0]!r} twice.")
+    taken = [name for name in keys if name in RESERVED]
+    if taken:
+        raise ArgumentError(
+            f"by names the column {taken[0]!r}, which is the name of a column of the result. Rename it in the table."
+        )
     budget = known.get("budget") if budget is None else budget
     if unit == "seed":
+        seed = known.get("seed") if seed is None else seed  # curves over trials have no use for it
         missing = [name for name, column in (("seed", seed), ("budget", budget)) if column is None]
         if missing:
             raise ArgumentError(
                 f"unit='seed' needs {' and '.join(missing)}: the columns of the repetitions and of the budget at which "
                 "a score was reached, for instance seed='seed', budget='budget'."
             )
-    else:
-        seed = named_seed  # only looked up: curves over trials have no use for it
     return Roles(score=score, direction=direction, by=keys, cost=cost, seed=seed, budget=budget)
 
 
@@ -117,17 +158,6 @@ def _direction(direction: str | None, score: str, known: dict[str, Any]) -> str:
             f"make the runs again with direction={given!r}."
         )
     return given
-
-
-def _check_names(by: tuple[str, ...]) -> None:
-    repeated = [name for name in dict.fromkeys(by) if by.count(name) > 1]
-    if repeated:
-        raise ArgumentError(f"by must name different columns, got {repeated[0]!r} twice.")
-    taken = [name for name in by if name in RESERVED]
-    if taken:
-        raise ArgumentError(
-            f"by names the column {taken[0]!r}, which is the name of a column of the result. Rename it in the table."
-        )
 
 
 def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tuple[str, ...]]:
@@ -154,17 +184,30 @@ def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tupl
     frame = (kept.collect() if isinstance(kept, nw.LazyFrame) else kept).to_pandas().reset_index(drop=True)
     if frame.empty:
         raise DataError("trials must have at least 1 row, got none.")
+    scores = floats(frame[roles.score])
     index, keys = group_codes([frame[name] for name in roles.by], len(frame))
-    levels = list(keys.frame().itertuples(index=False, name=None))
     order = np.argsort(index, kind="stable")
     cuts = np.searchsorted(index[order], np.arange(1, keys.size))
+    levels = keys.frame().itertuples(index=False, name=None)
     groups = [
-        Group(key=key, name=roles.name(key), frame=frame.iloc[rows])
+        Group(key=key, name=roles.name(key), frame=frame.iloc[rows], scores=scores[rows])
         for key, rows in zip(levels, np.split(order, cuts), strict=True)
     ]
-    _check_scores(groups, roles)
-    if unit != "seed":
-        _refuse_budgets(groups, roles)
+    missing = [(int(np.isnan(group.scores).sum()), group) for group in groups]
+    broken = [f"{count:,} of {len(group.scores):,} at {group.name}" for count, group in missing if count]
+    if broken:
+        raise DataError(
+            f"The score {roles.score!r} is missing (NaN) in {named_groups(broken)}. Score a failed run as the worst "
+            "value that can occur, or for quantile curves as infinitely bad: dropping it would make the search look "
+            "better than it was."
+        )
+    budgets = sorted(frame[roles.budget].unique(), key=str) if roles.budget is not None and unit != "seed" else []
+    if len(budgets) > 1:  # scores of several budgets are no draws of one distribution
+        raise DataError(
+            f"Scores at {len(budgets)} budgets are mixed ({roles.budget!r}: {listed(budgets, most=5)}), but a tuning "
+            "curve is of scores at one budget. Keep one of them, for instance with runs.filter(), or use unit='seed' "
+            "for the course of an optimiser over its budget."
+        )
     return groups, tuple(dict.fromkeys(str(level) for level in keys.levels[-1]))
 
 
@@ -181,31 +224,3 @@ def named_groups(names: Sequence[str]) -> str:
     """
     more = f"; and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return "; ".join(names[:SHOWN]) + more
-
-
-def _check_scores(groups: list[Group], roles: Roles) -> None:
-    """Refuse missing scores, naming the groups that have some."""
-    broken = []
-    for group in groups:
-        missing = int(np.isnan(floats(group.frame[roles.score])).sum())
-        if missing:
-            broken.append(f"{missing:,} of {len(group.frame):,} at {group.name}")
-    if broken:
-        raise DataError(
-            f"The score {roles.score!r} is missing (NaN) in {named_groups(broken)}. Score a failed run as the worst "
-            "value that can occur, or for quantile curves as infinitely bad: dropping it would make the search look "
-            "better than it was."
-        )
-
-
-def _refuse_budgets(groups: list[Group], roles: Roles) -> None:
-    """Scores of several budgets are no draws of one distribution."""
-    if roles.budget is None:
-        return
-    budgets = sorted({value for group in groups for value in group.frame[roles.budget].unique()}, key=str)
-    if len(budgets) > 1:
-        raise DataError(
-            f"Scores at {len(budgets)} budgets are mixed ({roles.budget!r}: {listed(budgets, most=5)}), but a tuning "
-            "curve is of scores at one budget. Keep one of them, for instance with runs.filter(), or use unit='seed' "
-            "for the course of an optimiser over its budget."
-        )

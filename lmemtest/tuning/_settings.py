@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
+from lmemtest._caller import in_words_of
 from lmemtest._result import Result
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
@@ -12,6 +16,8 @@ from lmemtest.tuning._checks import check_direction, check_statistic, name_of
 from lmemtest.tuning.band import CdfBand, check_from_k
 from lmemtest.tuning.band import band as make_band
 from lmemtest.tuning.order_statistics import BANDS
+
+_ROWS = 12  # of a printed curve; to_frame() has all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +51,23 @@ class Settings:
         return 1.0 if self.direction == "maximize" else -1.0
 
     @property
+    def q(self) -> float:
+        """The quantile of the curve; 0.5 for the mean, which has none."""
+        return 0.5 if isinstance(self.statistic, str) else self.statistic
+
+    @property
     def quantile(self) -> float:
-        """The quantile of the curve when scores are turned so that larger is better; 0.5 for the mean, which has none.
+        """`q` when scores are turned so that larger is better.
 
         The best of k scores y is at most its q-quantile with probability q; that of -y is at most its own with 1 - q.
         """
-        q = 0.5 if isinstance(self.statistic, str) else self.statistic
-        return q if self.direction == "maximize" else 1.0 - q
+        return self.q if self.direction == "maximize" else 1.0 - self.q
 
     @property
     def name(self) -> str:
         """What the curve shows, in words."""
-        return (
-            f"{name_of(self.statistic)} of the {'largest' if self.direction == 'maximize' else 'smallest'} of k scores"
-        )
+        best = "largest" if self.direction == "maximize" else "smallest"
+        return f"{name_of(self.statistic)} of the {best} of k scores"
 
     def band_for(self, n_scores: int) -> CdfBand:
         """The band of so many scores."""
@@ -76,6 +85,24 @@ def check_settings(direction: Any, statistic: Any, level: Any, band: Any, from_k
         )
     from_k = None if from_k is None else check_from_k(from_k, band)
     return Settings(direction=direction, statistic=statistic, level=level, band=band, from_k=from_k)
+
+
+def check_rank_settings(
+    direction: Any, statistic: Any, level: Any, band: Any, from_k: Any, *, no_mean: str
+) -> Settings:
+    """The settings of a quantile curve whose scores are not needed; the median is the same story for both directions.
+
+    `no_mean` says why there is no answer for the mean.
+    """
+    statistic = check_statistic(statistic)
+    if statistic == "mean":
+        raise ArgumentError(no_mean)
+    if direction is None and statistic not in ("median", 0.5):
+        raise ArgumentError(
+            f"direction must be given for the {name_of(statistic)}: 'maximize' or 'minimize'. The best score is the "
+            "largest or the smallest one, and only for medians both have limits for the same k."
+        )
+    return check_settings("maximize" if direction is None else direction, statistic, level, band, from_k)
 
 
 class CurveResult(Result):
@@ -108,3 +135,26 @@ class CurveResult(Result):
     def from_k(self) -> float | None:
         """Smallest k that the band is calibrated for."""
         return self.settings.from_k
+
+
+class ThinnedResult(Result):
+    """A result at budgets, of which a dozen are printed, evenly on the log scale."""
+
+    __slots__ = ()
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return self.rows_shown
+
+    @property
+    def rows_shown(self) -> tuple[str, ...]:
+        """How many of the budgets are shown, unless all are."""
+        rows, count = len(self.shown()), len(self.to_frame())
+        all_rows = in_words_of(python="; to_frame() has all", command_line="")
+        return () if rows == count else (f"{rows} of {count} budgets{all_rows}.",)
+
+    def shown(self) -> pd.DataFrame:
+        frame = self.to_frame()
+        if len(frame) <= _ROWS:
+            return frame
+        return frame.iloc[np.unique(np.round(np.geomspace(1, len(frame), _ROWS)).astype(int)) - 1]

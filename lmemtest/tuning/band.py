@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k
+from lmemtest.tuning._checks import FloatArray, check_k
 from lmemtest.tuning.order_statistics import BANDS, calibrate, check_size, crossing_probability, limits
 from lmemtest.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 BAND_NAMES = {
     "ld_highest_density": "LD band of highest-density intervals",
@@ -70,12 +65,10 @@ class CdfBand(Result):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
         return "Band for a distribution function"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Shape, level and calibration."""
         return (f"{self.describe()}.",)
 
     def coverage(self) -> float:
@@ -92,8 +85,6 @@ class CdfBand(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per count of scores at or below: count, estimate (count / n), band_low, band_high."""
-        import pandas as pd
-
         count = np.arange(self.n_scores + 1)
         return pd.DataFrame(
             {

@@ -3,81 +3,61 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
-from lmemtest._result import Result, result
+from lmemtest._result import result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
-from lmemtest.tuning._checks import check_direction, check_k, check_paired, check_scores, check_two_names
-from lmemtest.tuning._words import PAIRED_ADVICE, cost_facts, span, thinned, thinned_fact
+from lmemtest.tuning._checks import FloatArray, check_direction, check_k
+from lmemtest.tuning._settings import ThinnedResult
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
-from lmemtest.tuning.compare import check_costs, side_limits
-from lmemtest.tuning.costs import MeanCost
-from lmemtest.tuning.evidence import Limits
-from lmemtest.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
+from lmemtest.tuning.costs import Reading, Searches, check_searches, trials_at
+from lmemtest.words import percent, span
 
 _MOST_POINTS = 64  # of a default grid
 _SMOOTH = 100  # budgets of a line
 
 
 @result
-class BestOf(Result):
+class BestOf(ThinnedResult):
     """Probability that the best score of A is better than the best score of B, for each budget.
 
     Attributes
     ----------
     grid : (m,) float
         Budgets: trials, or costs if costs were given.
-    axis : {"trials", "cost"}
-        What the budgets are.
     k_a, k_b : (m,) float
         Trials of each that a budget pays for on average.
     band_low, estimate, band_high : (m,) float
         The probability, ties counting one half, with its band over all budgets at once.
-    names : (str, str)
-        What A and B are called.
-    n_scores : (int, int)
-        Scores of A and of B.
     direction : {"maximize", "minimize"}
         Which end of the score is better.
     level : float
         Probability that the whole band holds, at least.
     band : str
         Shape of the bands of the two distribution functions.
-    paired : bool
-        Whether both come from the same configurations.
-    notes : tuple of str
-        What a reader must know.
-    scores, cdf_bands, costs : pair
-        Scores of A and of B, the bands for their distribution functions, and their mean costs.
+    searches : Searches
+        ``names``, ``scores``, mean ``costs``, ``paired`` and ``axis`` ("trials" or "cost") of both.
+    cdf_bands : (CdfBand, CdfBand)
+        The bands for their distribution functions.
     """
 
     grid: FloatArray
-    axis: str
     k_a: FloatArray
     k_b: FloatArray
     band_low: FloatArray
     estimate: FloatArray
     band_high: FloatArray
-    names: tuple[str, str]
-    n_scores: tuple[int, int]
     direction: str
     level: float
     band: str
-    paired: bool
-    notes: tuple[str, ...] = ()
-    scores: tuple[FloatArray, FloatArray] = field(repr=False)
+    searches: Searches = field(repr=False)
     cdf_bands: tuple[CdfBand, CdfBand] = field(repr=False)
-    costs: tuple[MeanCost | None, MeanCost | None] = field(repr=False)
 
     parts = {"budgets": "_frame"}
     formats = {"trials": "g"}
@@ -85,18 +65,34 @@ class BestOf(Result):
 
     @property
     def title(self) -> str:
-        """What the probability is of."""
         (first, second), (n, m) = self.names, self.n_scores
         return f"P(best of {first} beats best of {second}), {self.direction}, n = {n} and {m}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Budgets shown, bands, ties and costs."""
-        return (
-            *thinned_fact(len(self.grid)),
-            f"{BAND_NAMES[self.band]} for each distribution function; ties count one half.",
-            *cost_facts(self.names, self.costs),
-        )
+        bands = f"{BAND_NAMES[self.band]} for each distribution function; ties count one half."
+        return (*self.rows_shown, bands, *self.searches.facts)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know."""
+        return self.searches.notes
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What A and B are called."""
+        return self.searches.names
+
+    @property
+    def n_scores(self) -> tuple[int, int]:
+        """Scores of A and of B."""
+        a, b = self.searches.scores
+        return len(a), len(b)
+
+    @property
+    def axis(self) -> str:
+        """What the budgets are: "trials" or "cost"."""
+        return self.searches.axis
 
     def at(self, grid: ArrayLike) -> BestOf:
         """The same probability and band at other budgets: they hold for all at once, so this costs nothing.
@@ -107,11 +103,7 @@ class BestOf(Result):
         array([1.5])
         """
         budgets = np.sort(check_k(grid, "grid"))
-        at = [side_limits(budgets, cost) for cost in self.costs]
-        a, b = self.scores if self.direction == "maximize" else (-self.scores[0], -self.scores[1])
-        low, estimate, high = _probabilities(a, b, self.cdf_bands, at)
-        values: dict[str, Any] = {"band_low": low, "estimate": estimate, "band_high": high}
-        return replace(self, grid=budgets, k_a=at[0].estimate, k_b=at[1].estimate, **values)
+        return replace(self, **_won(self.searches, self.cdf_bands, self.direction, budgets))
 
     def drawn(self) -> BestOf:
         """The same at so many budgets that a line shows what lies between: the probability has no jumps."""
@@ -120,18 +112,14 @@ class BestOf(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per budget: trials or cost, k_a, k_b, estimate, band_low, band_high."""
-        import pandas as pd
-
         columns = {name: getattr(self, name) for name in ("k_a", "k_b", "estimate", "band_low", "band_high")}
         return pd.DataFrame({self.axis: self.grid, **columns})
 
     def shown(self) -> pd.DataFrame:
-        """A selection of budgets."""
-        frame = thinned(self.to_frame())
+        frame = ThinnedResult.shown(self)
         return frame.drop(columns=["k_a", "k_b"]) if self.axis == "trials" else frame
 
     def sentences(self) -> tuple[str, ...]:
-        """For which budgets the band decides."""
         found = []
         for name, wins in ((self.names[0], self.band_low > 0.5), (self.names[1], self.band_high < 0.5)):
             if wins.any():
@@ -214,63 +202,56 @@ def best_of(
     (array([0.95, 1.  ]), True)
     """
     check_direction(direction)
-    names, level = check_two_names(names), check_fraction(level, "level")
-    scores = check_scores(a, "a"), check_scores(b, "b")
-    paired = check_paired(paired, scores)
-    error = 0.5 * (1.0 - level) if paired else 1.0 - np.sqrt(level)
-    costs, errors = check_costs(cost_a, cost_b, scores, float(error))
-    budgets = _default(scores, costs) if grid is None else np.sort(check_k(grid, "grid"))
-    first, second = (cdf_band(len(y), band=band, level=1.0 - e) for y, e in zip(scores, errors, strict=True))
-    nothing = np.empty(0)
+    level = check_fraction(level, "level")
+    error, error_if_paired = float(1.0 - np.sqrt(level)), 0.5 * (1.0 - level)
+    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error, error_if_paired=error_if_paired)
+    budgets = _default_grid(searches) if grid is None else np.sort(check_k(grid, "grid"))
+    first, second = (
+        cdf_band(len(y), band=band, level=each) for y, each in zip(searches.scores, searches.levels, strict=True)
+    )
     return BestOf(
-        grid=nothing,
-        axis="trials" if costs[0] is None else "cost",
-        k_a=nothing,
-        k_b=nothing,
-        band_low=nothing,
-        estimate=nothing,
-        band_high=nothing,
-        names=names,
-        n_scores=(len(scores[0]), len(scores[1])),
         direction=direction,
         level=level,
         band=band,
-        paired=paired,
-        notes=(PAIRED_ADVICE,) if paired else (),
-        scores=scores,
+        searches=searches,
         cdf_bands=(first, second),
-        costs=costs,
-    ).at(budgets)
+        **_won(searches, (first, second), direction, budgets),
+    )
 
 
-def _default(scores: tuple[FloatArray, FloatArray], costs: tuple[MeanCost | None, MeanCost | None]) -> FloatArray:
-    first, second = costs
+def _default_grid(searches: Searches) -> FloatArray:
+    (first, second), sizes = searches.costs, [len(y) for y in searches.scores]
     if first is None or second is None:
-        last = min(map(len, scores))
+        last = min(sizes)
         if last <= _MOST_POINTS:
             return np.arange(1.0, last + 1.0)
         return np.unique(np.round(np.geomspace(1.0, last, _MOST_POINTS)))
     start = max(first.mean, second.mean)
-    return np.linspace(start, max(start, min(first.mean * len(scores[0]), second.mean * len(scores[1]))), _MOST_POINTS)
+    return np.linspace(start, max(start, min(first.mean * sizes[0], second.mean * sizes[1])), _MOST_POINTS)
 
 
-def _probabilities(
-    a: FloatArray, b: FloatArray, bands: tuple[CdfBand, CdfBand], at: list[Limits]
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Lower end, estimate and upper end for scores of which larger ones are better."""
-    support = np.unique(np.concatenate([a, b]))
-    worst, middle, best = [], [], []
-    for y, band in zip((a, b), bands, strict=True):
+def _won(searches: Searches, bands: tuple[CdfBand, CdfBand], direction: str, budgets: FloatArray) -> dict[str, Any]:
+    """What a `BestOf` says at budgets."""
+    sign = 1.0 if direction == "maximize" else -1.0
+    scores = [sign * y for y in searches.scores]
+    support = np.unique(np.concatenate(scores))
+    laws = []
+    for y, band in zip(scores, bands, strict=True):
         count = np.searchsorted(np.sort(y), support, side="right")
         # before the first score the upper end has mass already; after the last one the lower end still misses some
-        worst.append(np.concatenate([[band.band_high[0]], band.band_high[count], [1.0]]))
-        middle.append(np.concatenate([[0.0], count / len(y), [1.0]]))
-        best.append(np.concatenate([[0.0], band.band_low[count], [1.0]]))
-    return (
-        _win(worst[0], at[0].pessimistic, best[1], at[1].optimistic),
-        _win(middle[0], at[0].estimate, middle[1], at[1].estimate),
-        _win(best[0], at[0].optimistic, worst[1], at[1].pessimistic),
-    )
+        worst = np.concatenate([[band.band_high[0]], band.band_high[count], [1.0]])
+        middle = np.concatenate([[0.0], count / len(y), [1.0]])
+        best = np.concatenate([[0.0], band.band_low[count], [1.0]])
+        laws.append(Reading(worst, middle, best))
+    (a, b), (k_a, k_b) = laws, (trials_at(budgets, cost) for cost in searches.costs)
+    return {
+        "grid": budgets,
+        "k_a": k_a.estimate,
+        "k_b": k_b.estimate,
+        "band_low": _win(a.pessimistic, k_a.pessimistic, b.optimistic, k_b.optimistic),
+        "estimate": _win(a.estimate, k_a.estimate, b.estimate, k_b.estimate),
+        "band_high": _win(a.optimistic, k_a.optimistic, b.pessimistic, k_b.pessimistic),
+    }
 
 
 def _win(a: FloatArray, k_a: FloatArray, b: FloatArray, k_b: FloatArray) -> FloatArray:

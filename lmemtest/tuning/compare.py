@@ -2,104 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._result import result
 from lmemtest._table import ResultTable
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int, resolve_rng
-from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k, check_paired, check_scores, check_two_names, name_of
+from lmemtest.tuning import evidence
+from lmemtest.tuning._checks import BoolArray, FloatArray, check_k, name_of
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings
-from lmemtest.tuning._words import PAIRED_ADVICE, cost_facts, span
-from lmemtest.tuning.costs import COST_SHARE, MeanCost, mean_cost
-from lmemtest.tuning.curve import TuningCurve, curve_of, drawing_grid
-from lmemtest.tuning.evidence import (
-    EVIDENCE,
-    INDEPENDENT,
-    RELABELLED,
-    SAME_IN_COST,
-    SWAPPED,
-    FalseLabelRates,
-    Limits,
-    Reading,
-    Segment,
-    check_portion,
-    count_labels,
-    default_grid,
-    describe_portion,
-    draw_ranks,
-    draw_relabelled,
-    portions,
-    rank_curve,
-    rank_reader,
-    ranks_at,
-    rate_text,
-    reach_of,
-    segments,
-    signed_levels,
-    verdict,
-    weight_reader,
-)
-from lmemtest.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
+from lmemtest.tuning.costs import BudgetCurve, MeanCost, Searches, check_searches, read_at, trials_at
+from lmemtest.tuning.curve import TuningCurve, curve_of
+from lmemtest.tuning.evidence import EVIDENCE, FalseLabelRates, Segment, describe_portion, rate_text
+from lmemtest.words import percent, span
 
 _COST_POINTS = 64  # of a default grid of costs
 # Rank correlation, in standard deviations of that of independent scores, from which equal rows look like pairs.
 _LOOKS_PAIRED = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ComparedCurve:
-    """One of the curves on the common grid.
-
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    n_scores : int
-        Scores behind it.
-    k : (m,) float
-        Trials that each budget pays for on average.
-    band_low, estimate, band_high : (m,) float
-        Curve and band, in units of the score; the band includes the uncertainty of the mean cost.
-    trivial : (m,) bool
-        Whether a limit says nothing.
-    cost : MeanCost or None
-        Mean cost of a trial; None if budgets are trials.
-    curve : TuningCurve
-        What was read.
-    """
-
-    name: str
-    n_scores: int
-    k: FloatArray
-    band_low: FloatArray
-    estimate: FloatArray
-    band_high: FloatArray
-    trivial: BoolArray
-    cost: MeanCost | None
-    curve: TuningCurve = field(repr=False)
-
-    def drawn(self, first: float, last: float) -> tuple[FloatArray, ComparedCurve]:
-        """Budgets from `first` to `last` and the curve at them, so close that a line shows what lies between."""
-        grid = drawn_grid(self.curve, self.cost, first, last)
-        return grid, on_grid(self.name, self.curve, side_limits(grid, self.cost), self.cost)
-
-    def reading(self) -> Reading:
-        """The curve turned so that larger is better."""
-        if self.curve.direction == "maximize":
-            return Reading(self.band_low, self.estimate, self.band_high)
-        return Reading(-self.band_high, -self.estimate, -self.band_low)
 
 
 @result
@@ -125,7 +49,7 @@ class CurveComparison(CurveResult):
         Budgets: trials, or costs if costs were given.
     axis : {"trials", "cost"}
         What the budgets are.
-    a, b : ComparedCurve
+    a, b : BudgetCurve
         The curves on the grid.
     signed : (m,) int
         Evidence at each budget: 1, 2, 3 for weak, fair, strong in favour of `a`, negative for `b`; 0 where there is
@@ -148,8 +72,8 @@ class CurveComparison(CurveResult):
     segments: tuple[Segment, ...]
     grid: FloatArray
     axis: str
-    a: ComparedCurve
-    b: ComparedCurve
+    a: BudgetCurve
+    b: BudgetCurve
     signed: NDArray[np.int8]
     portions: FloatArray
     rates: FalseLabelRates | None
@@ -161,15 +85,13 @@ class CurveComparison(CurveResult):
 
     @property
     def title(self) -> str:
-        """What was compared."""
         a, b = self.a, self.b
         what = f"{name_of(self.statistic)} of the best, {self.direction}"
         return f"Evidence between {a.name} (n = {a.n_scores}) and {b.name} (n = {b.n_scores}): {what}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What a trial costs."""
-        return cost_facts((self.a.name, self.b.name), (self.a.cost, self.b.cost))
+        return tuple(side.cost.fact(side.name) for side in (self.a, self.b) if side.cost is not None)
 
     @property
     def usable(self) -> BoolArray:
@@ -180,8 +102,6 @@ class CurveComparison(CurveResult):
         """One row per budget: trials or cost, k_a, estimate_a, band_low_a, band_high_a, the same for b, evidence,
         better, trivial.
         """
-        import pandas as pd
-
         columns: dict[str, Any] = {self.axis: self.grid}
         for letter, curve in (("a", self.a), ("b", self.b)):
             for name in ("k", "estimate", "band_low", "band_high"):
@@ -193,8 +113,6 @@ class CurveComparison(CurveResult):
 
     def _evidence(self) -> pd.DataFrame:
         """One row per strength: evidence, portion_a, portion_b, false_rate (NaN if not known)."""
-        import pandas as pd
-
         rate = np.full(3, np.nan) if self.rates is None else self.rates.rate
         columns = {"portion_a": self.portions[:, 0], "portion_b": self.portions[:, 1], "false_rate": rate}
         return pd.DataFrame({"evidence": EVIDENCE[1:], **columns})
@@ -207,7 +125,6 @@ class CurveComparison(CurveResult):
         return ResultTable(self.title, frame, (*self.facts, *self.notes), formats)
 
     def sentences(self) -> tuple[str, ...]:
-        """The label in words, with the price of such a label."""
         if self.rates is None:
             return (self._label_sentence(),)
         weak, fair, strong = (rate_text(rate) for rate in self.rates.rate)
@@ -236,7 +153,7 @@ class CurveComparison(CurveResult):
         parts = []
         for sign in signs:
             enough = np.where(sign * self.signed >= least, sign, 0).astype(np.int8)
-            runs = segments(enough, self.usable, self.grid, names)
+            runs = evidence.segments(enough, self.usable, self.grid, names)
             spans = " and ".join(span(run.start, run.stop) for run in runs)
             spans = f"for {spans} trials" if self.axis == "trials" else f"at a cost of {spans}"
             parts.append(spans if better is not None else f"{runs[0].better} {spans}")
@@ -328,33 +245,47 @@ def compare(
     >>> found.label, found.better, found.observed
     ('strong', 'new', 1.0)
     """
-    portion, names, n_draws = check_portion(portion), check_two_names(names), check_positive_int(n_draws, "n_draws", 0)
+    portion, n_draws = evidence.check_portion(portion), check_positive_int(n_draws, "n_draws", 0)
     resolve_rng(rng)
     settings = check_settings(direction, statistic, level, band, from_k)
-    searches = make_searches(a, b, cost_a, cost_b, grid, paired, settings, bounds)
-    first, second = searches.compared(names)
+    error = 1.0 - settings.level
+    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error, error_if_paired=error)
+    return compared(searches, settings, bounds, grid, portion, n_draws, rng)
+
+
+def compared(
+    searches: Searches, settings: Settings, bounds: Any, grid: Any, portion: float, n_draws: int = 0, rng: Any = None
+) -> CurveComparison:
+    """The comparison of two checked searches with curves of checked settings."""
+    curves = [
+        curve_of(scores, replace(settings, level=level), bounds)  # a band leaves room for the error of a mean cost
+        for scores, level in zip(searches.scores, searches.levels, strict=True)
+    ]
+    budgets = _default_grid(curves, searches.costs) if grid is None else np.sort(check_k(grid, "grid"))
+    first, second = (
+        BudgetCurve(name=name, **read_at(curve, cost, budgets))
+        for name, curve, cost in zip(searches.names, curves, searches.costs, strict=True)
+    )
     usable = ~(first.trivial | second.trivial)
-    signed = np.where(usable, signed_levels(first.reading(), second.reading()), 0).astype(np.int8)
-    shares = portions(signed[usable]) if usable.any() else np.zeros((3, 2))
-    label, sign, observed = verdict(shares, portion)
+    signed = np.where(usable, evidence.signed_levels(first.reading(), second.reading()), 0).astype(np.int8)
+    shares = evidence.portions(signed[usable]) if usable.any() else np.zeros((3, 2))
+    label, sign, observed = evidence.verdict(shares, portion)
     asked = bool(n_draws) and bool(usable.any())
-    rates = searches.simulated_rates(usable, portion, n_draws, rng) if asked else None
-    notes = []
-    if searches.paired:
-        notes.append(PAIRED_ADVICE)
-    elif looks_paired(*searches.scores):
+    rates = _simulated_rates(searches, curves, budgets[usable], portion, n_draws, rng) if asked else None
+    notes = [*searches.notes]
+    if not searches.paired and looks_paired(*searches.scores):
         notes.append("Equal rows go together as scores of the same configurations do. If they are, say paired=True.")
     if asked and rates is None:
         notes.append("How often such a label is false is not known for paired searches and means in cost units.")
     return CurveComparison(
         settings=settings,
         label=label,
-        better=names[0] if sign > 0 else names[1] if sign < 0 else None,
+        better=searches.names[0] if sign > 0 else searches.names[1] if sign < 0 else None,
         observed=observed,
         portion=portion,
-        segments=tuple(segments(signed, usable, searches.grid, names)),
-        grid=searches.grid,
-        axis="trials" if first.cost is None else "cost",
+        segments=tuple(evidence.segments(signed, usable, budgets, searches.names)),
+        grid=budgets,
+        axis=searches.axis,
         a=first,
         b=second,
         signed=signed,
@@ -365,151 +296,48 @@ def compare(
     )
 
 
-# ---------------------------------------------------------------------------------------------------- two searches
+def _simulated_rates(
+    searches: Searches, curves: list[TuningCurve], grid: FloatArray, portion: float, n_draws: int, rng: Any
+) -> FalseLabelRates | None:
+    """Rates of false labels over the budgets that count; None where no null can be simulated."""
+    mean, (first, second) = curves[0].statistic == "mean", searches.costs
+    if (searches.paired or mean) and first is not None:
+        return None
+    at = [trials_at(grid, cost) for cost in searches.costs]
+    ranks = [
+        evidence.ranks_at(evidence.rank_curve(curve.n_scores, curve.settings), side)
+        for curve, side in zip(curves, at, strict=True)
+        if not mean
+    ]
+    if not (searches.paired or mean):
+        null, width = evidence.INDEPENDENT if first is None else evidence.SAME_IN_COST, 6 * len(grid)
+        draw = evidence.draw_ranks(curves, ranks, 1.0 if first is None or second is None else first.mean / second.mean)
+    else:
+        null, width = evidence.SWAPPED if searches.paired else evidence.RELABELLED, 2 * sum(map(len, searches.scores))
+        read = [evidence.weight_reader(*side) for side in zip(curves, at, strict=True)] if mean else []
+        read = read or [evidence.rank_reader(side) for side in ranks]
+        a, b = (curves[0].settings.sign * scores for scores in searches.scores)
+        draw = evidence.draw_relabelled(a, b, read, paired=searches.paired)
+    return evidence.count_labels(draw, width, len(grid), portion, null, n_draws, rng)
 
 
-class Searches(NamedTuple):
-    """Two searches as they are compared; pairs belong to a and b."""
-
-    scores: tuple[FloatArray, FloatArray]
-    curves: list[TuningCurve]  # each at its own level: a band leaves room for the error of a mean cost
-    costs: tuple[MeanCost | None, MeanCost | None]
-    grid: FloatArray
-    sides: list[Limits]
-    paired: bool
-
-    def compared(self, names: tuple[str, str]) -> list[ComparedCurve]:
-        """Both curves on the common grid."""
-        return [on_grid(*side) for side in zip(names, self.curves, self.sides, self.costs, strict=True)]
-
-    def simulated_rates(
-        self, usable: BoolArray, portion: float, n_draws: int, rng: int | np.random.Generator | None
-    ) -> FalseLabelRates | None:
-        """Simulated rates of false labels; None where no null can be simulated."""
-        points, mean = int(usable.sum()), self.curves[0].statistic == "mean"
-        first, second = self.costs
-        if (self.paired or mean) and first is not None:
-            return None
-        if not (self.paired or mean):
-            ratio = 1.0 if first is None or second is None else first.mean / second.mean
-            null, width = INDEPENDENT if first is None else SAME_IN_COST, 6 * points
-            ranks = self._ranks(usable)
-            draw = draw_ranks(ranks[0], ranks[1], self.curves[0].n_scores, self.curves[1].n_scores, ratio)
-        else:
-            null, width = SWAPPED if self.paired else RELABELLED, 2 * sum(map(len, self.scores))
-            read = self._weights(usable) if mean else [rank_reader(ranks) for ranks in self._ranks(usable)]
-            sign = self.curves[0].settings.sign
-            draw = draw_relabelled(sign * self.scores[0], sign * self.scores[1], read, paired=self.paired)
-        return count_labels(draw, width, points, portion, null, n_draws, rng)
-
-    def _ranks(self, usable: BoolArray) -> list[NDArray[np.intp]]:
-        return [
-            ranks_at(rank_curve(curve.n_scores, curve.settings), side)[:, usable]
-            for curve, side in zip(self.curves, self.sides, strict=True)
-        ]
-
-    def _weights(self, usable: BoolArray) -> list[Any]:
-        readers = []
-        for curve, side in zip(self.curves, self.sides, strict=True):
-            low, high = curve.bounds
-            ends = (low, high) if curve.direction == "maximize" else (-high, -low)
-            readers.append(weight_reader(curve.n_scores, side, usable, ends, curve.settings))
-        return readers
-
-
-def make_searches(
-    a: Any,
-    b: Any,
-    cost_a: Any,
-    cost_b: Any,
-    grid: Any,
-    paired: bool,
-    settings: Settings,
-    bounds: tuple[float, float] | None,
-) -> Searches:
-    """Two searches from the arguments of a comparison."""
-    scores = check_scores(a, "a"), check_scores(b, "b")
-    paired = check_paired(paired, scores)
-    costs, errors = check_costs(cost_a, cost_b, scores, 1.0 - settings.level)
-    curves = [curve_of(y, replace(settings, level=1.0 - left), bounds) for y, left in zip(scores, errors, strict=True)]
-    budgets = _grid(grid, curves, costs)
-    return Searches(scores, curves, costs, budgets, [side_limits(budgets, cost) for cost in costs], paired)
-
-
-def check_costs(
-    cost_a: Any, cost_b: Any, scores: tuple[FloatArray, FloatArray], error: float
-) -> tuple[tuple[MeanCost | None, MeanCost | None], tuple[float, float]]:
-    """Mean costs, and the error probability that is left to each band."""
-    if (cost_a is None) != (cost_b is None):
-        missing = "cost_a" if cost_a is None else "cost_b"
-        raise ArgumentError(f"{missing} is missing: a common budget needs the cost of both, in the same unit.")
-    if cost_a is None:
-        return (None, None), (error, error)
-    costs = tuple(
-        mean_cost(cost, len(y), level=1.0 - COST_SHARE * error, name=name)
-        for cost, y, name in ((cost_a, scores[0], "cost_a"), (cost_b, scores[1], "cost_b"))
-    )
-    left = tuple(error if cost.known else (1.0 - COST_SHARE) * error for cost in costs)
-    return (costs[0], costs[1]), (left[0], left[1])
-
-
-def side_limits(grid: FloatArray, cost: MeanCost | None) -> Limits:
-    """Trials at which the limits of a curve are read for each budget."""
-    if cost is None:
-        return Limits(grid, grid, grid)
-    return Limits(grid / cost.ci_high, grid / cost.mean, grid / cost.ci_low)
-
-
-def _grid(grid: Any, curves: list[TuningCurve], costs: tuple[MeanCost | None, MeanCost | None]) -> FloatArray:
-    if grid is not None:
-        return np.sort(check_k(grid, "grid"))
+def _default_grid(curves: list[TuningCurve], costs: tuple[MeanCost, MeanCost] | tuple[None, None]) -> FloatArray:
     first, second = costs
     if first is None or second is None:
-        return default_grid(*curves)
-    start = max(cost.ci_high * max(1.0, curve.from_k or 1.0) for cost, curve in zip(costs, curves, strict=True) if cost)
-    reach = min(cost.ci_low * reach_of(curve) for cost, curve in zip((first, second), curves, strict=True))
-    reach *= 1.0 - 1e-9  # the division by the cost must not round to beyond the last k
+        return evidence.default_grid(*curves)
+    sides = list(zip((first, second), curves, strict=True))
+    start = max(cost.ci_high * max(1.0, curve.from_k or 1.0) for cost, curve in sides)
+    # the division by the cost must not round to beyond the last k
+    reach = min(cost.ci_low * evidence.reach_of(curve) for cost, curve in sides) * (1.0 - 1e-9)
     return np.linspace(start, reach, _COST_POINTS) if reach > start else np.array([start])
-
-
-def on_grid(name: str, curve: TuningCurve, at: Limits, cost: MeanCost | None) -> ComparedCurve:
-    """A curve read at budgets."""
-    centre = curve.at(at.estimate)
-    if cost is None or cost.known:
-        low, high = centre, centre
-    else:
-        worse, better = curve.at(at.pessimistic), curve.at(at.optimistic)
-        low, high = (worse, better) if curve.direction == "maximize" else (better, worse)
-    return ComparedCurve(
-        name=name,
-        n_scores=curve.n_scores,
-        k=at.estimate,
-        band_low=low.band_low,
-        estimate=centre.estimate,
-        band_high=high.band_high,
-        trivial=low.low_trivial | high.high_trivial,
-        cost=cost,
-        curve=curve,
-    )
-
-
-def drawn_grid(curve: TuningCurve, cost: MeanCost | None, first: float, last: float) -> FloatArray:
-    """Budgets at which to draw a curve: its limits jump at other costs than its estimate."""
-    return drawing_grid(curve, first, last, (1.0,) if cost is None else (cost.ci_low, cost.mean, cost.ci_high))
 
 
 def looks_paired(a: FloatArray, b: FloatArray) -> bool:
     """Whether equal rows are correlated more than independent searches can be: ranks, five standard deviations."""
     if len(a) != len(b) or len(a) < 10:
         return False
-    first, second = _ranks_of(a), _ranks_of(b)
-    if np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
+    # equal scores have equal ranks: those in the order of the rows would make ties look like pairs
+    first, second = pd.Series(a).rank(), pd.Series(b).rank()
+    if first.nunique() == 1 or second.nunique() == 1:
         return False
     return float(np.corrcoef(first, second)[0, 1] * np.sqrt(len(a) - 1)) > _LOOKS_PAIRED
-
-
-def _ranks_of(y: FloatArray) -> FloatArray:
-    """Ranks, the same for equal scores: those in the order of the rows would make ties look like pairs."""
-    _, place, count = np.unique(y, return_inverse=True, return_counts=True)
-    mid: FloatArray = np.cumsum(count) - 0.5 * count
-    return mid[place]

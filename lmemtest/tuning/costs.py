@@ -1,20 +1,36 @@
-"""What one trial costs on average, and how well that is known."""
+"""Budgets in trials or in costs: what a trial costs on average, how well that is known, and curves read at budgets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from lmemtest._rounding import written
+from lmemtest._validate import check_flag
 from lmemtest.errors import ArgumentError, DataError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+from lmemtest.tuning._checks import BoolArray, FloatArray, check_scores
+from lmemtest.tuning.curve import TuningCurve, drawing_grid
+from lmemtest.words import percent, span
 
 COST_SHARE = 0.1  # of the error probability that the interval of a mean cost takes; the band gets the rest
+PAIRED_ADVICE = (
+    "Paired design: both searches tried the same configurations. Each band is valid by itself; for how much the two "
+    "differ on one configuration, fit the mixed model score ~ algorithm + (1 | configuration), which uses the pairs."
+)
+C = TypeVar("C", bound="BudgetCurve")
+
+
+class Reading(NamedTuple):
+    """A pessimistic limit, an estimate and an optimistic limit at (..., m) budgets; or the trials to read them at."""
+
+    pessimistic: FloatArray
+    estimate: FloatArray
+    optimistic: FloatArray
+
+
+# ---------------------------------------------------------------------------------------------------- mean costs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +53,11 @@ class MeanCost:
     known: bool
     level: float
 
+    def fact(self, name: str) -> str:
+        """What a trial costs, and how well that is known."""
+        known = f"{percent(self.level)} interval {span(self.ci_low, self.ci_high)}, part of the band"
+        return f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({'as given' if self.known else known})."
+
 
 def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCost:
     """The mean cost of a trial: as known if it is one number, else estimated from the (n,) costs of the trials.
@@ -50,6 +71,8 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
     >>> round(interval.ci_low, 3), interval.mean, round(interval.ci_high, 3)
     (1.099, 2.5, 5.686)
     """
+    from scipy import special
+
     try:
         given = np.asarray(cost)
         if given.dtype.kind in "cSUmMb":
@@ -75,17 +98,157 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
         )
     if not values.any():
         raise DataError(f"{name} must not be 0 for every trial.")
-    return _interval(values, level, name)
-
-
-def _interval(values: FloatArray, level: float, name: str) -> MeanCost:
-    from scipy import special
-
-    n, mean = len(values), float(values.mean())
     if n == 1:
         raise DataError(
             f"{name} needs at least 2 trials for the uncertainty of their mean. Give the mean cost instead."
         )
+    mean = float(values.mean())
     relative = float(values.std(ddof=1)) / (mean * np.sqrt(n))
     reach = float(np.exp(special.stdtrit(n - 1, 0.5 + 0.5 * level) * relative))
     return MeanCost(mean=mean, ci_low=mean / reach, ci_high=mean * reach, known=False, level=level)
+
+
+def known_if_constant(costs: FloatArray) -> Any:
+    """The mean where all trials cost the same, so that it counts as known; else the costs."""
+    constant = costs.dtype.kind in "iuf" and len(costs) and bool(np.all(costs == costs[0])) and costs[0] > 0
+    return float(costs[0]) if constant else costs
+
+
+def shared_error(cost: Any, n: int, error: float, name: str) -> tuple[MeanCost, float]:
+    """A mean cost, and what it leaves of an error probability to the band."""
+    made = mean_cost(cost, n, level=1.0 - COST_SHARE * error, name=name)
+    return made, error if made.known else (1.0 - COST_SHARE) * error
+
+
+# ---------------------------------------------------------------------------------------------------- two searches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Searches:
+    """Two searches as they were given, checked; `levels` is what the errors of mean costs leave to each band."""
+
+    names: tuple[str, str]
+    scores: tuple[FloatArray, FloatArray]
+    costs: tuple[MeanCost, MeanCost] | tuple[None, None]
+    levels: tuple[float, float]
+    paired: bool
+
+    @property
+    def axis(self) -> str:
+        """What budgets are: "trials" or "cost"."""
+        return "trials" if self.costs[0] is None else "cost"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What a trial costs."""
+        return tuple(cost.fact(name) for name, cost in zip(self.names, self.costs, strict=True) if cost is not None)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Advice on pairs."""
+        return (PAIRED_ADVICE,) if self.paired else ()
+
+
+def check_searches(
+    a: Any, b: Any, names: Any, cost_a: Any, cost_b: Any, paired: Any, *, error: float, error_if_paired: float
+) -> Searches:
+    """Two searches from the arguments of a comparison, with the error probability of each band."""
+    if not (isinstance(names, (tuple, list)) and len(names) == 2 and str(names[0]) != str(names[1])):
+        raise ArgumentError(f"names must be two different names, that of a and that of b, got {names!r}.")
+    scores = check_scores(a, "a"), check_scores(b, "b")
+    n_a, n_b = map(len, scores)
+    if check_flag(paired, "paired") and n_a != n_b:
+        raise ArgumentError(
+            f"paired=True needs one score of each for every configuration, got {n_a:,} and {n_b:,}. Keep the "
+            "configurations that both were run on, in the same order."
+        )
+    error = error_if_paired if paired else error
+    both: dict[str, Any] = {"names": (str(names[0]), str(names[1])), "scores": scores, "paired": bool(paired)}
+    if (cost_a is None) != (cost_b is None):
+        missing = "cost_a" if cost_a is None else "cost_b"
+        raise ArgumentError(f"{missing} is missing: a common budget needs the cost of both, in the same unit.")
+    if cost_a is None:
+        return Searches(costs=(None, None), levels=(1.0 - error, 1.0 - error), **both)
+    first, left_a = shared_error(cost_a, n_a, error, "cost_a")
+    second, left_b = shared_error(cost_b, n_b, error, "cost_b")
+    return Searches(costs=(first, second), levels=(1.0 - left_a, 1.0 - left_b), **both)
+
+
+# ---------------------------------------------------------------------------------------------------- curves at budgets
+
+
+def trials_at(grid: FloatArray, cost: MeanCost | None) -> Reading:
+    """Trials at which the limits of a curve are read for each budget."""
+    if cost is None:
+        return Reading(grid, grid, grid)
+    return Reading(grid / cost.ci_high, grid / cost.mean, grid / cost.ci_low)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BudgetCurve:
+    """A curve read at budgets: numbers of trials, or costs whose uncertainty is part of the band.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    n_scores : int
+        Independent scores behind it: trials, or seeds.
+    grid : (m,) float
+        Budgets: trials, costs, or the budgets of the runs.
+    k : (m,) float
+        Trials that a budget pays for on average; NaN for curves over seeds.
+    band_low, estimate, band_high : (m,) float
+        Curve and band, in units of the score.
+    trivial : (m,) bool
+        Whether a limit is an end of the support, and so says nothing.
+    cost : MeanCost or None
+        Mean cost of a trial; None if budgets are trials.
+    curve : TuningCurve or None
+        What was read; None for curves over seeds.
+    """
+
+    name: str
+    n_scores: int
+    grid: FloatArray
+    k: FloatArray
+    band_low: FloatArray
+    estimate: FloatArray
+    band_high: FloatArray
+    trivial: BoolArray
+    cost: MeanCost | None = None
+    curve: TuningCurve | None = field(default=None, repr=False)
+
+    def drawn(self: C) -> C:
+        """The same curve at so many budgets that a line shows what lies between; itself over seeds, which are steps."""
+        if self.curve is None:
+            return self
+        cost, ends = self.cost, (float(self.grid.min()), float(self.grid.max()))
+        scales = (1.0,) if cost is None else (cost.ci_low, cost.mean, cost.ci_high)  # limits jump at other costs
+        return replace(self, **read_at(self.curve, cost, drawing_grid(self.curve, *ends, scales)))
+
+    def reading(self) -> Reading:
+        """The curve turned so that larger is better."""
+        if self.curve is None or self.curve.direction == "maximize":
+            return Reading(self.band_low, self.estimate, self.band_high)
+        return Reading(-self.band_high, -self.estimate, -self.band_low)
+
+
+def read_at(curve: TuningCurve, cost: MeanCost | None, grid: FloatArray) -> dict[str, Any]:
+    """What a `BudgetCurve` holds of a curve at budgets."""
+    at = trials_at(grid, cost)
+    centre = low = high = curve.at(at.estimate)
+    if cost is not None and not cost.known:
+        low, high = curve.at(at.pessimistic), curve.at(at.optimistic)
+        low, high = (low, high) if curve.direction == "maximize" else (high, low)
+    return {
+        "n_scores": curve.n_scores,
+        "grid": grid,
+        "k": at.estimate,
+        "band_low": low.band_low,
+        "estimate": centre.estimate,
+        "band_high": high.band_high,
+        "trivial": low.low_trivial | high.high_trivial,
+        "cost": cost,
+        "curve": curve,
+    }

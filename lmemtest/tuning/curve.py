@@ -12,25 +12,20 @@ calibration serves both directions, and no digits are lost where 1 - (1 - q)^(1/
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from lmemtest._result import result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_bounds, check_k, check_scores
+from lmemtest.tuning._checks import BoolArray, FloatArray, check_bounds, check_k, check_scores
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.band import CdfBand
 from lmemtest.tuning.distribution import SLACK
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
 
 _SMOOTH = 200  # points of a mean curve that is drawn
 _MOST_JUMPS = 5000
@@ -82,12 +77,10 @@ class TuningCurve(CurveResult):
 
     @property
     def title(self) -> str:
-        """What the curve shows."""
         return f"Tuning curve: {self.settings.name}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The band, and from where on it says nothing."""
         facts = [f"{self.cdf_band.describe()}, for all k at once."]
         if self.statistic == "mean":
             facts.append("The estimate is the V-statistic; the band of a mean is conservative.")
@@ -170,8 +163,6 @@ class TuningCurve(CurveResult):
 
     def _frame(self) -> pd.DataFrame:
         """One row per k: k, estimate, band_low, band_high, trivial."""
-        import pandas as pd
-
         return pd.DataFrame(
             {name: getattr(self, name) for name in ("k", "estimate", "band_low", "band_high", "trivial")}
         )

@@ -5,37 +5,28 @@ Random search gets tuning curves over trials. Adaptive optimisers get curves ove
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from lmemtest._caller import in_words_of
 from lmemtest._result import result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag
-from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_bounds, check_k, name_of
-from lmemtest.tuning._groups import Group, Roles, find_roles, floats, named_groups, read_groups
+from lmemtest.errors import ArgumentError
+from lmemtest.tuning._checks import FloatArray, check_bounds, check_k, name_of
+from lmemtest.tuning._groups import Group, GroupCurve, Roles, find_roles, floats, named_groups, read_groups
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings
-from lmemtest.tuning._words import span
 from lmemtest.tuning.band import BAND_NAMES
-from lmemtest.tuning.compare import drawn_grid, on_grid, side_limits
-from lmemtest.tuning.costs import COST_SHARE, MeanCost, mean_cost
+from lmemtest.tuning.costs import MeanCost, known_if_constant, read_at, shared_error
 from lmemtest.tuning.curve import MOST_POINTS, TuningCurve, curve_of, yes
+from lmemtest.tuning.curve_labels import LabelCounts, count_curve_labels
 from lmemtest.tuning.seed_bands import seed_curve
-from lmemtest.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    from lmemtest.tuning.curve_labels import LabelCounts
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
+from lmemtest.words import percent, span
 
 ADJUSTMENTS = ("none", "bonferroni", "sidak")
 UNITS = ("trials", "seed")
@@ -45,73 +36,6 @@ WHY_SEEDS = (
     "Bands over trials are for random search: an adaptive optimiser learns from its scores, so they are no independent "
     "draws. Its seeds are, so these bands are over seeds."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupCurve:
-    """The curve of one algorithm on one benchmark.
-
-    Attributes
-    ----------
-    key : tuple
-        Values of the columns `by`: those of the benchmark, then the algorithm.
-    n_scores : int
-        Independent scores behind it: trials, or seeds.
-    grid : (m,) float
-        Budgets: trials, costs, or the budgets of the runs.
-    k : (m,) float
-        Trials that a budget pays for on average; NaN for curves over seeds.
-    band_low, estimate, band_high : (m,) float
-        Curve and band, on the scale of the score.
-    trivial : (m,) bool
-        Whether a limit is an end of the support, and so says nothing.
-    level : float
-        Of this band, after adjustments. Over seeds: at each budget.
-    cost : MeanCost or None
-        Mean cost of a trial.
-    scores, costs : (n,) float
-        What the curve was made from, in the order of the table; None for curves over seeds, or without costs.
-    curve : TuningCurve or None
-        What was read at the budgets; None for curves over seeds.
-    """
-
-    key: tuple[Any, ...]
-    n_scores: int
-    grid: FloatArray
-    k: FloatArray
-    band_low: FloatArray
-    estimate: FloatArray
-    band_high: FloatArray
-    trivial: BoolArray
-    level: float
-    cost: MeanCost | None = None
-    scores: FloatArray | None = field(default=None, repr=False)
-    costs: Any = field(default=None, repr=False)
-    curve: TuningCurve | None = field(default=None, repr=False)
-
-    @property
-    def benchmark(self) -> str:
-        """The benchmark in words; empty if there is no such column."""
-        return ", ".join(str(value) for value in self.key[:-1])
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm in words."""
-        return str(self.key[-1])
-
-    def drawn(self) -> GroupCurve:
-        """The same curve at so many budgets that a line shows what lies between; itself over seeds, which are steps."""
-        if self.curve is None:
-            return self
-        grid = drawn_grid(self.curve, self.cost, float(self.grid.min()), float(self.grid.max()))
-        read = on_grid(self.algorithm, self.curve, side_limits(grid, self.cost), self.cost)
-        values = {name: getattr(read, name) for name in ("k", "band_low", "estimate", "band_high", "trivial")}
-        return replace(self, grid=grid, **values)
-
-    @property
-    def reach(self) -> float:
-        """The last budget of the grid at which neither limit is trivial; NaN if there is none."""
-        return float(self.grid[~self.trivial].max()) if not self.trivial.all() else np.nan
 
 
 @result
@@ -167,13 +91,11 @@ class TuningCurves(CurveResult):
 
     @property
     def title(self) -> str:
-        """What the curves are of."""
         what = "Best-so-far curves over seeds" if self.unit == "seed" else "Tuning curves"
         return f"{what} of {self.roles.score}, {self.direction}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What the curves and their bands are, and which budgets are shown."""
         where = (
             f"Shown at the last {AXES[self.axis]} at which all curves of a benchmark have two limits (else at the "
             "first); " + in_words_of(python="to_frame() has all.", command_line="the table in the folder has all.")
@@ -202,36 +124,27 @@ class TuningCurves(CurveResult):
 
         With costs there is a column cost before k. Over seeds, the column budget stands for k.
         """
-        import pandas as pd
-
-        columns: dict[str, Any] = dict(self._keys([len(curve.grid) for curve in self.curves]))
-        names = {"trials": ("k",), "cost": ("cost", "k"), "budget": ("budget",)}[self.axis]
-        for name in (*names, "estimate", "band_low", "band_high", "trivial"):
-            attribute = "grid" if name in ("cost", "budget") else name
-            columns[name] = np.concatenate([getattr(curve, attribute) for curve in self.curves])
-        return pd.DataFrame(columns)
+        rows = np.repeat(np.arange(len(self.curves)), [len(curve.grid) for curve in self.curves])
+        attributes = {"trials": {"k": "k"}, "cost": {"cost": "grid", "k": "k"}, "budget": {"budget": "grid"}}[self.axis]
+        attributes |= {name: name for name in ("estimate", "band_low", "band_high", "trivial")}
+        columns = {
+            name: np.concatenate([getattr(curve, attribute) for curve in self.curves])
+            for name, attribute in attributes.items()
+        }
+        return self._keys().iloc[rows].reset_index(drop=True).assign(**columns)
 
     def _groups(self) -> pd.DataFrame:
         """One row per curve: the columns `by`, n_scores, reach (last budget with two limits), level; with costs
         mean_cost.
         """
-        import pandas as pd
-
-        columns: dict[str, Any] = dict(self._keys([1] * len(self.curves)))
-        columns |= {name: [getattr(curve, name) for curve in self.curves] for name in ("n_scores", "reach", "level")}
+        names = ("n_scores", "reach", "level")
+        frame = self._keys().assign(**{name: [getattr(curve, name) for curve in self.curves] for name in names})
         if self.axis == "cost":
-            columns["mean_cost"] = [curve.cost.mean if curve.cost else np.nan for curve in self.curves]
-        return pd.DataFrame(columns)
+            frame["mean_cost"] = [curve.cost.mean if curve.cost else np.nan for curve in self.curves]
+        return frame
 
-    def _keys(self, sizes: list[int]) -> dict[str, Any]:
-        import pandas as pd
-
-        repeated = np.repeat(np.arange(len(self.curves)), sizes)
-        columns = {}
-        for place, name in enumerate(self.by):
-            values = pd.Series([curve.key[place] for curve in self.curves])
-            columns[name] = values.take(repeated).reset_index(drop=True)
-        return columns
+    def _keys(self) -> pd.DataFrame:
+        return pd.DataFrame([curve.key for curve in self.curves], columns=list(self.by))
 
     def labels(
         self, *, portion: float = 0.5, n_draws: int = 20_000, rng: int | np.random.Generator | None = None
@@ -253,8 +166,6 @@ class TuningCurves(CurveResult):
         ArgumentError
             For curves over seeds, or of one algorithm only.
         """
-        from lmemtest.tuning.curve_labels import count_curve_labels
-
         return count_curve_labels(self, portion=portion, n_draws=n_draws, rng=rng)
 
     def describe(self) -> str:
@@ -279,9 +190,6 @@ class TuningCurves(CurveResult):
         return f" and for all {count} benchmarks of an algorithm ({name}: each curve at {percent(self.band_level)})"
 
     def shown(self) -> pd.DataFrame:
-        """The curves where they can be compared: at the last budget at which all of a benchmark say something."""
-        import pandas as pd
-
         rows = []
         for panel in self.panels():
             for curve, place in zip(panel, _common_places(panel), strict=True):
@@ -411,64 +319,48 @@ def curves(
     """
     unit = check_choice("trials" if unit is None else unit, "unit", UNITS)
     roles = find_roles(trials, score=score, direction=direction, by=by, cost=cost, seed=seed, budget=budget, unit=unit)
-    options = _Options(
-        settings=check_settings(roles.direction, statistic, level, band, None if unit == "seed" else from_k),
-        bounds=bounds,
-        grid=None if k is None else check_k(k),
-        adjust=check_choice("none" if adjust is None else adjust, "adjust", ADJUSTMENTS),
-        simultaneous=check_flag(simultaneous, "simultaneous"),
-        unit=unit,
-    )
-    _check_together(options, roles, from_k)
-    groups, algorithms = read_groups(trials, roles, unit)
-    each = _adjusted_level(options.settings.level, options.adjust, len({group.key[:-1] for group in groups}))
-    made, notes = (_over_seeds if unit == "seed" else _over_trials)(groups, roles, options, each)
-    return TuningCurves(
-        settings=options.settings,
-        curves=tuple(made),
+    settings = check_settings(roles.direction, statistic, level, band, None if unit == "seed" else from_k)
+    asked = TuningCurves(
+        settings=settings,
+        curves=(),
         roles=roles if unit == "seed" else replace(roles, budget=None),
-        algorithms=algorithms,
+        algorithms=(),
         unit=unit,
         axis="budget" if unit == "seed" else "trials" if cost is None else "cost",
-        band_level=each,
-        adjust=options.adjust,
-        simultaneous=options.simultaneous,
+        band_level=settings.level,
+        adjust=check_choice("none" if adjust is None else adjust, "adjust", ADJUSTMENTS),
+        simultaneous=check_flag(simultaneous, "simultaneous"),
         bounds=bounds,
-        grid=options.grid,
-        notes=(*notes, *_absent(made, roles)),
+        grid=None if k is None else check_k(k),
     )
+    if unit == "seed":
+        _check_seeds(asked, from_k)
+    else:
+        _check_trials(asked)
+    groups, algorithms = read_groups(trials, roles, unit)
+    each = _adjusted_level(settings.level, asked.adjust, len({group.key[:-1] for group in groups}))
+    asked = replace(asked, algorithms=algorithms, band_level=each)
+    made, notes = _over_seeds(groups, asked) if unit == "seed" else _over_trials(groups, asked)
+    return replace(asked, curves=tuple(made), notes=(*notes, *_absent(made, roles)))
 
 
-# ---------------------------------------------------------------------------------------------------- arguments
+def _check_trials(asked: TuningCurves) -> None:
+    """Refuse what cannot be a curve over trials, before the table is read."""
+    if not asked.simultaneous:
+        raise ArgumentError(
+            "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost."
+        )
+    # a curve of one score, one that the bounds allow, checks what belongs together
+    inside = next((end for end in check_bounds(asked.bounds, np.empty(0)) if np.isfinite(end)), 0.0)
+    curve_of([inside], asked.settings, asked.bounds, asked.grid if asked.axis == "trials" else None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Options:
-    """The checked options of all curves."""
-
-    settings: Settings
-    bounds: tuple[float, float] | None
-    grid: FloatArray | None
-    adjust: str
-    simultaneous: bool
-    unit: str
-
-
-def _check_together(options: _Options, roles: Roles, from_k: float | None) -> None:
-    if options.unit == "trials":
-        if not options.simultaneous:
-            raise ArgumentError(
-                "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost."
-            )
-        # a curve of one score, one that the bounds allow, checks what belongs together before the table is read
-        ends = check_bounds(options.bounds, np.empty(0))
-        inside = next((end for end in ends if np.isfinite(end)), 0.0)
-        curve_of([inside], options.settings, options.bounds, None if roles.cost is not None else options.grid)
-        return
-    for name, value in {"cost": roles.cost, "from_k": from_k}.items():
+def _check_seeds(asked: TuningCurves, from_k: float | None) -> None:
+    """Refuse what cannot be a curve over seeds, before the table is read."""
+    for name, value in {"cost": asked.roles.cost, "from_k": from_k}.items():
         if value is not None:
             raise ArgumentError(f"{name} is for curves over trials; with unit='seed' budgets are those of the runs.")
-    if options.settings.statistic == "mean":
+    if asked.statistic == "mean":
         raise ArgumentError(
             "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
             "mixed model: fit_lmm(), emmeans()."
@@ -486,88 +378,6 @@ def _adjusted_level(level: float, adjust: str, count: int) -> float:
     return level ** (1.0 / count) if adjust == "sidak" else level
 
 
-# ---------------------------------------------------------------------------------------------------- over trials
-
-
-def _over_trials(
-    groups: list[Group], roles: Roles, options: _Options, each: float
-) -> tuple[list[GroupCurve], tuple[str, ...]]:
-    sides = [_priced(group, roles, each) for group in groups]
-    made = []
-    for group, (cost, _, left) in zip(groups, sides, strict=True):
-        k = options.grid if cost is None else None
-        with _named(group):
-            settings = replace(options.settings, level=left)
-            made.append(curve_of(floats(group.frame[roles.score]), settings, options.bounds, k))
-    grids = _cost_grids(groups, sides, made, options.grid) if roles.cost is not None else [c.k for c in made]
-    found = []
-    for group, curve, grid, (cost, costs, _) in zip(groups, made, grids, sides, strict=True):
-        read = on_grid(str(group.key[-1]), curve, side_limits(grid, cost), cost)
-        found.append(
-            GroupCurve(
-                key=group.key,
-                n_scores=curve.n_scores,
-                grid=grid,
-                k=read.k,
-                band_low=read.band_low,
-                estimate=read.estimate,
-                band_high=read.band_high,
-                trivial=read.trivial,
-                level=each,
-                cost=cost,
-                scores=floats(group.frame[roles.score]),
-                costs=costs,
-                curve=curve,
-            )
-        )
-    few = [f"{roles.name(curve.key)} (n = {curve.n_scores})" for curve in found if curve.trivial.all()]
-    notes = f"At no budget two limits, for too few trials or too many failed ones: {named_groups(few)}."
-    return found, (notes,) if few else ()
-
-
-@contextmanager
-def _named(group: Group) -> Iterator[None]:
-    """Put the name of the group in front of what is wrong with its scores."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{group.name}: {error}") from None
-
-
-def _priced(group: Group, roles: Roles, level: float) -> tuple[MeanCost | None, Any, float]:
-    """Mean cost of a trial, what it was estimated from, and the level that is left to the band."""
-    if roles.cost is None:
-        return None, None, level
-    values = floats(group.frame[roles.cost])
-    costs: Any = float(values[0]) if np.all(values == values[0]) and values[0] > 0 else values  # known if constant
-    with _named(group):
-        cost = mean_cost(costs, len(values), level=1.0 - COST_SHARE * (1.0 - level), name=f"cost {roles.cost!r}")
-    return cost, costs, level if cost.known else 1.0 - (1.0 - COST_SHARE) * (1.0 - level)
-
-
-def _cost_grids(
-    groups: list[Group], sides: list[Any], curves: list[TuningCurve], asked: FloatArray | None
-) -> list[FloatArray]:
-    """Costs, the same for all algorithms of a benchmark, that pay for 1 to n trials of each."""
-    ends: dict[tuple[Any, ...], list[float]] = {}
-    for group, (cost, _, _), curve in zip(groups, sides, curves, strict=True):
-        low, high = ends.setdefault(group.key[:-1], [np.inf, 0.0])
-        ends[group.key[:-1]] = [min(low, cost.mean), max(high, cost.mean * curve.n_scores)]
-    grids = []
-    for group, (cost, _, _), curve in zip(groups, sides, curves, strict=True):
-        if asked is not None:
-            grids.append(asked)
-            continue
-        low, high = ends[group.key[:-1]]
-        shared = np.geomspace(low, high, MOST_POINTS)
-        first = cost.ci_high * (curve.from_k or 0.0)  # the pessimistic limit is read at the cost's upper end
-        inside = (shared >= max(cost.mean * (1.0 - 1e-9), first)) & (
-            shared <= cost.mean * curve.n_scores * (1.0 + 1e-9)
-        )
-        grids.append(shared[inside] if inside.any() else np.array([max(cost.mean, first)]))
-    return grids
-
-
 def _absent(curves: list[GroupCurve], roles: Roles) -> tuple[str, ...]:
     """Algorithms that were not tried on a benchmark."""
     there = {curve.key for curve in curves}
@@ -577,65 +387,105 @@ def _absent(curves: list[GroupCurve], roles: Roles) -> tuple[str, ...]:
     return (f"Without rows: {named_groups(names)}.",) if names else ()
 
 
+def _without_limits(curves: list[GroupCurve], roles: Roles) -> str:
+    """The curves that have two limits at no budget."""
+    return named_groups([f"{roles.name(curve.key)} (n = {curve.n_scores})" for curve in curves if curve.trivial.all()])
+
+
+# ---------------------------------------------------------------------------------------------------- over trials
+
+
+class _Side(NamedTuple):
+    """A group with its curve, its costs and their mean."""
+
+    group: Group
+    curve: TuningCurve
+    costs: Any = None
+    cost: MeanCost | None = None
+
+
+def _over_trials(groups: list[Group], asked: TuningCurves) -> tuple[list[GroupCurve], tuple[str, ...]]:
+    sides = []
+    for group in groups:
+        with group.named():
+            sides.append(_side(group, asked))
+    found = [
+        GroupCurve(
+            name=str(group.key[-1]),
+            key=group.key,
+            level=asked.band_level,
+            scores=group.scores,
+            costs=costs,
+            **read_at(curve, cost, grid),
+        )
+        for (group, curve, costs, cost), grid in zip(sides, _grids(sides, asked), strict=True)
+    ]
+    few = _without_limits(found, asked.roles)
+    return found, (f"At no budget two limits, for too few trials or too many failed ones: {few}.",) if few else ()
+
+
+def _side(group: Group, asked: TuningCurves) -> _Side:
+    level = asked.band_level
+    if asked.roles.cost is None:
+        settings = replace(asked.settings, level=level)
+        return _Side(group, curve_of(group.scores, settings, asked.bounds, asked.grid))
+    costs = known_if_constant(floats(group.frame[asked.roles.cost]))
+    cost, error = shared_error(costs, len(group.scores), 1.0 - level, f"cost {asked.roles.cost!r}")
+    settings = replace(asked.settings, level=level if cost.known else 1.0 - error)
+    return _Side(group, curve_of(group.scores, settings, asked.bounds), costs, cost)
+
+
+def _grids(sides: list[_Side], asked: TuningCurves) -> list[FloatArray]:
+    """Budgets of each curve; costs are those of its benchmark that pay for 1 to n trials of it."""
+    ends: dict[tuple[Any, ...], list[float]] = {}
+    for side in sides:
+        if side.cost is not None:
+            ends.setdefault(side.group.key[:-1], []).extend((side.cost.mean, side.cost.mean * side.curve.n_scores))
+    grids = []
+    for group, curve, _, cost in sides:
+        if cost is None or asked.grid is not None:
+            grids.append(curve.k if cost is None or asked.grid is None else asked.grid)
+            continue
+        benchmark = ends[group.key[:-1]]
+        shared = np.geomspace(min(benchmark), max(benchmark), MOST_POINTS)
+        first = cost.ci_high * (curve.from_k or 0.0)  # the pessimistic limit is read at the cost's upper end
+        low, high = max(cost.mean * (1.0 - 1e-9), first), cost.mean * curve.n_scores * (1.0 + 1e-9)
+        inside = shared[(shared >= low) & (shared <= high)]
+        grids.append(inside if len(inside) else np.array([max(cost.mean, first)]))
+    return grids
+
+
 # ---------------------------------------------------------------------------------------------------- over seeds
 
 
-def _over_seeds(
-    groups: list[Group], roles: Roles, options: _Options, level: float
-) -> tuple[list[GroupCurve], tuple[str, ...]]:
-    curves, raised, coverages = [], 0, []
-    # over seeds the quantile is of the scores themselves, in both directions
-    quantile = 0.5 if isinstance(options.settings.statistic, str) else options.settings.statistic
+def _over_seeds(groups: list[Group], asked: TuningCurves) -> tuple[list[GroupCurve], tuple[str, ...]]:
+    found = []
     for group in groups:
-        with _named(group):
-            scores = floats(group.frame[roles.score])
-            limits = check_bounds(options.bounds, scores)
-        found = seed_curve(
-            group,
-            roles,
-            grid=options.grid,
-            quantile=quantile,
-            level=level,
-            simultaneous=options.simultaneous,
-            bounds=limits,
-        )
-        raised += found.raised
-        coverages.append((found.level, found.coverage))
-        curves.append(
-            GroupCurve(
-                key=group.key,
-                n_scores=found.n_scores,
-                grid=found.grid,
-                k=np.full(len(found.grid), np.nan),
-                band_low=found.band_low,
-                estimate=found.estimate,
-                band_high=found.band_high,
-                trivial=(found.band_low <= limits[0]) | (found.band_high >= limits[1]),
-                level=found.level,
-            )
-        )
-    return curves, _seed_notes(curves, roles, options, raised, coverages)
-
-
-def _seed_notes(
-    curves: list[GroupCurve], roles: Roles, options: _Options, raised: int, coverages: list[tuple[float, float]]
-) -> tuple[str, ...]:
-    notes = [WHY_SEEDS]
-    if options.simultaneous:
-        asked = sorted({round(100 * level, 2) for level, _ in coverages})
-        each = span(asked[0], asked[-1], "g")
-        notes.append(f"At a single budget the limits are at {each} %, so that they are simultaneous over all budgets.")
+        with group.named():
+            bounds = check_bounds(asked.bounds, group.scores)
+        options: dict[str, Any] = {"grid": asked.grid, "simultaneous": asked.simultaneous, "bounds": bounds}
+        # over seeds the quantile is of the scores themselves, in both directions
+        found.append(seed_curve(group, asked.roles, quantile=asked.settings.q, level=asked.band_level, **options))
+    curves = [curve for curve, *_ in found]
+    if asked.simultaneous:
+        each = _percentages([curve.level for curve in curves])
+        scope = f"At a single budget the limits are at {each}, so that they are simultaneous over all budgets."
     else:
-        notes.append("The limits hold at one budget that is chosen beforehand, not at all budgets at once.")
-    reached = sorted({round(100 * coverage, 2) for _, coverage in coverages})
-    exact = span(reached[0], reached[-1], "g")
-    notes.append(f"Order statistics come in steps: at a single budget the limits hold with {exact} %.")
+        scope = "The limits hold at one budget that is chosen beforehand, not at all budgets at once."
+    exact = _percentages([coverage for _, coverage, _ in found])
+    notes = [WHY_SEEDS, scope, f"Order statistics come in steps: at a single budget the limits hold with {exact}."]
+    raised = sum(count for *_, count in found)
     if raised:
         notes.append(
             f"{raised:,} scores were worse than an earlier one of their seed; the best so far stands for them."
         )
-    few = [f"{roles.name(curve.key)} (n = {curve.n_scores})" for curve in curves if curve.trivial.all()]
+    few = _without_limits(curves, asked.roles)
     if few:
         fewer = in_words_of(python="Name fewer budgets with k=", command_line="Ask for --pointwise limits")
-        notes.append(f"Too few seeds for two limits: {named_groups(few)}. {fewer}, or add seeds.")
-    return tuple(notes)
+        notes.append(f"Too few seeds for two limits: {few}. {fewer}, or add seeds.")
+    return curves, tuple(notes)
+
+
+def _percentages(shares: list[float]) -> str:
+    rounded = [round(100 * share, 2) for share in shares]
+    return f"{span(min(rounded), max(rounded), 'g')} %"

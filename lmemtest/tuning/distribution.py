@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import (
+    FloatArray,
     check_bounds,
     check_direction,
     check_k,
@@ -22,12 +25,6 @@ from lmemtest.tuning._checks import (
 )
 from lmemtest.tuning.band import CdfBand
 from lmemtest.tuning.band import band as cdf_band
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
 
 SLACK = 1e-9  # of a rank: n p of a rank's own p may come out above it by rounding
 
@@ -80,12 +77,10 @@ class EmpiricalDistribution(Result):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
         return "Empirical distribution"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Number of scores, bounds and mean."""
         low, high = self.bounds
         return (f"{self.n_scores:,} scores between {low:g} and {high:g}; mean {written(self.mean(), '.6g')}.",)
 
@@ -282,8 +277,6 @@ class EmpiricalDistribution(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per distinct score: score, weight, cdf."""
-        import pandas as pd
-
         score, first = np.unique(self.scores, return_index=True)
         weight = np.add.reduceat(np.asarray(self.weights), first)
         return pd.DataFrame({"score": score, "weight": weight, "cdf": self.cdf(score)})
@@ -309,12 +302,10 @@ class DistributionBand(Result):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
         return "Distribution function of one score"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Shape, level and calibration of the band."""
         return self.cdf_band.facts
 
     def cdf_bounds(self, y: ArrayLike) -> tuple[Any, Any]:
@@ -328,8 +319,6 @@ class DistributionBand(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per distinct score: score, estimate, band_low, band_high."""
-        import pandas as pd
-
         score = np.unique(self.distribution.scores)
         low, high = self.cdf_bounds(score)
         return pd.DataFrame(

@@ -13,23 +13,19 @@ weights have rational ratios, so they are multiplied up from ``w_n``, every fact
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
-from lmemtest._result import Result, result
+from lmemtest._result import result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_direction, check_k, check_scores
-from lmemtest.tuning._words import span, thinned, thinned_fact
-from lmemtest.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
+from lmemtest.tuning._checks import FloatArray, check_direction, check_k, check_scores
+from lmemtest.tuning._settings import ThinnedResult
+from lmemtest.words import percent, span
 
 ESTIMATORS = ("u", "v", "w")
 _NAMES = {"u": "U (unbiased)", "v": "V (plug-in)", "w": "W (multisets)"}
@@ -46,8 +42,8 @@ MEASURED_COVERAGE: dict[str, tuple[tuple[float, float], ...]] = {
 }
 
 
-class _Estimated(Result):
-    """Estimates at budgets, of which a dozen are printed."""
+class _Estimated(ThinnedResult):
+    """Estimates at budgets."""
 
     __slots__ = ()
     k: FloatArray
@@ -55,18 +51,7 @@ class _Estimated(Result):
     parts = {"estimates": "_frame"}
     formats = {"k": "g"}
 
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How many budgets are shown."""
-        return thinned_fact(len(self.k))
-
-    def shown(self) -> pd.DataFrame:
-        """A selection of budgets."""
-        return thinned(self.to_frame())
-
     def _frame(self) -> pd.DataFrame:
-        import pandas as pd
-
         return pd.DataFrame({name: getattr(self, name) for name in self.columns})
 
 
@@ -102,7 +87,6 @@ class ExpectedBest(_Estimated):
 
     @property
     def title(self) -> str:
-        """What is estimated."""
         return f"Expected best of k scores, {_NAMES[self.estimator]}, n = {self.n_scores}, {self.direction}"
 
 
@@ -141,7 +125,6 @@ class BootstrapBand(_Estimated):
 
     @property
     def title(self) -> str:
-        """What the intervals claim."""
         return (
             f"Bootstrap intervals that do not cover: {_NAMES[self.estimator]}, nominal {percent(self.level)} at each "
             f"k, n = {self.n_scores}, {self.n_draws:,} resamples"

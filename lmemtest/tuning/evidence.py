@@ -20,40 +20,28 @@ or swapped within pairs, which leaves the joint law as it is if the labels mean 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._result import Result, result
 from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k, check_statistic, direction_of
-from lmemtest.tuning._settings import Settings, check_settings
+from lmemtest.tuning._checks import BoolArray, FloatArray, check_k, check_share
+from lmemtest.tuning._settings import Settings, check_rank_settings
+from lmemtest.tuning.costs import Reading, trials_at
 from lmemtest.tuning.curve import TuningCurve, curve_of
 from lmemtest.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
 
 _CHUNK = 1_000_000  # drawn numbers held at once
 _MOST_POINTS = 200  # of a default grid
 EVIDENCE = ("none", "weak", "fair", "strong")
 _SLACK = 1e-12  # of a portion: half of the budgets is half whatever the rounding
-
-
-class Reading(NamedTuple):
-    """A curve with its band at (..., m) budgets, turned so that larger is better."""
-
-    pessimistic: FloatArray
-    estimate: FloatArray
-    optimistic: FloatArray
 
 
 class Segment(NamedTuple):
@@ -83,13 +71,12 @@ def signed_levels(a: Reading, b: Reading) -> NDArray[np.int8]:
     >>> signed_levels(high, low), signed_levels(low, high)
     (array([2], dtype=int8), array([-2], dtype=int8))
     """
-    return _levels(a, b) - _levels(b, a)
 
+    def level(x: Reading, y: Reading) -> NDArray[np.int8]:
+        signs = (x.pessimistic > y.estimate, y.optimistic < x.estimate, x.pessimistic > y.optimistic)
+        return np.sum(signs, axis=0, dtype=np.int8)
 
-def _levels(a: Reading, b: Reading) -> NDArray[np.int8]:
-    above = (a.pessimistic > b.estimate).astype(np.int8)
-    below = (b.optimistic < a.estimate).astype(np.int8)
-    return above + below + (a.pessimistic > b.optimistic).astype(np.int8)
+    return level(a, b) - level(b, a)
 
 
 def portions(signed: NDArray[np.int8]) -> FloatArray:
@@ -175,12 +162,10 @@ class FalseLabelRates(Result):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
         return "False labels where the curves are the same"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What counts as a label, and what was simulated."""
         where = f"over {describe_portion(self.portion)} of {self.points} budgets"
         return (
             f"Evidence of that strength or stronger, {where}, in either direction.",
@@ -189,17 +174,7 @@ class FalseLabelRates(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per strength (weak, fair, strong): evidence, false_rate, error."""
-        import pandas as pd
-
         return pd.DataFrame({"evidence": EVIDENCE[1:], "false_rate": self.rate, "error": self.error})
-
-
-class Limits(NamedTuple):
-    """Budgets, (m,) each, at which a curve's pessimistic limit, estimate and optimistic limit are read."""
-
-    pessimistic: FloatArray
-    estimate: FloatArray
-    optimistic: FloatArray
 
 
 def false_label_rates(
@@ -253,22 +228,30 @@ def false_label_rates(
     """
     n_a = check_positive_int(n_a, "n_a")
     n_b = n_a if n_b is None else check_positive_int(n_b, "n_b")
-    if check_statistic(statistic) == "mean":
-        raise ArgumentError(
-            "false_label_rates needs a quantile: the rates of mean curves depend on the law of the scores. "
-            "tuning.compare simulates them from the scores at hand."
-        )
-    settings = check_settings(direction_of(direction, statistic), statistic, level, band, from_k)
-    a, b = rank_curve(n_a, settings), rank_curve(n_b, settings)
-    grid = default_grid(a, b) if k is None else check_k(k)
-    at = Limits(grid, grid, grid)
-    usable = ~(a.at(grid).trivial | b.at(grid).trivial)
-    if not usable.any():
+    no_mean = (
+        "false_label_rates needs a quantile: the rates of mean curves depend on the law of the scores. "
+        "tuning.compare simulates them from the scores at hand."
+    )
+    settings = check_rank_settings(direction, statistic, level, band, from_k, no_mean=no_mean)
+    found = rank_rates(n_a, n_b, settings, None if k is None else check_k(k), portion, n_draws, rng)
+    if found is None:
         raise ArgumentError(
             f"no k has two non-trivial bands with n_a = {n_a} and n_b = {n_b}, so nothing can be labelled. "
             "Use more scores, a lower level, or smaller k."
         )
-    draw = draw_ranks(ranks_at(a, at)[:, usable], ranks_at(b, at)[:, usable], n_a, n_b, 1.0)
+    return found
+
+
+def rank_rates(
+    n_a: int, n_b: int, settings: Settings, k: FloatArray | None, portion: float, n_draws: int, rng: Any
+) -> FalseLabelRates | None:
+    """Rates of false labels of so many scores; None if no budget has two non-trivial bands."""
+    curves = rank_curve(n_a, settings), rank_curve(n_b, settings)
+    grid = default_grid(*curves) if k is None else k
+    usable = ~(curves[0].at(grid).trivial | curves[1].at(grid).trivial)
+    if not usable.any():
+        return None
+    draw = draw_ranks(curves, [ranks_at(curve, trials_at(grid[usable], None)) for curve in curves])
     return count_labels(draw, 6 * int(usable.sum()), int(usable.sum()), portion, INDEPENDENT, n_draws, rng)
 
 
@@ -281,13 +264,7 @@ SWAPPED = "The scores, swapped at random within each configuration."
 
 
 def count_labels(
-    draw: Draw,
-    width: int,
-    points: int,
-    portion: float,
-    null: str,
-    n_draws: int,
-    rng: int | np.random.Generator | None,
+    draw: Draw, width: int, points: int, portion: float, null: str, n_draws: int, rng: Any
 ) -> FalseLabelRates:
     """Label simulated comparisons; `width` numbers are drawn for each."""
     portion = check_portion(portion)
@@ -304,10 +281,7 @@ def count_labels(
 
 def check_portion(portion: Any) -> float:
     """A portion in [0, 1], both ends included."""
-    number = isinstance(portion, (int, float, np.number)) and not isinstance(portion, bool)
-    if number and 0.0 <= float(portion) <= 1.0:
-        return float(portion)
-    raise ArgumentError(f"portion must be a number between 0 (one budget is enough) and 1 (all), got {portion!r}.")
+    return check_share(portion, "portion", "0 (one budget is enough) and 1 (all)")
 
 
 def describe_portion(portion: float) -> str:
@@ -338,7 +312,7 @@ def rank_curve(n: int, settings: Settings) -> TuningCurve:
     return curve_of(np.arange(1.0, n + 1.0), settings, (0.0, n + 1.0))
 
 
-def ranks_at(curve: TuningCurve, at: Limits) -> NDArray[np.intp]:
+def ranks_at(curve: TuningCurve, at: Reading) -> NDArray[np.intp]:
     """Ranks (3, m), from the worst score on, of pessimistic limit, estimate and optimistic limit of a `rank_curve`."""
     maximize = curve.direction == "maximize"
     worse, better = curve.at(at.pessimistic), curve.at(at.optimistic)
@@ -351,25 +325,24 @@ def ranks_at(curve: TuningCurve, at: Limits) -> NDArray[np.intp]:
     return ranks if maximize else curve.n_scores + 1 - ranks
 
 
-def draw_ranks(a: NDArray[np.intp], b: NDArray[np.intp], n_a: int, n_b: int, power: float) -> Draw:
-    """Draws of order statistics of uniforms, those of b raised to a power."""
-    (used_a, back_a), (used_b, back_b) = (np.unique(r, return_inverse=True) for r in (a, b))
-    back_a, back_b = back_a.reshape(a.shape), back_b.reshape(b.shape)
+def draw_ranks(curves: Sequence[TuningCurve], ranks: Sequence[NDArray[np.intp]], power: float = 1.0) -> Draw:
+    """Draws of order statistics of uniforms, those of the second curve raised to a power."""
+    sides = []
+    for curve, wanted in zip(curves, ranks, strict=True):
+        used, back = np.unique(wanted, return_inverse=True)
+        # between the ranks, the order statistics are partial sums of n + 1 exponentials over the whole sum
+        steps = np.diff(np.concatenate([[0], used, [curve.n_scores + 1]])).astype(float)
+        sides.append((steps, back.reshape(wanted.shape)))
 
     def draw(size: int, rng: np.random.Generator) -> tuple[Reading, Reading]:
-        first = _uniform_order_statistics(n_a, used_a, size, rng)
-        second = _uniform_order_statistics(n_b, used_b, size, rng) ** power
-        return Reading(*(first[:, row] for row in back_a)), Reading(*(second[:, row] for row in back_b))
+        readings = []
+        for (steps, back), exponent in zip(sides, (1.0, power), strict=True):
+            sums = np.cumsum(rng.standard_gamma(steps, size=(size, len(steps))), axis=1)
+            drawn = (sums[:, :-1] / sums[:, -1:]) ** exponent
+            readings.append(Reading(*(drawn[:, row] for row in back)))
+        return readings[0], readings[1]
 
     return draw
-
-
-def _uniform_order_statistics(n: int, ranks: NDArray[np.intp], size: int, rng: np.random.Generator) -> FloatArray:
-    """(size, r) order statistics of n uniforms: partial sums of n + 1 exponentials over the whole sum."""
-    steps = np.diff(np.concatenate([[0], ranks, [n + 1]])).astype(float)
-    sums = np.cumsum(rng.standard_gamma(steps, size=(size, len(steps))), axis=1)
-    drawn: FloatArray = sums[:, :-1] / sums[:, -1:]
-    return drawn
 
 
 def draw_relabelled(a: FloatArray, b: FloatArray, read: Any, *, paired: bool) -> Draw:
@@ -393,21 +366,21 @@ def rank_reader(ranks: NDArray[np.intp]) -> Callable[[FloatArray], Reading]:
     return lambda rows: Reading(*(rows[:, row - 1] for row in ranks))
 
 
-def weight_reader(
-    n: int, at: Limits, usable: BoolArray, bounds: tuple[float, float], settings: Settings
-) -> Callable[[FloatArray], Reading]:
-    """Read mean curves, which are weighted means of bounds and order statistics, off sorted rows.
+def weight_reader(curve: TuningCurve, at: Reading) -> Callable[[FloatArray], Reading]:
+    """Read mean curves, which are weighted means of bounds and order statistics, off rows sorted from worst to best.
 
     The curve of scores that jump from 0 to 1 at one place gives the weight above that place.
     """
-    turned = replace(settings, direction="maximize")
+    n, (low, high) = curve.n_scores, curve.bounds
+    bounds = (low, high) if curve.direction == "maximize" else (-high, -low)
+    turned = replace(curve.settings, direction="maximize")
     steps = np.tri(n + 1, n, -1)[:, ::-1]  # from no score to all scores at the upper bound
-    above = np.empty((3, n + 1, int(usable.sum())))
+    above = np.empty((3, n + 1, len(at.estimate)))
     for place, scores in enumerate(steps):
-        curve = curve_of(scores, turned, (0.0, 1.0), [1.0])
-        above[0, place] = curve.at(at.pessimistic[usable]).band_low
-        above[1, place] = curve.at(at.estimate[usable]).estimate
-        above[2, place] = curve.at(at.optimistic[usable]).band_high
+        step = curve_of(scores, turned, (0.0, 1.0), [1.0])
+        above[0, place] = step.at(at.pessimistic).band_low
+        above[1, place] = step.at(at.estimate).estimate
+        above[2, place] = step.at(at.optimistic).band_high
     cumulative = np.concatenate([above, np.ones((3, 1, above.shape[2]))], axis=1)
     weights = np.diff(cumulative, axis=1, prepend=0.0)[:, ::-1]  # of the lower bound, the scores, the upper bound
 

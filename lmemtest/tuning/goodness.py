@@ -11,24 +11,20 @@ an order statistic leaving its interval, which is known exactly.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_scores
+from lmemtest.tuning._checks import FloatArray, check_scores
 from lmemtest.tuning.order_statistics import BANDS, outside_probability, shares_outside
 from lmemtest.words import p_text
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
 
 TESTS = BANDS[:3]
 STATISTICS = {
@@ -68,16 +64,13 @@ class GoodnessOfFit(Result):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
         return "Goodness of fit"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Which statistic, and when it is exact."""
         return (f"{STATISTICS[self.band]}; exact for a law that was given, not fitted, beforehand.",)
 
     def sentences(self) -> tuple[str, ...]:
-        """What the test says."""
         p = p_text(self.p_value)
         if below(self.p_value, 0.05):
             at = written(self.at, ".4g")
@@ -86,8 +79,6 @@ class GoodnessOfFit(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row: statistic, p_value, at, n_scores."""
-        import pandas as pd
-
         return pd.DataFrame([{name: getattr(self, name) for name in ("statistic", "p_value", "at", "n_scores")}])
 
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._result import result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k, check_statistic, direction_of, name_of
-from lmemtest.tuning._settings import CurveResult, Settings, check_settings
+from lmemtest.tuning._checks import FloatArray, check_k, name_of
+from lmemtest.tuning._settings import CurveResult, Settings, check_rank_settings
 from lmemtest.tuning.band import BAND_NAMES
 from lmemtest.tuning.curve import trivial_beyond
 from lmemtest.tuning.order_statistics import check_size
 from lmemtest.words import percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
 
 MOST_SCORES = 10_000  # calibrating for more takes minutes
 
@@ -60,12 +56,10 @@ class TuningPlan(CurveResult):
 
     @property
     def title(self) -> str:
-        """What is planned."""
         return "Scores for a tuning curve"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The curve, and what was solved for."""
         answer = (
             "k is the largest whole number of configurations up to which the band says how good tuning may get."
             if self.given == "n_scores"
@@ -75,8 +69,6 @@ class TuningPlan(CurveResult):
 
     def _frame(self) -> pd.DataFrame:
         """One row per question: n_scores, k, k_max, critical_value."""
-        import pandas as pd
-
         return pd.DataFrame({name: getattr(self, name) for name in ("n_scores", "k", "k_max", "critical_value")})
 
     def describe(self) -> str:
@@ -154,12 +146,11 @@ def plan(
         raise ArgumentError(
             "give either n_scores (how many scores there are) or k (how many configurations the curve must reach)."
         )
-    if check_statistic(statistic) == "mean":
-        raise ArgumentError(
-            "statistic='mean' has no such k: with bounds its limits are never trivial, without bounds always. "
-            "Use 'median' or a quantile."
-        )
-    shape = _Shape(check_settings(direction_of(direction, statistic), statistic, level, band, from_k))
+    no_mean = (
+        "statistic='mean' has no such k: with bounds its limits are never trivial, without bounds always. "
+        "Use 'median' or a quantile."
+    )
+    shape = _Shape(check_rank_settings(direction, statistic, level, band, from_k, no_mean=no_mean))
     if n_scores is not None:
         sizes = _check_sizes(n_scores, shape.settings.band)
         reach = np.array([shape.reach(size) for size in sizes.tolist()])

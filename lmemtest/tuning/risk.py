@@ -10,22 +10,19 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_column, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.compare import CurveComparison, compare
+from lmemtest.tuning.costs import known_if_constant
 from lmemtest.words import listed
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
 
 TUNED = "tuned"
 
@@ -65,7 +62,6 @@ class TuningRisk(Result):
 
     @property
     def title(self) -> str:
-        """What is fixed."""
         first = self.comparisons[0]
         return (
             f"Tuning {self.hyperparameter} (n = {first.a.n_scores}) or fixing it: {first.statistic} curves, "
@@ -74,8 +70,6 @@ class TuningRisk(Result):
 
     def _labels(self) -> pd.DataFrame:
         """One row per value: value, n_scores, mean_cost (if costs were given), evidence, better, portion."""
-        import pandas as pd
-
         columns: dict[str, Any] = {"value": [describe_value(v) for v in self.values], "n_scores": self.counts}
         costs = [comparison.b.cost for comparison in self.comparisons]
         if costs[0] is not None:
@@ -91,8 +85,6 @@ class TuningRisk(Result):
         ``tuned`` and ``fixed`` are the curves; ``risk`` is what fixing loses, positive where tuning is better, in units
         of the score; its band is for all budgets at once, at the level of the comparison.
         """
-        import pandas as pd
-
         sign = 1.0 if self.direction == "maximize" else -1.0
         frames = []
         for value, both in zip(self.values, self.risks, strict=True):
@@ -113,7 +105,6 @@ class TuningRisk(Result):
         return pd.concat(frames, ignore_index=True)
 
     def sentences(self) -> tuple[str, ...]:
-        """For each value, the evidence in words."""
         return tuple(
             f"{self.hyperparameter} = {describe_value(value)}: {comparison.sentences()[0]}"
             for value, comparison in zip(self.values, self.comparisons, strict=True)
@@ -214,7 +205,8 @@ def risk(
     comparisons, risks, counts = [], [], []
     for value in wanted:
         subset = frame[_chosen(frame[hyperparameter], value, hyperparameter)]
-        costs = {} if cost is None else {"cost_a": _cost(frame[cost]), "cost_b": _cost(subset[cost])}
+        priced = {} if cost is None else {"cost_a": frame[cost], "cost_b": subset[cost]}
+        costs = {name: known_if_constant(column.to_numpy()) for name, column in priced.items()}
         found = compare(
             frame[score],
             subset[score],
@@ -320,13 +312,6 @@ def _none_there(column: pd.Series[Any], value: Any, name: str, numeric: bool) ->
     else:
         there = f"There are: {listed(sorted(map(describe_value, distinct)))}"
     return f"no trial has {name} = {describe_value(value)}. {there}."
-
-
-def _cost(column: pd.Series[Any]) -> Any:
-    """The mean where all trials cost the same, so that it counts as known."""
-    values = column.to_numpy()
-    constant = values.dtype.kind in "iuf" and len(values) and bool(np.all(values == values[0]))
-    return float(values[0]) if constant and values[0] > 0 else values
 
 
 def _is_number(value: Any) -> bool:

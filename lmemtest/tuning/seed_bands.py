@@ -8,21 +8,18 @@ between two order statistics with a probability that is binomial, whatever the d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import DataError
-from lmemtest.tuning._groups import Group, Roles, floats
+from lmemtest.tuning._checks import FloatArray
+from lmemtest.tuning._groups import Group, GroupCurve, Roles, floats
 from lmemtest.tuning.curve import MOST_POINTS
 from lmemtest.tuning.distribution import SLACK
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 
 class Ranks(NamedTuple):
@@ -32,19 +29,6 @@ class Ranks(NamedTuple):
     estimate: int
     upper: int
     coverage: float
-
-
-class SeedCurve(NamedTuple):
-    """Best scores so far: budgets, and rows of lower limit, estimate and upper limit at them."""
-
-    grid: FloatArray
-    band_low: FloatArray
-    estimate: FloatArray
-    band_high: FloatArray
-    level: float
-    coverage: float
-    raised: int  # scores that were worse than an earlier one of their seed
-    n_scores: int
 
 
 def quantile_ranks(n_scores: int, quantile: float = 0.5, *, level: float = 0.8) -> Ranks:
@@ -103,12 +87,10 @@ def seed_curve(
     level: float,
     simultaneous: bool,
     bounds: tuple[float, float],
-) -> SeedCurve:
-    """The curve of one group: a quantile of the best scores so far."""
+) -> tuple[GroupCurve, float, int]:
+    """A quantile of the best scores so far, its coverage at a budget, and how many scores were not the best so far."""
     paths = _paths(group, roles)
-    first = max(float(budgets[0]) for budgets, _ in paths)
-    last = min(float(budgets[-1]) for budgets, _ in paths)
-    points = _grid(group, [budgets for budgets, _ in paths], first, last, grid)
+    points = _grid(group, [budgets for budgets, _ in paths], grid)
     sign = 1.0 if roles.direction == "maximize" else -1.0
     values, raised = np.empty((len(paths), len(points))), 0
     for row, (budgets, scores) in zip(values, paths, strict=True):
@@ -119,14 +101,24 @@ def seed_curve(
     ranks = quantile_ranks(len(paths), quantile, level=each)
     ends = [np.full((1, len(points)), end) for end in bounds]
     ordered = np.concatenate([ends[0], np.sort(values, axis=0), ends[1]])
-    low, middle, high = ordered[ranks.lower], ordered[ranks.estimate], ordered[ranks.upper]
-    return SeedCurve(points, low, middle, high, each, ranks.coverage, raised, len(paths))
+    low, high = ordered[ranks.lower], ordered[ranks.upper]
+    curve = GroupCurve(
+        name=str(group.key[-1]),
+        key=group.key,
+        n_scores=len(paths),
+        grid=points,
+        k=np.full(len(points), np.nan),
+        band_low=low,
+        estimate=ordered[ranks.estimate],
+        band_high=high,
+        trivial=(low <= bounds[0]) | (high >= bounds[1]),
+        level=each,
+    )
+    return curve, ranks.coverage, raised
 
 
 def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:
     """Budgets in rising order with the scores at them, for each seed."""
-    import pandas as pd
-
     seeds, budgets = group.frame[str(roles.seed)], floats(group.frame[str(roles.budget)])
     missing = int(seeds.isna().sum() + np.isnan(budgets).sum())
     if missing:
@@ -146,12 +138,12 @@ def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:
             )
         )
     cuts = np.flatnonzero(np.diff(codes)) + 1
-    scores = floats(group.frame[roles.score])[order]
-    return list(zip(np.split(budgets, cuts), np.split(scores, cuts), strict=True))
+    return list(zip(np.split(budgets, cuts), np.split(group.scores[order], cuts), strict=True))
 
 
-def _grid(group: Group, budgets: list[FloatArray], first: float, last: float, given: FloatArray | None) -> FloatArray:
+def _grid(group: Group, budgets: list[FloatArray], given: FloatArray | None) -> FloatArray:
     """Budgets that all seeds have reached, and beyond which none of them stopped."""
+    first, last = max(float(seed[0]) for seed in budgets), min(float(seed[-1]) for seed in budgets)
     if first > last:
         raise DataError(
             f"{group.name}: there is no budget at which all {len(budgets):,} seeds have a score: one begins at "

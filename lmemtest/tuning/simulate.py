@@ -7,26 +7,22 @@ A law to simulate from has ``sample(size, rng=)``, ``cdf`` and the true curves `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._replicates import replicate
 from lmemtest._result import Result, result
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_direction, check_k, check_statistic, name_of
+from lmemtest.tuning._checks import FloatArray, check_direction, check_k, check_statistic, name_of
 from lmemtest.tuning._settings import Settings, check_settings
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
 from lmemtest.tuning.curve import curve_of
 from lmemtest.tuning.estimators import ESTIMATORS, bootstrap_ends, order_weights
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
 
 _LEVEL = 0.99  # of the intervals for simulated rates, as in the paper
 # Budgets just after a jump of the curve: a relative step of p that is far above rounding and moves no true curve.
@@ -92,12 +88,10 @@ class Coverage(Result):
 
     @property
     def title(self) -> str:
-        """What was covered."""
         return f"Coverage: {self.target}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How it was simulated."""
         what = f"{self.method}, n = {self.n_scores:,}"
         return (f"{what}; {self.n_draws:,} simulations; 99 % Clopper-Pearson intervals.",)
 
@@ -117,8 +111,6 @@ class Coverage(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per nominal level or per k: k (if by k), nominal, coverage, ci_low, ci_high."""
-        import pandas as pd
-
         low, high = self.interval()
         columns = {"nominal": self.nominal, "coverage": self.rate, "ci_low": low, "ci_high": high}
         return pd.DataFrame({"k": self.at, **columns} if self.by == "k" else columns)

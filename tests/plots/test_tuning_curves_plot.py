@@ -12,7 +12,7 @@ from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots.tuning_curves import tuning_curves_plot
-from lmemtest.tuning.compare import on_grid, side_limits
+from lmemtest.tuning.costs import BudgetCurve, read_at
 
 LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> {x} that nothing has room for, number {}"
 
@@ -126,7 +126,7 @@ def test_what_is_drawn_between_budgets_is_the_exact_band(case):
         bands = [c for c in panel.collections if c.get_label() == "_band"]
         for line, band, curve in zip(lines, bands, group, strict=True):
             where = np.geomspace(curve.grid[0], curve.grid[-1], 42)[1:-1]
-            exact = on_grid("", curve.curve, side_limits(where, curve.cost), curve.cost)
+            exact = BudgetCurve(name="", **read_at(curve.curve, curve.cost, where))
             shown = np.interp(where, line.get_xdata(), line.get_ydata())
             assert shown == approx(exact.estimate, rel=2e-3 if case == "mean" else 1e-9)
             if case == "mean":

@@ -103,7 +103,7 @@ def test_arguments_of_curves_are_checked():
     law = QuadraticDistribution(0, 1, 2)
     with pytest.raises(ArgumentError) as error:
         law.quantile_curve([1, 0])
-    assert str(error.value) == "k must be positive and finite, got 0. k counts the trials of a search."
+    assert str(error.value) == "k must be positive and finite (how many configurations are tried), got 0."
     with pytest.raises(ArgumentError) as error:
         law.ppf(1.2)
     assert str(error.value) == "q must lie between 0 and 1, got 1.2."

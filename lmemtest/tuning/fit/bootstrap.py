@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from lmemtest._replicates import Failure, replicate
 from lmemtest._result import Result, result
@@ -18,11 +17,6 @@ from lmemtest.tuning.fit.fit import MISFIT, Law, ParametricFit, band_distance, c
 from lmemtest.tuning.fit.settings import FitSettings, check_enough, count
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 from lmemtest.words import format_number, p_text, percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-FloatArray = NDArray[np.float64]
 
 FEWEST_DRAWS = 20  # below it a p-value cannot fall under 0.05
 
@@ -54,12 +48,10 @@ class ParametricBootstrap(Result):
 
     @property
     def title(self) -> str:
-        """What was done."""
         return "Parametric bootstrap of a tuning distribution"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How many samples, and what their spread is not."""
         kept = f"{len(self.laws):,} samples of {self.fit.n_scores} scores drawn from the fit and fitted again"
         failed = f"; {self.failed:,} more could not be fitted" if self.failed else ""
         return (
@@ -81,7 +73,6 @@ class ParametricBootstrap(Result):
         return not self.problems
 
     def sentences(self) -> tuple[str, ...]:
-        """Whether the fit can be trusted."""
         if self.trusted:
             follow = f"The scores follow the fit as samples of it follow theirs ({p_text(self.p_value)})"
             return (f"{follow}, and nothing else speaks against it.",)
@@ -89,8 +80,6 @@ class ParametricBootstrap(Result):
 
     def _samples(self) -> pd.DataFrame:
         """One row per fitted sample: ``best``, ``worst``, ``hyperparameters``, ``noise``."""
-        import pandas as pd
-
         minimize = self.fit.settings.direction == "minimize"
         return pd.DataFrame(
             {
@@ -103,8 +92,6 @@ class ParametricBootstrap(Result):
 
     def _spread(self) -> pd.DataFrame:
         """One row per parameter: its estimate, and median, low and high end of those of the samples."""
-        import pandas as pd
-
         names, level = [e.name for e in self.fit.estimates], self.fit.settings.level
         draws = self._samples()[names]
         low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0, method="weibull")
@@ -112,7 +99,6 @@ class ParametricBootstrap(Result):
         return pd.DataFrame({"parameter": names, **columns, "low": low, "high": high})
 
     def shown(self) -> pd.DataFrame:
-        """The spread of the fitted parameters."""
         return self._spread()
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest._result import Result, result
@@ -21,20 +22,15 @@ from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k, check_scores
-from lmemtest.tuning._words import span
+from lmemtest.tuning._checks import FloatArray, check_k, check_scores
 from lmemtest.tuning.fit.profile import Family, allowance
 from lmemtest.tuning.fit.settings import LARGEST_C, Counted, FitSettings, check_enough, count, make_settings
 from lmemtest.tuning.fit.spacings import Box, Spacings, distinct, rounding_of, spacings, within
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.laws.quadratic import Number, QuadraticDistribution, best_above, best_below
 from lmemtest.tuning.order_statistics import crossing_probability, equal_tailed_intervals
-from lmemtest.words import format_number, p_text, percent
+from lmemtest.words import format_number, p_text, percent, span
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-FloatArray = NDArray[np.float64]
 Law = QuadraticDistribution | NoisyQuadraticDistribution
 
 FEW_SCORES = 20
@@ -92,12 +88,10 @@ class FittedCurve(Result):
 
     @property
     def title(self) -> str:
-        """What the table shows."""
         return "Parametric tuning curve"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Which quantile, which intervals, and from where on it extrapolates."""
         best = "highest" if self.fit.settings.direction == "maximize" else "lowest"
         return (
             f"{percent(self.q)} quantile of the {best} of k scores under the fitted law; "
@@ -106,13 +100,10 @@ class FittedCurve(Result):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """What the fit says and whether it can be trusted."""
         return self.fit.sentences()
 
     def _frame(self) -> pd.DataFrame:
         """One row per k: ``k``, ``estimate``, ``ci_low``, ``ci_high``."""
-        import pandas as pd
-
         return pd.DataFrame({name: getattr(self, name) for name in ("k", "estimate", "ci_low", "ci_high")})
 
 
@@ -231,7 +222,6 @@ class ParametricFit(Result):
         return self.distribution.mean_curve(k, direction=self.settings.direction)
 
     def sentences(self) -> tuple[str, ...]:
-        """What the fit says, and whether it can be trusted."""
         level = percent(self.settings.level)
         c = self.hyperparameters
         said = [
@@ -249,14 +239,11 @@ class ParametricFit(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per parameter: ``parameter``, ``estimate``, ``ci_low``, ``ci_high``, ``fixed``."""
-        import pandas as pd
-
         frame = pd.DataFrame([asdict(estimate) for estimate in self.estimates])
         return frame.rename(columns={"name": "parameter", "value": "estimate"})
 
     @property
     def title(self) -> str:
-        """Which law, and how many scores."""
         kind = "Noisy quadratic" if len(self.estimates) > 3 else "Quadratic"
         counted = [f"{m} only counted {where}" for m, where in ((self.n_below, "below"), (self.n_above, "above")) if m]
         beside = f" ({', '.join(counted)})" if counted else ""

@@ -10,14 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from lmemtest.tuning._checks import FloatArray
 from lmemtest.tuning.fit import spacings
 from lmemtest.tuning.fit.spacings import Box, Peak, Spacings
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
-
-FloatArray = NDArray[np.float64]
 
 # Twice the drop of M at the truth is close to chi-squared(1), although the problem is not regular for c < 4: in 4,000
 # samples without noise (n = 20, 48, 200; c from 1 to 10) its 95 % quantile lay between 2.8 and 5.6 for the ends, 4.2 in

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_direction
+from lmemtest.tuning._checks import FloatArray, check_direction
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
-
-FloatArray = NDArray[np.float64]
 
 SMALLEST_C, LARGEST_C = 1, 10
 FEWEST = {"a quadratic": 5, "a noisy quadratic": 6}  # distinct exact scores: two more than continuous parameters

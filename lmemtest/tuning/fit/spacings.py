@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from lmemtest.tuning._checks import FloatArray
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.noisy_quadratic import standard_quantile
 
-FloatArray = NDArray[np.float64]
 Box = tuple[float, float]
 
 FARTHEST = 1e3  # the best score lies at most so many ranges of the scores below the smallest one

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-FloatArray = NDArray[np.float64]
+from lmemtest.tuning._checks import FloatArray
 
 NODES = 48
 _DROP = 45.0  # exp(-45) = 3e-20, below the last digit

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest._rounding import written
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import (
+    FloatArray,
     check_bounds,
     check_direction,
     check_k,
@@ -30,11 +32,6 @@ from lmemtest.tuning._checks import (
     check_share,
 )
 from lmemtest.tuning.laws.quadratic import best_above, best_below
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
 
 _REACH = 9.0  # bandwidths beyond which a kernel holds less than 1e-18
 _FAR = 38.0  # ... less than 1e-315, the smallest double

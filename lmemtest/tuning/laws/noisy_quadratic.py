@@ -17,15 +17,13 @@ from scipy import special
 
 from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_probabilities, plain
+from lmemtest.tuning._checks import FloatArray, check_k, check_probabilities, plain
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.kernel_density import kernel_density
 from lmemtest.tuning.laws.quadratic import (
-    FloatArray,
     LawCurves,
     Number,
     QuadraticDistribution,
-    check_budgets,
     check_real,
     check_shape,
 )
@@ -230,7 +228,7 @@ class NoisyQuadraticDistribution(LawCurves):
         >>> law.mean_curve([1, 10, 100]).round(6)
         array([ 0.5     ,  0.053578, -0.113676])
         """
-        budgets = check_budgets(k)
+        budgets = check_k(k, flat=False)
         if self._exact():
             return self.noiseless.mean_curve(budgets, direction=direction)
         if self._normal():

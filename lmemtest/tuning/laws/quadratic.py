@@ -19,14 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import DIRECTIONS, check_probabilities, check_share, plain
+from lmemtest.tuning._checks import DIRECTIONS, FloatArray, check_k, check_probabilities, check_share, plain
 
-FloatArray = NDArray[np.float64]
 Number = float | FloatArray
 
 LARGEST_C = 1000.0  # beyond it x^(c/2) is a point mass in double precision
@@ -48,15 +47,6 @@ def check_shape(a: Any, b: Any, c: Any, convex: Any) -> None:
         raise ArgumentError(f"c must be above 0 and at most {LARGEST_C:g}, got {c!r}.")
     if not isinstance(convex, (bool, np.bool_)):
         raise ArgumentError(f"convex must be True (minimize) or False (maximize), got {convex!r}.")
-
-
-def check_budgets(k: ArrayLike) -> FloatArray:
-    """Numbers of trials as an array; all must be positive and finite."""
-    values = np.asarray(k, dtype=float)
-    if not np.all((values > 0.0) & np.isfinite(values)):
-        worst = values[~((values > 0.0) & np.isfinite(values))].ravel()[0]
-        raise ArgumentError(f"k must be positive and finite, got {worst:g}. k counts the trials of a search.")
-    return values
 
 
 def best_below(q: float, k: FloatArray) -> FloatArray:
@@ -97,7 +87,7 @@ class LawCurves:
         float or array
             One value per `k`.
         """
-        budgets, q = check_budgets(k), check_share(q, "q")
+        budgets, q = check_k(k, flat=False), check_share(q, "q")
         return self.ppf(best_below(q, budgets)) if self._minimizes(direction) else self.isf(best_above(q, budgets))
 
     def _minimizes(self, direction: str | None) -> bool:
@@ -239,7 +229,7 @@ class QuadraticDistribution(LawCurves):
         >>> QuadraticDistribution(0.0, 1.0, 2, convex=True).mean_curve([1, 3]).tolist()  # uniform: 1 / (k + 1)
         [0.5, 0.25]
         """
-        budgets, r = check_budgets(k), 2.0 / self.c
+        budgets, r = check_k(k, flat=False), 2.0 / self.c
         if self._minimizes(direction) == self.convex:
             # E of U^r for the smallest of k uniforms: r B(r, k + 1), without the cancellation of gamma functions
             x = r * special.beta(r, budgets + 1.0)
