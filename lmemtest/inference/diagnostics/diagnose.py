@@ -335,5 +335,5 @@ def _influences(
             lines.append(failed)
             continue
         results.append(result)
-        lines.append(result.check())
+        lines.append(result.check)
     return tuple(results), lines

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
-from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns, check_fraction, check_names
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.check import Check
-from lmemtest.inference.diagnostics.left_out import Deletion, Estimates, Levels, Reference, Refit, p_values
+from lmemtest.inference.diagnostics.left_out import Deletion, Refits
+from lmemtest.inference.distributions.student import two_sided_p
+from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.inference.means.joint import fit_for_ddf
 from lmemtest.inference.means.reference_grid import check_fit, check_specs
 from lmemtest.words import counted, format_number, format_p, listed, p_text
@@ -119,6 +121,7 @@ class InfluenceResult(Result):
         order = self.table.sort_values("cooks_distance", ascending=False, kind="stable")
         return order[columns].reset_index(drop=True)
 
+    @property
     def check(self) -> Check:
         """The line of the diagnosis, about the level that moves the estimates most."""
         distance = self.table["cooks_distance"].to_numpy(dtype=float)
@@ -138,21 +141,20 @@ class InfluenceResult(Result):
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def _changing(self) -> pd.DataFrame:
-        """Levels without which a verdict changes, clear changes first, then surprising ones."""
-        rows = self.table[self.table["n_changed"] > 0]
-        return rows.sort_values(["n_clear", "chance_p", "n_changed"], ascending=[False, True, False], kind="stable")
-
-    def _outlying(self) -> pd.DataFrame:
-        return self.table[self.table["chance_p"] < SURPRISING].sort_values("chance_p", kind="stable")
-
-    def _loud(self) -> pd.DataFrame:
-        """Levels with few of the rows and most of the residual variance."""
-        few = self.table["n_rows"] < LOUD * self.n_rows
-        return self.table[few & (self.table["residual_ratio"] < LOUD)].sort_values("residual_ratio", kind="stable")
-
-    def _failed(self) -> pd.DataFrame:
-        return self.table[self.table["cooks_distance"].isna()]
+    def _striking(self) -> tuple[pd.DataFrame, ...]:
+        """Levels without which a decision changes (clear, then surprising changes first), that stand out, that hold
+        most of the residual variance in few of the rows, and without which there is no fit."""
+        t = self.table
+        changing = t[t["n_changed"] > 0].sort_values(
+            ["n_clear", "chance_p", "n_changed"], ascending=[False, True, False], kind="stable"
+        )
+        loud = t[(t["n_rows"] < LOUD * self.n_rows) & (t["residual_ratio"] < LOUD)]
+        return (
+            changing,
+            t[t["chance_p"] < SURPRISING].sort_values("chance_p", kind="stable"),
+            loud.sort_values("residual_ratio", kind="stable"),
+            t[t["cooks_distance"].isna()],
+        )
 
     @property
     def decision(self) -> str:
@@ -164,49 +166,64 @@ class InfluenceResult(Result):
         residual variance, or the model cannot be fitted without a level, or no comparison has a test. "fine": none of
         these; verdicts that change by a hair are named in the sentences.
         """
-        changing, outlying = self._changing(), self._outlying()
-        if len(changing) and changing.index.isin(outlying.index).any():
+        changing, outlying, loud, failed = self._striking()
+        if changing.index.isin(outlying.index).any():
             return "act"
         clear = changing[changing["n_clear"] > 0]
-        return "look" if self._untested() or any(map(len, (clear, outlying, self._loud(), self._failed()))) else "fine"
+        return "look" if self._untested or any(map(len, (clear, outlying, loud, failed))) else "fine"
 
+    @property
     def _untested(self) -> bool:
         """There are comparisons, and none of them has a test."""
         return len(self.whole) > 0 and not self.whole["p_value"].notna().any()
 
     def sentences(self) -> tuple[str, ...]:
         """What was found and what to do."""
-        changing, outlying, loud, failed = self._changing(), self._outlying(), self._loud(), self._failed()
+        changing, outlying, loud, failed = self._striking()
         both = changing[changing.index.isin(outlying.index)]
         parts = []
-        if len(both):
-            parts += [self._change_of(both.iloc[0]), *self._others(changing)]
-            parts.append(self._stands_out(both.iloc[0]))
-            parts.append(self._advice(self._name(both.iloc[0])))
-        elif len(changing):
-            parts += [self._change_of(changing.iloc[0]), *self._others(changing)]
-            if len(outlying):
-                parts.append(self._stands_out(outlying.iloc[0]))
+        if len(changing):
+            others = len(changing) - 1
+            parts.append(self._change_of((both if len(both) else changing).iloc[0]))
+            if others:
+                parts.append(f"Verdicts also change without {counted(others, 'other level')} of {self.group}.")
+        if len(outlying):
+            row = (both if len(both) else outlying).iloc[0]
+            parts.append(self._stands_out(row))
+            if len(both):
+                parts.append(
+                    f"Check the runs of {self._name(row)} (failed runs, units, mixed-up names); if they are right, "
+                    "report the results with and without it, and draw no general conclusion from either alone."
+                )
+            elif len(changing):
                 parts.append("The verdicts that change are close calls.")
             else:
-                parts.append(self._close_calls(bool(changing["n_clear"].any())))
-        elif len(outlying):
-            parts.append(self._stands_out(outlying.iloc[0]))
-            name = self._name(outlying.iloc[0])
-            parts.append(f"No verdict depends on it, so the conclusions stand; check the runs of {name} all the same.")
+                parts.append(
+                    f"No verdict depends on it, so the conclusions stand; check the runs of {self._name(row)} all the "
+                    "same."
+                )
+            if self.missing_term:
+                parts.append(
+                    f"The model takes differences to be the same for every {self.group}: try it with "
+                    f"{self.missing_term}."
+                )
+        elif len(changing):
+            so = f"No {self.group} stands out more than chance explains"
+            parts.append(
+                f"{so}, so this is a matter of too little evidence and not of one {self.group}: call these comparisons "
+                "undecided, or bring more levels."
+                if changing["n_clear"].any()
+                else f"{so} and no p-value moves beyond {100 * CLEAR * self.alpha:.4g} %, so these are close calls: "
+                "report the p-values, not the verdicts."
+            )
         elif len(failed) < len(self.table):
             parts.append(self._calm())
-        if len(outlying) and self.missing_term:
-            parts.append(
-                f"The model takes differences to be the same for every {self.group}: try it with {self.missing_term}."
-            )
         if len(loud):
-            name, fall = self._name(loud.iloc[0]), 100 * (1 - loud.iloc[0]["residual_ratio"])
+            fall = written(100 * (1 - loud.iloc[0]["residual_ratio"]), ".0f")
             apart = in_words_of(python="dispersion=", command_line="--dispersion")
             parts.append(
-                f"Without {name} the residual variance falls by {written(fall, '.0f')} %: most of the noise is "
-                f"there. Give each "
-                f"level a variance of its own ({apart}), or normalise the scores."
+                f"Without {self._name(loud.iloc[0])} the residual variance falls by {fall} %: most of the noise is "
+                f"there. Give each level a variance of its own ({apart}), or normalise the scores."
             )
         if len(failed):
             parts.append(
@@ -223,7 +240,7 @@ class InfluenceResult(Result):
 
     def _calm(self) -> str:
         n, m = len(self.table), int(self.whole["p_value"].notna().sum())
-        if self._untested():
+        if self._untested:
             return (
                 f"None of the {len(self.whole)} comparisons has a test in the whole table, because the data do not "
                 f"identify it, so there is no verdict that a single {self.group} could change. Compare what the design "
@@ -248,30 +265,19 @@ class InfluenceResult(Result):
         )
 
     def _change_of(self, row: pd.Series[Any]) -> str:
-        """How the verdicts change without one level."""
+        """How the decisions change without one level."""
         m, count = int(row["n_compared"]), int(row["n_changed"])
         here = self.comparisons[self.comparisons["level"] == row["level"]].reset_index(drop=True)
-        shown = [
-            f"{comparison_label(left, right)}, p {format_p(before)} -> {format_p(now)}"
-            for left, right, before, now, changes in zip(
-                here["left"],
-                here["right"],
-                self.whole["p_value"],
-                here["p_value"],
-                here["decision_changes"],
-                strict=True,
-            )
-            if changes
-        ]
+        here = here.assign(before=self.whole["p_value"])[here["decision_changes"]].head(_NAMED)
+        shown = "; ".join(
+            f"{comparison_label(r.left, r.right)}, p {format_p(r.before)} -> {format_p(r.p_value)}"
+            for r in here.itertuples()
+        )
         verb = "changes its verdict" if count == 1 else "change their verdict"
         return (
-            f"Without {self._name(row)}, {count} of {m} comparison{'s' * (m != 1)} {verb} at {100 * self.alpha:.4g} % "
-            f"({'; '.join(shown[:_NAMED])}{'; ...' * (count > _NAMED)})."
+            f"Without {self._name(row)}, {count} of {counted(m, 'comparison')} {verb} at {100 * self.alpha:.4g} % "
+            f"({shown}{'; ...' * (count > _NAMED)})."
         )
-
-    def _others(self, changing: pd.DataFrame) -> list[str]:
-        others = len(changing) - 1
-        return [f"Verdicts also change without {counted(others, 'other level')} of {self.group}."] if others else []
 
     def _stands_out(self, row: pd.Series[Any]) -> str:
         """The comparison that a level moves most surprisingly."""
@@ -281,25 +287,6 @@ class InfluenceResult(Result):
         return (
             f"{self._name(row)} stands out: it moves {moved} by {size} standard errors, more than "
             f"chance explains ({p_text(row['chance_p'])})."
-        )
-
-    def _close_calls(self, clear: bool) -> str:
-        """What to make of verdicts that change while no level stands out."""
-        so = f"No {self.group} stands out more than chance explains"
-        if clear:
-            return (
-                f"{so}, so this is a matter of too little evidence and not of one {self.group}: call these comparisons "
-                "undecided, or bring more levels."
-            )
-        return (
-            f"{so} and no p-value moves beyond {100 * CLEAR * self.alpha:.4g} %, so these are close calls: report the "
-            "p-values, not the verdicts."
-        )
-
-    def _advice(self, level: str) -> str:
-        return (
-            f"Check the runs of {level} (failed runs, units, mixed-up names); if they are right, report the results "
-            "with and without it, and draw no general conclusion from either alone."
         )
 
 
@@ -400,15 +387,22 @@ def influence(
     names = _specs(fit, columns, specs)
     _check_not_compared(fit, group, columns, names)
     fit, notes = fit_for_ddf(fit, ddf)
-    levels = Levels.of(fit, group, columns)
-    reference = Reference.of(replace(fit, data=None), names, ddf)
-    task = Deletion(reference, levels)
-    # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
-    results = replicate(
-        task, len(levels.labels), rng=0, n_jobs=n_jobs, progress=progress, label=f"Without each {group}"
+    deletion = Deletion.of(fit, group, columns, names, ddf)
+    refits = deletion.refits(n_jobs=n_jobs, progress=progress, label=f"Without each {group}")
+    adjust = adjust if names else "none"
+    tables = _tables(deletion, refits, adjust, alpha)
+    return InfluenceResult(
+        **tables,
+        group=group,
+        specs=names,
+        alpha=alpha,
+        adjust=adjust,
+        ddf=ddf,
+        formula=fit.label,
+        n_rows=fit.nobs,
+        missing_term=_missing_term(fit, columns, names),
+        notes=(*notes, *_notes(fit, tables["table"])),
     )
-    found = _Found.of(reference, levels, results, adjust if names else "none", alpha)
-    return found.result(notes)
 
 
 # ---------------------------------------------------------------------- arguments
@@ -463,186 +457,92 @@ def _check_not_compared(fit: Any, group: str, columns: tuple[str, ...], specs: t
     )
 
 
-# ---------------------------------------------------------------------- the result
+# ---------------------------------------------------------------------- the tables
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Found:
-    """All refits side by side: one row per level, NaN where there is no refit."""
+def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> dict[str, pd.DataFrame]:
+    """The parts of the result; all arrays have a row per level, NaN where there is no refit."""
+    import pandas as pd
 
-    reference: Reference
-    levels: Levels
-    results: list[Any]
-    method: str
-    alpha: float
-    whole_p: FloatArray  # (m,)
-    b: FloatArray
-    se: FloatArray
-    variance: FloatArray
-    tested: Estimates
-    p_value: FloatArray
-    chance_p: FloatArray
+    fit, tests, labels = deletion.fit, deletion.tests, np.array(deletion.labels, dtype=object)
+    estimate, se, df = tests.evaluate(fit, deletion.ddf)
+    whole_p = _p_values(estimate[None], se[None], df[None], np.array([tests.n_means]), adjust)[0]
+    p_value = _p_values(refits.estimate, refits.se, refits.df, refits.n_means, adjust)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = (refits.estimate - estimate) / se  # in standard errors of the whole table
+        before = np.where(below(whole_p, alpha), np.sign(estimate), 0.0)
+        now = np.where(below(p_value, alpha), np.sign(refits.estimate), 0.0)
+    # a comparison that vanishes has no decision; a clear change is one with a p-value on the far side beyond CLEAR alpha
+    changes = (before != now) & np.isfinite(whole_p) & np.isfinite(p_value)
+    clear = changes & (np.maximum(whole_p, p_value) > CLEAR * alpha)
+    kept, components = fit.problem.kept, fit.varcorr
+    terms = np.array(fit.design.x_names, dtype=object)[kept]
+    change = refits.b - fit.params.to_numpy()[kept]
+    left, right = np.array(tests.names, dtype=object).reshape(-1, 2).T
 
-    @classmethod
-    def of(cls, reference: Reference, levels: Levels, results: list[Any], method: str, alpha: float) -> _Found:
-        m = len(reference.functions.names)
+    def long(**columns: Any) -> pd.DataFrame:
+        """One row per level and item of ``(items,)``, which are repeated, or ``(levels, items)``."""
+        arrays = {name: np.broadcast_to(a, (len(labels), np.shape(a)[-1])) for name, a in columns.items()}
+        width = next(iter(arrays.values())).shape[1]
+        return pd.DataFrame({"level": np.repeat(labels, width), **{name: a.ravel() for name, a in arrays.items()}})
 
-        def stack(read: Callable[[Refit], Any], width: int) -> FloatArray:
-            rows = [np.full(width, np.nan) if isinstance(item, Failure) else read(item) for item in results]
-            return np.array(rows, dtype=float).reshape(len(rows), width)
-
-        tested = Estimates(
-            stack(lambda r: r.found.estimate, m), stack(lambda r: r.found.se, m), stack(lambda r: r.found.df, m)
-        )
-        sizes = np.array([0 if isinstance(item, Failure) else item.n_means for item in results])
-        whole = Estimates(*(v[None, :] for v in (reference.found.estimate, reference.found.se, reference.found.df)))
-        n_kept = len(reference.fit.problem.kept)
-        return cls(
-            reference=reference,
-            levels=levels,
-            results=results,
-            method=method,
-            alpha=alpha,
-            whole_p=p_values(whole, np.array([reference.functions.n_means]), method)[0],
-            b=stack(lambda r: r.b, n_kept),
-            se=stack(lambda r: r.se, n_kept),
-            variance=stack(lambda r: r.variance, len(reference.fit.varcorr)),
-            tested=tested,
-            p_value=p_values(tested, sizes, method),
-            chance_p=stack(lambda r: r.chance_p, m),
-        )
-
-    def result(self, notes: Sequence[str]) -> InfluenceResult:
-        fit = self.reference.fit
-        table, comparisons, whole = self._table(), self._comparisons(), self._whole()
-        return InfluenceResult(
-            table=table,
-            effects=self._effects(),
-            components=self._components(),
-            comparisons=comparisons,
-            whole=whole,
-            group=self.levels.group,
-            specs=self.reference.specs,
-            alpha=self.alpha,
-            adjust=self.method,
-            ddf=self.reference.ddf,
-            formula=fit.label,
-            n_rows=fit.nobs,
-            missing_term=_missing_term(fit, self.levels.columns, self.reference.specs),
-            notes=(*notes, *_notes(fit, table)),
-        )
-
-    # -- numbers --------------------------------------------------------------------------------------------------
-
-    @property
-    def terms(self) -> list[str]:
-        """Names of the coefficients."""
-        return [self.reference.fit.design.x_names[j] for j in self.reference.fit.problem.kept]
-
-    @property
-    def change(self) -> FloatArray:
-        """Of each coefficient, without minus with."""
-        fit = self.reference.fit
-        return self.b - fit.params.to_numpy()[fit.problem.kept]
-
-    @property
-    def shift(self) -> FloatArray:
-        """Change of each comparison over its standard error in the whole table."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return (self.tested.estimate - self.reference.found.estimate) / self.reference.found.se
-
-    @property
-    def clear_changes(self) -> NDArray[np.bool_]:
-        """Verdicts that change with a p-value on the far side beyond `CLEAR` times alpha, so not by a hair."""
-        return self.decision_changes & (np.maximum(self.whole_p, self.p_value) > CLEAR * self.alpha)
-
-    @property
-    def decision_changes(self) -> NDArray[np.bool_]:
-        """Which comparisons have another verdict without a level; a comparison that vanishes has none."""
-        before = _signs(self.reference.found.estimate, self.whole_p, self.alpha)
-        now = _signs(self.tested.estimate, self.p_value, self.alpha)
-        return (before != now) & np.isfinite(self.whole_p) & np.isfinite(self.p_value)
-
-    # -- tables ---------------------------------------------------------------------------------------------------
-
-    def _long(self, columns: Mapping[str, Any]) -> pd.DataFrame:
-        """One row per level and item: `columns` are ``(items,)``, repeated, or ``(levels, items)``."""
-        import pandas as pd
-
-        n = len(self.levels.labels)
-        arrays = {key: np.asarray(values) for key, values in columns.items()}
-        width = next(iter(arrays.values())).shape[-1]
-        long = {key: a.ravel() if a.ndim == 2 else np.tile(a, n) for key, a in arrays.items()}
-        return pd.DataFrame({"level": np.repeat(np.array(self.levels.labels, dtype=object), width), **long})
-
-    def _effects(self) -> pd.DataFrame:
-        change = self.change
-        terms = np.array(self.terms, dtype=object)
-        return self._long({"term": terms, "estimate": self.b, "change": change, "dfbetas": change / self.se})
-
-    def _components(self) -> pd.DataFrame:
-        whole = self.reference.fit.varcorr
-        names = {key: whole[key].to_numpy(dtype=object) for key in ("group", "name1", "name2")}
-        return self._long({**names, "variance": self.variance, "change": self.variance - whole["variance"].to_numpy()})
-
-    def _whole(self) -> pd.DataFrame:
-        import pandas as pd
-
-        found = self.reference.found
-        names = pd.DataFrame(list(self.reference.functions.names), columns=["left", "right"], dtype=object)
-        return names.assign(estimate=found.estimate, se=found.se, df=found.df, p_value=self.whole_p)
-
-    def _comparisons(self) -> pd.DataFrame:
-        names = np.array(self.reference.functions.names, dtype=object).reshape(-1, 2)
-        return self._long(
-            {
-                "left": names[:, 0],
-                "right": names[:, 1],
-                "estimate": self.tested.estimate,
-                "se": self.tested.se,
-                "df": self.tested.df,
-                "p_value": self.p_value,
-                "change": self.tested.estimate - self.reference.found.estimate,
-                "shift": self.shift,
-                "chance_p": self.chance_p,
-                "decision_changes": self.decision_changes,
-            }
-        )
-
-    def _table(self) -> pd.DataFrame:
-        import pandas as pd
-
-        n, m = self.tested.estimate.shape
-        dfbetas, term = _largest(self.change / self.se, self.terms)
-        shift, comparison = _largest(self.shift, [comparison_label(*name) for name in self.reference.functions.names])
-        residuals = self.reference.fit.residual_variances.to_numpy()
-        one = len(residuals) == 1
-        done = [None if isinstance(item, Failure) else item for item in self.results]
-        return pd.DataFrame(
-            {
-                "level": list(self.levels.labels),
-                "n_rows": self.levels.n_rows(),
-                "cooks_distance": [np.nan if item is None else item.cooks_distance for item in done],
-                "covratio": [np.nan if item is None else item.covratio for item in done],
-                "largest_dfbetas": dfbetas,
-                "dfbetas_term": term,
-                "residual_ratio": self.variance[:, -1] / residuals[0] if one else np.full(n, np.nan),
-                "largest_shift": shift,
-                "shift_of": comparison,
-                "chance_p": _smallest(self.chance_p, n * m),
-                "n_compared": np.isfinite(self.p_value).sum(axis=1),
-                "n_changed": self.decision_changes.sum(axis=1),
-                "n_clear": self.clear_changes.sum(axis=1),
-                "converged": [item is not None and item.converged for item in done],
-                "reason": [_reason(item) for item in self.results],
-            }
-        )
+    dfbetas, dfbetas_term = _largest(change / refits.b_se, terms)
+    largest_shift, shift_of = _largest(shift, [comparison_label(*name) for name in tests.names])
+    residual = fit.residual_variances.to_numpy()
+    smallest = np.where(np.isfinite(refits.chance_p), refits.chance_p, np.inf).min(axis=1, initial=np.inf)
+    table = pd.DataFrame(
+        {
+            "level": labels,
+            "n_rows": np.bincount(deletion.code, weights=deletion.cells.n, minlength=len(labels)).astype(np.intp),
+            "cooks_distance": refits.cooks_distance,
+            "covratio": refits.covratio,
+            "largest_dfbetas": dfbetas,
+            "dfbetas_term": dfbetas_term,
+            "residual_ratio": refits.variance[:, -1] / residual[0] if len(residual) == 1 else np.nan,
+            "largest_shift": largest_shift,
+            "shift_of": shift_of,
+            "chance_p": np.where(np.isfinite(smallest), np.minimum(1.0, max(shift.size, 1) * smallest), np.nan),
+            "n_compared": np.isfinite(p_value).sum(axis=1),
+            "n_changed": changes.sum(axis=1),
+            "n_clear": clear.sum(axis=1),
+            "converged": refits.converged,
+            "reason": refits.reason.astype(object),
+        }
+    )
+    return {
+        "table": table,
+        "effects": long(term=terms, estimate=refits.b, change=change, dfbetas=change / refits.b_se),
+        "components": long(
+            **{name: components[name].to_numpy(dtype=object) for name in ("group", "name1", "name2")},
+            variance=refits.variance,
+            change=refits.variance - components["variance"].to_numpy(),
+        ),
+        "comparisons": long(
+            left=left,
+            right=right,
+            estimate=refits.estimate,
+            se=refits.se,
+            df=refits.df,
+            p_value=p_value,
+            change=refits.estimate - estimate,
+            shift=shift,
+            chance_p=refits.chance_p,
+            decision_changes=changes,
+        ),
+        "whole": pd.DataFrame(
+            {"left": left, "right": right, "estimate": estimate, "se": se, "df": df, "p_value": whole_p}
+        ),
+    }
 
 
-def _signs(estimate: FloatArray, p_value: FloatArray, alpha: float) -> FloatArray:
-    """The sign of a significant difference, 0 of any other."""
-    with np.errstate(invalid="ignore"):
-        return np.where(below(p_value, alpha), np.sign(estimate), 0.0)
+def _p_values(estimate: FloatArray, se: FloatArray, df: FloatArray, n_means: Any, method: str) -> FloatArray:
+    """Adjusted p-values of several tables at once, ``(tables, m)``, each with its number of means."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(se > 0, estimate / se, np.nan)
+    if method == "tukey":
+        return ptukey(np.sqrt(2.0) * np.abs(t), np.maximum(n_means, 2)[:, None], df, upper=True)
+    raw, tests = two_sided_p(t, df), n_means * (n_means - 1) // 2
+    return np.array([adjust_raw(row, method, m) for row, m in zip(raw, tests, strict=True)]).reshape(raw.shape)
 
 
 def _largest(values: FloatArray, names: Sequence[str]) -> tuple[FloatArray, list[str]]:
@@ -656,12 +556,6 @@ def _largest(values: FloatArray, names: Sequence[str]) -> tuple[FloatArray, list
     return largest, [names[j] if ok else "" for j, ok in zip(place, there, strict=True)]
 
 
-def _smallest(chance: FloatArray, tests: int) -> FloatArray:
-    """Bonferroni's p-value of each row; NaN where nothing is tested."""
-    smallest = np.where(np.isfinite(chance), chance, np.inf).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(smallest), np.minimum(1.0, max(tests, 1) * smallest), np.nan)
-
-
 def _missing_term(fit: Any, group: tuple[str, ...], specs: tuple[str, ...]) -> str:
     """The random term that would let differences vary between the levels of the group, if the model lacks it."""
     if not specs or set(group) & {*specs, *fit.design.factors}:
@@ -671,11 +565,6 @@ def _missing_term(fit: Any, group: tuple[str, ...], specs: tuple[str, ...]) -> s
         if varies or set(bar.groups) == {*group, *specs}:
             return ""
     return f"(1 | {':'.join((*group, *specs))})"
-
-
-def _reason(item: Refit | Failure) -> str:
-    """Why there is no refit, without the class of the error, or what a refit lacks."""
-    return item.reason.partition(": ")[2] if isinstance(item, Failure) else item.reason
 
 
 def _notes(fit: Any, table: pd.DataFrame) -> list[str]:

@@ -9,26 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lmemtest._replicates import Failure, replicate
 from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, group_codes
 from lmemtest.data.compress import compress
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import distinct
 from lmemtest.inference.distributions.student import two_sided_p
-from lmemtest.inference.distributions.studentized_range import ptukey
-from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.inference.means.emmeans import emmeans
-from lmemtest.words import format_level, listed
+from lmemtest.words import counted, format_level, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
     Index = NDArray[np.intp]
+    BoolArray = NDArray[np.bool_]
 
 FEWEST_LEVELS = 3  # of two levels, each is half of the evidence, and no variance between levels is left without it
 
@@ -36,30 +36,76 @@ _NO_INFORMATION = 1e-6  # share of a variance: what a level adds to a difference
 _SAME = 1e-8  # relative size of an aliasing coefficient that is zero
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Levels:
-    """The levels of the group on cells that are fine enough to tell them apart.
+class Tests(NamedTuple):
+    """Linear functions of the fixed effects that are tested: differences of means (left, right), or coefficients."""
 
-    Attributes
-    ----------
-    labels : tuple of str
-    cells : Cells
-        Cells of the model's columns and the group's.
-    code : (n_fine,) int
-        Level of each of them.
-    model_cell : (n_fine,) int
-        The cell of the fit that each belongs to.
+    names: tuple[tuple[str, str], ...]
+    L: FloatArray
+    n_means: int
+
+    @classmethod
+    def of(cls, fit: Any, specs: tuple[str, ...], ddf: str, at: Mapping[str, Any]) -> Tests:
+        if not specs:
+            names, rows = fit.design.x_names, np.eye(len(fit.design.x_names))
+            known = [j for j, name in enumerate(names) if name != "Intercept" and fit.estimable(rows[j : j + 1])[0]]
+            return cls(tuple((names[j], "") for j in known), rows[known], 0)
+        em = emmeans(fit, specs, at=at, ddf=ddf)
+        labels = em.labels()
+        i, j = np.triu_indices(len(labels), k=1)
+        i, j = i[em.met(i, j)], j[em.met(i, j)]
+        names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
+        return cls(names, em.fixed[i] - em.fixed[j], len(labels))
+
+    def evaluate(self, fit: Any, ddf: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Estimates with standard errors and degrees of freedom, NaN where the table does not identify one."""
+        if not len(self.L):
+            return np.empty(0), np.empty(0), np.empty(0)
+        return fit.estimate(self.L), np.sqrt(fit.cov(self.L, ddf).diagonal()), fit.df(self.L, ddf)
+
+
+class Refits(NamedTuple):
+    """What is kept of the fit without a level; of all levels, each field has an axis more in front.
+
+    ``b`` and ``b_se`` run over the kept coefficients, ``variance`` over the components (as in ``fit.varcorr``), and
+    ``estimate``, ``se``, ``df`` and ``chance_p`` over the tests of the whole table.
     """
 
-    group: str
-    columns: tuple[str, ...]
+    b: Any
+    b_se: Any
+    variance: Any
+    estimate: Any
+    se: Any
+    df: Any
+    chance_p: Any
+    n_means: Any
+    cooks_distance: Any
+    covratio: Any
+    converged: Any
+    reason: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Deletion:
+    """A fit, the levels of a group on cells that are fine enough for them, and what is read off the fit without one.
+
+    ``code`` and ``model_cell`` are the level and the cell of the fit of each fine cell; ``factor_codes`` the place of
+    each cell of the fit among the levels of each factor.
+    """
+
+    fit: Any
     labels: tuple[str, ...]
     cells: Cells
     code: Index
     model_cell: Index
+    specs: tuple[str, ...]
+    ddf: str
+    tests: Tests
+    factor_codes: Mapping[str, Index]
 
     @classmethod
-    def of(cls, fit: Any, group: str, columns: tuple[str, ...]) -> Levels:
+    def of(cls, fit: Any, group: str, columns: tuple[str, ...], specs: tuple[str, ...], ddf: str) -> Deletion:
+        import pandas as pd
+
         cells, model_cell = fit.cells, np.arange(len(fit.cells.n))
         missing = [name for name in columns if name not in cells.frame.columns]
         if missing:
@@ -72,183 +118,44 @@ class Levels:
         code, keys = group_codes([cells.frame[name] for name in columns], len(cells.n))
         if keys.size < FEWEST_LEVELS:
             raise DataError(
-                f"group='{group}' has {keys.size} level{'s' * (keys.size != 1)} in the data; leaving one out tells "
-                f"something from {FEWEST_LEVELS} levels on. Choose a finer group, such as the seed, or bring more "
-                f"levels of '{group}'."
+                f"group='{group}' has {counted(keys.size, 'level')} in the data; leaving one out tells something from "
+                f"{FEWEST_LEVELS} levels on. Choose a finer group, such as the seed, or bring more levels of '{group}'."
             )
         rows = zip(*(keys.frame()[name] for name in columns), strict=True)
-        labels = distinct([":".join(format_level(value) for value in row) for row in rows])
-        return cls(group=group, columns=columns, labels=labels, cells=cells, code=code, model_cell=model_cell)
-
-    def n_rows(self) -> Index:
-        """Rows of each level."""
-        return np.bincount(self.code, weights=self.cells.n, minlength=len(self.labels)).astype(np.intp)
-
-    def without(self, fit: Any, index: int) -> tuple[Any, NDArray[np.bool_]]:
-        """The model refitted without a level, and the cells of the fit that have rows left."""
-        rest = self.code != index
-        fine = self.cells
-        part = replace(fine, n=fine.n[rest], weight=fine.weight[rest], mean=fine.mean[rest], ss=fine.ss[rest])
-        n = np.bincount(self.model_cell[rest], weights=part.n, minlength=len(fit.cells.n))
-        left = n > 0
-        coarse = replace(
-            fit.cells,
-            frame=fit.cells.frame[left].reset_index(drop=True),
-            n=n[left],
-            weight=fit.cells.weight[left],
-            n_rows=int(n.sum()),
+        light = replace(fit, data=None)
+        return cls(
+            fit=light,
+            labels=distinct([":".join(map(format_level, row)) for row in rows]),
+            cells=cells,
+            code=code,
+            model_cell=model_cell,
+            specs=specs,
+            ddf=ddf,
+            tests=Tests.of(light, specs, ddf, {}),
+            factor_codes={
+                name: pd.Index(levels).get_indexer(pd.Index(fit.cells.frame[name]))
+                for name, levels in fit.design.factors.items()
+            },
         )
-        place = (np.cumsum(left) - 1)[self.model_cell[rest]]
-        cells = CellMap(codes=place, coarse=coarse).aggregate(part)
-        # with the frame of the cells that it has, refit() keeps the design: nothing goes through the formula again
-        sliced = replace(fit, design=_sliced(fit.design, left), cells=cells)
-        return sliced.refit(cells=cells), left
 
-
-def _sliced(design: Any, left: NDArray[np.bool_]) -> Any:
-    """The design on some of its cells, in the coding of all; levels of groups that vanish are renumbered."""
-    random = []
-    for term in design.random:
-        codes = term.codes[left]
-        occurs = np.bincount(codes, minlength=len(term.levels)) > 0
-        levels = tuple(level for level, there in zip(term.levels, occurs, strict=True) if there)
-        random.append(replace(term, basis=term.basis[left], codes=(np.cumsum(occurs) - 1)[codes], levels=levels))
-    return replace(design, X=design.X[left], offset=design.offset[left], random=tuple(random))
-
-
-# ---------------------------------------------------------------------- what is read off each fit
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Functions:
-    """Linear functions of the fixed effects that are tested: comparisons, or coefficients."""
-
-    names: tuple[tuple[str, str], ...]
-    L: FloatArray
-    n_means: int
-
-    @classmethod
-    def pairs(cls, fit: Any, specs: tuple[str, ...], at: Mapping[str, Any], ddf: str) -> Functions:
-        em = emmeans(fit, specs, at=at, ddf=ddf)
-        labels = em.labels()
-        i, j = np.triu_indices(len(labels), k=1)
-        i, j = i[em.met(i, j)], j[em.met(i, j)]
-        names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
-        return cls(names, em.fixed[i] - em.fixed[j], len(labels))
-
-    def places(self, wanted: Functions) -> Index:
-        """Position here of each function of `wanted`, -1 where it is missing."""
-        if wanted is self:
-            return np.arange(len(self.names))
-        position = {name: i for i, name in enumerate(self.names)}
-        return np.array([position.get(name, -1) for name in wanted.names], dtype=np.intp)
-
-    @classmethod
-    def coefficients(cls, fit: Any) -> Functions:
-        rows = np.eye(len(fit.design.x_names))
-        chosen = [
-            j for j, name in enumerate(fit.design.x_names) if name != "Intercept" and fit.estimable(rows[j : j + 1])[0]
+    def refits(self, *, n_jobs: int, progress: bool | None, label: str) -> Refits:
+        """The model without each level. Where it cannot be fitted, all is NaN but the reason."""
+        # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
+        found = replicate(self, len(self.labels), rng=0, n_jobs=n_jobs, progress=progress, label=label)
+        kept, components, tests = (
+            np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests.L))
+        )
+        nothing = Refits(kept, kept, components, *[tests] * 4, 0, np.nan, np.nan, False, "")
+        rows = [
+            nothing._replace(reason=item.reason.partition(": ")[2]) if isinstance(item, Failure) else item
+            for item in found
         ]
-        return cls(tuple((fit.design.x_names[j], "") for j in chosen), rows[chosen], 0)
+        return Refits(*map(np.array, zip(*rows, strict=True)))
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
-    """Estimates of the functions in one table, each ``(m,)``; NaN where the table does not identify one."""
-
-    estimate: FloatArray
-    se: FloatArray
-    df: FloatArray
-
-    @classmethod
-    def of(cls, fit: Any, functions: Functions, ddf: str) -> Estimates:
-        if not len(functions.L):
-            return cls(*(np.empty(0) for _ in range(3)))
-        variance = fit.cov(functions.L, ddf).diagonal()
-        return cls(fit.estimate(functions.L), np.sqrt(variance), fit.df(functions.L, ddf))
-
-
-def p_values(found: Estimates, n_means: NDArray[Any], method: str) -> FloatArray:
-    """Adjusted p-values of several tables at once.
-
-    Parameters
-    ----------
-    found : Estimates
-        ``(tables, m)`` each.
-    n_means : (tables,) int
-        Means that are compared in each table.
-    method : str
-        One of `INFLUENCE_ADJUSTMENTS`.
-
-    Returns
-    -------
-    (tables, m) float
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(found.se > 0, found.estimate / found.se, np.nan)
-    if method == "tukey":
-        return ptukey(np.sqrt(2.0) * np.abs(t), np.maximum(n_means, 2)[:, None], found.df, upper=True)
-    raw = two_sided_p(t, found.df)
-    tests = n_means * (n_means - 1) // 2
-    return np.array([adjust_raw(row, method, m) for row, m in zip(raw, tests, strict=True)]).reshape(raw.shape)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Refit:
-    """What is kept of a fit without one level; arrays run over the kept coefficients, components or functions."""
-
-    b: FloatArray
-    se: FloatArray
-    cooks_distance: float
-    covratio: float
-    variance: FloatArray
-    n_means: int
-    found: Estimates
-    chance_p: FloatArray
-    converged: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reference:
-    """The fit of the whole table, and what the others are compared in.
-
-    Attributes
-    ----------
-    fit : LmmFit
-    specs : tuple of str
-        Factors whose means are compared; empty: coefficients.
-    ddf : str
-        Rule for the degrees of freedom.
-    functions : Functions
-        What is tested.
-    found : Estimates
-        The same in the whole table.
-    factor_codes : mapping of str to (n_cells,) int
-        Place of each cell among the levels of each factor.
-    """
-
-    fit: Any
-    specs: tuple[str, ...]
-    ddf: str
-    functions: Functions
-    found: Estimates
-    factor_codes: Mapping[str, Index]
-
-    @classmethod
-    def of(cls, fit: Any, specs: tuple[str, ...], ddf: str) -> Reference:
-        import pandas as pd
-
-        functions = Functions.pairs(fit, specs, {}, ddf) if specs else Functions.coefficients(fit)
-        codes = {
-            name: pd.Index(levels).get_indexer(pd.Index(fit.cells.frame[name]))
-            for name, levels in fit.design.factors.items()
-        }
-        found = Estimates.of(fit, functions, ddf)
-        return cls(fit=fit, specs=specs, ddf=ddf, functions=functions, found=found, factor_codes=codes)
-
-    def read(self, part: Any, left: NDArray[np.bool_], n_levels: int) -> Refit:
-        """Everything that is compared, from the fit to the cells that are left; the group has `n_levels` in all."""
+    def __call__(self, rng: np.random.Generator) -> Refits:
+        """Task number i of `replicate`: the fit without level i."""
+        rest = self.code != rng.bit_generator.seed_seq.spawn_key[-1]  # type: ignore[attr-defined]
+        part, left = self._without(rest)
         kept = self.fit.problem.kept
         lost = _lost_terms(self.fit.design, part.design)
         known = _identified(part, kept)
@@ -257,40 +164,54 @@ class Reference:
         position = np.searchsorted(part.problem.kept, kept[known])
         V_part = part.cov_params().to_numpy()[np.ix_(position, position)]
         change, V = (b_part - b)[known], V[np.ix_(known, known)]
-        functions = self._functions_of(part, left)
-        found = Estimates.of(part, functions, self.ddf)
-        chance = np.full(len(functions.L), np.nan)
-        if not lost and self.fit.dispersion is None and len(functions.L):
-            chance = _chance(self.fit, part, functions.L, np.minimum(found.df, n_levels - 2.0))
-        place = functions.places(self.functions)
-        return Refit(
+        tests = self._tests_of(part, left)
+        estimate, se, df = tests.evaluate(part, self.ddf)
+        chance = np.full(len(tests.L), np.nan)
+        if not lost and self.fit.dispersion is None and len(tests.L):
+            chance = _chance(self.fit, part, tests.L, np.minimum(df, len(self.labels) - 2.0))
+        found = np.vstack([estimate, se, df, chance])
+        if tests is not self.tests:  # some comparisons have vanished
+            at = {name: i for i, name in enumerate(tests.names)}
+            place = [at.get(name, len(at)) for name in self.tests.names]
+            found = np.hstack([found, np.full((len(found), 1), np.nan)])[:, place]
+        unknown = [self.fit.design.x_names[j] for j in kept[~known]] + [self.fit.design.random[i].label for i in lost]
+        return Refits(
             b=b_part,
-            se=np.where(known, part.bse.to_numpy()[kept], np.nan),
+            b_se=np.where(known, part.bse.to_numpy()[kept], np.nan),
+            variance=self._variances(part, lost),
+            estimate=found[0],
+            se=found[1],
+            df=found[2],
+            chance_p=found[3],
+            n_means=tests.n_means,
             cooks_distance=float(change @ np.linalg.solve(V, change)) / len(change) if len(change) else np.nan,
             covratio=float(np.exp(np.linalg.slogdet(V_part)[1] - np.linalg.slogdet(V)[1])),
-            variance=self._variances(part, lost),
-            n_means=functions.n_means,
-            found=Estimates(*(_placed(v, place) for v in (found.estimate, found.se, found.df))),
-            chance_p=_placed(chance, place),
             converged=bool(part.converged),
-            reason=_not_identified(self.fit, kept[~known], lost),
+            reason=f"the other levels do not identify {listed(unknown, most=5)}" if unknown else "",
         )
 
-    def _functions_of(self, part: Any, left: NDArray[np.bool_]) -> Functions:
+    def _without(self, rest: BoolArray) -> tuple[Any, BoolArray]:
+        """The model refitted to some of the fine cells, and the cells of the fit that have rows left."""
+        fit, fine = self.fit, self.cells
+        part = replace(fine, n=fine.n[rest], weight=fine.weight[rest], mean=fine.mean[rest], ss=fine.ss[rest])
+        n = np.bincount(self.model_cell[rest], weights=part.n, minlength=len(fit.cells.n))
+        left = n > 0
+        frame = fit.cells.frame[left].reset_index(drop=True)
+        coarse = replace(fit.cells, frame=frame, n=n[left], weight=fit.cells.weight[left], n_rows=int(n.sum()))
+        cells = CellMap(codes=(np.cumsum(left) - 1)[self.model_cell[rest]], coarse=coarse).aggregate(part)
+        # with the frame of the cells that it has, refit() keeps the design: nothing goes through the formula again
+        return replace(fit, design=_sliced(fit.design, left), cells=cells).refit(cells=cells), left
+
+    def _tests_of(self, part: Any, left: BoolArray) -> Tests:
         """What is tested without a level: where a factor loses levels, means are over those that remain."""
-        if not self.specs:
-            return self.functions
-        occurs = {
-            name: np.bincount(codes[left], minlength=len(self.fit.design.factors[name])) > 0
-            for name, codes in self.factor_codes.items()
-        }
-        if all(there.all() for there in occurs.values()):
-            return self.functions
+        factors = self.fit.design.factors
         at = {
-            name: [value for value, there in zip(self.fit.design.factors[name], mask, strict=True) if there]
-            for name, mask in occurs.items()
+            name: [levels[i] for i in np.flatnonzero(np.bincount(self.factor_codes[name][left], minlength=len(levels)))]
+            for name, levels in factors.items()
         }
-        return Functions.pairs(part, self.specs, at, self.ddf)
+        if not self.specs or all(len(at[name]) == len(levels) for name, levels in factors.items()):
+            return self.tests
+        return Tests.of(part, self.specs, self.ddf, at)
 
     def _variances(self, part: Any, lost: tuple[int, ...]) -> FloatArray:
         """Components as in ``fit.varcorr`` of the whole; NaN for those that the remaining rows do not have."""
@@ -303,16 +224,15 @@ class Reference:
         return np.concatenate([*parts, residual.to_numpy(dtype=float)])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Deletion:
-    """Task number i of `replicate`: the fit without level i. It draws nothing."""
-
-    reference: Reference
-    levels: Levels
-
-    def __call__(self, rng: np.random.Generator) -> Refit:
-        index = rng.bit_generator.seed_seq.spawn_key[-1]  # type: ignore[attr-defined]  # the number of the task
-        return self.reference.read(*self.levels.without(self.reference.fit, index), len(self.levels.labels))
+def _sliced(design: Any, left: BoolArray) -> Any:
+    """The design on some of its cells, in the coding of all; levels of groups that vanish are renumbered."""
+    random = []
+    for term in design.random:
+        codes = term.codes[left]
+        occurs = np.bincount(codes, minlength=len(term.levels)) > 0
+        levels = tuple(level for level, there in zip(term.levels, occurs, strict=True) if there)
+        random.append(replace(term, basis=term.basis[left], codes=(np.cumsum(occurs) - 1)[codes], levels=levels))
+    return replace(design, X=design.X[left], offset=design.offset[left], random=tuple(random))
 
 
 def _lost_terms(whole: Any, part: Any) -> tuple[int, ...]:
@@ -325,13 +245,12 @@ def _lost_terms(whole: Any, part: Any) -> tuple[int, ...]:
     )
 
 
-def _identified(part: Any, kept: Index) -> NDArray[np.bool_]:
+def _identified(part: Any, kept: Index) -> BoolArray:
     """Which coefficients of the whole fit the remaining rows identify, with the meaning that they had."""
     still = np.isin(kept, part.problem.kept)
     if still.all():
         return still
-    root = np.sqrt(part.cells.n * part.cells.weight)[:, None]
-    X = part.design.X * root
+    X = part.design.X * np.sqrt(part.cells.n * part.cells.weight)[:, None]
     implied = np.linalg.lstsq(X[:, kept[still]], X[:, kept[~still]], rcond=None)[0]
     known = still.copy()
     known[still] = np.abs(implied).max(axis=1) < _SAME * max(1.0, float(np.abs(implied).max(initial=0.0)))
@@ -341,25 +260,11 @@ def _identified(part: Any, kept: Index) -> NDArray[np.bool_]:
 def _chance(whole: Any, part: Any, L: FloatArray, df: FloatArray) -> FloatArray:
     """P-values of the changes of ``L b``, with all variances as they are estimated without the level."""
     problem = whole.problem
-    at = problem.evaluate(problem.point(problem.to_white(part.theta)))
-    b, U = problem.fixed_effects(at)
+    b, U = problem.fixed_effects(problem.evaluate(problem.point(problem.to_white(part.theta))))
     kept = L[:, problem.kept]
-    variance = part.scale * ((kept @ U) ** 2).sum(axis=1)
-    variance_part = part.cov(L).diagonal()
-    added = variance_part - variance
-    told = added > _NO_INFORMATION * variance_part
+    variance = part.cov(L).diagonal()
+    added = variance - part.scale * ((kept @ U) ** 2).sum(axis=1)
+    told = added > _NO_INFORMATION * variance
     out = np.full(len(L), np.nan)
-    t = (part.estimate(L)[told] - (kept @ b)[told]) / np.sqrt(added[told])
-    out[told] = two_sided_p(t, df[told])
+    out[told] = two_sided_p((part.estimate(L)[told] - (kept @ b)[told]) / np.sqrt(added[told]), df[told])
     return out
-
-
-def _placed(values: FloatArray, place: Index) -> FloatArray:
-    out = np.full(len(place), np.nan)
-    out[place >= 0] = values[place[place >= 0]]
-    return out
-
-
-def _not_identified(fit: Any, columns: Index, lost: tuple[int, ...]) -> str:
-    names = [fit.design.x_names[j] for j in columns] + [fit.design.random[i].label for i in lost]
-    return f"the other levels do not identify {listed(names, most=5)}" if names else ""
