@@ -52,7 +52,6 @@ FIELDS = {
 ALLOWED = {
     "BudgetEffect.verdict",
     "Runs.normalize(per)",
-    "ScaleByLevel.extremes(most)",
     "Traces.verdict",
     "benchmark_effects(interval)",
     "benchmark_effects(per)",

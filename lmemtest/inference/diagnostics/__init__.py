@@ -3,16 +3,13 @@
 ============  ==================================================================
 diagnose      every check of one fit in one table
 check         one line of it, and the scale of its decisions
-rows          the rows behind the cells, where they can still be read
-score         the kind of the score, and the function that the model takes of it
+scores        the rows behind the cells, where they can still be read, and the kind of the score
 draws         residuals and random effects of tables drawn from the fit
 normality     shapes of residuals and random effects
 scale         residual variances by level of a column
 advantages    how much the advantage of each algorithm varies over benchmarks
 bounds        scores on a floor or ceiling
-explained     R2 and ICC
-collinearity  variance inflation of the fixed terms
-groups        levels of the random terms, boundaries, the end of the search
+structure     levels of the random terms and the end of the search; variance inflation; R2 and ICC
 influence     the fit without each level of a group, and which results change
 left_out      the refits behind it
 ============  ==================================================================
@@ -20,8 +17,7 @@ left_out      the refits behind it
 
 from __future__ import annotations
 
-from lmemtest.inference.diagnostics.collinearity import Collinearity, collinearity
 from lmemtest.inference.diagnostics.diagnose import Diagnosis, diagnose
-from lmemtest.inference.diagnostics.explained import Explained, explained_variance
+from lmemtest.inference.diagnostics.structure import Collinearity, Explained, collinearity, explained_variance
 
 __all__ = ["Collinearity", "Diagnosis", "Explained", "collinearity", "diagnose", "explained_variance"]

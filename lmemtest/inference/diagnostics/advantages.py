@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._result import result
 from lmemtest._rounding import written
@@ -27,7 +28,6 @@ from lmemtest.inference.diagnostics.scale import SD_ACT, SD_LOOK
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.model import LmmFit
@@ -55,53 +55,32 @@ class Advantages(Judged):
 
     Attributes
     ----------
-    algorithm, benchmark : str
-        Columns.
-    levels : tuple of str
-        Algorithms.
-    benchmarks : (k,) int
-        Benchmarks with runs of each.
-    sd : (k,) float
-        Standard deviation between benchmarks of the mean of each algorithm beyond what all share, from the variances of
-        the differences of pairs: chance between runs included, 0 where these contradict a positive variance.
+    algorithm : str
+        Column.
+    table : pandas.DataFrame
+        One row per algorithm: ``level``, ``benchmarks`` (with runs of it), ``sd``: between benchmarks, of the mean of
+        the algorithm beyond what all share, from the variances of the differences of pairs (chance between runs
+        included, 0 where these contradict a positive variance).
     ratio : float
         Standard deviation of the named algorithms over that of the others, or the inverse where it is below one.
-    p_value : float
-        Share of the exchanges of algorithms within benchmarks with spreads as unequal; NaN if not judged.
-    decision : {"not judged", "fine", "look", "act"}
-    advice : str
+    check : Check
+        Its p-value is the share of the exchanges of algorithms within benchmarks with spreads as unequal.
     """
 
     algorithm: str
-    benchmark: str
-    levels: tuple[str, ...]
-    benchmarks: NDArray[np.intp]
-    sd: Array
+    table: pd.DataFrame
     ratio: float
-    p_value: float
-    decision: str
-    advice: str
+    check: Check
 
     @property
     def judged(self) -> bool:
         """Whether there were enough benchmarks."""
         return bool(np.isfinite(self.p_value))
 
-    def table(self) -> pd.DataFrame:
-        """One row per algorithm: ``level``, ``benchmarks``, ``sd``."""
-        import pandas as pd
-
-        return pd.DataFrame({"level": list(self.levels), "benchmarks": self.benchmarks, "sd": self.sd})
-
     @property
     def title(self) -> str:
         """One line above the table."""
         return f"Spread of the advantages by {self.algorithm}"
-
-    def check(self) -> Check:
-        """The line of the diagnosis."""
-        found = f"standard deviations differ {_times(self.ratio, 'fold')}" if self.judged else "too few levels"
-        return self.line("advantages", f"by {self.algorithm}", found, self.ratio, self.p_value)
 
 
 def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> Advantages | None:
@@ -119,33 +98,42 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
     Advantages or None
         None where the model gives every algorithm variances of its own, or has no algorithms and benchmarks.
     """
-    found = _roles(fit)
-    if found is None:
+    roles = _roles(fit)
+    if roles is None:
         return None
-    algorithm, benchmark = found
-    levels, scores = _cell_means(fit, algorithm, benchmark)
-    blocks, k = scores.shape
+    algorithm, benchmark = roles
+    (a, names), (b, blocks) = (column_codes(fit.cells.frame[name]) for name in roles)
+    k = len(names)
     if k < _FEWEST_ALGORITHMS:
         return None
-    seen = np.isfinite(scores).sum(axis=0)
+    # means of each algorithm on each benchmark beyond the fixed effects
+    flat, weight = b.astype(np.intp) * k + a, fit.cells.n * fit.cells.weight
+    rows = np.bincount(flat, weight, len(blocks) * k)
+    rest = np.bincount(flat, weight * (fit.cells.mean - fit.predict(random=False)), len(rows))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        scores = (rest / rows).reshape(-1, k)
+    levels, seen = [format_level(name) for name in names], np.isfinite(scores).sum(axis=0)
     sd, ratio, p = np.full(k, np.nan), float("nan"), float("nan")
-    if blocks < _FEWEST_BENCHMARKS or seen.min() < _FEWEST_BENCHMARKS:
-        decision, advice = "not judged", f"Too few levels of {benchmark} to judge."
-    else:
+    found, decision, advice = "too few levels", "not judged", f"Too few levels of {benchmark} to judge."
+    if len(blocks) >= _FEWEST_BENCHMARKS and seen.min() >= _FEWEST_BENCHMARKS:
         sd = spreads(scores)
         p = exchange_p(scores, rng=rng)
         named, ratio, more = _apart(sd)
+        found = f"standard deviations differ {_times(ratio, 'fold')}"
         decision, advice = _decide([levels[i] for i in named], ratio, p, benchmark, more=more)
     return Advantages(
         algorithm=algorithm,
-        benchmark=benchmark,
-        levels=tuple(levels),
-        benchmarks=seen,
-        sd=sd,
+        table=pd.DataFrame({"level": levels, "benchmarks": seen, "sd": sd}),
         ratio=ratio,
-        p_value=p,
-        decision=decision,
-        advice=advice,
+        check=Check(
+            check="advantages",
+            subject=f"by {algorithm}",
+            found=found,
+            value=ratio,
+            p_value=p,
+            decision=decision,
+            advice=advice,
+        ),
     )
 
 
@@ -166,26 +154,10 @@ def _roles(fit: LmmFit) -> tuple[str, str] | None:
     return None if any(benchmark in bar.groups for bar in own) else (algorithm, benchmark)
 
 
-def _cell_means(fit: LmmFit, algorithm: str, benchmark: str) -> tuple[list[str], Array]:
-    """Mean score of each algorithm on each benchmark beyond the fixed effects, ``(benchmarks, algorithms)``."""
-    frame = fit.cells.frame
-    (a, names), (b, blocks) = (column_codes(frame[name]) for name in (algorithm, benchmark))
-    shape = len(blocks), len(names)
-    flat = b.astype(np.intp) * shape[1] + a
-    weight = fit.cells.n * fit.cells.weight
-    rows = np.bincount(flat, weight, shape[0] * shape[1])
-    rest = np.bincount(flat, weight * (fit.cells.mean - fit.predict(random=False)), len(rows))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return [format_level(name) for name in names], (rest / rows).reshape(shape)
-
-
 def aligned(scores: Array) -> Array:
     """Scores less the median of their benchmark, then less the median of their algorithm.
 
-    Parameters
-    ----------
-    scores : (..., benchmarks, algorithms) float
-        NaN where an algorithm has no runs on a benchmark.
+    ``scores`` are ``(..., benchmarks, algorithms)``, NaN where an algorithm has no runs on a benchmark.
 
     Examples
     --------
@@ -202,14 +174,7 @@ def aligned(scores: Array) -> Array:
 def exchange_p(scores: Array, *, rng: int | np.random.Generator | None = None, exchanges: int = _EXCHANGES) -> float:
     """Share of the exchanges of algorithms within benchmarks, and of the table itself, with spreads as unequal.
 
-    Parameters
-    ----------
-    scores : (benchmarks, algorithms) float
-        NaN where an algorithm has no runs on a benchmark.
-    rng : int, numpy.random.Generator or None
-        Source of the exchanges.
-    exchanges : int
-        How many.
+    ``scores`` are ``(benchmarks, algorithms)``, NaN where an algorithm has no runs on a benchmark.
 
     Examples
     --------
@@ -256,15 +221,11 @@ def spreads(scores: Array) -> Array:
     array([1., 1., 4.])
     """
     k = scores.shape[1]
-    rows, values = [], []
-    for i in range(k):
-        for j in range(i):
-            gap = scores[:, i] - scores[:, j]
-            gap = gap[np.isfinite(gap)]
-            if len(gap) >= _FEWEST_BENCHMARKS:
-                rows.append(np.eye(k)[i] + np.eye(k)[j])
-                values.append(gap.var(ddof=1))
-    variance = np.linalg.lstsq(np.array(rows).reshape(-1, k), np.array(values), rcond=None)[0]
+    i, j = np.tril_indices(k, -1)
+    gaps = scores[:, i] - scores[:, j]
+    known = np.isfinite(gaps).sum(axis=0) >= _FEWEST_BENCHMARKS
+    pairs = (np.eye(k)[i] + np.eye(k)[j])[known]
+    variance = np.linalg.lstsq(pairs, np.nanvar(gaps[:, known], axis=0, ddof=1), rcond=None)[0]
     return np.sqrt(np.maximum(variance, 0.0))
 
 

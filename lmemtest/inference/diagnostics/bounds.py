@@ -9,19 +9,15 @@ import pandas as pd
 
 from lmemtest._result import result
 from lmemtest._rounding import written
-from lmemtest.data.cells import column_codes
 from lmemtest.inference.diagnostics.check import Check, Judged
-from lmemtest.inference.diagnostics.rows import role_of
-from lmemtest.inference.diagnostics.scale import MOST_LEVELS
-from lmemtest.inference.diagnostics.score import score_of
+from lmemtest.inference.diagnostics.scores import columns_of, role_of, score_of
 from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.data.score_kind import ScoreKind
-    from lmemtest.inference.diagnostics.rows import Rows
-    from lmemtest.inference.diagnostics.score import Score
+    from lmemtest.inference.diagnostics.scores import Rows, Score
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -39,34 +35,18 @@ class Bounds(Judged):
 
     Attributes
     ----------
-    where : tuple of str
-        ``"all"``, or ``"column=level"`` for the worst level of each column.
-    end : tuple of str
-        ``"smallest"`` or ``"largest"``.
-    score : tuple of float
-        That score, on the scale of the response.
-    share : tuple of float
-    distinct : int
-        Different scores.
-    seen : int
-        Rows whose score is known; others are only known through the mean of their cell.
-    decision : {"fine", "look", "act"}
-    advice : str
+    table : pandas.DataFrame
+        One row per place: ``where`` ("all", or "column=level" for the worst level of each column), ``end`` ("smallest"
+        or "largest"), ``score`` (that score, on the scale of the response), ``share``.
+    distinct, seen : int
+        Different scores, and rows whose score is known; others are only known through the mean of their cell.
+    check : Check
     """
 
-    where: tuple[str, ...]
-    end: tuple[str, ...]
-    score: tuple[float, ...]
-    share: tuple[float, ...]
+    table: pd.DataFrame
     distinct: int
     seen: int
-    decision: str
-    advice: str
-
-    def table(self) -> pd.DataFrame:
-        """One row per place: ``where``, ``end``, ``score``, ``share``."""
-        columns = ("where", "end", "score", "share")
-        return pd.DataFrame({name: list(getattr(self, name)) for name in columns})
+    check: Check
 
     @property
     def title(self) -> str:
@@ -77,12 +57,6 @@ class Bounds(Judged):
     def facts(self) -> tuple[str, ...]:
         """How the table was obtained."""
         return (f"{self.distinct:,} different scores in {self.seen:,} rows.",)
-
-    def check(self) -> Check:
-        """The line of the diagnosis."""
-        worst = max(self.share, default=float("nan"))
-        found = f"{written(100 * worst, '.3g')} % on a bound" if self.share else "not judged"
-        return self.line("bounds", "scores", found, worst)
 
 
 def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
@@ -95,60 +69,47 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
     """
     y, count, cell = _scores(fit, rows)
     kind = (score or score_of(fit, rows)).kind
-    if count.sum() < _FEWEST or kind.kind in BOUNDED_BY_NATURE:
+    found: list[tuple[str, str, float, float]] = []
+    worst, text, decision = float("nan"), "not judged", "fine"
+    if kind.kind in BOUNDED_BY_NATURE:
+        advice = f"Such scores have ends by nature. {kind.evidence}"
+    elif count.sum() < _FEWEST:
         advice = f"Fewer than {_FEWEST} single scores are known, too few to judge."
-        if kind.kind in BOUNDED_BY_NATURE:
-            advice = f"Such scores have ends by nature. {kind.evidence}"
-        return Bounds(
-            where=(), end=(), score=(), share=(), distinct=len(np.unique(y)), seen=int(count.sum()),
-            decision="fine", advice=advice,
-        )  # fmt: skip
-    found = _worst_level(("all",), np.zeros(len(y), dtype=np.intp), y, count)
-    frame = fit.cells.frame
-    for name in dict.fromkeys([*(g for bar in fit.design.parsed.bars for g in bar.groups), *fit.design.factors]):
-        if name in frame and role_of(fit.data, name) != "seed":  # a seed has no bounds of its own
-            codes, levels = column_codes(frame[name])
-            if 2 <= len(levels) <= MOST_LEVELS:
-                labels = tuple(f"{name}={level}" for level in levels)
-                found += _worst_level(labels, codes.astype(np.intp)[cell], y, count)
-    worst = max(found, key=lambda place: place[3])
-    decision, advice = _decide(*worst, kind)
+    else:
+        found += _worst_level(["all"], np.zeros(len(y), dtype=np.intp), y, count)
+        for name, codes, levels in columns_of(fit):
+            if role_of(fit.data, name) != "seed":  # a seed has no bounds of its own
+                found += _worst_level([f"{name}={level}" for level in levels], codes[cell], y, count)
+        place = max(found, key=lambda place: place[3])
+        worst = place[3]
+        text = f"{written(100 * worst, '.3g')} % on a bound"
+        decision, advice = _decide(*place, kind)
     return Bounds(
-        where=tuple(place[0] for place in found),
-        end=tuple(place[1] for place in found),
-        score=tuple(place[2] for place in found),
-        share=tuple(place[3] for place in found),
+        table=pd.DataFrame(found, columns=["where", "end", "score", "share"]),
         distinct=len(np.unique(y)),
         seen=int(count.sum()),
-        decision=decision,
-        advice=advice,
+        check=Check(check="bounds", subject="scores", found=text, value=worst, decision=decision, advice=advice),
     )
 
 
 def _scores(fit: LmmFit, rows: Rows) -> tuple[Array, Array, NDArray[np.intp]]:
     """Known scores, the rows that have each, and their cells."""
     cells = fit.cells
+    if not rows.single:
+        known = np.flatnonzero((cells.n == 1) | (cells.ss == 0))
+        return cells.mean[known], cells.n[known], known
     y = cells.mean[rows.cell] + rows.deviation
-    if rows.single:
-        # a mean plus a deviation from it is off by rounding: equal scores become equal again
-        return _rounded(y), np.ones(len(y)), rows.cell
-    known = np.flatnonzero((cells.n == 1) | (cells.ss == 0))
-    return cells.mean[known], cells.n[known], known
-
-
-def _rounded(y: Array) -> Array:
-    """Scores to 13 significant digits of the largest."""
     largest = float(np.abs(y).max(initial=0.0))
-    if largest == 0.0:
-        return y
-    unit = 10.0 ** (np.floor(np.log10(largest)) - 12)
-    return np.asarray(np.round(y / unit) * unit)
+    if largest > 0.0:
+        # a mean plus a deviation from it is off by rounding: equal to 13 digits of the largest score, they are equal
+        unit = 10.0 ** (np.floor(np.log10(largest)) - 12)
+        y = np.round(y / unit) * unit
+    return y, np.ones(len(y)), rows.cell
 
 
-Place = tuple[str, str, float, float]
-
-
-def _worst_level(labels: tuple[str, ...], codes: NDArray[np.intp], y: Array, count: Array) -> list[Place]:
+def _worst_level(
+    labels: list[str], codes: NDArray[np.intp], y: Array, count: Array
+) -> list[tuple[str, str, float, float]]:
     """The level of a column with the largest share on a bound; none if all levels are small."""
     k = len(labels)
     low, high = np.full(k, np.inf), np.full(k, -np.inf)

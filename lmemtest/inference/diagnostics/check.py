@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from lmemtest._result import Result
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 DECISIONS = ("not judged", "fine", "look", "act")
 
 # A finding counts where tables drawn from the fitted model show it this rarely; "act" needs the smaller share, so that
-# the dozen checks of one diagnosis stay silent together on most tables that deserve it.
+# the dozen checks of one diagnosis are all silent on most tables that deserve it.
 LOOK_P, ACT_P = 0.05, 0.01
 
 
@@ -20,10 +24,8 @@ class Check:
 
     Attributes
     ----------
-    check : str
-        What was looked at: ``"normality"``, ``"scale"``, ...
-    subject : str
-        Of what: ``"residuals"``, a term, a column.
+    check, subject : str
+        What was looked at ("normality", "scale", ...), and of what ("residuals", a term, a column).
     found : str
         The numbers, as text.
     value : float
@@ -45,28 +47,35 @@ class Check:
 
 
 class Judged(Result):
-    """A part of a diagnosis with a decision and an advice of its own."""
+    """A part of a diagnosis with a line of its own."""
 
     __slots__ = ()
 
-    decision: str
-    advice: str
+    check: Check
+
+    @property
+    def decision(self) -> str:
+        """How serious it is."""
+        return self.check.decision
+
+    @property
+    def advice(self) -> str:
+        """What it means and what to do."""
+        return self.check.advice
+
+    @property
+    def p_value(self) -> float:
+        """How often tables without it show as much; NaN where nothing is tested."""
+        return self.check.p_value
 
     def sentences(self) -> tuple[str, ...]:
         """What was found and what to do."""
         return (self.advice,)
 
-    def line(self, check: str, subject: str, found: str, value: float, p_value: float = float("nan")) -> Check:
-        """The part as a line of the diagnosis."""
-        return Check(
-            check=check,
-            subject=subject,
-            found=found,
-            value=value,
-            p_value=p_value,
-            decision=self.decision,
-            advice=self.advice,
-        )
+    def judged_as(self, decision: str, advice: str) -> Self:
+        """The same numbers with another decision."""
+        check = replace(self.check, decision=decision, advice=advice)
+        return replace(self, check=check)  # type: ignore[type-var]  # every result is a dataclass
 
 
 def worst(decisions: Iterable[str]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, fields
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,14 +18,18 @@ from lmemtest.inference.diagnostics import normality, scale
 from lmemtest.inference.diagnostics.advantages import Advantages, advantages
 from lmemtest.inference.diagnostics.bounds import Bounds, bounds
 from lmemtest.inference.diagnostics.check import DECISIONS, Check, worst
-from lmemtest.inference.diagnostics.collinearity import Collinearity, collinearity
 from lmemtest.inference.diagnostics.draws import HeldFit, Parts, measure_draws, reach
-from lmemtest.inference.diagnostics.explained import Explained, explained_variance
-from lmemtest.inference.diagnostics.groups import Groups, groups
 from lmemtest.inference.diagnostics.normality import Normality
-from lmemtest.inference.diagnostics.rows import Rows, rows_of
 from lmemtest.inference.diagnostics.scale import Column, ScaleByLevel
-from lmemtest.inference.diagnostics.score import score_of
+from lmemtest.inference.diagnostics.scores import Rows, rows_of, score_of
+from lmemtest.inference.diagnostics.structure import (
+    Collinearity,
+    Explained,
+    Groups,
+    collinearity,
+    explained_variance,
+    groups,
+)
 from lmemtest.inference.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
@@ -103,18 +108,10 @@ class Diagnosis(Result):
         return worst(check.decision for check in self.checks)
 
     def table(self) -> pd.DataFrame:
-        """One row per check.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``check``, ``subject``, ``found``, ``value`` (behind the decision), ``p_value`` (NaN where nothing is
-            tested), ``decision``, ``advice``.
-        """
+        """One row per check: ``check``, ``subject``, ``found``, ``value``, ``p_value``, ``decision``, ``advice``."""
         import pandas as pd
 
-        columns = ["check", "subject", "found", "value", "p_value", "decision", "advice"]
-        return pd.DataFrame([[getattr(check, c) for c in columns] for check in self.checks], columns=columns)
+        return pd.DataFrame(list(map(asdict, self.checks)), columns=[field.name for field in fields(Check)])
 
     @property
     def title(self) -> str:
@@ -230,41 +227,37 @@ def diagnose(
     check_positive_int(n_draws, "n_draws", minimum=99)
 
     held = HeldFit.of(fit, rows)
-    columns = scale.columns_of(fit, rows)
+    columns = scale.scaled_columns(fit, rows)
     observed = held.observed(fit)
-    measure = _Measure(columns, rows)
+    measure = partial(_measure, columns, rows)
     generator = resolve_rng(rng)
     draws = measure_draws(held, measure, int(n_draws), rng=generator, n_jobs=n_jobs, progress=progress)
-    shapes = normality.judge(fit, rows, observed, [draw[0] for draw in draws], reach(held, fit), score)
-    own = measure(observed)[1]
-    scales = scale.settle(
-        tuple(
-            scale.judge(fit, column, own[i], [draw[1][i] for draw in draws], score, single=rows.single)
-            for i, column in enumerate(columns)
-        )
+    shapes, sums = zip(*draws, strict=True)
+    of_shapes = normality.judge(fit, rows, observed, list(shapes), reach(held, fit), score)
+    scales = tuple(
+        scale.judge(fit, column, own, list(drawn), score, single=rows.single)
+        for column, own, *drawn in zip(columns, measure(observed)[1], *sums, strict=True)
     )
+    scales = scale.settle(scales)
     spread = advantages(fit, rng=generator)
-    shapes = normality.settle(shapes, spread is not None and spread.decision in ("look", "act"))
-    shares, inflation, carriers = explained_variance(fit), collinearity(fit), groups(fit)
-    ends = bounds(fit, rows, score)
+    of_shapes = normality.settle(of_shapes, spread is not None and spread.decision in ("look", "act"))
+    ends, carriers = bounds(fit, rows, score), groups(fit)
+    inflation, shares = collinearity(fit), explained_variance(fit)
     influences, influence_checks = _influences(fit, left_out, specs, n_jobs, progress)
-    checks = [
-        *(shape.check() for shape in shapes.shapes),
-        *(part.check() for part in scales),
-        *([] if spread is None else [spread.check()]),
-        ends.check(),
-        *influence_checks,
-        *carriers.checks(),
-        inflation.check(),
-        shares.check(),
-    ]
+    parts = [*of_shapes.shapes, *scales, *([] if spread is None else [spread]), ends]
     notes = (
         f"{rows.hidden:,} of {fit.nobs:,} rows are only known through the means of their cells; normality and scale "
         "are judged by these means and the sums of squares within cells.",
     )
     return Diagnosis(
-        checks=tuple(checks),
-        normality=shapes,
+        checks=(
+            *(part.check for part in parts),
+            *influence_checks,
+            *carriers.checks,
+            inflation.check,
+            shares.check,
+        ),
+        normality=of_shapes,
         scale=scales,
         advantages=spread,
         explained=shares,
@@ -280,15 +273,9 @@ def diagnose(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Measure:
+def _measure(columns: list[Column], rows: Rows, parts: Parts) -> tuple[list[normality.Measured], list[scale.Sums]]:
     """What is kept of a simulated table."""
-
-    columns: list[Column]
-    rows: Rows
-
-    def __call__(self, parts: Parts) -> tuple[list[normality.Measured], list[scale.Sums]]:
-        return normality.measure_parts(parts), scale.measure_parts(parts, self.columns, self.rows)
+    return normality.measure_parts(parts), scale.measure_parts(parts, columns, rows)
 
 
 # ---------------------------------------------------------------------- influence
@@ -320,20 +307,18 @@ def _influences(
 
     results, lines = [], []
     for name in names:
-        subject = f"of each {name}"
         try:
-            result = influence(fit, name, specs=specs, n_jobs=n_jobs, progress=progress)
+            results.append(influence(fit, name, specs=specs, n_jobs=n_jobs, progress=progress))
+            lines.append(results[-1].check)
         except LmemtestError as error:
-            failed = Check(
-                check="influence",
-                subject=subject,
-                found="not computed",
-                value=float("nan"),
-                decision="look",
-                advice=str(error),
+            lines.append(
+                Check(
+                    check="influence",
+                    subject=f"of each {name}",
+                    found="not computed",
+                    value=float("nan"),
+                    decision="look",
+                    advice=str(error),
+                )
             )
-            lines.append(failed)
-            continue
-        results.append(result)
-        lines.append(result.check)
     return tuple(results), lines

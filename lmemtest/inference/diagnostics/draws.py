@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm, build_system
 from lmemtest.engine.sweep import conditional_modes, sweep
 from lmemtest.errors import EstimationError
-from lmemtest.inference.diagnostics.rows import Rows, sum_by
+from lmemtest.inference.diagnostics.scores import Rows, sum_by
 from lmemtest.model.arrays import engine_terms, strata
 
 if TYPE_CHECKING:
@@ -44,16 +45,9 @@ _MOST_TABLES = 50
 class Parts:
     """What the fit makes of one table.
 
-    Attributes
-    ----------
-    z : (m,) float
-        Residuals over their standard deviation by the model: of rows, or of cells (see `Rows`).
-    squares : (n_cells,) float
-        Sum of the squared standardised residuals of the rows of each cell.
-    fitted : (n_cells,) float
-        Predictions with the random effects.
-    modes : tuple of (levels, k) float
-        Conditional modes of each term.
+    ``z`` are residuals over their standard deviation by the model (of rows, or of cells: see `Rows`), ``squares`` the
+    sum of the squared standardised residuals of the rows of each cell, ``fitted`` the prediction of each cell with the
+    random effects, and ``modes`` the conditional modes of each term, ``(levels, k)``.
     """
 
     z: Array
@@ -66,22 +60,9 @@ class Parts:
 class HeldFit:
     """A fit whose variance parameters are held, on the user's scale.
 
-    Attributes
-    ----------
-    terms, factors
-        Random-effects terms, and the Cholesky factor of each one's covariance over the residual variance.
-    Q : (n_cells, rank) float
-        Fixed part, orthonormal in the metric of the residuals.
-    fixed : (n_cells,) float
-        Fixed part of the predictions.
-    variance : (n_cells,) float
-        Residual variance of a row of each cell.
-    sigma2 : float
-        Residual variance of a row of weight one.
-    n : (n_cells,) float
-        Rows per cell.
-    rows : Rows
-        What is looked at.
+    ``factors`` are the Cholesky factors of the terms' covariances over the residual variance, ``Q`` the fixed part,
+    orthonormal in the metric of the residuals, ``fixed`` its predictions, ``variance`` the residual variance of a row
+    of each cell and ``sigma2`` that of a row of weight one, ``n`` the rows per cell.
     """
 
     terms: tuple[RandomTerm, ...]
@@ -130,19 +111,7 @@ class HeldFit:
             yield self._parts(y[j], residuals[:, j], tuple(u[:, :, j] for u in modes), deviation, ss)
 
     def split(self, Y: Array) -> tuple[Array, list[Array]]:
-        """Conditional residuals and modes of tables of cell means.
-
-        Parameters
-        ----------
-        Y : (n_cells, k) float
-            One table per column.
-
-        Returns
-        -------
-        residuals : (n_cells, k) float
-        modes : list of (levels, columns, k) float
-            One per term.
-        """
+        """Residuals ``(n_cells, k)`` and modes ``(levels, columns, k)`` of tables of cell means, one per column."""
         p, k = self.Q.shape[1], Y.shape[1]
         with one_blas_thread():
             system = build_system(
@@ -206,33 +175,16 @@ def residual_variance_of_rows(fit: LmmFit) -> Array:
     return np.asarray(values[codes] / fit.cells.weight)
 
 
-def _seen(fit: LmmFit) -> list[int]:
-    """Kept coefficients that the conclusions rest on."""
-    names = [fit.design.x_names[j] for j in fit.problem.kept]
-    if isinstance(fit.data, Runs):
-        algorithm = fit.data.algorithm
-        atoms = {algorithm, f"C({algorithm})"}
-        columns = {
-            j
-            for label, part in fit.design.terms
-            if atoms & set(label.replace("`", "").split(":"))
-            for j in range(part.start, part.stop)
-        }
-        found = [c for c, j in enumerate(fit.problem.kept) if j in columns and names[c] != "Intercept"]
-        if found:
-            return found
-    return [c for c, name in enumerate(names) if name != "Intercept"] or list(range(len(names)))
-
-
 def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     """How much of the variance of the estimates comes from each random effect, ``(k,)`` shares per term.
 
-    The largest share over the coefficients that tell algorithms apart, where the fit knows the algorithms from its
+    The largest share over the coefficients that distinguish algorithms, where the fit knows the algorithms from its
     `Runs`, and else over all but the intercept: in a balanced table a benchmark's own level moves the mean of all
-    algorithms and none of their differences. With ``A y`` the estimates,
-    ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds ``A Z_j S_j Z_j'A'`` to their covariance.
+    algorithms and none of their differences. With ``A y`` the estimates, ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds
+    ``A Z_j S_j Z_j'A'`` to their covariance.
     """
-    X = fit.design.X[:, fit.problem.kept]
+    kept, names = fit.problem.kept, fit.design.x_names
+    X = fit.design.X[:, kept]
     if not X.shape[1]:
         return tuple(np.ones(term.k) for term in held.terms)
     X = X / np.sqrt((X * X).mean(axis=0))
@@ -240,7 +192,13 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     weighted = (held.n * held.sigma2 / held.variance)[:, None] * without_fixed.split(X)[0]  # s2 V^-1 X
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
-    seen = _seen(fit)
+    own: set[int] = set()
+    if isinstance(fit.data, Runs):
+        atoms = {fit.data.algorithm, f"C({fit.data.algorithm})"}
+        terms = [part for label, part in fit.design.terms if atoms & set(label.replace("`", "").split(":"))]
+        own = {j for part in terms for j in range(part.start, part.stop)}
+    seen = [c for c, j in enumerate(kept) if names[j] != "Intercept"]
+    seen = [c for c in seen if kept[c] in own] or seen or list(range(len(kept)))
     shares = []
     for term, L in zip(held.terms, held.factors, strict=True):
         variances = (L * L).sum(axis=1)
@@ -253,22 +211,13 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     return tuple(shares)
 
 
-Measure = Callable[[Parts], Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Batch:
-    held: HeldFit
-    measure: Measure
-    size: int
-
-    def __call__(self, rng: np.random.Generator) -> list[Any]:
-        return [self.measure(parts) for parts in self.held.draw(rng, self.size)]
+def _batch(held: HeldFit, measure: Callable[[Parts], Any], size: int, rng: np.random.Generator) -> list[Any]:
+    return [measure(parts) for parts in held.draw(rng, size)]
 
 
 def measure_draws(
     held: HeldFit,
-    measure: Measure,
+    measure: Callable[[Parts], Any],
     n_draws: int,
     *,
     rng: int | np.random.Generator | None,
@@ -284,7 +233,7 @@ def measure_draws(
     """
     batches = -(-n_draws // held.batch())
     size = -(-n_draws // batches)
-    task = _Batch(held, measure, size)
+    task = partial(_batch, held, measure, size)
     results = replicate(task, batches, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated tables")
     failures = [r.reason for r in results if isinstance(r, Failure)]
     if failures:

@@ -472,7 +472,7 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
         shift = (refits.estimate - estimate) / se  # in standard errors of the whole table
         before = np.where(below(whole_p, alpha), np.sign(estimate), 0.0)
         now = np.where(below(p_value, alpha), np.sign(refits.estimate), 0.0)
-    # a comparison that vanishes has no decision; a clear change is one with a p-value on the far side beyond CLEAR alpha
+    # a comparison that vanishes has no decision; a change is clear where a p-value is beyond CLEAR times alpha
     changes = (before != now) & np.isfinite(whole_p) & np.isfinite(p_value)
     clear = changes & (np.maximum(whole_p, p_value) > CLEAR * alpha)
     kept, components = fit.problem.kept, fit.varcorr

@@ -145,7 +145,7 @@ class Deletion:
         kept, components, tests = (
             np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests.L))
         )
-        nothing = Refits(kept, kept, components, *[tests] * 4, 0, np.nan, np.nan, False, "")
+        nothing = Refits(kept, kept, components, tests, tests, tests, tests, 0, np.nan, np.nan, False, "")
         rows = [
             nothing._replace(reason=item.reason.partition(": ")[2]) if isinstance(item, Failure) else item
             for item in found

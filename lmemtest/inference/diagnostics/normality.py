@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from lmemtest._caller import in_words_of
@@ -22,12 +23,10 @@ from lmemtest.inference.diagnostics.check import ACT_P, LOOK_P, Check, Judged
 from lmemtest.words import format_number
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.inference.diagnostics.draws import Parts
-    from lmemtest.inference.diagnostics.rows import Rows
-    from lmemtest.inference.diagnostics.score import Score
+    from lmemtest.inference.diagnostics.scores import Rows, Score
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -61,13 +60,12 @@ class Shape(Judged):
         Third and fourth standardised moments (0 for a normal distribution).
     beyond_three : float
         Share of values more than three standard deviations away (0.0027 for a normal distribution).
-    p_value : float
-        Share of the simulated tables in which skewness, kurtosis or quantiles are as unusual; NaN if not judged.
     theoretical, sample, low, high : (m,) float
         Normal quantiles; those of the values over their standard deviation; and the band that holds all the
         quantiles of 95 % of the simulated tables.
-    decision : {"fine", "look", "act"}
-    advice : str
+    check : Check
+        Its p-value is the share of the simulated tables in which skewness, kurtosis or quantiles are as unusual; NaN
+        if not judged.
     """
 
     subject: str
@@ -75,13 +73,11 @@ class Shape(Judged):
     skewness: float
     excess_kurtosis: float
     beyond_three: float
-    p_value: float
     theoretical: Array
     sample: Array
     low: Array
     high: Array
-    decision: str
-    advice: str
+    check: Check
 
     @property
     def judged(self) -> bool:
@@ -90,24 +86,12 @@ class Shape(Judged):
 
     def table(self) -> pd.DataFrame:
         """Points of the quantile plot: ``theoretical``, ``sample``, ``low``, ``high``."""
-        import pandas as pd
-
-        columns = ("theoretical", "sample", "low", "high")
-        return pd.DataFrame({name: getattr(self, name) for name in columns})
+        return pd.DataFrame({name: getattr(self, name) for name in ("theoretical", "sample", "low", "high")})
 
     @property
     def title(self) -> str:
         """One line above the table."""
         return f"Quantiles of {self.subject}"
-
-    def check(self) -> Check:
-        """The line of the diagnosis."""
-        found = "not judged"
-        if self.judged:
-            found = (
-                f"skewness {format_number(self.skewness, 2)}, excess kurtosis {format_number(self.excess_kurtosis, 2)}"
-            )
-        return self.line("normality", self.subject, found, self.skewness, self.p_value)
 
 
 class Measured(NamedTuple):
@@ -147,16 +131,6 @@ def _places(n: int) -> NDArray[np.intp]:
     return np.unique(np.floor(n * special.ndtr(np.linspace(end, -end, _POINTS))).astype(np.intp).clip(0, n - 1))
 
 
-def subjects(fit: LmmFit) -> list[tuple[int, int, str]]:
-    """Term, column and name of every random effect."""
-    found = []
-    for i, term in enumerate(fit.design.random):
-        for c, name in enumerate(term.names):
-            label = f"effects of {term.group}" if name == "Intercept" else f"{name} by {term.group}"
-            found.append((i, c, label))
-    return found
-
-
 def measure_parts(parts: Parts) -> list[Measured]:
     """Shapes of the residuals and of every random effect of one table."""
     columns = [u[:, c] for u in parts.modes for c in range(u.shape[1])]
@@ -189,8 +163,6 @@ class Normality(Result):
         pandas.DataFrame
             ``subject``, ``n``, ``skewness``, ``excess_kurtosis``, ``beyond_three`` (share), ``p_value``, ``decision``.
         """
-        import pandas as pd
-
         columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "decision"]
         return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.shapes], columns=columns)
 
@@ -213,15 +185,20 @@ def judge(
     fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], score: Score
 ) -> Normality:
     """Compare the shapes of the fit with those of the simulated tables."""
-    shapes = [_shape("residuals", observed.z, [draw[0] for draw in draws], rows, score, zero=False, matters=True)]
-    tiny = _ZERO * np.sqrt(fit.scale)
-    for position, (i, c, name) in enumerate(subjects(fit), start=1):
-        effects = observed.modes[i][:, c]
-        size = float(np.sqrt(np.mean(fit.design.random[i].basis[:, c] ** 2)) * effects.std())
-        matters = bool(shares[i][c] >= _REACH)
-        simulated = [draw[position] for draw in draws]
-        shapes.append(_shape(name, effects, simulated, None, score, zero=size <= tiny, matters=matters))
-    return Normality(shapes=tuple(shapes), n_draws=len(draws), hidden=rows.hidden)
+    names, samples = ["residuals"], [observed.z]
+    zero, matters = [False], [True]
+    for term, effects, share in zip(fit.design.random, observed.modes, shares, strict=True):
+        for c, name in enumerate(term.names):
+            size = float(np.sqrt(np.mean(term.basis[:, c] ** 2)) * effects[:, c].std())
+            names.append(f"effects of {term.group}" if name == "Intercept" else f"{name} by {term.group}")
+            samples.append(effects[:, c])
+            zero.append(size <= _ZERO * np.sqrt(fit.scale))
+            matters.append(bool(share[c] >= _REACH))
+    shapes = tuple(
+        _shape(name, sample, simulated, rows if i == 0 else None, score, zero=zero[i], matters=matters[i])
+        for i, (name, sample, *simulated) in enumerate(zip(names, samples, *draws, strict=True))
+    )
+    return Normality(shapes=shapes, n_draws=len(draws), hidden=rows.hidden)
 
 
 def settle(found: Normality, uneven: bool) -> Normality:
@@ -230,7 +207,7 @@ def settle(found: Normality, uneven: bool) -> Normality:
         return found
     cause = "Heavy-tailed, which may follow from advantages that vary to different degrees: settle those first."
     shapes = tuple(
-        replace(s, decision="look", advice=cause) if s.decision in ("look", "act") and s.excess_kurtosis > 0 else s
+        s.judged_as("look", cause) if s.decision in ("look", "act") and s.excess_kurtosis > 0 else s
         for s in found.shapes
     )
     return replace(found, shapes=shapes)
@@ -239,35 +216,41 @@ def settle(found: Normality, uneven: bool) -> Normality:
 def _shape(
     name: str, sample: Array, draws: list[Measured], rows: Rows | None, score: Score, *, zero: bool, matters: bool
 ) -> Shape:
-    own = measure(sample)
-    n = len(sample)
-    places = _places(n)
-    quantiles = np.array([d.quantiles for d in draws])
-    low, high, outside = _band(quantiles, own.quantiles)
-    judged = n >= _FEWEST and not zero
-    p = _p_value(own, draws, outside) if judged else float("nan")
+    own, n, nan = measure(sample), len(sample), float("nan")
+    low, high, outside = _band(np.array([d.quantiles for d in draws]), own.quantiles)
     spread = float(sample.std())
-    beyond = float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0
-    if not judged:
-        decision, advice = "fine", _not_judged(n, zero)
-    elif score.two_valued and rows is not None:
-        decision, advice = _of_two_values(score)
+    p, found = nan, "not judged"
+    if zero:
+        decision, advice = "fine", "The variance is estimated as zero, so there is nothing to judge."
+        own = own._replace(skewness=nan, kurtosis=nan)
+    elif n < _FEWEST:
+        decision, advice = "fine", f"{n} values are too few to judge a shape; the tests rely on normality here."
     else:
-        decision, advice = _decide(n, own, p, rows, score, matters=matters)
-    nan = float("nan")
+        p = _p_value(own, draws, outside)
+        found = f"skewness {format_number(own.skewness, 2)}, excess kurtosis {format_number(own.kurtosis, 2)}"
+        if score.two_valued and rows is not None:
+            decision, advice = _of_two_values(score)
+        else:
+            decision, advice = _decide(n, own, p, rows, score, matters=matters)
     return Shape(
         subject=name,
         n=n,
-        skewness=nan if zero else own.skewness,
-        excess_kurtosis=nan if zero else own.kurtosis,
-        beyond_three=beyond,
-        p_value=p,
-        theoretical=special.ndtri((places + 0.625) / (n + 0.25)),  # Blom's plotting positions
+        skewness=own.skewness,
+        excess_kurtosis=own.kurtosis,
+        beyond_three=float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0,
+        theoretical=special.ndtri((_places(n) + 0.625) / (n + 0.25)),  # Blom's plotting positions
         sample=own.quantiles,
         low=low,
         high=high,
-        decision=decision,
-        advice=advice,
+        check=Check(
+            check="normality",
+            subject=name,
+            found=found,
+            value=own.skewness,
+            p_value=p,
+            decision=decision,
+            advice=advice,
+        ),
     )
 
 
@@ -293,26 +276,10 @@ def _p_value(own: Measured, draws: list[Measured], outside: Array) -> float:
     """
     every = [own, *draws]
     kurtosis = np.array([m.kurtosis for m in every])
-    centred = kurtosis - np.median(kurtosis)
-    parts = [
-        _in_units(np.abs([m.skewness for m in every]), 0.95),
-        _in_units(centred, 0.975),
-        _in_units(-centred, 0.975),
-        _in_units(outside, 0.95),
-    ]
-    largest = np.max(parts, axis=0)
+    kurtosis -= np.median(kurtosis)
+    numbers = [(np.abs([m.skewness for m in every]), 0.95), (kurtosis, 0.975), (-kurtosis, 0.975), (outside, 0.95)]
+    largest = np.max([x / max(float(np.quantile(x, share)), 1e-300) for x, share in numbers], axis=0)
     return float((largest >= largest[0]).mean())
-
-
-def _in_units(values: Array, share: float) -> Array:
-    """Values over their quantile."""
-    return values / max(float(np.quantile(values, share)), 1e-300)
-
-
-def _not_judged(n: int, zero: bool) -> str:
-    if zero:
-        return "The variance is estimated as zero, so there is nothing to judge."
-    return f"{n} values are too few to judge a shape; the tests rely on normality here."
 
 
 def _of_two_values(score: Score) -> tuple[str, str]:
@@ -337,9 +304,7 @@ def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *,
         return "fine", f"As normal as the model assumes, for {n:,} {noun}.{hidden}"
     if not skewed and not heavy:
         return "fine", f"Not exactly normal, but too little to change a conclusion about means.{hidden}"
-    kind = " and ".join(
-        [*(["skewed"] if skewed else []), *(["heavy-tailed (a few values weigh much)"] if heavy else [])]
-    )
+    kind = " and ".join(["skewed"] * skewed + ["heavy-tailed (a few values weigh much)"] * heavy)
     if not matters:
         return "look", (
             f"{kind.capitalize()}, but these effects cancel in the differences that the model estimates; the overall "
@@ -355,11 +320,12 @@ def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *,
 
 
 def _remedy(rows: Rows | None, score: Score) -> str:
-    confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")
+    confirm = f"confirm with {in_words_of(python='sign_flip_test()', command_line='sign_flip_test() in Python')}"
     if score.two_valued:
-        return f"a few levels decide the result. See influence, and confirm with {confirm}."
-    transform = f"transform the score ({score.transformations()})"
+        return f"a few levels decide the result. See influence, and {confirm}."
+    rank = in_words_of(python="runs.normalize('rank')", command_line="--normalize rank")
+    transform = f"transform the score ({'log, or ' if score.by_log else ''}{rank})"
     if rows is None:
-        return f"a few levels decide the result. See influence, {transform}, and confirm with {confirm}."
+        return f"a few levels decide the result. See influence, {transform}, and {confirm}."
     apart = in_words_of(python="dispersion=", command_line="--dispersion")
-    return f"{transform} or model the scales ({apart}), and confirm with {confirm}."
+    return f"{transform} or model the scales ({apart}), and {confirm}."

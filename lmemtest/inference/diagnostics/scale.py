@@ -14,30 +14,28 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from lmemtest._caller import in_words_of
 from lmemtest._result import result
-from lmemtest.data.cells import column_codes
 from lmemtest.data.points import Points, residual_scales
 from lmemtest.data.runs import Runs
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import LmemtestError
 from lmemtest.inference.diagnostics.check import ACT_P, LOOK_P, Check, Judged, simulated_p
-from lmemtest.inference.diagnostics.rows import role_of, rows_of, sum_by
+from lmemtest.inference.diagnostics.scores import columns_of, role_of, rows_of, sum_by
 from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.inference.diagnostics.draws import Parts
-    from lmemtest.inference.diagnostics.rows import Rows
-    from lmemtest.inference.diagnostics.score import Score
+    from lmemtest.inference.diagnostics.scores import Rows, Score
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
     Index = NDArray[np.intp]
 
-MOST_LEVELS = 200
 FITTED = "fitted value"
 _FIFTHS = ("lowest fifth", "second", "third", "fourth", "highest fifth")
 _MOST_NAMED = 2
@@ -69,25 +67,14 @@ class Sums(NamedTuple):
     kurtosis: float
 
 
-def columns_of(fit: LmmFit, rows: Rows) -> list[Column]:
-    """Columns whose levels may differ in scale: factors and single grouping columns with 2 to 200 levels."""
-    frame = fit.cells.frame
-    bars = fit.design.parsed.bars
-    names = dict.fromkeys([*(g for bar in bars for g in bar.groups), *fit.design.factors])
-    if fit.dispersion is not None:
-        names[fit.dispersion] = None
-    found = []
-    for name in names:
-        if name not in frame:
-            continue
-        codes, levels = column_codes(frame[name])
-        if 2 <= len(levels) <= MOST_LEVELS:
-            codes = codes.astype(np.intp)
-            sizes = np.bincount(codes[rows.cell], minlength=len(levels)).astype(float)
-            found.append(Column(name, tuple(map(str, levels)), codes, sizes))
-    if len(np.unique(fit.predict())) >= 4 * len(_FIFTHS):
-        found.append(Column(FITTED, _FIFTHS))
-    return found
+def scaled_columns(fit: LmmFit, rows: Rows) -> list[Column]:
+    """Columns whose levels may differ in scale, and the fitted value."""
+    found = [
+        Column(name, tuple(map(str, levels)), codes, np.bincount(codes[rows.cell], minlength=len(levels)).astype(float))
+        for name, codes, levels in columns_of(fit)
+    ]
+    few = len(np.unique(fit.predict())) < 4 * len(_FIFTHS)
+    return found if few else [*found, Column(FITTED, _FIFTHS)]
 
 
 def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]:
@@ -141,10 +128,8 @@ class ScaleByLevel(Judged):
         Largest standard deviation over the smallest.
     statistic : float
         Levene's statistic; where rows are only known through their cells Bartlett's over ``1 + kurtosis / 2``.
-    p_value : float
-        Share of the simulated tables in which it is as large.
-    decision : {"not judged", "fine", "look", "act"}
-    advice : str
+    check : Check
+        Its p-value is the share of the simulated tables in which the statistic is as large.
     """
 
     formats = {"df": ".1f"}
@@ -158,29 +143,20 @@ class ScaleByLevel(Judged):
     kurtosis: float
     ratio: float
     statistic: float
-    p_value: float
-    decision: str
-    advice: str
+    check: Check
 
-    def extremes(self, most: int) -> Index:
-        """Positions of the levels to show where there are more than `most`: half of them quietest, half noisiest."""
+    def extremes(self, max_rows: int) -> Index:
+        """Positions of the levels to show where there are more: half of them quietest, half noisiest."""
         known = np.flatnonzero(np.isfinite(self.sd))
         order = known[np.argsort(self.sd[known], kind="stable")]
-        if len(order) > most:
-            order = np.concatenate([order[: most // 2], order[len(order) - (most - most // 2) :]])
+        if len(order) > max_rows:
+            order = np.concatenate([order[: max_rows // 2], order[len(order) - (max_rows - max_rows // 2) :]])
         return np.sort(order)
 
     def table(self) -> pd.DataFrame:
         """One row per level: ``level``, ``df``, ``relative_sd``, ``ci_low``, ``ci_high``."""
-        return pd.DataFrame(
-            {
-                "level": list(self.levels),
-                "df": self.df,
-                "relative_sd": self.sd,
-                "ci_low": self.ci_low,
-                "ci_high": self.ci_high,
-            }
-        )
+        columns = {"level": self.levels, "df": self.df, "relative_sd": self.sd}
+        return pd.DataFrame({**columns, "ci_low": self.ci_low, "ci_high": self.ci_high})
 
     @property
     def title(self) -> str:
@@ -191,16 +167,6 @@ class ScaleByLevel(Judged):
     def facts(self) -> tuple[str, ...]:
         """How the table was obtained."""
         return ("relative_sd: residual standard deviation over the one that the model gives the level.",)
-
-    def check(self) -> Check:
-        """The line of the diagnosis."""
-        if np.isnan(self.ratio):
-            found = "too few rows per level"
-        elif np.isinf(self.ratio):
-            found = "no residual variation in some"
-        else:
-            found = f"largest sd {format_number(self.ratio, 3)} times the smallest"
-        return self.line("scale", f"by {self.column}", found, self.ratio, self.p_value)
 
 
 def bartlett(squares: Array, df: Array, kurtosis: float) -> float:
@@ -297,16 +263,17 @@ def judge(
         df, nothing = scatter[1], _CONSTANT**2  # no residual of another level is in it
         variance = np.where(df >= _FEWEST_DF, scatter[0] ** 2, np.nan)
     sd = np.sqrt(variance)
-    low, high = _interval(variance, df, observed.kurtosis)
+    # chi-squared with the degrees of freedom that match the kurtosis
+    nu = np.maximum(df, 1.0) / max(1.0 + 0.5 * observed.kurtosis, 0.25)
     known = np.isfinite(variance)
-    few = not known.any() or known.sum() < 2
     constant = known & (variance <= nothing * np.nanmax(variance, initial=0.0))
-    if few:
-        ratio = float("nan")
+    if known.sum() < 2:
+        ratio, p, found = float("nan"), float("nan"), "too few rows per level"
     elif constant.any():
-        ratio = float("inf")
+        ratio, found = float("inf"), "no residual variation in some"
     else:
         ratio = float(np.nanmax(sd) / np.nanmin(sd))
+        found = f"largest sd {format_number(ratio, 3)} times the smallest"
     if score.two_valued and role_of(fit.data, column.name) != "algorithm":
         decision, advice = "fine", "The variance of scores that take two values follows from their mean."
     else:
@@ -316,14 +283,20 @@ def judge(
         levels=column.levels,
         df=df,
         sd=sd,
-        ci_low=low,
-        ci_high=high,
+        ci_low=np.sqrt(variance * nu / special.chdtri(nu, 0.025)),
+        ci_high=np.sqrt(variance * nu / special.chdtri(nu, 0.975)),
         kurtosis=observed.kurtosis,
         ratio=ratio,
         statistic=statistic,
-        p_value=p if not few else float("nan"),
-        decision=decision,
-        advice=advice,
+        check=Check(
+            check="scale",
+            subject=f"by {column.name}",
+            found=found,
+            value=ratio,
+            p_value=p,
+            decision=decision,
+            advice=advice,
+        ),
     )
 
 
@@ -335,55 +308,42 @@ def settle(scales: tuple[ScaleByLevel, ...]) -> tuple[ScaleByLevel, ...]:
     cause = max(serious, key=lambda s: s.ratio)
     advice = f"May follow from the scales by {cause.column}, which differ most: settle those first, then look again."
     return tuple(
-        s if s is cause or s.decision in ("not judged", "fine") else replace(s, decision="look", advice=advice)
-        for s in scales
+        s if s is cause or s.decision in ("not judged", "fine") else s.judged_as("look", advice) for s in scales
     )
-
-
-def _interval(variance: Array, df: Array, kurtosis: float) -> tuple[Array, Array]:
-    """95 % intervals of the standard deviations: chi-squared with the degrees of freedom that match the kurtosis."""
-    from scipy.special import chdtri
-
-    nu = np.maximum(df, 1.0) / max(1.0 + 0.5 * kurtosis, 0.25)
-    return np.sqrt(variance * nu / chdtri(nu, 0.025)), np.sqrt(variance * nu / chdtri(nu, 0.975))
 
 
 def _decide(
     fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, score: Score
 ) -> tuple[str, str]:
-    if not np.isfinite(sd).any() or np.isnan(ratio):
+    if np.isnan(ratio):
         return "not judged", "Too few rows per level to judge."
-    if p > LOOK_P:
-        if constant.any():
-            return "not judged", f"{_ends(column, sd, constant)} That alone shows no difference in scale beyond chance."
-        return "fine", "No difference in scale beyond chance."
-    if ratio < SD_LOOK:
-        return "fine", "Scales differ detectably, but too little to matter."
-    ends = _ends(column, sd, constant)
-    severe = ratio >= SD_ACT and p <= ACT_P
-    return ("act" if severe else "look"), f"{ends} {_advice(fit, column, ratio, score, severe=severe)}"
-
-
-def _ends(column: Column, sd: Array, constant: NDArray[np.bool_]) -> str:
+    where = "the " if column.codes is None else ""
     if constant.any():
         named = [level for level, flag in zip(column.levels, constant, strict=True) if flag]
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        return f"No residual variation in {', '.join(named[:_MOST_NAMED])}{more}."
-    most, least = column.levels[int(np.nanargmax(sd))], column.levels[int(np.nanargmin(sd))]
-    where = "the " if column.codes is None else ""
-    return f"Scores scatter most in {where}{most}, least in {where}{least}."
+        ends = f"No residual variation in {', '.join(named[:_MOST_NAMED])}{more}."
+    else:
+        most, least = column.levels[int(np.nanargmax(sd))], column.levels[int(np.nanargmin(sd))]
+        ends = f"Scores scatter most in {where}{most}, least in {where}{least}."
+    if p > LOOK_P:
+        if constant.any():
+            return "not judged", f"{ends} That alone shows no difference in scale beyond chance."
+        return "fine", "No difference in scale beyond chance."
+    if ratio < SD_LOOK:
+        return "fine", "Scales differ detectably, but too little to matter."
+    severe = ratio >= SD_ACT and p <= ACT_P
+    advice = _on_a_trend if column.codes is None else _on_levels
+    return ("act" if severe else "look"), f"{ends} {advice(fit, column, ratio, score, severe=severe)}"
 
 
-def _advice(fit: LmmFit, column: Column, ratio: float, score: Score, *, severe: bool) -> str:
-    """What to do about scales that differ, measured where it can be."""
+def _on_levels(fit: LmmFit, column: Column, _: float, score: Score, *, severe: bool) -> str:
+    """What to do about scales that differ between levels, measured where it can be."""
     apart = in_words_of(python=f"dispersion='{column.name}'", command_line=f"--dispersion {column.name}")
-    together = score.one_scale() if role_of(fit.data, column.name) in ("benchmark", None) else ""
-    if column.codes is None:
-        return _advice_on_a_trend(fit, ratio, score, severe=severe)
     if not severe:
         return f"Moderate: averages over the levels stand. A fit with {apart} would weigh them."
     if fit.dispersion == column.name:
         return "The model has their residual variances already: look for outliers within levels."
+    together = score.one_scale() if role_of(fit.data, column.name) in ("benchmark", None) else ""
     if fit.dispersion is not None:
         merged = in_words_of(python="dispersion=", command_line="--dispersion")
         scaled = f"Put scores on one scale with {together}, or merge" if together else "Merge"
@@ -392,21 +352,18 @@ def _advice(fit: LmmFit, column: Column, ratio: float, score: Score, *, severe: 
     return f"Fit with {apart}{scaled}: otherwise the noisiest decide the result."
 
 
-def _advice_on_a_trend(fit: LmmFit, ratio: float, score: Score, *, severe: bool) -> str:
+def _on_a_trend(fit: LmmFit, _: Column, ratio: float, score: Score, *, severe: bool) -> str:
     """Logarithms where the model of them has no such trend."""
     start = "" if severe else "A moderate trend: averages stand. "
     after = _ratio_of_logarithms(fit) if score.by_log else float("inf")
     if after < max(np.sqrt(ratio), SD_LOOK):
-        return f"{start}Model log(score): there the ratio is {format_number(after, 2)} instead of {_number(ratio)}."
+        now = format_number(ratio, 2) if np.isfinite(ratio) else "infinite"
+        return f"{start}Model log(score): there the ratio is {format_number(after, 2)} instead of {now}."
     together = score.one_scale()
     if together:
         return f"{start}Put scores on one scale with {together}."
     confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")
     return f"{start}Averages are estimated well, their errors less so: confirm the tests with {confirm}."
-
-
-def _number(ratio: float) -> str:
-    return format_number(ratio, 2) if np.isfinite(ratio) else "infinite"
 
 
 def _ratio_of_logarithms(fit: LmmFit) -> float:

@@ -139,11 +139,11 @@ def _similar_benchmarks(study: _Study) -> Found:
 def _bounds(study: _Study) -> Found:
     """Floors and ceilings, as `fit.diagnose()` finds them."""
     from lmemtest.inference.diagnostics.bounds import bounds
-    from lmemtest.inference.diagnostics.rows import rows_of
+    from lmemtest.inference.diagnostics.scores import rows_of
 
     result = bounds(study.fit, rows_of(study.fit))
     severity = {"fine": "fine", "look": "note", "act": "warning"}[result.decision]
-    if not result.share:  # too few scores to judge
+    if result.table.empty:  # too few scores to judge
         return "skipped", (result.advice,), "", result
     return severity, (result.advice,), "", result
 

@@ -34,9 +34,10 @@ def erratic() -> lt.LmmFit:
 
 def test_an_erratic_algorithm_is_named_with_its_ratio_and_the_next_step(erratic):
     found = advantages(erratic, rng=1)
-    check = found.check()
-    others = np.sqrt((found.sd[:5] ** 2).mean())
-    assert found.ratio == approx(found.sd[5] / others, rel=1e-12)
+    check = found.check
+    sd = found.table["sd"].to_numpy()
+    others = np.sqrt((sd[:5] ** 2).mean())
+    assert found.ratio == approx(sd[5] / others, rel=1e-12)
     assert (check.check, check.subject, check.decision) == ("advantages", "by algorithm", "act")
     assert check.found == f"standard deviations differ {found.ratio:.2g}-fold"
     assert check.advice == (
@@ -106,7 +107,7 @@ def test_missing_cells_stay_missing_in_an_exchange():
     frame = table([0.5, 0.5, 0.5, 0.5, 2.5], 15)
     frame = frame[~((frame["algorithm"] == "a1") & frame["benchmark"].isin(["b00", "b03", "b07"]))]
     found = advantages(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1)
-    assert found.benchmarks.tolist() == [15, 12, 15, 15, 15]
+    assert found.table["benchmarks"].tolist() == [15, 12, 15, 15, 15]
     assert found.decision == "act"
 
 
@@ -114,7 +115,7 @@ def test_what_cannot_be_judged_is_not():
     assert advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 2.5]))), rng=1) is None
     few = advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 0.5, 2.5], 3))), rng=1)
     assert (few.decision, few.advice) == ("not judged", "Too few levels of benchmark to judge.")
-    assert few.check().found == "too few levels"
+    assert few.check.found == "too few levels"
 
 
 @pytest.mark.parametrize("random", ["(1 | benchmark) + diag(algorithm | benchmark)", "(0 + algorithm | benchmark)"])
@@ -125,7 +126,7 @@ def test_a_model_with_variances_of_their_own_is_not_judged(random):
 
 def test_a_table_without_roles_is_read_from_its_formula():
     frame = table([0.5, 0.5, 0.5, 2.5])
-    assert advantages(lt.fit_lmm(FORMULA, frame), rng=1).check().subject == "by algorithm"
+    assert advantages(lt.fit_lmm(FORMULA, frame), rng=1).check.subject == "by algorithm"
     assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", frame), rng=1) is None
     assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", runs_of(frame)), rng=1).decision == "act"
 

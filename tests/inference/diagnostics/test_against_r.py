@@ -32,9 +32,9 @@ def test_shares_and_inflation_agree(model, method, fitted):
         assert ours[frozenset(row["group"].split(":"))] == approx(row["icc"], abs=1e-7)
     if want["vif"] is not None:
         inflation = collinearity(fit)
-        assert list(inflation.terms) == [row["term"] for row in want["vif"]]
-        assert inflation.gvif == approx([row["gvif"] for row in want["vif"]], rel=1e-6)
-        assert list(inflation.df) == [row["df"] for row in want["vif"]]
+        assert inflation.table["term"].tolist() == [row["term"] for row in want["vif"]]
+        assert inflation.table["gvif"].tolist() == approx([row["gvif"] for row in want["vif"]], rel=1e-6)
+        assert inflation.table["df"].tolist() == [row["df"] for row in want["vif"]]
 
 
 def test_uncorrelated_slopes_count_whole(fitted):

@@ -9,7 +9,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.inference.diagnostics.draws import HeldFit, measure_draws, reach
-from lmemtest.inference.diagnostics.rows import rows_of
+from lmemtest.inference.diagnostics.scores import rows_of
 
 MODELS = [
     ("sleepstudy", "Reaction ~ Days + (Days|Subject)", None, None),

@@ -49,7 +49,7 @@ def test_the_band_holds_all_quantiles_of_most_tables(clean_fit):
     """95 % of the simulated curves, checked on fresh ones."""
     from lmemtest.inference.diagnostics.draws import HeldFit, measure_draws
     from lmemtest.inference.diagnostics.normality import measure_parts
-    from lmemtest.inference.diagnostics.rows import rows_of
+    from lmemtest.inference.diagnostics.scores import rows_of
 
     residuals = diagnose(clean_fit, rng=1, influence=False, n_draws=999).normality.shapes[0]
     held = HeldFit.of(clean_fit, rows_of(clean_fit))
@@ -124,7 +124,7 @@ def test_few_levels_and_zero_variances_are_not_judged(make):
     assert few.advice == "4 values are too few to judge a shape; the tests rely on normality here."
     assert zero.advice == "The variance is estimated as zero, so there is nothing to judge."
     assert (few.judged, zero.judged, few.decision, zero.decision) == (False, False, "fine", "fine")
-    assert few.check().found == "not judged"
+    assert few.check.found == "not judged"
 
 
 def test_means_of_cells_hide_what_rows_show(make):

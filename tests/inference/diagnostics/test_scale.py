@@ -151,7 +151,7 @@ def test_a_level_without_variation_is_named(make):
     assert found.decision == "act"
     assert found.ratio == np.inf
     assert found.advice.startswith("No residual variation in b04. Fit with")
-    assert found.check().found == "no residual variation in some"
+    assert found.check.found == "no residual variation in some"
 
 
 def test_cells_alone_show_scales_too(make):

@@ -8,8 +8,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.inference.diagnostics import diagnose
-from lmemtest.inference.diagnostics.rows import rows_of
-from lmemtest.inference.diagnostics.score import score_of
+from lmemtest.inference.diagnostics.scores import rows_of, score_of
 
 ROLES = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
 FORMULA = "score ~ tool + (1|task)"

@@ -164,7 +164,7 @@ def share_lines() -> list[Line]:
             for row in want.get("by_group", []):
                 icc.add(ours[frozenset(row["group"].split(":"))] - row["icc"])
             if want["vif"] is not None:
-                for got, row in zip(collinearity(fit).gvif, want["vif"], strict=True):
+                for got, row in zip(collinearity(fit).table["gvif"], want["vif"], strict=True):
                     gvif.add(relative(got, row["gvif"]))
     return [r2, icc, gvif]
 
