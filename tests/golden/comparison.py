@@ -61,8 +61,7 @@ class Names:
         """Where a path of the old record may be in the new one; None where it is gone on purpose."""
         found, prefix = [""], ""
         for part in path.split("/"):
-            kind = old.get(f"{prefix}/(class)" if prefix else "(class)", [None])[0]
-            scope = self.scoped.get(kind, {})
+            scope = self.scoped.get(_class_of(prefix, old), {})
             bare = part.removeprefix(".")
             new = scope.get(part, scope.get(bare, self.names.get(part, self.names.get(bare, part))))
             if new is None:
@@ -73,6 +72,13 @@ class Names:
             found = [f"{start}/{choice}" if start else choice for start in found for choice in choices]
             prefix = f"{prefix}/{part}" if prefix else part
         return found
+
+
+def _class_of(prefix: str, old: dict[str, list[Any]]) -> str | None:
+    """The class of the value that a path is in: that of the result, for a column of one of its tables."""
+    while prefix and f"{prefix}/(class)" not in old:
+        prefix = prefix.rpartition("/")[0]
+    return old.get(f"{prefix}/(class)" if prefix else "(class)", [None])[0]
 
 
 def compare_entries(

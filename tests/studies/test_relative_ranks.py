@@ -14,7 +14,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.studies.budget.relative_ranks import mean_ranks, relative_ranks
+from lmemtest.studies.budget.relative_ranks import relative_ranks
 
 
 def make_table(
@@ -93,11 +93,6 @@ def test_ranks_add_up_and_do_not_change_with_a_monotone_score():
     shuffled = table.sample(frac=1, random_state=np.random.default_rng(1))
     pd.testing.assert_frame_equal(first, relative_ranks(runs_of(shuffled)).to_frame())
     pd.testing.assert_frame_equal(first, relative_ranks(runs_of(pl.from_pandas(shuffled).lazy())).to_frame())
-
-
-def test_mean_ranks_are_scipys():
-    values = np.random.default_rng(1).integers(0, 4, size=(50, 6)).astype(float)
-    assert mean_ranks(values) == approx(stats.rankdata(values, axis=1))
 
 
 def test_priorband_ranks_are_its_own_column(data_dir):

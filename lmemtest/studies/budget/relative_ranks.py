@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
@@ -264,31 +265,27 @@ def relative_ranks(
     level = check_fraction(level, "level")
     if unit is not None:
         check_choice(unit, "unit", UNITS)
-    blocks = _blocks(runs, by, budgets)
-    panels = {ALL: np.ones(len(blocks.instance), dtype=bool)}
-    if blocks.group is not None:
-        names = [str(name) for name in blocks.groups]
-        top = f"({ALL})" if ALL in names else ALL
-        panels = {top: panels[ALL]} | {name: blocks.group == i for i, name in enumerate(names)}
-    unit, notes = _unit(blocks, panels, unit)
-    parts = {name: _summary(blocks, mask, unit, level) for name, mask in panels.items()}
+    blocks, notes = _blocks(runs, by, budgets)
+    top = f"({ALL})" if ALL in blocks.groups else ALL
+    panels = {top: blocks} | {name: blocks.part(blocks.codes["group"] == i) for i, name in enumerate(blocks.groups)}
+    unit, more = _unit(panels, unit)
+    parts = [_summary(part, unit, level) for part in panels.values()]
     if by is not None:
-        for name, part in parts.items():
-            part.insert(0, by, name)
-    table = pd.concat(parts.values(), ignore_index=True)
-    notes.append(
+        for name, frame in zip(panels, parts, strict=True):
+            frame.insert(0, by, name)
+    table = pd.concat(parts, ignore_index=True)
+    notes += [
+        *more,
         f"Ranks are among these {len(blocks.algorithms)} algorithms: with another set of algorithms two of them can "
-        "change places."
-    )
+        "change places.",
+    ]
     if len(blocks.budgets) > 1:
         notes.append(
             "Each interval is right at its own budget; budgets of one run are not independent. Intervals of two "
             "algorithms that overlap do not show that the two are equal: ranks of one run depend on each other."
         )
     if (table["se"] == 0).any():
-        notes.append(
-            "A standard error of 0 says that every sample mean was the same, not that nothing else can happen."
-        )
+        notes.append("A standard error of 0 only says that every sample mean was the same.")
     return RelativeRanks(
         table=table,
         by=by,
@@ -298,119 +295,101 @@ def relative_ranks(
         budget=runs.budget,
         unit=unit,
         level=level,
-        n_benchmarks=len(np.unique(blocks.benchmark)),
-        n_seeds=len(np.unique(blocks.seed)) if runs.seed else 0,
+        n_benchmarks=blocks.codes["benchmark"].nunique(),
+        n_seeds=blocks.codes["seed"].nunique() if runs.seed else 0,
         score=runs.score,
         direction=runs.direction,
-        notes=(*blocks.notes, *notes),
+        notes=tuple(notes),
     )
 
 
-def _unit(blocks: _Blocks, panels: dict[str, Mask], unit: str | None) -> tuple[str, list[str]]:
+def _unit(panels: dict[str, _Blocks], unit: str | None) -> tuple[str, list[str]]:
     """What the intervals generalise from, and the notes on it."""
-    few = [name for name, mask in panels.items() if len(np.unique(blocks.benchmark[mask])) < 2]
+
+    def where(names: list[str]) -> str:
+        names = [name for name in names if name not in (ALL, f"({ALL})")]
+        return f" in {listed(names)}" if names else ""
+
+    few = [name for name, part in panels.items() if part.codes["benchmark"].nunique() < 2]
     if unit == "benchmarks" and few:
         raise ArgumentError(
-            f"unit='benchmarks' needs at least 2 benchmarks, but there is one{_where(few)}. "
+            f"unit='benchmarks' needs at least 2 benchmarks, but there is one{where(few)}. "
             "Use unit='seeds': intervals for exactly these benchmarks."
         )
     if unit == "benchmarks" or (unit is None and not few):
         return "benchmarks", []
-    common = {name: blocks.common_seeds(mask) for name, mask in panels.items()}
-    short = [name for name, seeds in common.items() if len(seeds) < 2]
+    short = [name for name, part in panels.items() if len(part.common_seeds) < 2]
     if short:
         wanted = "unit='seeds' needs" if unit else "one benchmark leaves the seeds as the sample, which needs"
         raise ArgumentError(
-            f"{wanted} at least 2 seeds that all instances have, but there are fewer{_where(short)}. "
+            f"{wanted} at least 2 seeds that all instances have, but there are fewer{where(short)}. "
             "Name the column of the seeds, Runs(..., seed=...), or add runs with other seeds."
         )
     notes = []
     if unit is None:
-        notes.append(f"There is one benchmark only{_where(few)}, so the intervals are over seeds.")
-    if any(len(common[name]) < len(np.unique(blocks.seed[mask])) for name, mask in panels.items()):
+        notes.append(f"There is one benchmark only{where(few)}, so the intervals are over seeds.")
+    if any(len(part.common_seeds) < part.codes["seed"].nunique() for part in panels.values()):
         notes.append("Seeds that some instances do not have were left out.")
     return "seeds", notes
 
 
-def _where(names: list[str]) -> str:
-    names = [name for name in names if name not in (ALL, f"({ALL})")]
-    return f" in {listed(names)}" if names else ""
-
-
-def _summary(blocks: _Blocks, mask: Mask, unit: str, level: float) -> pd.DataFrame:
+def _summary(blocks: _Blocks, unit: str, level: float) -> pd.DataFrame:
     """Mean, standard error and interval per algorithm and budget."""
+    k, budgets = len(blocks.algorithms), blocks.budgets
     if unit == "seeds":
-        mask = mask & np.isin(blocks.seed, blocks.common_seeds(mask))
-        sample = _means_within(blocks.ranks[mask], blocks.seed[mask])
+        blocks = blocks.part(blocks.codes["seed"].isin(blocks.common_seeds))
+        sample = blocks.means(["seed"])
     else:
-        instances = _means_within(blocks.ranks[mask], blocks.instance[mask])
-        first = np.unique(blocks.instance[mask], return_index=True)[1]
-        sample = _means_within(instances, blocks.benchmark[mask][first])
-    n, n_budgets, n_algorithms = sample.shape
-    mean = sample.mean(axis=0)
-    se = sample.std(axis=0, ddof=1) / np.sqrt(n)
-    se[se < _EQUAL] = 0.0
-    half = float(t_quantile((1.0 - level) / 2.0, np.array([n - 1.0]))[0]) * se
+        sample = blocks.means(["benchmark", "instance"]).groupby(level="benchmark").mean()
+    n = len(sample)
+    mean, se = sample.mean().to_numpy(), sample.sem().to_numpy()
+    se = np.where(se < _EQUAL, 0.0, se)
+    half = t_quantile((1.0 - level) / 2.0, np.array(n - 1.0)) * se
     return pd.DataFrame(
         {
-            "algorithm": np.repeat(np.array(blocks.algorithms, dtype=object), n_budgets),
-            "budget": list(blocks.budgets) * n_algorithms,
-            "rank": mean.T.ravel(),
-            "se": se.T.ravel(),
-            "ci_low": np.clip(mean - half, 1.0, None).T.ravel(),
-            "ci_high": np.clip(mean + half, None, float(n_algorithms)).T.ravel(),
+            "algorithm": np.repeat(np.array(blocks.algorithms, dtype=object), len(budgets)),
+            "budget": list(budgets) * k,
+            "rank": mean,
+            "se": se,
+            "ci_low": np.clip(mean - half, 1.0, None),
+            "ci_high": np.clip(mean + half, None, float(k)),
             "n": n,
         }
     )
 
 
-def _means_within(values: Array, group: Codes) -> Array:
-    """Means over the first axis within groups."""
-    names, codes = np.unique(group, return_inverse=True)
-    member = np.zeros((len(names), len(group)))
-    member[codes.ravel(), np.arange(len(group))] = 1.0
-    member /= member.sum(axis=1, keepdims=True)
-    return np.asarray((member @ values.reshape(len(group), -1)).reshape(len(names), *values.shape[1:]))
-
-
 # ------------------------------------------------------------------ ranks of complete comparisons
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Blocks:
-    """Ranks ``(blocks, budgets, algorithms)``; a block is an instance with a seed on which all algorithms ran."""
+    """Ranks ``(blocks, algorithms, budgets)``; a block is an instance with a seed on which all algorithms ran.
+
+    `codes` has the instance, the seed, the benchmark and the group of each block; `groups` are the levels of the column
+    that splits the instances.
+    """
 
     ranks: Array
-    instance: Codes
-    seed: Codes
-    benchmark: Codes
-    group: Codes | None  # level of the column that splits the instances
-    groups: tuple[Any, ...]
+    codes: pd.DataFrame
+    groups: tuple[str, ...]
     algorithms: tuple[Any, ...]
     budgets: tuple[Any, ...]
-    has_seeds: bool
-    notes: tuple[str, ...]
 
-    def common_seeds(self, mask: Mask) -> Codes:
-        """The seeds that every instance of a panel has."""
-        if not self.has_seeds:
-            return np.zeros(0, dtype=np.intp)
-        return np.flatnonzero(np.bincount(self.seed[mask]) == len(np.unique(self.instance[mask])))
+    def part(self, kept: pd.Series[bool]) -> _Blocks:
+        codes = self.codes[kept].reset_index(drop=True)
+        return _Blocks(self.ranks[kept.to_numpy()], codes, self.groups, self.algorithms, self.budgets)
 
+    @property
+    def common_seeds(self) -> Codes:
+        """The seeds that every instance has."""
+        return np.flatnonzero(np.bincount(self.codes["seed"]) == self.codes["instance"].nunique())
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Points:
-    """Scores of the blocks: which block, algorithm and budget each belongs to."""
-
-    block: Codes
-    algorithm: Codes
-    budget: Codes
-    score: Array
-    shape: tuple[int, int]  # blocks, algorithms
-    budgets: tuple[Any, ...]
+    def means(self, groups: list[str]) -> pd.DataFrame:
+        """Mean ranks of some groups of blocks, one column per algorithm and budget."""
+        return pd.DataFrame(self.ranks.reshape(len(self.ranks), -1)).groupby([self.codes[g] for g in groups]).mean()
 
 
-def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> _Blocks:
+def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tuple[_Blocks, list[str]]:
     """Rank the algorithms within every instance, seed and budget."""
     if by is not None:
         check_column(by, runs.columns, argument="by")
@@ -422,11 +401,17 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> _Blo
     own = [name for name in (runs.seed, runs.algorithm, runs.budget) if name]
     cells = runs.study.cells([*runs.instance, *([by] if by else []), *own])
     frame, notes = cells.frame, []
+
+    def coded(column: str | None) -> tuple[Codes, tuple[Any, ...]]:
+        if column is None:
+            return np.zeros(len(frame), dtype=np.intp), (None,)
+        codes, levels = column_codes(frame[column])
+        return codes.astype(np.intp), tuple(pd.Series(levels).tolist())
+
     instance = group_numbers(frame, runs.instance)
-    firsts = np.unique(instance, return_index=True)[1]
-    benchmark, _ = _coded(frame, runs.benchmark)
-    group, groups = _coded(frame, by)
-    if (group[firsts][instance] != group).any():
+    first = np.unique(instance, return_index=True)[1]
+    group, groups = coded(by)
+    if (group[first][instance] != group).any():
         raise ArgumentError(
             f"by must name a column that is constant within each instance ({':'.join(runs.instance)}), but {by!r} "
             f"changes there. If it describes the circumstances of a run, name it in Runs(..., metafeatures=({by!r},))."
@@ -434,11 +419,11 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> _Blo
     if cells.n_rows > len(frame):
         what = "" if runs.seed else " (no column of seeds is named)"
         notes.append(f"Repeated rows of an algorithm on an instance{what} were averaged before they were ranked.")
-    seed, seeds = _coded(frame, runs.seed)
-    algorithm, algorithms = _coded(frame, runs.algorithm)
-    there = np.zeros((len(firsts), len(seeds), len(algorithms)), dtype=bool)
+    seed, seeds = coded(runs.seed)
+    algorithm, algorithms = coded(runs.algorithm)
+    there = np.zeros((len(first), len(seeds), len(algorithms)), dtype=bool)
     there[instance, seed, algorithm] = True
-    names = labels(frame.iloc[firsts], runs.instance) if runs.instance else np.array(["the table"], dtype=object)
+    names = labels(frame.iloc[first], runs.instance) if runs.instance else np.array(["the table"], dtype=object)
     ran: Mask = np.asarray(there.any(axis=1))
     if not ran.all():
         i, a = np.argwhere(~ran)[0]
@@ -458,96 +443,63 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> _Blo
     if dropped:
         notes.append(f"{dropped:,} pairs of instance and seed that some algorithm does not have were left out.")
     rows = complete[instance, seed]
-    number = np.cumsum(complete.ravel()).reshape(complete.shape) - 1
-    budget, every = _coded(frame, runs.budget)
-    points = _Points(
-        block=number[instance, seed][rows],
-        algorithm=algorithm[rows],
-        budget=budget[rows],
-        score=cells.mean[rows],
-        shape=(int(complete.sum()), len(algorithms)),
-        budgets=every,
-    )
+    block = np.cumsum(complete.ravel()).reshape(complete.shape)[instance, seed][rows] - 1
+    points = pd.DataFrame({"run": block * len(algorithms) + algorithm[rows], "score": cells.mean[rows]})
+    place, every = coded(runs.budget)
+    n_runs = int(complete.sum()) * len(algorithms)
     if budgets is None:
-        scores, levels, more = _at_common_budgets(points, runs.budget)
+        scores, levels, more = _at_common_budgets(points, place[rows], every, n_runs, runs.budget)
     else:
-        scores, levels, more = _at_given_budgets(points, str(runs.budget), checked_budgets(runs, budgets))
+        wanted = checked_budgets(runs, budgets)
+        points["budget"] = np.asarray(every, dtype=float)[place[rows]]
+        scores, more = _at_given_budgets(points, wanted, n_runs, str(runs.budget))
+        levels = tuple(wanted.tolist())
+    scores = scores.reshape(-1, len(algorithms), len(levels))
     i, s = np.nonzero(complete)
-    return _Blocks(
-        ranks=mean_ranks(scores if runs.direction == "minimize" else -scores),
-        instance=i,
-        seed=s,
-        benchmark=benchmark[firsts][i],
-        group=None if by is None else group[firsts][i],
-        groups=groups,
-        algorithms=algorithms,
-        budgets=levels,
-        has_seeds=runs.seed is not None,
-        notes=(*notes, *more),
-    )
+    benchmark = coded(runs.benchmark)[0]
+    codes = {"instance": i, "seed": s, "benchmark": benchmark[first][i], "group": group[first][i]}
+    ranks = rankdata(scores if runs.direction == "minimize" else -scores, axis=1)
+    split = tuple(map(str, groups)) if by is not None else ()
+    return _Blocks(ranks, pd.DataFrame(codes), split, algorithms, levels), [*notes, *more]
 
 
-def _coded(frame: pd.DataFrame, column: str | None) -> tuple[Codes, tuple[Any, ...]]:
-    """Codes in the order of the levels, and the levels; one code for all without a column."""
-    if column is None:
-        return np.zeros(len(frame), dtype=np.intp), (None,)
-    codes, levels = column_codes(frame[column])
-    return codes.astype(np.intp), tuple(pd.Series(levels).tolist())
-
-
-def mean_ranks(values: Array) -> Array:
-    """Ranks along the last axis, 1 for the lowest; ties share the mean of their ranks.
-
-    >>> mean_ranks(np.array([[0.5, 0.1, 0.5]]))
-    array([[2.5, 1. , 2.5]])
-    """
-    ranks = np.full(values.shape, 0.5)
-    for i in range(values.shape[-1]):  # one algorithm at a time keeps memory at the size of the table
-        other = values[..., i : i + 1]
-        ranks += (other < values) + 0.5 * (other == values)
-    return ranks
-
-
-def _at_common_budgets(points: _Points, column: str | None) -> tuple[Array, tuple[Any, ...], list[str]]:
-    """``(blocks, budgets, algorithms)`` scores at the budgets that all runs have."""
-    n, k = points.shape
-    common = np.flatnonzero(np.bincount(points.budget, minlength=len(points.budgets)) == n * k)
-    if not len(common):
+def _at_common_budgets(
+    points: pd.DataFrame, place: Codes, every: tuple[Any, ...], n_runs: int, column: str | None
+) -> tuple[Array, tuple[Any, ...], list[str]]:
+    """``(runs, budgets)`` scores at the budgets that all runs have."""
+    common = np.bincount(place, minlength=len(every)) == n_runs
+    if not common.any():
         raise DataError(
             f"the runs have no value of {column!r} in common, so there is no budget at which all algorithms can be "
             "ranked. Name budgets: relative_ranks(runs, budgets=[...]) takes the last score of each run up to them."
         )
-    scores = np.full((n, len(points.budgets), k), np.nan)
-    scores[points.block, points.budget, points.algorithm] = points.score
-    notes = []
-    left = len(points.budgets) - len(common)
+    kept = common[place]
+    scores = np.empty((n_runs, int(common.sum())))
+    scores[points["run"][kept], (np.cumsum(common) - 1)[place[kept]]] = points["score"][kept]
+    left, notes = int((~common).sum()), []
     if left:
         notes.append(
-            f"Ranks are at the {len(common):,} values of {column} that all runs have; {left:,} "
+            f"Ranks are at the {int(common.sum()):,} values of {column} that all runs have; {left:,} "
             f"other{'s were' if left > 1 else ' was'} left out (budgets=[...] ranks at any, by each run's last score "
             "up to them)."
         )
-    return scores[:, common], tuple(points.budgets[i] for i in common), notes
+    return scores, tuple(every[i] for i in np.flatnonzero(common)), notes
 
 
-def _at_given_budgets(points: _Points, column: str, wanted: Array) -> tuple[Array, tuple[Any, ...], list[str]]:
-    """The last score of every run at or before each budget."""
-    n, k = points.shape
-    place = np.asarray(points.budgets, dtype=float)[points.budget]
-    first, end = np.full((n, k), np.inf), np.full((n, k), -np.inf)
-    np.minimum.at(first, (points.block, points.algorithm), place)
-    np.maximum.at(end, (points.block, points.algorithm), place)
-    if wanted[0] < first.max():
+def _at_given_budgets(points: pd.DataFrame, wanted: Array, n_runs: int, column: str) -> tuple[Array, list[str]]:
+    """``(runs, budgets)`` last scores of every run at or before each budget."""
+    ends = points.groupby("run")["budget"].agg(["min", "max"])
+    begin, end = ends["min"].max(), ends["max"].min()
+    if wanted[0] < begin:
         raise ArgumentError(
-            f"budgets must not be below {first.max():g}, where the last of the runs begins, got {wanted[0]:g}: before "
+            f"budgets must not be below {begin:g}, where the last of the runs begins, got {wanted[0]:g}: before "
             "its first score a run has no rank."
         )
-    order = np.argsort(place, kind="stable")
-    scores = np.empty((n, len(wanted), k))
-    for i, end_of_rows in enumerate(np.searchsorted(place[order], wanted, side="right")):
-        rows = order[:end_of_rows]  # of two scores of a run the later one is assigned last, and stays
-        scores[points.block[rows], i, points.algorithm[rows]] = points.score[rows]
+    scores = np.empty((n_runs, len(wanted)))
+    for i, budget in enumerate(wanted):
+        reached = points[points["budget"] <= budget]  # in the order of budgets: the last score of a run stays
+        scores[reached["run"], i] = reached["score"]
     notes = [f"At each {column} every run has its last score so far, which suits scores of the best so far."]
-    if wanted[-1] > end.min():
-        notes.append(f"Some runs end at {end.min():g}; beyond it they keep their last score.")
-    return scores, tuple(wanted.tolist()), notes
+    if wanted[-1] > end:
+        notes.append(f"Some runs end at {end:g}; beyond it they keep their last score.")
+    return scores, notes
