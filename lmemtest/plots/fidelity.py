@@ -12,7 +12,7 @@ from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, draw_lines, looks
 from lmemtest.studies.budget.budget_effect import BudgetEffect
 from lmemtest.studies.budget.budget_words import short_fit
-from lmemtest.studies.budget.curve_model import LOG_RANGE
+from lmemtest.studies.budget.curve_model import natural_scale
 from lmemtest.words import counted
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def fidelity_plot(result: BudgetEffect, *, ax: Axes | None = None) -> Axes:
         joined); shaded, up to five algorithms: their 95 % intervals. Points: observed means, at every budget. A line
         over the logarithm of the budget has a logarithmic axis, a line over the budget a linear one; for other forms
         the axis is logarithmic where the largest budget is at least eight times the smallest. Below the axis stand the
-        verdict, what lines and points are, and whether the observed means contradict the form.
+        decision, what lines and points are, and whether the observed means contradict the form.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def fidelity_plot(result: BudgetEffect, *, ax: Axes | None = None) -> Axes:
     Notes
     -----
     The intervals are of means over benchmarks, which differ in difficulty. Two bands that overlap do not show that two
-    algorithms are equal, because the difficulty of the benchmarks cancels in a comparison; the verdict is in `result`.
+    algorithms are equal, because the difficulty of the benchmarks cancels in a comparison; the decision is in `result`.
 
     Examples
     --------
@@ -121,14 +121,14 @@ def _budgets(result: BudgetEffect) -> tuple[Axis, dict[object, float]]:
         places = np.arange(len(budgets), dtype=float)
         return Axis.around(places, ticks=places, labels=names), dict(zip(budgets, places.tolist(), strict=True))
     x = np.array(budgets, dtype=float)
-    log = result.form == "log" or bool(result.form != "linear" and x.min() > 0 and x.max() >= LOG_RANGE * x.min())
+    log = result.form == "log" or (result.form != "linear" and natural_scale(x) == "log")
     whole = _canvas.all_whole(result.observed["budget"].to_numpy(dtype=float))
     return Axis.around(x, log=log, whole=whole), {b: float(b) for b in budgets}
 
 
 def _caption(result: BudgetEffect) -> str:
-    """The verdict, and what is drawn."""
-    parts = [f"Verdict: {result.verdict}", *(() if result.drawn == "categorical" else ("lines: fitted",))]
+    """The decision, and what is drawn."""
+    parts = [f"Decision: {result.decision}", *(() if result.drawn == "categorical" else ("lines: fitted",))]
     if len(result.observed):
         parts.append("points: observed means")
     if len(result.slopes) <= MOST_BANDS:

@@ -50,7 +50,6 @@ FIELDS = {
 }
 
 ALLOWED = {
-    "BudgetEffect.verdict",
     "Runs.normalize(per)",
     "Traces.verdict",
     "benchmark_effects(interval)",

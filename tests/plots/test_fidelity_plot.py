@@ -29,12 +29,12 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
     observed["mean"] += 0.01
     test = BudgetTest(
         question="effect", f_ratio=1.0, df_num=1.0, df_den=9.0, mean_p=0.1, better=3, worse=0, agreement=1.0,
-        direction_p=0.25, n=3, uses_direction=False, p_value=0.1, p_adjusted=0.1, deciding=3,
+        direction_p=0.25, n=3, uses_direction=False, p_raw=0.1, p_value=0.1, deciding=3,
     )  # fmt: skip
-    lack = replace(test, question="lack of fit", p_value=lack, p_adjusted=lack)
+    lack = replace(test, question="lack of fit", p_raw=lack, p_value=lack)
     slopes = pd.DataFrame({"algorithm": list(names), "estimate": 0.0})
     given = {
-        "verdict": "none", "tests": (test, lack), "slopes": slopes, "per": "", "change": None, "difference": 0.1,
+        "decision": "none", "tests": (test, lack), "slopes": slopes, "per": "", "change": None, "difference": 0.1,
         "curves": curves, "observed": observed, "form": "linear", "drawn": "linear", "alpha": 0.05, "score": "loss",
         "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "clusters": "runs", "n_clusters": 3,
         "n_obs": 10,
@@ -66,7 +66,7 @@ def test_lines_points_and_areas_are_the_numbers():
     assert ax.child_axes[0].get_xscale() == "linear"
     foot, budget, score = words(ax)
     assert (budget, score) == ("epochs", "Mean loss (lower is better)")
-    assert foot == "Verdict: none; lines: fitted; points: observed means; shaded: 95 % intervals."
+    assert foot == "Decision: none; lines: fitted; points: observed means; shaded: 95 % intervals."
 
 
 def test_curves_are_named_at_their_ends_in_their_colour():
@@ -154,5 +154,5 @@ def test_a_form_that_the_means_contradict_is_marked():
     assert foot(lack=1e-5).endswith("; a straight line does not fit, p < 0.001.")
     joined = foot(lack=0.01, form="log", drawn="categorical")
     drawn = "points: observed means; shaded: 95 % intervals"
-    assert joined == f"Verdict: none; {drawn}; a straight line does not fit, p = 0.010."
+    assert joined == f"Decision: none; {drawn}; a straight line does not fit, p = 0.010."
     assert foot(lack=0.01, form="spline", drawn="spline").endswith("; the curve does not fit, p = 0.010.")

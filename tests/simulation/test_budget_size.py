@@ -1,6 +1,6 @@
 """How often the budget check claims something where there is nothing, on tables that break what F-tests assume.
 
-Tables are drawn as courses, ``(benchmarks, algorithms, budgets)``, which is all that the check sees of complete runs.
+Tables are drawn as curves, ``(benchmarks, algorithms, budgets)``, which is all that the check sees of complete runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from scipy.stats import binomtest, rankdata
 
 import lmemtest as lt
 from lmemtest.errors import DataError
-from lmemtest.studies.budget.budget_model import Courses, Fitted, _beside, _columns
+from lmemtest.studies.budget.budget_model import BudgetCurves, Fitted, budget_columns
 from lmemtest.studies.budget.budget_tests import budget_tests
 
 pytestmark = pytest.mark.slow
@@ -26,23 +26,22 @@ _RUNS = lt.Runs(
 )
 
 
-def courses_of(scores: np.ndarray, *, form: str = "linear", relative: bool = False) -> Courses:
-    """Courses of a complete table of means."""
-    columns, more = _columns(BUDGETS, form, "linear")
+def curves_of(scores: np.ndarray, *, form: str = "linear", relative: bool = False) -> BudgetCurves:
+    """Curves of a complete table of means."""
+    columns, wider = budget_columns(BUDGETS, form, "linear")
 
     def fitted(chosen) -> Fitted:
         coefficients = scores @ chosen(BUDGETS)
         return Fitted(chosen, coefficients, scores.mean(axis=2), np.zeros_like(coefficients))
 
-    return Courses(
+    return BudgetCurves(
         runs=_RUNS,
         form=form,
         axis="linear",
         algorithms=tuple(range(scores.shape[1])),
         budgets=BUDGETS,
         fitted=fitted(columns),
-        free=None if more is None else fitted(_beside(columns, more)),
-        step=float(np.linalg.norm(np.array(BUDGETS) - np.mean(BUDGETS))),
+        free=None if wider is None else fitted(wider),
         clusters="benchmarks",
         group=np.zeros(len(scores), dtype=np.intp),
         relative=relative,
@@ -55,7 +54,7 @@ LAWS = ("normal", "heavy tails", "scales", "one benchmark", "one algorithm", "ti
 
 
 def scores_of(rng: np.random.Generator, law: str, n: int, algorithms: int, common: float = 0.0) -> np.ndarray:
-    """Courses of benchmarks, and of algorithms on them, that scatter symmetrically about zero (or a common slope)."""
+    """Curves of benchmarks, and of algorithms on them, that scatter symmetrically about zero (or a common slope)."""
     time = np.array(BUDGETS) - np.mean(BUDGETS)
 
     def draw(*shape: int) -> np.ndarray:
@@ -86,10 +85,10 @@ def claims(rng, law: str, n: int, algorithms: int, *, common: float = 0.0, form:
     for _ in range(tables):
         scores = scores_of(rng, law, n, algorithms, common)
         try:
-            tests, _ = budget_tests(courses_of(scores, form=form, relative=law == "ranks"), 0.05)
+            tests, _ = budget_tests(curves_of(scores, form=form, relative=law == "ranks"), 0.05)
         except DataError:  # coarse scores that do not vary: refused, which is no claim
             continue
-        shown = {test.question for test in tests if test.p_adjusted < 0.05}
+        shown = {test.question for test in tests if test.p_value < 0.05}
         found["any"] += bool(shown & {"effect", "interaction"})
         found["interaction"] += "interaction" in shown
         found["lack of fit"] += "lack of fit" in shown
@@ -133,12 +132,12 @@ def test_a_line_that_fits_is_seldom_contradicted(law, n):
 
 
 def test_row_noise_would_contradict_every_line():
-    """The error of a lack of fit is how benchmarks vary: against the noise of rows wandering courses are no lines."""
+    """The error of a lack of fit is how benchmarks vary: against the noise of rows wandering curves are no lines."""
     rng = np.random.default_rng(50)
     rejected = 0
     for _ in range(100):
-        courses = courses_of(scores_of(rng, "normal", 12, 3))
-        rest = courses.free.coefficients[:, :, 1:].mean(axis=0)
+        curves = curves_of(scores_of(rng, "normal", 12, 3))
+        rest = curves.free.coefficients[:, :, 1:].mean(axis=0)
         noise = 0.5**2 / (12 * 20)  # of means over 20 runs with independent errors of the size of one step
         rejected += bool(np.square(rest).sum() / noise / rest.size > 2.0)
     assert rejected > 90

@@ -38,7 +38,7 @@ def null_curves(rng: np.random.Generator, *, benchmarks=8, algorithms=2, seeds=3
 
 def test_the_budget_check_keeps_its_level():
     rng = np.random.default_rng(11)
-    verdicts = [budget_effect(null_curves(rng)).verdict for _ in range(100)]
+    verdicts = [budget_effect(null_curves(rng)).decision for _ in range(100)]
     assert binomtest(sum(v != "none" for v in verdicts), 100, 0.05).pvalue > 0.001
 
 
@@ -60,7 +60,7 @@ def test_the_check_of_curves_keeps_its_level_where_benchmarks_have_curves_of_the
             seed="seed",
             budget="budget",
         )
-        verdicts.append(budget_effect(runs, form=form).verdict)
+        verdicts.append(budget_effect(runs, form=form).decision)
     assert binomtest(sum(v != "none" for v in verdicts), 40, 0.05).pvalue > 0.001
 
 
@@ -69,13 +69,13 @@ def test_the_check_of_curves_keeps_its_level_where_benchmarks_have_curves_of_the
 def test_the_budget_check_keeps_its_level_on_scores_relative_to_the_benchmark(how, algorithms):
     """With two algorithms a variance of benchmarks in the place of fixed effects would reject in a fifth of them."""
     rng = np.random.default_rng(14)
-    verdicts = [budget_effect(null_curves(rng, algorithms=algorithms).normalize(how)).verdict for _ in range(100)]
+    verdicts = [budget_effect(null_curves(rng, algorithms=algorithms).normalize(how)).decision for _ in range(100)]
     assert binomtest(sum(v != "none" for v in verdicts), 100, 0.05).pvalue > 0.001
 
 
 def test_a_common_effect_is_seldom_taken_for_an_interaction():
     rng = np.random.default_rng(12)
-    verdicts = [budget_effect(null_curves(rng, common=2.0)).verdict for _ in range(50)]
+    verdicts = [budget_effect(null_curves(rng, common=2.0)).decision for _ in range(50)]
     assert verdicts.count("none") == 0
     assert binomtest(verdicts.count("interaction"), 50, 0.05).pvalue > 0.001
 

@@ -141,7 +141,7 @@ def test_budgets_that_are_words_are_taken_as_categories():
     words = ["low", "middle", "high", "full"]
     table["budget"] = pd.Categorical.from_codes(table["budget"].astype(int) - 1, words, ordered=True)
     result = budget_effect(runs_of(table), form="categorical")
-    assert result.verdict == "simple"
+    assert result.decision == "simple"
     assert list(result.curves["budget"].unique()) == words
 
 
@@ -161,9 +161,9 @@ def slopes_of(runs: lt.Runs) -> np.ndarray:
 
 def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
     result = budget_effect(appendix_c())
-    assert result.verdict == "simple"
-    assert result["effect"].p_adjusted < 0.001
-    assert result["interaction"].p_adjusted > 0.05
+    assert result.decision == "simple"
+    assert result["effect"].p_value < 0.001
+    assert result["interaction"].p_value > 0.05
     assert result.sentences()[0].startswith("budget changes loss (mean: F(1, 5) = ")
     assert "direction: better on 6 of 6 benchmarks, too few to test" in result.sentences()[0]
     assert "for different algorithms was not shown (mean: F(" in result.sentences()[0]
@@ -172,7 +172,7 @@ def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
 
 def test_a_budget_that_moves_one_algorithm_is_an_interaction():
     result = budget_effect(appendix_c(per_algorithm=True))
-    assert result.verdict == "interaction"
+    assert result.decision == "interaction"
     assert result.sentences()[0].startswith("budget changes loss differently for different algorithms (mean: F(")
     assert result.sentences()[1].startswith("The mean of the algorithms changes with budget (mean: F(1, 5) = ")
     last = result.sentences()[-1]
@@ -182,7 +182,7 @@ def test_a_budget_that_moves_one_algorithm_is_an_interaction():
 
 def test_what_was_not_shown_is_said_with_what_is_not_excluded():
     result = budget_effect(runs_of(make_table(seed=3)))
-    assert result.verdict == "none"
+    assert result.decision == "none"
     assert result.sentences()[0].startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
     low, high = result.change.ci_low, result.change.ci_high
     assert low < 0 < high
@@ -197,7 +197,7 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     table = make_table(benchmarks=12, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     unit = np.where(table["task"] < 3, 1000.0 * (1 + table["task"]) ** 2, 1.0)
     plain, mixed = (budget_effect(runs_of(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
-    assert plain.verdict == mixed.verdict == "interaction"
+    assert plain.decision == mixed.decision == "interaction"
     for question in ("effect", "interaction"):
         assert mixed[question].direction_p == plain[question].direction_p == approx(2.0**-11)
         assert mixed[question].agreement == approx(plain[question].agreement, rel=1e-9)
@@ -218,13 +218,13 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
 def test_all_forms_give_one_verdict_on_scores_of_unlike_scales():
     table = make_table(benchmarks=12, budgets=8, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     table["loss"] *= np.where(table["task"] < 3, 1000.0, 1.0)
-    assert {budget_effect(runs_of(table), form=form).verdict for form in FORMS} == {"interaction"}
+    assert {budget_effect(runs_of(table), form=form).decision for form in FORMS} == {"interaction"}
 
 
 def test_a_mean_that_few_benchmarks_decide_is_named():
     result = budget_effect(runs_of(make_table(benchmarks=12, spread=0.05).assign(loss=_two_large)))
     assert result["effect"].mean_p > 0.05
-    assert result.verdict == "none"
+    assert result.decision == "none"
 
 
 def _two_large(table):
@@ -239,11 +239,11 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
     result = budget_effect(runs_of(table))
     test = result["effect"]
     assert not test.uses_direction
-    assert test.p_value == test.mean_p
+    assert test.p_raw == test.mean_p
     smallest = format_p(2.0 ** (1 - benchmarks))
     said = f"directions on them cannot have a p-value below {smallest}, so means decide alone; 8 benchmarks would do."
     assert any(said in note for note in result.notes)
-    if result.verdict == "none" and test.better == benchmarks:
+    if result.decision == "none" and test.better == benchmarks:
         said = f"On every one of the {benchmarks} benchmarks it gets better, which are too few to show that for others."
         assert said in result.sentences()[0]
 
@@ -252,10 +252,10 @@ def test_the_parts_of_the_level_are_bonferroni_and_holm():
     result = budget_effect(runs_of(make_table(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
     effect, different = result["effect"], result["interaction"]
     for test in (effect, different):
-        assert test.p_value == approx(min(1.0, 2.0 * min(test.mean_p, test.direction_p)))
-    first, second = sorted((effect, different), key=lambda test: test.p_value)
-    assert first.p_adjusted == approx(min(1.0, 2.0 * first.p_value))
-    assert second.p_adjusted == approx(max(first.p_adjusted, second.p_value))
+        assert test.p_raw == approx(min(1.0, 2.0 * min(test.mean_p, test.direction_p)))
+    first, second = sorted((effect, different), key=lambda test: test.p_raw)
+    assert first.p_value == approx(min(1.0, 2.0 * first.p_raw))
+    assert second.p_value == approx(max(first.p_value, second.p_raw))
 
 
 # ---------------------------------------------------------------------- witnesses
@@ -333,17 +333,17 @@ def test_missing_rows_leave_the_courses_within_runs():
     for form in ("linear", "categorical"):
         whole, less = budget_effect(runs_of(table), form=form), budget_effect(runs_of(part), form=form)
         assert less.slopes["estimate"].to_numpy() == approx(whole.slopes["estimate"].to_numpy(), abs=0.2)
-        assert less.verdict == whole.verdict == "simple"
+        assert less.decision == whole.decision == "simple"
 
 
 def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
     table = make_table(slopes=[0.0, 0.0, -1.0], spread=0.1, benchmarks=9)
     patchy = table.query("not (task == 0 and algorithm == 'a1') and not (task == 4 and algorithm == 'a2')")
     result = budget_effect(runs_of(patchy))
-    assert result.verdict == "interaction"
+    assert result.decision == "interaction"
     assert result["interaction"].n == 9
     curves = budget_effect(runs_of(patchy), form="categorical")
-    assert curves.verdict == "interaction"
+    assert curves.decision == "interaction"
     assert curves["interaction"].n == 7
     assert any(note.startswith("2 of 9 benchmarks lack an algorithm, or budgets that form='c") for note in curves.notes)
     slopes = slopes_of(runs_of(table))
@@ -398,11 +398,11 @@ def test_a_line_over_the_logarithm_is_a_line_over_a_column_with_it():
 def test_a_bend_is_found_by_the_forms_that_can_bend(form):
     runs = runs_of(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
     line = budget_effect(runs, form="linear")
-    assert line.verdict == "none"
+    assert line.decision == "none"
     assert "But a straight line over budget does not describe the mean scores" in line.sentences()[0]
     assert line.sentences()[0].endswith("; form='categorical' looks for more than a trend.")
     result = budget_effect(runs, form=form)
-    assert result.verdict == "simple"
+    assert result.decision == "simple"
     assert result.per == "from budget 1 to 6"
 
 
@@ -414,14 +414,14 @@ def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
     )
     result, line = budget_effect(runs_of(table)), budget_effect(runs_of(table), form="linear")
     assert not result.fits
-    assert result["lack of fit"].p_adjusted < 0.001
+    assert result["lack of fit"].p_value < 0.001
     assert (result.form, result.drawn, result.per) == ("log", "categorical", "from budget 1 to 8")
     assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-9)
     assert result.sentences()[-1].startswith(
         "A straight line over the logarithm of budget does not describe the mean scores (lack of fit, mean: F("
     )
     assert result.sentences()[-1].endswith(
-        "so curves and changes are those of a mean for every budget; the verdict is about the trend."
+        "so curves and changes are those of a mean for every budget; the decision is about the trend."
     )
     assert (line.form, line.drawn) == ("linear", "linear")
     assert line.sentences()[-1].endswith("form='categorical' looks for more than a trend.")
@@ -443,7 +443,7 @@ def test_lines_are_not_contradicted_by_lines():
     exact["loss"] = exact["task"] * 1.0 + exact["budget"] * (exact["task"] + 1.0)
     exact["loss"] += np.where(exact["algorithm"] == "a1", 0.1, 0.0) * exact["budget"] * exact["task"]
     result = budget_effect(runs_of(exact), form="linear")
-    assert result["lack of fit"].p_value == 1.0
+    assert result["lack of fit"].p_raw == 1.0
     assert result.fits
 
 
@@ -476,19 +476,19 @@ def test_runs_without_common_seeds_are_independent():
     table["seed"] += 100 * table["algorithm"].str[1].astype(int)
     result = budget_effect(runs_of(table))
     assert result["interaction"].df_den == approx(21)
-    assert result.verdict == "interaction"
+    assert result.decision == "interaction"
     with pytest.raises(DataError, match="Only 0 of 24 runs have a curve of every algorithm"):
         budget_effect(runs_of(table), form="categorical")
 
 
 def test_one_seed_on_several_benchmarks_is_enough():
-    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0))).verdict == "simple"
-    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0), seed=None)).verdict == "simple"
+    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0))).decision == "simple"
+    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0), seed=None)).decision == "simple"
 
 
 def test_two_algorithms_and_two_budgets_are_enough():
     result = budget_effect(runs_of(make_table(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
-    assert result.verdict == "interaction"
+    assert result.decision == "interaction"
     assert result.form == "linear"
     assert "With two budgets form='categorical' is the same as form='linear', which was fitted." in result.notes
     assert result.get("lack of fit") is None
@@ -504,7 +504,7 @@ def test_effects_without_variation_have_no_verdict():
     same = make_table(algorithms=2, seeds=2)
     same["loss"] = same.groupby(["task", "seed", "budget"])["loss"].transform("first")
     copies = budget_effect(runs_of(same))
-    assert copies["interaction"].p_value == 1.0
+    assert copies["interaction"].p_raw == 1.0
     assert copies.difference == 0.0
 
 
@@ -522,13 +522,13 @@ def test_the_table_and_the_text_say_what_was_done():
     frame = result.to_frame()
     assert list(frame.columns) == [
         "question", "f_ratio", "df_num", "df_den", "mean_p", "better", "worse", "agreement", "direction_p", "n",
-        "uses_direction", "p_value", "p_adjusted", "significant",
+        "uses_direction", "p_raw", "p_value", "significant",
     ]  # fmt: skip
     assert frame["question"].tolist() == ["effect", "interaction", "lack of fit"]
     text = str(result)
-    assert "Verdict: simple" in text
-    assert "direction_p: exact test of their direction, which no unit influences" in text
-    assert "p_adjusted: Holm, level 5 %" in text
+    assert "Decision: simple" in text
+    assert "direction_p: exact test of their direction, free of units" in text
+    assert "p_value: Holm, level 5 %" in text
     assert "<table" in result._repr_html_()
 
 
@@ -549,7 +549,7 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
     assert got.df_num <= k - 1
     assert result.get("effect") is None
     assert result.change is None
-    assert got.p_adjusted == got.p_value
+    assert got.p_value == got.p_raw
     assert result.slopes["estimate"].to_numpy() == approx(between, abs=1e-8)
     assert any("only the share of each algorithm" in note for note in result.notes)
 
@@ -579,7 +579,7 @@ def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
 def test_curves_of_ranks_are_compared_within_benchmarks(form):
     runs = runs_of(make_table(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
     result = budget_effect(runs, form=form)
-    assert result.verdict == "interaction"
+    assert result.decision == "interaction"
     assert result.sentences()[0].startswith("budget changes loss_rank differently")
     means = runs.to_frame().groupby(["algorithm", "budget"])["loss_rank"].mean()
     curve = result.curves.set_index(["algorithm", "budget"])["mean"]
@@ -591,4 +591,4 @@ def test_levels_alone_may_be_relative_to_the_benchmark():
     """Scores centred per benchmark over all budgets: the budget still moves their mean."""
     table = make_table(slopes=-0.5, benchmarks=8)
     table["loss"] -= table.groupby("task")["loss"].transform("mean")
-    assert budget_effect(runs_of(table)).verdict == "simple"
+    assert budget_effect(runs_of(table)).decision == "simple"

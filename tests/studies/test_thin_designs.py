@@ -220,7 +220,7 @@ def pair(r):
 RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ...]]] = {
     "seed_effect": (lambda r: lt.seed_effect(r, rng=0), {}, ()),
     "benchmark_information": (lambda r: lt.benchmark_information(r, rank_benchmarks=True), {}, ()),
-    "budget_effect linear": (lambda r: lt.budget_effect(r), {}, ("p_value", "p_adjusted")),
+    "budget_effect linear": (lambda r: lt.budget_effect(r), {}, ("p_raw", "p_value")),
     "budget_effect spline": (lambda r: lt.budget_effect(r, form="spline"), {"budgets": 5, "seeds": 2}, ("p_value",)),
     "budget_effect categorical": (lambda r: lt.budget_effect(r, form="categorical"), {}, ("p_value",)),
     "check_all": (lambda r: lt.check_all(r, rng=0), {}, ()),

@@ -299,7 +299,7 @@ def fidelity_check(
         )
         found = budget_effect(runs)
     say(_budget_lines(found), verbose)
-    return _EFFECTS[found.verdict]
+    return _EFFECTS[found.decision]
 
 
 def _budget_lines(found: BudgetEffect) -> Iterator[str]:
@@ -311,6 +311,6 @@ def _budget_lines(found: BudgetEffect) -> Iterator[str]:
     for question, (null, alternative) in names.items():
         test = found.get(question)
         if test is not None:
-            yield f"{null} {'<<' if test.p_adjusted < found.alpha else '=='} {alternative}"
-            yield f"{tests_text(found, test)}, adjusted {p_text(test.p_adjusted)}"
+            yield f"{null} {'<<' if test.p_value < found.alpha else '=='} {alternative}"
+            yield f"{tests_text(found, test)}, adjusted {p_text(test.p_value)}"
     yield f"=> {found.sentences()[0]}"

@@ -5,7 +5,8 @@ A question is tested twice, by the mean of the effects and by their direction
 of a large unit decide it; the direction is free of units. Twice the smaller p-value holds the level whatever the
 dependence of the two (Bonferroni). Where there are too few benchmarks for a direction to reach its share of the level
 at all, the mean has the whole of it; that is decided by the number of benchmarks alone. The two questions share the
-level by Holm's rule."""
+level by Holm's rule.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ import pandas as pd
 from lmemtest.errors import DataError
 from lmemtest.inference.hypotheses.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.studies.budget.budget_model import LINES, Courses
+from lmemtest.studies.budget.budget_model import LINES, BudgetCurves
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,10 +49,10 @@ class BudgetTest:
         Benchmarks, or runs.
     uses_direction : bool
         Whether there are enough of them for the direction to count.
-    p_value : float
+    p_raw : float
         Of both together.
-    p_adjusted : float
-        After Holm, over the questions of the verdict.
+    p_value : float
+        After Holm, over the questions of the decision.
     deciding : int
         Benchmarks (runs) that hold 90 % of the squared effects.
     """
@@ -67,118 +68,90 @@ class BudgetTest:
     direction_p: float
     n: int
     uses_direction: bool
+    p_raw: float
     p_value: float
-    p_adjusted: float
     deciding: int
 
 
-def budget_tests(courses: Courses, alpha: float) -> tuple[tuple[BudgetTest, ...], tuple[str, ...]]:
-    """Answer the questions about the budget."""
-    effects = courses.fitted.coefficients
-    whole: NDArray[np.bool_] = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
+def budget_tests(curves: BudgetCurves, alpha: float) -> tuple[tuple[BudgetTest, ...], tuple[str, ...]]:
+    """Answer the questions about the budget; with what is left out in words."""
+    effects, n = curves.fitted.coefficients, len(curves.group)
     if not np.nan_to_num(effects).any():
         raise DataError(
-            f"No score changes with {courses.runs.budget}: it is the same at every budget, so there is no effect to "
+            f"No score changes with {curves.runs.budget}: it is the same at every budget, so there is no effect to "
             "test. Is another column the score, or the budget?"
         )
-    notes: list[str] = []
-    asked = [*(() if courses.relative else ("effect",)), "interaction"]
-    if whole.all():
-        found = [_complete(courses, question, effects, alpha / len(asked)) for question in asked]
-    elif effects.shape[2] == 1:
-        found = [_patchy(courses, question, effects[:, :, 0], alpha / len(asked)) for question in asked]
+    asked = [*(() if curves.relative else ("effect",)), "interaction"]
+    level, notes = alpha / len(asked), tuple[str, ...]()
+    whole: NDArray[np.bool_] = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
+    if effects.shape[2] == 1 and not whole.all():
+        tests = [_patchy(curves, question, effects[:, :, 0], level) for question in asked]
     else:
-        _check_enough(courses, int(whole.sum()))
-        left = f"{len(whole) - whole.sum()} of {len(whole)} {courses.clusters}"
-        notes.append(f"{left} lack an algorithm, or budgets that form={courses.form!r} needs, and are left out.")
-        found = [_complete(courses, question, effects[whole], alpha / len(asked), whole) for question in asked]
-    adjusted = adjust_raw(np.array([test.p_value for test in found]), "holm", len(found))
-    tests = [_with_adjusted(test, float(p)) for test, p in zip(found, adjusted, strict=True)]
-    lack = _lack_of_fit(courses, alpha)
-    return (*tests, *(() if lack is None else (lack,))), tuple(notes)
+        kept = int(whole.sum())
+        if not whole.all():
+            notes = (
+                f"{n - kept} of {n} {curves.clusters} lack an algorithm, or budgets that form={curves.form!r} needs, "
+                "and are left out.",
+            )
+        if kept < 2 and notes:
+            raise DataError(
+                f"Only {kept} of {n} {curves.clusters} have a curve of every algorithm, and form={curves.form!r} "
+                "compares them there. Use form='linear', or filter the runs to algorithms and budgets that share "
+                f"{curves.clusters}."
+            )
+        mean = effects[whole].mean(axis=1)
+        vectors = {"effect": mean, "interaction": (effects[whole] - mean[:, None]).reshape(kept, -1)}
+        tests = [_of_vectors(curves, question, vectors[question], whole, level) for question in asked]
+    adjusted = adjust_raw(np.array([test.p_raw for test in tests]), "holm", len(tests))
+    tests = [replace(test, p_value=float(p)) for test, p in zip(tests, adjusted, strict=True)]
+    if curves.free is not None:
+        # do budget means depart from the form: their deviations against how they vary between benchmarks
+        rest = curves.free.coefficients[:, :, effects.shape[2] :]
+        whole = np.asarray(np.isfinite(rest).all(axis=(1, 2)))
+        if whole.sum() > 1 and rest.shape[2]:
+            centre = rest[whole].mean(axis=1, keepdims=True) if curves.relative else 0.0
+            deviations = (rest[whole] - centre).reshape(int(whole.sum()), -1)
+            if np.abs(deviations).max() <= 1e-9 * float(np.abs(effects[whole]).max()):  # lines to the last digit
+                deviations = np.zeros_like(deviations)
+            tests.append(_of_vectors(curves, "lack of fit", deviations, whole, alpha))
+    return tuple(tests), notes
 
 
-def _with_adjusted(test: BudgetTest, p: float) -> BudgetTest:
-    return replace(test, p_adjusted=p)
-
-
-def _check_enough(courses: Courses, n: int) -> None:
-    if n < 2:
-        raise DataError(
-            f"Only {n} of {len(courses.group)} {courses.clusters} have a curve of every algorithm, and "
-            f"form={courses.form!r} compares them there. Use form='linear', or filter the runs to algorithms and "
-            f"budgets that share {courses.clusters}."
-        )
-
-
-def _complete(
-    courses: Courses, question: str, effects: Array, level: float, kept: NDArray[np.bool_] | None = None
+def _of_vectors(
+    curves: BudgetCurves, question: str, vectors: Array, units: NDArray[np.bool_], level: float
 ) -> BudgetTest:
-    """Of units with all algorithms, ``(units, algorithms, c)``."""
-    group = courses.group if kept is None else _codes(courses.group[kept])
-    mean = effects.mean(axis=1)
-    if question == "effect":
-        return _tested(question, mean, mean_test(mean, group), level, courses)
-    differences = (effects - mean[:, None]).reshape(len(effects), -1)
-    return _tested(question, differences, mean_test(differences, group), level, courses)
+    """A question about the effects of some units, which have all algorithms."""
+    group = np.unique(curves.group[units], return_inverse=True)[1]
+    return _tested(question, vectors, mean_test(vectors, group), level, curves)
 
 
-def _codes(group: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.unique(group, return_inverse=True)[1]
-
-
-def _patchy(courses: Courses, question: str, slopes: Array, level: float) -> BudgetTest:
+def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) -> BudgetTest:
     """Where algorithms lack units: slopes by a mixed model, directions of what is there."""
-    known = np.isfinite(slopes)
-    known[known.sum(axis=1) == 0] = False
-    own = np.where(known, slopes, 0.0)
-    counts = np.maximum(known.sum(axis=1), 1)
-    mean = own.sum(axis=1) / counts
-    vectors = mean[:, None] if question == "effect" else np.where(known, own - mean[:, None], 0.0)
-    paired = question == "effect" or bool((known.sum(axis=1) > 1).any())
-    return _tested(question, vectors, _fitted_test(slopes, known, question), level, courses, paired=paired)
-
-
-def _fitted_test(slopes: Array, known: Array, question: str) -> MeanTest:
     from lmemtest.inference.means.joint import f_test
-    from lmemtest.model import fit_lmm
+    from lmemtest.model import ModelSpec
 
+    known = np.isfinite(slopes)
     unit, algorithm = np.nonzero(known)
     frame = pd.DataFrame(
         {"slope": slopes[known], "algorithm": [f"{a:06d}" for a in algorithm], "unit": [f"{u:06d}" for u in unit]}
     )
-    random = " + (1 | unit)" if known.sum(axis=1).max() > 1 else ""
-    fit = fit_lmm(f"slope ~ 0 + algorithm{random}", frame)
-    k = slopes.shape[1]
+    several, k = known.sum(axis=1) > 1, slopes.shape[1]
+    spec = ModelSpec.parse("slope ~ 0 + algorithm")
+    fit = (spec.with_term("(1 | unit)") if several.any() else spec).fit(frame)
     L = np.full((1, k), 1.0 / k) if question == "effect" else np.eye(k)[1:] - np.eye(k)[0]
     found = f_test(fit, L, ddf="satterthwaite")
-    return MeanTest(
+    model = MeanTest(
         f_ratio=found.f_ratio, df_num=float(found.df_num), df_den=float(found.df_den), p_value=float(found.p_value)
     )
-
-
-def _lack_of_fit(courses: Courses, alpha: float) -> BudgetTest | None:
-    """Whether budget means depart from the form: their deviations against how they vary between benchmarks."""
-    if courses.free is None:
-        return None
-    width = courses.fitted.coefficients.shape[2]
-    rest = courses.free.coefficients[:, :, width:]
-    whole = np.isfinite(rest).all(axis=(1, 2))
-    if whole.sum() < 2 or rest.shape[2] == 0:
-        return None
-    kept = rest[whole]
-    if courses.relative:
-        kept = kept - kept.mean(axis=1, keepdims=True)
-    vectors, group = kept.reshape(len(kept), -1), _codes(courses.group[whole])
-    size = float(np.abs(courses.fitted.coefficients[whole]).max())
-    if np.abs(vectors).max() <= 1e-9 * size:  # lines to the last digit
-        vectors = np.zeros_like(vectors)
-    test = _tested("lack of fit", vectors, mean_test(vectors, group), alpha, courses)
-    return _with_adjusted(test, test.p_value)
+    mean = np.nansum(slopes, axis=1) / np.maximum(known.sum(axis=1), 1)
+    if question == "effect":
+        return _tested(question, mean[:, None], model, level, curves)
+    differences = np.where(known, slopes - mean[:, None], 0.0)
+    return _tested(question, differences, model, level, curves, paired=bool(several.any()))
 
 
 def _tested(
-    question: str, vectors: Array, mean: MeanTest, level: float, courses: Courses, *, paired: bool = True
+    question: str, vectors: Array, mean: MeanTest, level: float, curves: BudgetCurves, *, paired: bool = True
 ) -> BudgetTest:
     """Both tests and their p-value; runs of one algorithm each have no direction of differences."""
     direction = direction_test(vectors)
@@ -186,20 +159,19 @@ def _tested(
     uses = paired and n >= fewest_directions(level / 2.0)
     p = mean.p_value
     if paired and not np.abs(vectors).any():
-        p = 1.0  # nothing to find: algorithms with the same courses do not differ, and exact lines fit
+        p = 1.0  # nothing to find: algorithms with the same curves do not differ, and exact lines fit
     elif uses:
         p = min(1.0, 2.0 * float(np.nanmin([p, direction.p_value])))
     if np.isnan(p):
         raise DataError(
-            f"The effect of {courses.runs.budget} is the same on all {n} {courses.clusters} to the last digit, so how "
+            f"The effect of {curves.runs.budget} is the same on all {n} {curves.clusters} to the last digit, so how "
             f"much it varies is not known. Check for copied rows: lmemtest.check_all(runs). Or bring more "
-            f"{courses.clusters}."
+            f"{curves.clusters}."
         )
     better = worse = -1
-    if question == "effect" and courses.form in LINES:
-        single = vectors[:, 0]
-        good = -single if courses.runs.direction == "minimize" else single
-        limit = 1e-12 * float(np.abs(single).max(initial=0.0))
+    if question == "effect" and curves.form in LINES:
+        good = -vectors[:, 0] if curves.runs.direction == "minimize" else vectors[:, 0]
+        limit = 1e-12 * float(np.abs(good).max(initial=0.0))
         better, worse = int((good > limit).sum()), int((good < -limit).sum())
     squares = np.sort(np.square(vectors).sum(axis=1))[::-1]
     deciding = int(np.searchsorted(np.cumsum(squares), _HELD * squares.sum() * (1 - 1e-9)) + 1) if squares.any() else n
@@ -215,7 +187,7 @@ def _tested(
         direction_p=direction.p_value,
         n=n,
         uses_direction=uses,
+        p_raw=p,
         p_value=p,
-        p_adjusted=p,
         deciding=deciding,
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest.words import format_number, p_text
+from lmemtest.words import format_number, p_text, sentence
 
 if TYPE_CHECKING:
     from lmemtest.studies.budget.budget_effect import BudgetEffect
@@ -22,43 +22,42 @@ FORM_WORDS = {
 }
 
 
-def verdict_sentence(result: BudgetEffect) -> str:
-    """The verdict: what was shown and by which tests; what could not be shown, and how large it may be."""
+def decision_sentence(result: BudgetEffect) -> str:
+    """What was shown and by which tests; what could not be shown, and how large it may be."""
     budget, score = result.budget, result.score
     effect, different = result.get("effect"), result["interaction"]
-    if result.verdict == "interaction":
-        text = (
-            f"{budget} changes {score} differently for different algorithms ({_tested(result, different)}), so which "
-            "algorithm is better may depend on it. Compare at stated budgets, or keep the interaction."
+    tested = _tested(result, different)
+    if result.decision == "interaction":
+        return (
+            f"{budget} changes {score} differently for different algorithms ({tested}), so which algorithm is better "
+            f"may depend on it. Compare at stated budgets, or keep the interaction.{_disagreement(result, different)}"
         )
-        return text + _disagreement(result, different)
-    if result.verdict == "simple":
-        assert effect is not None
-        text = (
-            f"{budget} changes {score} ({_tested(result, effect)}); that it does so differently for different "
-            f"algorithms was not shown ({_tested(result, different)}){_difference(result)}. Keep it in the model as an "
-            "effect of its own, or compare at one budget."
-        )
-        return text + _disagreement(result, effect)
+    most = ""
+    if np.isfinite(result.difference):
+        most = f"; over the whole range their changes may differ by up to {format_number(result.difference)}"
     if effect is None:
-        text = f"No difference between algorithms in the effect of {budget} on {score} was shown"
-        return f"{text} ({_tested(result, different)}){_difference(result)}."
+        return f"No difference between algorithms in the effect of {budget} on {score} was shown ({tested}){most}."
+    if result.decision == "simple":
+        return (
+            f"{budget} changes {score} ({_tested(result, effect)}); that it does so differently for different "
+            f"algorithms was not shown ({tested}){most}. Keep it in the model as an effect of its own, or compare at "
+            f"one budget.{_disagreement(result, effect)}"
+        )
     text = f"No effect of {budget} on {score} was shown ({_tested(result, effect)})"
     if result.change is not None and np.isfinite(result.change.ci_low):
         low, high = format_number(result.change.ci_low), format_number(result.change.ci_high)
         text += f"; mean changes from {low} to {high} between {budget} {' and '.join(result.range)} are not excluded"
         text += f" ({100 * result.change.level:.4g} % interval)"
-    text += f".{one_way(result, effect)} No difference between algorithms was shown either"
-    text += f" ({_tested(result, different)}){_difference(result)}."
+    text += f".{one_way(result, effect)} No difference between algorithms was shown either ({tested}){most}."
     return text + ("" if result.fits else f" But {_misfit(result)}; {_more(result)}.")
 
 
 def effect_sentence(result: BudgetEffect) -> str:
-    """What the verdict of an interaction leaves open: the effect on the mean of the algorithms; else empty."""
+    """Beside an interaction, the effect on the mean of the algorithms; else empty."""
     effect = result.get("effect")
-    if result.verdict != "interaction" or effect is None:
+    if result.decision != "interaction" or effect is None:
         return ""
-    if effect.p_adjusted < result.alpha:
+    if effect.p_value < result.alpha:
         return f"The mean of the algorithms changes with {result.budget} ({_tested(result, effect)})."
     return f"That the mean of the algorithms changes with {result.budget} was not shown ({_tested(result, effect)})."
 
@@ -68,12 +67,8 @@ def slope_sentence(result: BudgetEffect, row: dict[Any, Any]) -> str:
     low, high, estimate = row["ci_low"], row["ci_high"], row["estimate"]
     if not np.isfinite(estimate):
         return f"{row['algorithm']}: the effect of {result.budget} is not estimable."
-    worse = (estimate > 0) == (result.direction == "minimize")
-    kind = (
-        "does not change"
-        if estimate == 0
-        else f"gets {'worse' if worse else 'better'} by {format_number(abs(estimate))}"
-    )
+    way = "worse" if (estimate > 0) == (result.direction == "minimize") else "better"
+    kind = f"gets {way} by {format_number(abs(estimate))}" if estimate else "does not change"
     text = f"{row['algorithm']}: {result.score} {kind} {result.per}"
     if not np.isfinite(low):
         return f"{text} (how much that varies is not known)."
@@ -85,12 +80,10 @@ def fit_sentence(result: BudgetEffect) -> str:
     """Whether the budget means contradict the form; empty where they do not, or where that was not tested."""
     if result.fits:
         return ""
-    if result.drawn != result.form:
-        drawn = FORM_WORDS[result.drawn].format(budget=result.budget)
-        return (
-            f"{_capital(_misfit(result))}, so curves and changes are those of {drawn}; the verdict is about the trend."
-        )
-    return f"{_capital(_misfit(result))}; {_more(result)}."
+    if result.drawn == result.form:
+        return sentence(f"{_misfit(result)}; {_more(result)}")
+    drawn = FORM_WORDS[result.drawn].format(budget=result.budget)
+    return sentence(f"{_misfit(result)}, so curves and changes are those of {drawn}; the decision is about the trend")
 
 
 def short_fit(result: BudgetEffect) -> str:
@@ -98,51 +91,51 @@ def short_fit(result: BudgetEffect) -> str:
     if result.fits:
         return ""
     form = "the curve" if result.form == "spline" else "a straight line"
-    return f"{form} does not fit, {p_text(result['lack of fit'].p_adjusted)}"
+    return f"{form} does not fit, {p_text(result['lack of fit'].p_value)}"
 
 
 def method_notes(result: BudgetEffect) -> tuple[str, ...]:
     """What the tests are and how they share the level."""
     form = FORM_WORDS[result.form].format(budget=result.budget)
-    together = "p_value is twice the smaller one" if result.tests[0].uses_direction else "p_value is that of the mean"
+    together = "p_raw is twice the smaller one" if result.tests[0].uses_direction else "p_raw is that of the mean"
     return (
         f"n = {result.n_obs:,} rows, {result.n_clusters:,} {result.clusters}. Effects are those of {form}. mean_p: "
-        "F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of their direction, which no "
-        f"unit influences; {together}; p_adjusted: Holm, level {100 * result.alpha:g} % for the verdict.",
+        "F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of their direction, free of "
+        f"units; {together}; p_value: Holm, level {100 * result.alpha:g} % for the decision.",
     )
 
 
-# ------------------------------------------------------------------ parts
-
-
-def _tested(result: BudgetEffect, test: BudgetTest) -> str:
-    both = f"; adjusted {p_text(test.p_adjusted)}" if test.uses_direction or test.p_adjusted != test.mean_p else ""
-    return f"{tests_text(result, test)}{both}"
-
-
 def tests_text(result: BudgetEffect, test: BudgetTest) -> str:
+    """The tests of the mean and of the direction."""
     mean = "mean: no variation"
     if np.isfinite(test.mean_p):
         df_num, df_den, ratio = (written(value, ".3g") for value in (test.df_num, test.df_den, test.f_ratio))
         mean = f"mean: F({df_num}, {df_den}) = {ratio}, {p_text(test.mean_p)}"
-    return f"{mean}; {_direction(result, test)}"
-
-
-def _direction(result: BudgetEffect, test: BudgetTest) -> str:
+    sample = f"{test.n} {result.clusters}"
     if test.better >= 0:
         way = "better" if test.better >= test.worse else "worse"
-        text = f"direction: {way} on {max(test.better, test.worse)} of {test.n} {result.clusters}"
+        direction = f"{way} on {max(test.better, test.worse)} of {sample}"
     elif np.isfinite(test.agreement):
-        text = f"direction: agreement {written(test.agreement, '.2f')} of {test.n} {result.clusters}"
+        direction = f"agreement {written(test.agreement, '.2f')} of {sample}"
     else:
-        text = f"direction: none on {test.n} {result.clusters}"
-    return f"{text}, {p_text(test.direction_p)}" if test.uses_direction else f"{text}, too few to test"
+        direction = f"none on {sample}"
+    return f"{mean}; direction: {direction}, {p_text(test.direction_p) if test.uses_direction else 'too few to test'}"
 
 
-def _difference(result: BudgetEffect) -> str:
-    if not np.isfinite(result.difference):
+def one_way(result: BudgetEffect, test: BudgetTest) -> str:
+    """An effect of one sign on all benchmarks, which are too few to show it for others."""
+    if min(test.better, test.worse) != 0 or test.better == test.worse:
         return ""
-    return f"; over the whole range their changes may differ by up to {format_number(result.difference)}"
+    way, other = ("better", "worse") if test.better else ("worse", "better")
+    n = max(test.better, test.worse)
+    here = f"On every one of the {n}" if n == test.n else f"On {n} of {test.n}"
+    rest = "" if n == test.n else f" and on none {other}"
+    return f" {here} {result.clusters} it gets {way}{rest}, which are too few to show that for others."
+
+
+def _tested(result: BudgetEffect, test: BudgetTest) -> str:
+    both = f"; adjusted {p_text(test.p_value)}" if test.uses_direction or test.p_value != test.mean_p else ""
+    return f"{tests_text(result, test)}{both}"
 
 
 def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
@@ -162,28 +155,12 @@ def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
     return ""
 
 
-def one_way(result: BudgetEffect, test: BudgetTest) -> str:
-    """An effect of one sign on all benchmarks, which are too few to show it for others."""
-    if min(test.better, test.worse) != 0 or test.better == test.worse:
-        return ""
-    way, other = ("better", "worse") if test.better else ("worse", "better")
-    n = max(test.better, test.worse)
-    here = f"On every one of the {n}" if n == test.n else f"On {n} of {test.n}"
-    rest = "" if n == test.n else f" and on none {other}"
-    return f" {here} {result.clusters} it gets {way}{rest}, which are too few to show that for others."
-
-
 def _misfit(result: BudgetEffect) -> str:
-    lack = result["lack of fit"]
     form = FORM_WORDS[result.form].format(budget=result.budget)
-    return f"{form} does not describe the mean scores (lack of fit, {_tested(result, lack)})"
+    return f"{form} does not describe the mean scores (lack of fit, {_tested(result, result['lack of fit'])})"
 
 
 def _more(result: BudgetEffect) -> str:
     if len(result.observed) == 0 or result.form == "spline":
         return f"form={'categorical' if len(result.observed) else 'spline'!r} follows more than that"
     return "form='categorical' looks for more than a trend"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

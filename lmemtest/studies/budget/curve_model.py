@@ -37,7 +37,7 @@ DEFAULT_COLUMNS = 5  # where the table is too incomplete to see how many are nee
 DEGREE = 3
 SMALL_BIAS = 0.25  # of a standard error: an interval loses less than half a percent of its coverage
 LARGE_BIAS = 0.5
-LOG_RANGE = 8.0  # budgets over more than three doublings are compared by their ratios
+LOG_RANGE = 8.0
 MOST_CONDITIONS = 4
 MOST_MEANS = 60  # budgets with means of their own
 
@@ -205,14 +205,18 @@ def _ranges(roles: RunTable) -> dict[str, tuple[float, float]]:
 
 def _scale(roles: RunTable, scale: str) -> str:
     check_choice(scale, "scale", SCALES)
-    lowest, highest = roles.frame[roles.budget].min(), roles.frame[roles.budget].max()
-    if scale == "auto":
-        return "log" if lowest > 0 and highest / lowest >= LOG_RANGE else "linear"
-    if scale == "log" and lowest <= 0:
+    budgets = roles.frame[roles.budget]
+    if scale == "log" and budgets.min() <= 0:
         raise ArgumentError(
-            f"scale='log' needs budgets above 0, the lowest {roles.budget} is {format_level(lowest)}. Use 'linear'."
+            f"scale='log' needs budgets above 0, the lowest {roles.budget} is {format_level(budgets.min())}. Use "
+            "'linear'."
         )
-    return scale
+    return natural_scale(budgets.to_numpy(dtype=float)) if scale == "auto" else scale
+
+
+def natural_scale(budgets: Array) -> str:
+    """The scale of a curve: budgets over more than three doublings are compared by their ratios."""
+    return "log" if budgets.min() > 0 and budgets.max() / budgets.min() >= LOG_RANGE else "linear"
 
 
 def to_axis(budgets: Array, scale: str) -> Array:

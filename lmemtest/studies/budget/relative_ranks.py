@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
@@ -391,6 +390,8 @@ class _Blocks:
 
 def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tuple[_Blocks, list[str]]:
     """Rank the algorithms within every instance, seed and budget."""
+    from scipy.stats import rankdata
+
     if by is not None:
         check_column(by, runs.columns, argument="by")
         if by in (runs.score, runs.algorithm, runs.seed, runs.budget):

@@ -177,9 +177,9 @@ def _budget(study: _Study) -> Found:
     from lmemtest.studies.budget.budget_words import fit_sentence, one_way
 
     result = budget_effect(study.runs, form=study.form, alpha=study.alpha)
-    found = (result.sentences()[0], *((fit_sentence(result),) if result.verdict != "none" and not result.fits else ()))
+    found = (result.sentences()[0], *((fit_sentence(result),) if result.decision != "none" and not result.fits else ()))
     effect = result.get("effect")
-    nothing = result.verdict == "none" and result.fits and not (effect is not None and one_way(result, effect))
+    nothing = result.decision == "none" and result.fits and not (effect is not None and one_way(result, effect))
     return "fine" if nothing else "note", found, "", result
 
 
