@@ -13,7 +13,6 @@ from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import PAD, Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
 from lmemtest.tuning.fit.fit import FittedCurve
-from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 _POINTS = 60  # of a line
 _AIR = 0.03  # of the range of k, beside bars, so that the last is not taken for that of the asymptotic best
-# Between neighbouring k of the band: closer than a factor, and a share of the axis, the band bends too little for
-# straight pieces to be seen (within 0.6 % of its height for up to ten hyperparameters and a million k).
-_NEAR, _PIECES = 1.2, 16
 
 
 def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes:
@@ -68,8 +64,7 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
         raise ArgumentError(f"curve must be the result of ParametricFit.curve(), got {type(curve).__name__}.")
     if len(np.unique(curve.k)) < 2:
         raise ArgumentError(f"curve must have two or more k, got {len(np.unique(curve.k))}.")
-    if isinstance(curve.fit.distribution, QuadraticDistribution):
-        curve = _refined(curve)
+    curve = curve.drawn()
     fit, q = curve.fit, curve.q
     colour = _style.ACCENT if fit.trusted else _style.NEUTRAL
     x, y = _k_axis(curve), _score_axis(curve)
@@ -102,39 +97,10 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
     return draw_lines(lines, ax)
 
 
-def _gaps(k: FloatArray) -> NDArray[np.intp]:
-    """Pieces into which the steps between ascending k must be cut, so that a line through their ends looks smooth."""
-    place = np.log(k)
-    longest = min(np.log(_NEAR), (place[-1] - place[0]) / _PIECES)
-    return np.ceil(np.diff(place) / longest - 1e-9).astype(np.intp)
-
-
-def _refined(curve: FittedCurve) -> FittedCurve:
-    """The curve at its own k, and at enough k between them."""
-    k, first = np.unique(curve.k, return_index=True)
-    between = [
-        np.geomspace(low, high, pieces + 1)[1:-1] for low, high, pieces in zip(k[:-1], k[1:], _gaps(k), strict=True)
-    ]
-    if not sum(map(len, between)):
-        return curve
-    more = curve.fit.curve(np.concatenate(between), q=curve.q)
-    at = np.concatenate([k, more.k])
-    order = np.argsort(at, kind="stable")
-    estimate, low, high = (
-        np.concatenate([getattr(curve, name)[first], getattr(more, name)])[order]
-        for name in ("estimate", "ci_low", "ci_high")
-    )
-    return FittedCurve(fit=curve.fit, q=curve.q, k=at[order], estimate=estimate, ci_low=low, ci_high=high)
-
-
-def _is_band(curve: FittedCurve) -> bool:
-    return bool((_gaps(np.unique(curve.k)) == 1).all())
-
-
 def _k_axis(curve: FittedCurve) -> Axis:
     """Powers of ten, or the first and last k that were asked for where there are fewer than two."""
     first, last = float(curve.k.min()), float(curve.k.max())
-    air = 1.0 if _is_band(curve) else (last / first) ** _AIR
+    air = 1.0 if curve.is_close else (last / first) ** _AIR
     start, end = np.log10([first / air, last * air])
     decades = 10.0 ** np.arange(np.ceil(start - 1e-9), np.floor(end + 1e-9) + 1)
     ticks = decades if len(decades) > 1 else np.array([first, last])
@@ -166,7 +132,7 @@ def _fitted(curve: FittedCurve, x: Axis, colour: str) -> list[Curve]:
 def _intervals(curve: FittedCurve, colour: str, level: str) -> Curve:
     """A band where the k are close; else a bar at each, for nothing is known between them."""
     k, order = np.unique(curve.k, return_index=True)
-    band = _is_band(curve)
+    band = curve.is_close
     return Curve(
         name=f"{level}s, each k by itself" if band else f"{level}s at {len(k)} k, none between",
         x=k,

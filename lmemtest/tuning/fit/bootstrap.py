@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,9 +13,8 @@ from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.tuning.fit.fit import MISFIT, Law, ParametricFit, band_distance, climbed, law_of
+from lmemtest.tuning.fit.fit import MISFIT, Law, ParametricFit, band_distance, climbed, law_of, parameters
 from lmemtest.tuning.fit.settings import FitSettings, check_enough, count
-from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 from lmemtest.words import format_number, p_text, percent
 
 FEWEST_DRAWS = 20  # below it a p-value cannot fall under 0.05
@@ -80,15 +79,7 @@ class ParametricBootstrap(Result):
 
     def _samples(self) -> pd.DataFrame:
         """One row per fitted sample: ``best``, ``worst``, ``hyperparameters``, ``noise``."""
-        minimize = self.fit.settings.direction == "minimize"
-        return pd.DataFrame(
-            {
-                "best": [law.a if minimize else law.b for law in self.laws],
-                "worst": [law.b if minimize else law.a for law in self.laws],
-                "hyperparameters": [law.c for law in self.laws],
-                "noise": [0.0 if isinstance(law, QuadraticDistribution) else law.o for law in self.laws],
-            }
-        )
+        return pd.DataFrame([parameters(law) for law in self.laws])
 
     def _spread(self) -> pd.DataFrame:
         """One row per parameter: its estimate, and median, low and high end of those of the samples."""
@@ -102,17 +93,12 @@ class ParametricBootstrap(Result):
         return self._spread()
 
 
-@dataclass(frozen=True, slots=True)
-class _Draw:
-    law: Law
-    settings: FitSettings
-    n: int
-
-    def __call__(self, rng: np.random.Generator) -> tuple[Law, float]:
-        counted = count(self.law.sample(self.n, rng=rng), self.settings)
-        check_enough(counted, self.settings)
-        law = law_of(climbed(counted, self.settings), self.settings)
-        return law, band_distance(law, counted)
+def _drawn(law: Law, settings: FitSettings, n: int, rng: np.random.Generator) -> tuple[Law, float]:
+    """The fit to one sample, and how far the sample is from it."""
+    counted = count(law.sample(n, rng=rng), settings)
+    check_enough(counted, settings)
+    found = law_of(climbed(counted, settings), settings)
+    return found, band_distance(found, counted)
 
 
 @one_blas_thread()
@@ -176,7 +162,7 @@ def bootstrap_fit(
     n_draws = check_positive_int(n_draws, "n_draws", minimum=FEWEST_DRAWS)
     if fit.is_point_mass:
         raise ArgumentError(f"fit is a point mass, and so are its samples: {' '.join(fit.problems)}")
-    task = _Draw(fit.distribution, fit.settings, fit.n_scores)
+    task = partial(_drawn, fit.distribution, fit.settings, fit.n_scores)
     results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
     good = [result for result in results if not isinstance(result, Failure)]
     if len(good) < FEWEST_DRAWS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_k, check_scores
 from lmemtest.tuning.fit.profile import Family, allowance
 from lmemtest.tuning.fit.settings import LARGEST_C, Counted, FitSettings, check_enough, count, make_settings
-from lmemtest.tuning.fit.spacings import Box, Spacings, distinct, rounding_of, spacings, within
+from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of, spacings, within
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.laws.quadratic import Number, QuadraticDistribution, best_above, best_below
 from lmemtest.tuning.order_statistics import crossing_probability, equal_tailed_intervals
@@ -36,6 +36,9 @@ Law = QuadraticDistribution | NoisyQuadraticDistribution
 FEW_SCORES = 20
 MANY_TIES = 0.1  # share of the exact scores that repeat another one
 MISFIT = 0.05
+# Between neighbouring k of a band: closer than a factor, and a share of the range, the band bends too little for
+# straight pieces to be seen (within 0.6 % of its height for up to ten hyperparameters and a million k).
+_NEAR, _PIECES = 1.2, 16
 _FORMATS = dict.fromkeys(("k", "estimate", "ci_low", "ci_high"), format_number)
 _CERTAIN = 1e-12  # of a band level: n times it is an upper bound for the probability, and settles the matter
 
@@ -102,9 +105,35 @@ class FittedCurve(Result):
     def sentences(self) -> tuple[str, ...]:
         return self.fit.sentences()
 
+    @property
+    def is_close(self) -> bool:
+        """Whether a line through the k looks smooth."""
+        return bool((_pieces(np.unique(self.k)) == 1).all())
+
+    def drawn(self) -> FittedCurve:
+        """The curve at its own k, sorted, and for a law without noise at enough k between them for a smooth line."""
+        if self.is_close or self.fit.settings.noisy:
+            return self
+        k, first = np.unique(self.k, return_index=True)
+        steps = zip(k[:-1], k[1:], _pieces(k), strict=True)
+        more = self.fit.curve(np.concatenate([np.geomspace(a, b, n + 1)[1:-1] for a, b, n in steps]), q=self.q)
+        order = np.argsort(np.concatenate([k, more.k]), kind="stable")
+        values: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name)[first], getattr(more, name)])[order]
+            for name in ("k", "estimate", "ci_low", "ci_high")
+        }
+        return replace(self, **values)
+
     def _frame(self) -> pd.DataFrame:
         """One row per k: ``k``, ``estimate``, ``ci_low``, ``ci_high``."""
         return pd.DataFrame({name: getattr(self, name) for name in ("k", "estimate", "ci_low", "ci_high")})
+
+
+def _pieces(k: FloatArray) -> Any:
+    """Pieces into which the steps between ascending k must be cut, so that a line through their ends looks smooth."""
+    place = np.log(k)
+    longest = min(np.log(_NEAR), (place[-1] - place[0]) / _PIECES)
+    return np.ceil(np.diff(place) / longest - 1e-9).astype(np.intp)
 
 
 @result
@@ -205,11 +234,11 @@ class ParametricFit(Result):
             return FittedCurve(fit=self, q=q, k=at, estimate=estimate, ci_low=-unknown, ci_high=unknown)
         family = climbed(self.counted, self.settings)
         floor = self.objective - allowance(self.settings.level)
-        minimize = self.settings.direction == "minimize"
+        convex = self.settings.convex
         # the probability of a single score better than the best of k is at that quantile
-        shares = best_below(q, at) if minimize else best_above(q, at)
+        shares = best_below(q, at) if convex else best_above(q, at)
         found = np.array([family.quantile_interval(float(p), floor) for p in shares])
-        low, high = (found[:, 0], found[:, 1]) if minimize else (-found[:, 1], -found[:, 0])
+        low, high = (found[:, 0], found[:, 1]) if convex else (-found[:, 1], -found[:, 0])
         return FittedCurve(fit=self, q=q, k=at, estimate=estimate, ci_low=low, ci_high=high)
 
     @property
@@ -224,9 +253,10 @@ class ParametricFit(Result):
     def sentences(self) -> tuple[str, ...]:
         level = percent(self.settings.level)
         c = self.hyperparameters
+        whole = "given" if c.fixed else span(c.ci_low, c.ci_high, ".0f")
         said = [
             f"Asymptotic best score {_with_interval(self.best, level)}",
-            f"{written(c.value, '.0f')} effective hyperparameter{'s' if c.value != 1 else ''} ({_whole(c)})",
+            f"{written(c.value, '.0f')} effective hyperparameter{'s' if c.value != 1 else ''} ({whole})",
         ]
         if len(self.estimates) > 3:
             said.append(f"noise {_with_interval(self.estimates[3], level)}")
@@ -338,54 +368,23 @@ def fit(
 # ---------------------------------------------------------------------- fitting
 
 
-def family_of(counted: Counted, settings: FitSettings) -> Family:
-    """The model for scores turned so that smaller is better."""
-    if settings.direction == "minimize":
-        data = spacings(counted.exact, settings.lower, counted.below, settings.upper, counted.above)
-        ends, beyond = (settings.a, settings.b), counted.beyond
-    else:
-        data = spacings(-counted.exact[::-1], -settings.upper, counted.above, -settings.lower, counted.below)
-        ends, beyond = (_turned(settings.b), _turned(settings.a)), counted.beyond[::-1]
-    return Family(_between(data, *ends, beyond, settings), *ends, settings.o, settings.c)
-
-
-def _between(data: Spacings, a: Box, b: Box, beyond: tuple[bool, bool], settings: FitSettings) -> Spacings:
-    """The buckets that are left between the farthest ends that the constraints allow to a law without noise."""
-    if settings.o[1] > 0.0:
-        return data
-    near = rounding_of(data.edges)
-    low, high = float(data.edges[0]), float(data.edges[-1])
-    if low < a[0] - near or high > b[1] + near or (beyond[0] and low <= a[0]) or (beyond[1] and high >= b[1]):
-        ends, first, last = (a, b), low, high
-        if settings.direction == "maximize":
-            ends, first, last = (_turned(b), _turned(a)), -high, -low
-        less, more = beyond if settings.direction == "minimize" else beyond[::-1]
-        raise ArgumentError(
-            f"constraints exclude the scores: they go from {'below ' * less}{first:g} to {'above ' * more}{last:g}, "
-            f"and without noise all must lie between a and b, got a in {ends[0]} and b in {ends[1]}. Widen the "
-            "constraint, or use law='noisy_quadratic'."
-        )
-    return within(data, a[0], b[1])
-
-
-def _turned(box: Box) -> Box:
-    return -box[1], -box[0]
-
-
-def law_of(family: Family, settings: FitSettings) -> Law:
-    """The distribution at the highest peak of a family."""
-    c = family.best
-    a, b, o = family.peaks[c].at
-    convex = settings.direction == "minimize"
-    ends = (a, b) if convex else (-b, -a)
-    if settings.o[1] > 0.0:
-        return NoisyQuadraticDistribution(*ends, float(c), o, convex)
-    return QuadraticDistribution(*ends, float(c), convex)
-
-
 def climbed(counted: Counted, settings: FitSettings) -> Family:
-    """A family with its peaks."""
-    family = family_of(counted, settings)
+    """The model for scores turned so that smaller is better, with its peaks."""
+    box, seen = (settings, counted) if settings.convex else (settings.turned, counted.turned)
+    data = spacings(seen.exact, box.lower, seen.below, box.upper, seen.above)
+    if not settings.noisy:  # the buckets that are left between the farthest ends that the constraints allow
+        near, low, high = rounding_of(data.edges), float(data.edges[0]), float(data.edges[-1])
+        beyond_a = low < box.a[0] - near or (seen.beyond[0] and low <= box.a[0])
+        if beyond_a or high > box.b[1] + near or (seen.beyond[1] and high >= box.b[1]):
+            first, last = (low, high) if settings.convex else (-high, -low)
+            less, more = counted.beyond
+            raise ArgumentError(
+                f"constraints exclude the scores: they go from {'below ' * less}{first:g} to {'above ' * more}{last:g},"
+                f" and without noise all must lie between a and b, got a in {settings.a} and b in {settings.b}. Widen "
+                "the constraint, or use law='noisy_quadratic'."
+            )
+        data = within(data, box.a[0], box.b[1])
+    family = Family(data, box.a, box.b, box.o, box.c)
     family.climb_all()
     if not any(math.isfinite(peak.value) for peak in family.peaks.values()):
         raise ArgumentError(
@@ -395,6 +394,18 @@ def climbed(counted: Counted, settings: FitSettings) -> Family:
     return family
 
 
+def law_of(family: Family, settings: FitSettings) -> Law:
+    """The distribution at the highest peak of a family."""
+    a, b, o = family.peaks[family.best].at
+    return _law((a, b) if settings.convex else (-b, -a), family.best, o, settings)
+
+
+def _law(ends: Box, c: int, o: float, settings: FitSettings) -> Law:
+    if settings.noisy:
+        return NoisyQuadraticDistribution(*ends, float(c), o, settings.convex)
+    return QuadraticDistribution(*ends, float(c), settings.convex)
+
+
 def _fitted(scores: FloatArray, settings: FitSettings) -> ParametricFit:
     counted = count(scores, settings)
     if len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1:
@@ -402,19 +413,23 @@ def _fitted(scores: FloatArray, settings: FitSettings) -> ParametricFit:
     check_enough(counted, settings)
     family = climbed(counted, settings)
     law, top = law_of(family, settings), family.peaks[family.best].value
-    estimates = _estimates(family, settings, top)
-    p_band = band_probability(law, counted)
-    return ParametricFit(
-        distribution=law,
-        scores=counted.exact,
-        n_scores=counted.n,
-        n_below=counted.below,
-        n_above=counted.above,
+    floor = top - allowance(settings.level)
+    intervals = [family.interval(which, floor) for which in (0, 1)]
+    if not settings.convex:
+        intervals = [(-high, -low) for low, high in intervals]
+    whole = family.plausible(floor)
+    intervals.append((float(min(whole)), float(max(whole))))
+    if settings.noisy:
+        intervals.append(family.interval(2, floor))
+    estimates, p_band = _estimates(law, intervals, settings), band_probability(law, counted)
+    return _made(
+        law,
+        counted,
+        settings,
         estimates=estimates,
         objective=top,
         by_c=tuple((c, peak.value) for c, peak in family.peaks.items()),
         p_band=p_band,
-        settings=settings,
         problems=_problems(estimates, counted, p_band),
         notes=_notes(settings, counted),
     )
@@ -422,47 +437,22 @@ def _fitted(scores: FloatArray, settings: FitSettings) -> ParametricFit:
 
 def _point_mass(counted: Counted, settings: FitSettings) -> ParametricFit:
     """The fit to equal scores: one value, and nothing about anything else."""
-    value = float(np.median(counted.exact))
-    near, noisy = rounding_of(counted.exact), settings.o[1] > 0.0
-    if not noisy and not (settings.a[0] - near <= value <= settings.b[1] + near):
+    value, near = float(np.median(counted.exact)), rounding_of(counted.exact)
+    if not settings.noisy and not (settings.a[0] - near <= value <= settings.b[1] + near):
         raise ArgumentError(
             f"constraints exclude the scores: all are {format_number(value)}, and without noise they must lie between "
             f"a and b, got a in {settings.a} and b in {settings.b}. Widen the constraint, or use law='noisy_quadratic'."
         )
-    convex = settings.direction == "minimize"
     a, b = min(max(value, settings.a[0]), settings.a[1]), max(min(value, settings.b[1]), settings.b[0])
-    c, o = settings.c[0], settings.o[0]
-    law: Law = (
-        NoisyQuadraticDistribution(a, b, float(c), o, convex)
-        if noisy
-        else QuadraticDistribution(a, b, float(c), convex)
-    )
-    boxes = ((settings.a, a), (settings.b, b)) if convex else ((settings.b, b), (settings.a, a))
-    estimates = [
-        Estimate(name=name, value=at, ci_low=box[0], ci_high=box[1], fixed=box[0] == box[1])
-        for name, (box, at) in zip(("best", "worst"), boxes, strict=True)
-    ]
-    fixed = len(settings.c) == 1
-    estimates.append(
-        Estimate(name="hyperparameters", value=float(c), ci_low=float(c), ci_high=float(settings.c[-1]), fixed=fixed)
-    )
-    if noisy:
-        estimates.append(
-            Estimate(
-                name="noise", value=o, ci_low=settings.o[0], ci_high=settings.o[1], fixed=settings.o[0] == settings.o[1]
-            )
-        )
-    return ParametricFit(
-        distribution=law,
-        scores=counted.exact,
-        n_scores=counted.n,
-        n_below=0,
-        n_above=0,
-        estimates=tuple(estimates),
+    law = _law((a, b), settings.c[0], settings.o[0], settings)
+    return _made(
+        law,
+        counted,
+        settings,
+        estimates=_estimates(law, _boxes(settings), settings),
         objective=0.0,
-        by_c=tuple((value, 0.0) for value in settings.c),
+        by_c=tuple((c, 0.0) for c in settings.c),
         p_band=1.0,
-        settings=settings,
         problems=(
             f"All {counted.n} scores are {format_number(value)}: a point mass, which determines nothing else. Check "
             "which column was given.",
@@ -471,30 +461,37 @@ def _point_mass(counted: Counted, settings: FitSettings) -> ParametricFit:
     )
 
 
-def _estimates(family: Family, settings: FitSettings, top: float) -> tuple[Estimate, ...]:
-    floor = top - allowance(settings.level)
-    at = family.peaks[family.best].at
-    sign = 1.0 if settings.direction == "minimize" else -1.0
-    out = []
-    for which, name in ((0, "best"), (1, "worst")):
-        box = (family.a, family.b)[which]
-        ends = sorted(sign * end for end in family.interval(which, floor))
-        out.append(Estimate(name=name, value=sign * at[which], ci_low=ends[0], ci_high=ends[1], fixed=box[0] == box[1]))
-    whole = family.plausible(floor)
-    out.append(
-        Estimate(
-            name="hyperparameters",
-            value=float(family.best),
-            ci_low=float(min(whole)),
-            ci_high=float(max(whole)),
-            fixed=len(settings.c) == 1,
-        )
+def _made(law: Law, counted: Counted, settings: FitSettings, **found: Any) -> ParametricFit:
+    return ParametricFit(
+        distribution=law,
+        scores=counted.exact,
+        n_scores=counted.n,
+        n_below=counted.below,
+        n_above=counted.above,
+        settings=settings,
+        **found,
     )
-    if family.noisy:
-        low, high = family.interval(2, floor)
-        fixed = settings.o[0] == settings.o[1]
-        out.append(Estimate(name="noise", value=at[2], ci_low=low, ci_high=high, fixed=fixed))
-    return tuple(out)
+
+
+def _boxes(settings: FitSettings) -> list[Box]:
+    """The constraints of best and worst score, hyperparameters and, if there is any, noise."""
+    ends = [settings.a, settings.b] if settings.convex else [settings.b, settings.a]
+    return [*ends, (float(settings.c[0]), float(settings.c[-1])), *([settings.o] if settings.noisy else [])]
+
+
+def parameters(law: Law) -> dict[str, float]:
+    """The parameters of a law by the names of the estimates."""
+    best, worst = (law.a, law.b) if law.convex else (law.b, law.a)
+    noise = 0.0 if isinstance(law, QuadraticDistribution) else law.o
+    return {"best": best, "worst": worst, "hyperparameters": law.c, "noise": noise}
+
+
+def _estimates(law: Law, intervals: list[Box], settings: FitSettings) -> tuple[Estimate, ...]:
+    names = list(parameters(law).items())[: len(intervals)]  # a law without noise has no interval of it
+    return tuple(
+        Estimate(name=name, value=value, ci_low=low, ci_high=high, fixed=box[0] == box[1])
+        for (name, value), box, (low, high) in zip(names, _boxes(settings), intervals, strict=True)
+    )
 
 
 # ---------------------------------------------------------------------- whether to trust it
@@ -575,9 +572,3 @@ def _with_interval(estimate: Estimate, level: str) -> str:
         f"{format_number(estimate.value)} ({level} interval {format_number(estimate.ci_low)} to "
         f"{format_number(estimate.ci_high)})"
     )
-
-
-def _whole(c: Estimate) -> str:
-    if c.fixed:
-        return "given"
-    return span(c.ci_low, c.ci_high, ".0f")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from scipy import special
@@ -30,6 +31,9 @@ _TOLERANCE = 0.01  # of an end, as a share of the distance on which M changes
 def allowance(level: float) -> float:
     """How far M may fall below its peak inside an interval."""
     return float(0.5 * INFLATION * special.chdtri(1.0, 1.0 - level))
+
+
+Held = Callable[[int, float, FloatArray | None, float], tuple[float, FloatArray | None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -103,25 +107,16 @@ class Family:
 
     def interval(self, which: int, floor: float) -> Box:
         """Values of one parameter for which M reaches `floor` with some c and some of the other parameters."""
+        box, (low, high) = (self.a, self.b, self.o)[which], self._range
+        low, high = (0.0, self._far) if which == 2 else (low, high)
+        limits = max(box[0], low), min(box[1], high)
         at = {c: self.peaks[c].at[which] for c in self.plausible(floor)}
-        starts = {c: self._start(c) for c in at}
-
-        def held(c: int, value: float, warm: FloatArray | None, _: float) -> tuple[float, FloatArray | None]:
-            return self.held(c, which, value, warm)
-
-        return self._ends(_Search(held, at, starts, floor, self._limits(which), [self._scale(which, c) for c in at]))
+        return self._ends(lambda c, value, warm, _: self.held(c, which, value, warm), at, floor, limits, which)
 
     def quantile_interval(self, p: float, floor: float) -> Box:
         """Values of the quantile at `p` for which M reaches `floor`."""
         at = {c: self.quantile(c, p) for c in self.plausible(floor)}
-        starts = {c: self._start(c) for c in at}
-
-        def held(c: int, value: float, warm: FloatArray | None, before: float) -> tuple[float, FloatArray | None]:
-            return self._held_quantile(c, p, value, warm, before)
-
-        far = spacings.FARTHEST * self.data.span
-        limits = (float(self.data.edges[0]) - far, float(self.data.edges[-1]) + far)
-        return self._ends(_Search(held, at, starts, floor, limits, [self._scale(0, c) for c in at]))
+        return self._ends(partial(self._held_quantile, p), at, floor, self._range, 0)
 
     def quantile(self, c: int, p: float) -> float:
         """The quantile at `p` of the law at the peak for `c`."""
@@ -129,46 +124,40 @@ class Family:
         return float(NoisyQuadraticDistribution(a, b, float(c), o, True).ppf(p))
 
     def _held_quantile(
-        self, c: int, p: float, value: float, warm: FloatArray | None, before: float
+        self, p: float, c: int, value: float, warm: FloatArray | None, before: float
     ) -> tuple[float, FloatArray | None]:
         """M with a quantile held at `value`, from a start whose quantile is `before`."""
         quiet = spacings.quiet_held(self.data, c, self.a, self.b, value, p) if self.o[0] == 0.0 else -math.inf
         if warm is None:
             return quiet, warm
         start = warm + np.array([value - before, value - before, 0.0])
-        point = spacings.pinned(value, p)
-        noisy, at = spacings.climb(self.data, c, start, self._box(), point=point)
+        noisy, at = spacings.climb(self.data, c, start, self._box(), point=spacings.pinned(value, p))
         return max(quiet, noisy - spacings.pinned_top(p)), at
 
-    def _start(self, c: int) -> FloatArray | None:
-        if not self.noisy:
-            return None
-        a, b, o = self.peaks[c].at
-        return np.array([a, b, math.log(max(o, 1e-3 * self.data.span))])
+    @property
+    def _far(self) -> float:
+        return spacings.FARTHEST * self.data.span
 
-    def _scale(self, which: int, c: int) -> float:
-        """The distance on which M changes: that of an end from the scores nearest to it."""
-        a, b, o = self.peaks[c].at
+    @property
+    def _range(self) -> Box:
+        """The range of scores that is looked at."""
+        return float(self.data.edges[0]) - self._far, float(self.data.edges[-1]) + self._far
+
+    def _ends(self, held: Held, at: dict[int, float], floor: float, limits: Box, which: int) -> Box:
+        """Both ends of what can be held; infinite where the search reached its limit, which was no constraint."""
         edges, span = self.data.edges, self.data.span
-        near = (abs(float(edges[0]) - a), abs(float(edges[-1]) - b), o)[which]
-        return min(max(near, 1e-6 * span), 0.02 * span)
-
-    def _limits(self, which: int) -> Box:
-        """The range of a parameter that is looked at."""
-        box, span = (self.a, self.b, self.o)[which], self.data.span
-        far = spacings.FARTHEST * span
-        low, high = (0.0, far) if which == 2 else (float(self.data.edges[0]) - far, float(self.data.edges[-1]) + far)
-        return max(box[0], low), min(box[1], high)
-
-    def _ends(self, search: _Search) -> Box:
-        """Both ends; infinite where the search reached its limit, which was no constraint."""
-        free = 0.5 * spacings.FARTHEST * self.data.span
-        low, high = search.end(-1.0), search.end(1.0)
-        middle = float(self.data.edges.mean())
+        starts: dict[int, FloatArray | None] = dict.fromkeys(at)
+        scale = math.inf  # the distance on which M changes: that of an end from the scores nearest to it
+        for c in at:
+            a, b, o = self.peaks[c].at
+            near = (abs(float(edges[0]) - a), abs(float(edges[-1]) - b), o)[which]
+            scale = min(scale, max(near, 1e-6 * span), 0.02 * span)
+            if self.noisy:
+                starts[c] = np.array([a, b, math.log(max(o, 1e-3 * span))])
+        search = _Search(held, at, starts, floor, limits, scale)
+        low, high, middle = search.end(-1.0), search.end(1.0), float(edges.mean())
+        free = 0.5 * self._far
         return (-math.inf if middle - low > free else low), (math.inf if high - middle > free else high)
-
-
-Held = Callable[[int, float, FloatArray | None, float], tuple[float, FloatArray | None]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +172,7 @@ class _Search:
     starts: dict[int, FloatArray | None]
     floor: float
     limits: Box
-    scales: list[float]
+    scale: float
 
     def end(self, sign: float) -> float:
         """How far the values reach downwards (-1) or upwards (1)."""
@@ -195,7 +184,6 @@ class _Search:
 
     def _end_for(self, c: int, sign: float, so_far: float) -> float:
         state = (self.at[c], self.starts[c])
-        scale = min(self.scales)
 
         def above(x: float) -> float:
             nonlocal state
@@ -212,12 +200,12 @@ class _Search:
             start = so_far
         if start >= limit:
             return start
-        low, at_low, step = start, max(above(start), 0.0), scale
+        low, at_low, step = start, max(above(start), 0.0), self.scale
         for _ in range(_DOUBLINGS):
             high = min(low + step, limit)
             at_high = above(high)
             if at_high < 0.0:
-                return _crossing(above, (low, high), (at_low, at_high), _TOLERANCE * scale)
+                return _crossing(above, (low, high), (at_low, at_high), _TOLERANCE * self.scale)
             if high >= limit:
                 break
             low, at_low, step = high, at_high, 2.0 * step

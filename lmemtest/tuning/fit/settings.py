@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
 
 SMALLEST_C, LARGEST_C = 1, 10
 FEWEST = {"a quadratic": 5, "a noisy quadratic": 6}  # distinct exact scores: two more than continuous parameters
-_UNBOUNDED = math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +30,7 @@ class FitSettings:
     lower, upper : float
         Limits at or beyond which scores are only counted; infinite for none.
     a, b, o : (float, float)
-        Boxes of the parameters.
+        Boxes of the parameters; (0, 0) for a law without noise.
     c : tuple of int
         Effective numbers of hyperparameters that were tried.
     level : float
@@ -47,51 +46,74 @@ class FitSettings:
     c: tuple[int, ...]
     level: float
 
+    @property
+    def convex(self) -> bool:
+        """Whether smaller is better, and so the shape convex."""
+        return self.direction == "minimize"
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the law has noise."""
+        return self.o[1] > 0.0
+
+    @property
+    def turned(self) -> FitSettings:
+        """The settings for minus the scores."""
+        direction = "maximize" if self.convex else "minimize"
+        a, b = (-self.b[1], -self.b[0]), (-self.a[1], -self.a[0])
+        return replace(self, direction=direction, lower=-self.upper, upper=-self.lower, a=a, b=b)
+
 
 def make_settings(
-    direction: str,
-    limits: Any,
-    constraints: Mapping[str, Any] | None,
-    level: float,
-    *,
-    noisy: bool,
+    direction: str, limits: Any, constraints: Mapping[str, Any] | None, level: float, *, noisy: bool
 ) -> FitSettings:
+    """The settings of a fit, from its arguments."""
     lower, upper = _limits(limits)
-    names = ("a", "b", "c", "o") if noisy else ("a", "b", "c")
-    given = _constraints(constraints, names)
+    given = _constraints(constraints, ("a", "b", "c", "o") if noisy else ("a", "b", "c"))
+    o = given.get("o", (0.0, math.inf)) if noisy else (0.0, 0.0)
+    if noisy and (not o[1] > 0.0 or not o[0] >= 0.0):
+        raise ArgumentError(
+            f"constraints['o'] must be at least 0 and not fixed at 0, got {o}. For scores without noise use "
+            "law='quadratic'."
+        )
+    box = given.get("c", (SMALLEST_C, LARGEST_C))
+    whole = tuple(c for c in range(SMALLEST_C, LARGEST_C + 1) if box[0] <= c <= box[1])
+    if not whole:
+        raise ArgumentError(
+            f"constraints['c'] must contain a whole number from {SMALLEST_C} to {LARGEST_C}, got {box}. "
+            "c is the effective number of hyperparameters."
+        )
     return FitSettings(
         direction=check_direction(direction),
         lower=lower,
         upper=upper,
-        a=given.get("a", (-_UNBOUNDED, _UNBOUNDED)),
-        b=given.get("b", (-_UNBOUNDED, _UNBOUNDED)),
-        o=_noise_box(given.get("o", (0.0, _UNBOUNDED))) if noisy else (0.0, 0.0),
-        c=_whole_numbers(given.get("c", (SMALLEST_C, LARGEST_C))),
+        a=given.get("a", (-math.inf, math.inf)),
+        b=given.get("b", (-math.inf, math.inf)),
+        o=o,
+        c=whole,
         level=check_fraction(level, "level"),
     )
 
 
 def _limits(limits: Any) -> tuple[float, float]:
     if limits is None:
-        return -_UNBOUNDED, _UNBOUNDED
+        return -math.inf, math.inf
     try:
-        low, high = (None if end is None else float(end) for end in limits)
+        low, high = limits
+        lower = -math.inf if low is None else float(low)
+        upper = math.inf if high is None else float(high)
     except (TypeError, ValueError):
         raise ArgumentError(f"limits must be a (low, high) pair, with None for no limit, got {limits!r}.") from None
-    lower = -_UNBOUNDED if low is None else low
-    upper = _UNBOUNDED if high is None else high
     if not lower < upper:
         raise ArgumentError(f"limits must be (low, high) with low < high, got {limits!r}.")
     return lower, upper
 
 
 def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) -> dict[str, Box]:
-    if constraints is None:
-        return {}
-    if not isinstance(constraints, Mapping):
+    if not (constraints is None or isinstance(constraints, Mapping)):
         raise ArgumentError(f"constraints must be a mapping such as {{'c': (1, 4)}}, got {constraints!r}.")
     out = {}
-    for name, value in constraints.items():
+    for name, value in (constraints or {}).items():
         check_choice(name, "a name in constraints", names)
         pair = (value, value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
         try:
@@ -104,25 +126,6 @@ def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) ->
             )
         out[name] = (low, high)
     return out
-
-
-def _whole_numbers(box: Box) -> tuple[int, ...]:
-    found = tuple(c for c in range(SMALLEST_C, LARGEST_C + 1) if box[0] <= c <= box[1])
-    if not found:
-        raise ArgumentError(
-            f"constraints['c'] must contain a whole number from {SMALLEST_C} to {LARGEST_C}, got {box}. "
-            "c is the effective number of hyperparameters."
-        )
-    return found
-
-
-def _noise_box(box: Box) -> Box:
-    if not box[1] > 0.0 or not box[0] >= 0.0:
-        raise ArgumentError(
-            f"constraints['o'] must be at least 0 and not fixed at 0, got {box}. For scores without noise use "
-            "law='quadratic'."
-        )
-    return box
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,14 +142,19 @@ class Counted:
         """All scores."""
         return len(self.exact) + self.below + self.above
 
+    @property
+    def turned(self) -> Counted:
+        """The same for minus the scores."""
+        return Counted(-self.exact[::-1], self.above, self.below, self.beyond[::-1])
+
 
 def count(scores: FloatArray, settings: FitSettings) -> Counted:
     """Split scores at the limits."""
     for sign, limit, which in ((-1.0, settings.lower, "first"), (1.0, settings.upper, "second")):
-        infinite = int(np.sum(scores == sign * _UNBOUNDED))
+        infinite = int(np.sum(scores == sign * math.inf))
         if infinite and math.isinf(limit):
             raise DataError(
-                f"scores must be finite: {infinite:,} of {len(scores):,} are {sign * _UNBOUNDED}. Give the {which} of "
+                f"scores must be finite: {infinite:,} of {len(scores):,} are {sign * math.inf}. Give the {which} of "
                 "the limits=(low, high): scores at or beyond a limit are only counted. Or score failed runs as the "
                 "worst value."
             )
@@ -159,7 +167,7 @@ def count(scores: FloatArray, settings: FitSettings) -> Counted:
 
 def check_enough(counted: Counted, settings: FitSettings) -> None:
     """Refuse scores that cannot hold up the parameters."""
-    kind = "a noisy quadratic" if settings.o[1] > 0.0 else "a quadratic"
+    kind = "a noisy quadratic" if settings.noisy else "a quadratic"
     different = len(distinct(counted.exact)[0])
     if different >= FEWEST[kind]:
         return
