@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lmemtest.inference.intervals.profile import ProfileResult
     from lmemtest.inference.intervals.random_effects import RandomEffects
     from lmemtest.inference.means.emmeans import EmmeansResult
-    from lmemtest.inference.means.joint import FTestsResult
+    from lmemtest.inference.means.f_test import FTestsResult
     from lmemtest.inference.means.moderated import Moderated
     from lmemtest.inference.means.trends import TrendsResult
     from lmemtest.inference.power.components import VarianceComponents

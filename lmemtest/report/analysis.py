@@ -25,11 +25,10 @@ from lmemtest.data.runs import Runs, require_runs, with_scale
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
 from lmemtest.inference.means.f_test import FTest
 from lmemtest.inference.means.joint import f_test
-from lmemtest.inference.means.separation import Separation, separation
+from lmemtest.inference.means.separation import Separation
 from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.files import check_report_path, write_atomically
 from lmemtest.studies.benchmark.metafeature_interactions import (
@@ -371,14 +370,14 @@ def analyze(
         fit = _fitted(chosen, runs, dispersion)
     with clock("comparing the algorithms"):
         means = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha)
-        differences = pairs(means, adjust=adjust)
+        differences = means.pairs(adjust=adjust)
         means, _ = means.for_adjustment(differences.adjust)
-        decisions = separation(differences, alpha=alpha, direction=runs.direction)
+        decisions = differences.separation(alpha=alpha, direction=runs.direction)
         joint = _all_means_equal(fit, means)
         agreement = None
         raw = _fitted_to_raw(runs, formula, dispersion)
         if raw is not None:
-            of_raw = pairs(emmeans(raw, runs.algorithm, ddf=ddf, level=1.0 - alpha), adjust=adjust)
+            of_raw = emmeans(raw, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
             agreement = decisions_compared(runs, differences, of_raw, alpha)
     with clock("looking at each benchmark"):
         effects = observed_advantages(fit, runs, level=1.0 - alpha)

@@ -46,8 +46,6 @@ ALLOWED["__main__"] = {"cli"}
 VERB = "a verb of the object: its method hands over to the module that has the work"
 CLOSES_A_CIRCLE = {
     ("model.fit", "model.fitting"): "refit: a fit is made again as it was made",
-    **{("inference.means.estimates", f"inference.means.{name}"): VERB for name in ("contrasts", "best")},
-    **{("inference.means.comparisons", f"inference.means.{name}"): VERB for name in ("separation", "margins")},
     ("data.runs", "data.checks"): VERB,
     ("data.runs", "data.normalise"): VERB,
     ("data.runs", "data.trace"): VERB,

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 
 MODELS = json.loads((Path(__file__).parent.parent / "reference" / "emm.json").read_text())["models"]
@@ -73,7 +72,7 @@ def test_pairs_match_emmeans(fitted, i, j, ddf):
         return  # one mean only: nothing to compare
     em = marginal_means(fitted, i, j, ddf)
     for adjust, rows in reference.items():
-        pw = pairs(em, adjust=adjust)
+        pw = em.pairs(adjust=adjust)
         got = keyed(
             [
                 {**row, "left": row["left"].replace(", ", " "), "right": row["right"].replace(", ", " ")}

@@ -10,7 +10,6 @@ from pytest import approx
 
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.inference.means.contrasts import contrast, pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 
@@ -35,7 +34,7 @@ def runs():
 
 
 def test_pairs_are_left_minus_right_in_level_order_within_groups(em):
-    pw = pairs(em)
+    pw = em.pairs()
     frame = pw.to_frame()
     assert list(frame.columns) == ["prior", *COLUMNS]
     means = em.to_frame().set_index(["prior", "algorithm"])["emmean"]
@@ -48,7 +47,7 @@ def test_pairs_are_left_minus_right_in_level_order_within_groups(em):
 
 
 def test_select_keeps_the_p_values_of_a_group(em):
-    pw = pairs(em)
+    pw = em.pairs()
     value = em.frame["prior"].iloc[0]
     one = pw.select(prior=value)
     frame = pw.to_frame()
@@ -64,50 +63,50 @@ def test_select_keeps_the_p_values_of_a_group(em):
 
 
 def test_level_widens_the_intervals_but_not_the_p_values(em):
-    wide, narrow = pairs(em, level=0.99).to_frame(), pairs(em, level=0.9).to_frame()
+    wide, narrow = em.pairs(level=0.99).to_frame(), em.pairs(level=0.9).to_frame()
     assert ((wide["ci_high"] - wide["ci_low"]) > (narrow["ci_high"] - narrow["ci_low"])).all()
     pd.testing.assert_series_equal(wide["p_value"], narrow["p_value"])
 
 
 def test_sentences_say_who_is_better_when_the_direction_is_known(runs):
     fit = fit_lmm("loss ~ algorithm + (1|task:seed)", runs)
-    hb_pb, hb_rs, _ = pairs(emmeans(fit, "algorithm")).sentences()
+    hb_pb, hb_rs, _ = emmeans(fit, "algorithm").pairs().sentences()
     assert hb_pb.startswith("HB and PB are not significantly different (difference ")
     assert hb_rs.startswith("HB is better than RS by 3.")
     assert "95 % CI" in hb_rs
     assert hb_rs.endswith("p < 0.001).")
     low, high = (float(v) for v in hb_rs.split("CI ")[1].split(",")[0].split(" to "))
     assert 0 < low < high
-    unknown = pairs(emmeans(fit_lmm("loss ~ algorithm + (1|task:seed)", runs.to_frame()), "algorithm")).sentences()
+    unknown = emmeans(fit_lmm("loss ~ algorithm + (1|task:seed)", runs.to_frame()), "algorithm").pairs().sentences()
     assert unknown[1].startswith("RS is higher than HB by 3.")
 
 
 def test_contrast_reproduces_pairs_and_weighted_means(em):
-    k = len(pairs(em).levels)
+    k = len(em.pairs().levels)
     difference = np.zeros(k)
     difference[:2] = 1, -1
-    result = contrast(em, {"first two": difference, "all": np.full(k, 1 / k)})
+    result = em.contrast({"first two": difference, "all": np.full(k, 1 / k)})
     frame = result.to_frame()
     assert list(frame.columns) == ["prior", "contrast", *COLUMNS[2:]]
-    plain = pairs(em, adjust="none").to_frame().groupby("prior", sort=False).first()
+    plain = em.pairs(adjust="none").to_frame().groupby("prior", sort=False).first()
     got = frame[frame["contrast"] == "first two"].set_index("prior")
     np.testing.assert_allclose(got["p_value"], plain["p_value"], rtol=1e-9)
     assert any("all do not sum to zero" in note for note in result.notes)
 
 
 def test_contrast_takes_a_frame_with_columns_in_any_order(em):
-    levels = pairs(em).levels
+    levels = em.pairs().levels
     values = {level: [1.0 if i == 0 else -1.0 if i == 1 else 0.0] for i, level in enumerate(levels)}
     frame = pd.DataFrame(values, index=["d"])[list(reversed(levels))]
-    by_dict = contrast(em, {"d": [values[level][0] for level in levels]})
-    pd.testing.assert_frame_equal(contrast(em, frame).to_frame(), by_dict.to_frame())
+    by_dict = em.contrast({"d": [values[level][0] for level in levels]})
+    pd.testing.assert_frame_equal(em.contrast(frame).to_frame(), by_dict.to_frame())
     with pytest.raises(ArgumentError, match=r"coefficients must have one column per mean \("):
-        contrast(em, frame.rename(columns={levels[0]: "other"}))
+        em.contrast(frame.rename(columns={levels[0]: "other"}))
 
 
 def test_tukey_does_not_fit_free_contrasts_and_is_replaced_with_a_note(em):
-    k = len(pairs(em).levels)
-    result = contrast(em, {"x": np.r_[1, -1, np.zeros(k - 2)]}, adjust="tukey")
+    k = len(em.pairs().levels)
+    result = em.contrast({"x": np.r_[1, -1, np.zeros(k - 2)]}, adjust="tukey")
     assert result.adjust == "sidak"
     assert any("Šidák adjustment was used instead" in note for note in result.notes)
 
@@ -121,11 +120,11 @@ def test_tukey_does_not_fit_free_contrasts_and_is_replaced_with_a_note(em):
 )
 def test_bad_coefficients_are_refused(em, coefficients, message):
     with pytest.raises(ArgumentError, match=message):
-        contrast(em, coefficients)
+        em.contrast(coefficients)
 
 
 def test_pairs_that_are_not_estimable_are_nan_with_a_note(fitted):
-    pw = pairs(emmeans(fitted("rank_deficient", "y ~ a * b + (1|g)"), "a", by="b"))
+    pw = emmeans(fitted("rank_deficient", "y ~ a * b + (1|g)"), "a", by="b").pairs()
     frame = pw.to_frame()
     missing = frame["p_value"].isna()
     assert missing.any()
@@ -136,7 +135,7 @@ def test_pairs_that_are_not_estimable_are_nan_with_a_note(fitted):
 
 def test_differences_without_a_standard_error_have_no_test(em):
     exact = dataclasses.replace(em, V=np.zeros_like(em.V))
-    pw = pairs(exact)
+    pw = exact.pairs()
     assert pw.to_frame()["p_value"].isna().all()
     assert not pw.to_frame()["estimate"].isna().any()
     assert any("have no standard error" in note for note in pw.notes)
@@ -146,34 +145,32 @@ def test_one_mean_cannot_be_compared(fitted):
     fit = fitted("bench_prior_unbalanced", "y ~ algorithm * prior + (1|benchmark)")
     level = fit.design.factors["algorithm"][0]
     with pytest.raises(ArgumentError, match=rf"needs at least two means in each group, got one \({level}\)"):
-        pairs(emmeans(fit, "algorithm", at={"algorithm": level}))
+        emmeans(fit, "algorithm", at={"algorithm": level}).pairs()
 
 
 def test_arguments_are_checked(em):
-    with pytest.raises(ArgumentError, match="em must be the result of emmeans"):
-        pairs("algorithm")
     with pytest.raises(ArgumentError, match="adjust must be 'tukey' or"):
-        pairs(em, adjust="dunet")
+        em.pairs(adjust="dunet")
     with pytest.raises(ArgumentError, match="level must be a number between 0 and 1"):
-        pairs(em, level=1.0)
+        em.pairs(level=1.0)
 
 
 def test_estimates_scale_with_the_response(fitted, r_data):
     data = r_data("bench_unbalanced")
     formula = "y ~ algorithm + (1|benchmark)"
-    one = pairs(emmeans(fitted("bench_unbalanced", formula), "algorithm")).to_frame()
-    big = pairs(emmeans(fit_lmm(formula, data.assign(y=data["y"] * 1e6)), "algorithm")).to_frame()
+    one = emmeans(fitted("bench_unbalanced", formula), "algorithm").pairs().to_frame()
+    big = emmeans(fit_lmm(formula, data.assign(y=data["y"] * 1e6)), "algorithm").pairs().to_frame()
     np.testing.assert_allclose(big["estimate"], one["estimate"] * 1e6, rtol=1e-6)
     np.testing.assert_allclose(big["p_value"], one["p_value"], rtol=1e-4)
 
 
 def test_dunnett_is_referred_to_the_function_that_knows_a_control(em):
     message = (
-        "adjust='dunnett' is for comparisons with one control, and this function knows none. Use compare_to(means, "
+        "adjust='dunnett' is for comparisons with one control, and this function knows none. Use means.against("
         "control). Here adjust may be 'tukey' or 'stepdown' or 'mvt' or 'shaffer' or 'holm' or 'sidak' or 'bonferroni' "
         "or 'fdr' or 'none'."
     )
-    for call in (lambda: pairs(em, adjust="dunnett"), lambda: contrast(em, {"a": [1, -1]}, adjust="dunnett")):
+    for call in (lambda: em.pairs(adjust="dunnett"), lambda: em.contrast({"a": [1, -1]}, adjust="dunnett")):
         with pytest.raises(ArgumentError) as raised:
             call()
         assert str(raised.value) == message
@@ -192,12 +189,12 @@ def test_the_footer_counts_the_family_that_was_adjusted_for(adjust, family, note
     rng = np.random.default_rng(0)
     table = pd.DataFrame(list(itertools.product("abcdef", "ABC", "uv", range(2))), columns=["task", "tool", "x", "rep"])
     table = table[(table["tool"] != "C") | (table["x"] == "u")].assign(y=lambda t: rng.normal(size=len(t)))
-    result = pairs(emmeans(fit_lmm("y ~ tool * x + (1 | task)", table), "tool"), adjust=adjust, rng=1)
+    result = emmeans(fit_lmm("y ~ tool * x + (1 | task)", table), "tool").pairs(adjust=adjust, rng=1)
     frame = result.to_frame()
     assert frame["p_value"].notna().tolist() == [True, False, False]
     assert family in result.summary()
     assert not note or any(text.startswith(note) for text in result.notes)
-    alone = pairs(emmeans(fit_lmm("y ~ tool * x + (1 | task)", table), "tool"), adjust="none")
+    alone = emmeans(fit_lmm("y ~ tool * x + (1 | task)", table), "tool").pairs(adjust="none")
     p = alone.to_frame()["p_value"][0]
     if adjust == "mvt":  # one test needs no adjustment
         assert frame["p_value"][0] == approx(p, rel=1e-9)

@@ -7,9 +7,7 @@ import pytest
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import largest_t
-from lmemtest.inference.means.contrasts import compare_to, contrast, pairs
 from lmemtest.inference.means.emmeans import emmeans
-from lmemtest.inference.means.separation import separation
 
 CROSSED = "(1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
 
@@ -39,28 +37,28 @@ def assert_rows(frame, rows, sign):
 
 def test_pairs_with_mvt_match_emmeans(r_values, fitted):
     for em, want in rows_of(r_values, fitted):
-        assert_rows(pairs(em, adjust="mvt", rng=1).to_frame(), want["pairs"], 1.0)
+        assert_rows(em.pairs(adjust="mvt", rng=1).to_frame(), want["pairs"], 1.0)
 
 
 def test_comparisons_with_a_control_match_emmeans(r_values, fitted):
     for em, want in rows_of(r_values, fitted):
-        frame = compare_to(em, em.labels()[0], rng=1).to_frame()
+        frame = em.against(em.labels()[0], rng=1).to_frame()
         assert_rows(frame, want["control"], 1.0)
 
 
 def test_mvt_is_tukey_for_equally_precise_means_and_sharper_otherwise(means_of):
     mean = [0.0, 0.4, 1.1, 1.3]
     balanced = means_of(mean, 0.1 * np.eye(4) + 0.3, df=11)
-    one, other = (pairs(balanced, adjust=a).to_frame() for a in ("mvt", "tukey"))
+    one, other = (balanced.pairs(adjust=a).to_frame() for a in ("mvt", "tukey"))
     np.testing.assert_allclose(one[["p_value", "ci_low"]], other[["p_value", "ci_low"]], rtol=1e-10)
     unbalanced = means_of(mean, np.diag([0.01, 0.1, 0.1, 0.1]), df=11)
-    one, other = (pairs(unbalanced, adjust=a, rng=1).to_frame()["p_value"] for a in ("mvt", "tukey"))
+    one, other = (unbalanced.pairs(adjust=a, rng=1).to_frame()["p_value"] for a in ("mvt", "tukey"))
     assert (one < other).all()
 
 
 def test_dunnett_of_independent_means_uses_their_product_correlation(means_of):
     variance = np.array([0.2, 0.1, 0.4, 0.3])
-    result = compare_to(means_of([1.0, 2.0, 2.2, 0.3], np.diag(variance), df=14), "a0")
+    result = means_of([1.0, 2.0, 2.2, 0.3], np.diag(variance), df=14).against("a0")
     b = np.sqrt(variance[0] / (variance[0] + variance[1:]))
     joint = largest_t(np.outer(b, b) * (1 - np.eye(3)) + np.eye(3))
     frame = result.to_frame()
@@ -74,27 +72,27 @@ def test_dunnett_of_independent_means_uses_their_product_correlation(means_of):
 
 def test_fewer_comparisons_have_more_power_than_all_pairs(means_of):
     em = means_of([0.0, 0.9, 1.1, 1.3], 0.1 * np.eye(4), df=11)
-    p_control = compare_to(em, "a0").to_frame()["p_value"].to_numpy()
-    p_pairs = pairs(em).to_frame().query("left == 'a0'")["p_value"].to_numpy()
-    p_single = pairs(em, adjust="none").to_frame().query("left == 'a0'")["p_value"].to_numpy()
+    p_control = em.against("a0").to_frame()["p_value"].to_numpy()
+    p_pairs = em.pairs().to_frame().query("left == 'a0'")["p_value"].to_numpy()
+    p_single = em.pairs(adjust="none").to_frame().query("left == 'a0'")["p_value"].to_numpy()
     assert np.all((p_single < p_control) & (p_control < p_pairs))
 
 
 @pytest.mark.parametrize("adjust", ["dunnett", "sidak", "bonferroni", "none"])
 def test_intervals_exclude_zero_exactly_when_p_is_small(means_of, adjust):
     em = means_of([0.0, 0.5, 0.9, 2.0, -1.5], np.diag([0.1, 0.2, 0.1, 0.3, 0.2]), df=9)
-    frame = compare_to(em, "a0", adjust=adjust).to_frame()
+    frame = em.against("a0", adjust=adjust).to_frame()
     excluded = (frame["ci_low"] > 0) | (frame["ci_high"] < 0)
     assert (excluded == (frame["p_value"] < 0.05)).all()
 
 
 def test_groups_are_families_of_their_own(means_of):
     covariance = np.diag([0.1, 0.2, 0.3, 0.2, 0.1, 0.1])
-    both = compare_to(means_of([0, 1, 2, 0, 1, 3], covariance, df=9, by=["bad", "good"]), "a1").to_frame()
-    alone = compare_to(means_of([0, 1, 3], covariance[3:, 3:], df=9), "a1").to_frame()
+    both = means_of([0, 1, 2, 0, 1, 3], covariance, df=9, by=["bad", "good"]).against("a1").to_frame()
+    alone = means_of([0, 1, 3], covariance[3:, 3:], df=9).against("a1").to_frame()
     part = both[both["prior"] == "good"].drop(columns="prior").reset_index(drop=True)
     np.testing.assert_allclose(part["p_value"], alone["p_value"], rtol=1e-9)
-    pw = pairs(means_of([0, 1, 2, 0, 1, 3], covariance, df=9, by=["bad", "good"]), adjust="mvt")
+    pw = means_of([0, 1, 2, 0, 1, 3], covariance, df=9, by=["bad", "good"]).pairs(adjust="mvt")
     assert len(pw.joint) == 2
     good = pw.select(prior="good")
     assert len(good.joint) == 1
@@ -103,8 +101,8 @@ def test_groups_are_families_of_their_own(means_of):
 
 
 def test_separation_takes_the_critical_difference_of_the_joint_distribution(means_of):
-    pw = pairs(means_of([0.0, 0.9, 1.1, 2.3], np.diag([0.1, 0.1, 0.2, 0.1]), df=11), adjust="mvt", rng=1)
-    result = separation(pw, alpha=0.1)
+    pw = means_of([0.0, 0.9, 1.1, 2.3], np.diag([0.1, 0.1, 0.2, 0.1]), df=11).pairs(adjust="mvt", rng=1)
+    result = pw.separation(alpha=0.1)
     half = pw.joint[0].isf(0.1, 11.0) * pw.table["se"]
     assert result.critical_difference == pytest.approx((half.min(), half.max()), rel=1e-10)
     assert "multivariate t adjustment" in result.summary()
@@ -113,23 +111,23 @@ def test_separation_takes_the_critical_difference_of_the_joint_distribution(mean
 def test_contrasts_of_any_kind_have_a_joint_distribution(means_of):
     em = means_of([0.0, 0.9, 1.1, 2.3], np.diag([0.1, 0.1, 0.2, 0.1]), df=11)
     K = {"first half": [0.5, 0.5, -0.5, -0.5], "outer": [0.5, -0.5, -0.5, 0.5], "again": [1, 1, -1, -1]}
-    frame = contrast(em, K, adjust="mvt").to_frame()
+    frame = em.contrast(K, adjust="mvt").to_frame()
     assert frame["p_value"][0] == pytest.approx(frame["p_value"][2], rel=1e-9)
-    single = contrast(em, K).to_frame()["p_value"]
+    single = em.contrast(K).to_frame()["p_value"]
     sidak = 1 - (1 - single) ** 2  # two distinct hypotheses
     assert ((frame["p_value"] > single) & (frame["p_value"] <= sidak + 1e-12)).all()
 
 
 def test_differences_without_a_test_stay_nan_and_leave_the_family(fitted):
     em = emmeans(fitted("rank_deficient", "y ~ a * b + (1|g)"), "a", by="b")
-    mvt, plain = (pairs(em, adjust=a, rng=1).to_frame() for a in ("mvt", "none"))
+    mvt, plain = (em.pairs(adjust=a, rng=1).to_frame() for a in ("mvt", "none"))
     assert plain["p_value"].isna().any()
     assert (mvt["p_value"].isna() == plain["p_value"].isna()).all()
     assert (mvt["p_value"].dropna() >= plain["p_value"].dropna() - 1e-12).all()
 
 
 def test_results_read_as_text_and_html(means_of):
-    result = compare_to(means_of([0.0, 5.0, 0.1], 0.1 * np.eye(3), df=11, direction="minimize"), "a0")
+    result = means_of([0.0, 5.0, 0.1], 0.1 * np.eye(3), df=11, direction="minimize").against("a0")
     text = result.summary()
     assert "Differences of algorithm from a0" in text
     assert "Dunnett adjustment for 2 comparisons" in text
@@ -142,10 +140,8 @@ def test_results_read_as_text_and_html(means_of):
 def test_bad_arguments_are_named(means_of):
     em = means_of([0.0, 1.0, 2.0], np.eye(3), df=9)
     with pytest.raises(ArgumentError, match=r"control must be one of the means \(a0, a1, a2\), got 'a9'"):
-        compare_to(em, "a9")
+        em.against("a9")
     with pytest.raises(ArgumentError, match="adjust must be 'dunnett' or 'holm'"):
-        compare_to(em, "a0", adjust="tukey")
-    with pytest.raises(ArgumentError, match=r"em must be the result of emmeans\(\), got str"):
-        compare_to("a", "a0")
+        em.against("a0", adjust="tukey")
     with pytest.raises(ArgumentError, match="at least one other mean in each group, got a0"):
-        compare_to(means_of([1.0], np.eye(1), df=9), "a0")
+        means_of([1.0], np.eye(1), df=9).against("a0")

@@ -33,20 +33,21 @@ def test_estimates_of_arrays_have_t_intervals_and_t_tests():
     assert pair["p_value"] == pytest.approx(2 * stats.t.sf(1.5 / np.sqrt(0.13), 7), rel=1e-12)
 
 
-def test_methods_say_what_the_functions_say(means):
+def test_the_verbs_of_pairs_and_of_a_control_are_those_of_their_estimates(means):
     same = [
-        (means.pairs(), means.pairs()),
-        (means.contrast("poly"), means.contrast("poly")),
-        (means.against("A"), means.against("A")),
-        (means.best(), means.best()),
         (means.separation(), means.pairs().separation()),
         (means.equivalence(0.5), means.pairs().equivalence(0.5)),
         (means.noninferiority(0.5, "A"), means.against("A").noninferiority(0.5)),
-        (means.pairs().separation(), means.pairs().separation()),
     ]
-    for method, function in same:
-        pd.testing.assert_frame_equal(method.to_frame(), function.to_frame())
-        assert method.summary() == function.summary()
+    for short, long in same:
+        pd.testing.assert_frame_equal(short.to_frame(), long.to_frame())
+        assert short.summary() == long.summary()
+
+
+def test_groups_of_estimates_have_one_size():
+    frame = {"tool": list("ABC"), "prior": list("ggb")}
+    with pytest.raises(ArgumentError, match=r"^by must split frame into groups of one size, got 1 and 2 rows\."):
+        Estimates.of(frame, b=[1.0, 2.0, 3.0], V=np.eye(3), df=9.0, score="loss", by=("prior",))
 
 
 def test_the_joint_test_of_means_is_that_of_the_factor(means):
@@ -94,9 +95,11 @@ def test_a_group_of_estimates_keeps_who_may_be_compared_with_whom():
 
 
 def test_comparisons_are_asked_for_what_they_are(means):
-    with pytest.raises(ArgumentError, match=r"^pairs must be the result of pairs\(\), got that of compare_to\(\)\.$"):
+    with pytest.raises(
+        ArgumentError, match=r"^separation is for the result of pairs\(\), and this is that of against\(\)\.$"
+    ):
         means.against("A").separation()
     with pytest.raises(
-        ArgumentError, match=r"^comparisons must be the result of compare_to\(\), got that of pairs\(\)"
+        ArgumentError, match=r"^noninferiority is for the result of against\(\), and this is that of pairs"
     ):
         means.pairs().noninferiority(0.5)

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.contrasts import contrast
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.named_contrasts import NAMED_CONTRASTS, helmert, named_contrasts
 from lmemtest.model import fit_lmm
@@ -33,7 +32,7 @@ def test_estimates_and_tests_match_emmeans(reference, fitted, i):
     em = emmeans(fitted(grid["data"], grid["formula"]), grid["specs"], by=grid["by"])
     for family, by_adjust in grid["families"].items():
         for adjust, rows in by_adjust.items():
-            got, want = contrast(em, family, adjust=adjust).to_frame(), pd.DataFrame(rows)
+            got, want = em.contrast(family, adjust=adjust).to_frame(), pd.DataFrame(rows)
             # numbers as levels: emmeans writes temperature175
             want["contrast"] = want["contrast"].str.replace(grid["specs"], "", regex=False)
             names = ["contrast", *([grid["by"]] if grid["by"] else [])]
@@ -46,15 +45,15 @@ def test_estimates_and_tests_match_emmeans(reference, fitted, i):
 
 def test_a_family_brings_its_adjustment_and_own_coefficients_none(means_of):
     em = means_of([1.0, 2.0, 4.0], np.eye(3))
-    assert [contrast(em, name, rng=1).adjust for name in ("poly", "helmert", "consec", "eff", "del.eff")] == [
+    assert [em.contrast(name, rng=1).adjust for name in ("poly", "helmert", "consec", "eff", "del.eff")] == [
         "none",
         "none",
         "mvt",
         "fdr",
         "fdr",
     ]
-    assert contrast(em, {"a": [1, -1, 0]}).adjust == "none"
-    assert contrast(em, "consec", adjust="holm").adjust == "holm"
+    assert em.contrast({"a": [1, -1, 0]}).adjust == "none"
+    assert em.contrast("consec", adjust="holm").adjust == "holm"
 
 
 def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
@@ -62,8 +61,8 @@ def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
     note = "The levels of budget are not equally spaced"
     for budgets, said in [([1, 3, 9], True), ([1, 2, 3], False)]:
         em = emmeans(fit_lmm("score ~ C(budget) + (1|task)", runs.assign(budget=budgets * 4)), "budget")
-        assert any(text.startswith(note) for text in contrast(em, "poly").notes) == said
-        assert not any(text.startswith(note) for text in contrast(em, "helmert").notes)
+        assert any(text.startswith(note) for text in em.contrast("poly").notes) == said
+        assert not any(text.startswith(note) for text in em.contrast("helmert").notes)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +73,10 @@ def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
             "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
             "each, got 'polly'. Did you mean 'poly'?",
         ),
-        ("pairwise", "coefficients='pairwise' has a function of its own, with its adjustment: pairs(em)."),
+        ("pairwise", "coefficients='pairwise' has a function of its own, with its adjustment: means.pairs()."),
         (
             "trt.vs.ctrl",
-            "coefficients='trt.vs.ctrl' has a function of its own, with its adjustment: compare_to(em, control).",
+            "coefficients='trt.vs.ctrl' has a function of its own, with its adjustment: means.against(control).",
         ),
     ],
 )
@@ -86,9 +85,9 @@ def test_names_that_are_no_family_are_refused(means_of, name, message):
         named_contrasts(name)
     assert str(error.value) == message
     with pytest.raises(ArgumentError):
-        contrast(means_of([1.0, 2.0], np.eye(2)), name)
+        means_of([1.0, 2.0], np.eye(2)).contrast(name)
 
 
 def test_one_mean_has_no_contrasts(means_of):
     with pytest.raises(ArgumentError, match="coefficients='eff' needs at least two means in each group, got one"):
-        contrast(means_of([1.0], np.eye(1)), "eff")
+        means_of([1.0], np.eye(1)).contrast("eff")

@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.estimates import Estimates
-from lmemtest.inference.means.separation import maximal_cliques, separation, separation_of
+from lmemtest.inference.means.separation import maximal_cliques, separation_of
 
 
 def made_up(means, se=1.0, direction="minimize", df=np.inf):
@@ -64,20 +63,20 @@ def test_too_many_groups_are_refused_with_advice():
 
 @pytest.mark.parametrize(("direction", "order"), [("minimize", "CAB"), ("maximize", "BAC"), (None, "CAB")])
 def test_levels_are_ordered_best_first(direction, order):
-    sep = separation(pairs(made_up([2.0, 9.0, 1.0], direction=direction)))
+    sep = made_up([2.0, 9.0, 1.0], direction=direction).pairs().separation()
     assert "".join(sep.levels) == order
     assert sep.means == tuple({"A": 2.0, "B": 9.0, "C": 1.0}[level] for level in sep.levels)
     assert any("does not know whether low or high" in note for note in sep.notes) == (direction is None)
 
 
 def test_direction_argument_overrides_and_says_so():
-    sep = separation(pairs(made_up([2.0, 9.0, 1.0])), direction="maximize")
+    sep = made_up([2.0, 9.0, 1.0]).pairs().separation(direction="maximize")
     assert sep.levels[0] == "B"
     assert "Ordered to maximize as asked; the runs say minimize." in sep.notes
 
 
 def test_overlapping_groups_share_letters():
-    sep = separation(pairs(made_up([0.0, 3.0, 6.0])))
+    sep = made_up([0.0, 3.0, 6.0]).pairs().separation()
     assert sep.groups == (("A", "B"), ("B", "C"))
     assert sep.letters == {"A": "a", "B": "ab", "C": "b"}
     assert sep.significant.loc["A", "C"]
@@ -86,7 +85,7 @@ def test_overlapping_groups_share_letters():
 
 def test_groups_need_not_be_contiguous_and_never_span_a_member_that_differs():
     # B lies between A and C and is measured far more precisely than they are
-    sep = separation(pairs(made_up([0.0, 2.0, 3.0], se=[0.1, 0.1, 2.0])))
+    sep = made_up([0.0, 2.0, 3.0], se=[0.1, 0.1, 2.0]).pairs().separation()
     assert sep.significant.loc["A", "B"]
     assert sep.groups == (("A", "C"), ("B", "C"))
     for group in sep.groups:
@@ -96,7 +95,7 @@ def test_groups_need_not_be_contiguous_and_never_span_a_member_that_differs():
 @pytest.mark.parametrize("seed", range(10))
 def test_levels_differ_exactly_when_they_share_no_letter(seed):
     rng = np.random.default_rng(seed)
-    sep = separation(pairs(made_up(rng.normal(size=9) * 4, se=rng.uniform(0.3, 2, 9))))
+    sep = made_up(rng.normal(size=9) * 4, se=rng.uniform(0.3, 2, 9)).pairs().separation()
     for a, b in itertools.combinations(sep.levels, 2):
         share = bool(set(sep.letters[a]) & set(sep.letters[b]))
         assert share == (not sep.significant.loc[a, b])
@@ -104,22 +103,22 @@ def test_levels_differ_exactly_when_they_share_no_letter(seed):
 
 def test_critical_difference_is_the_half_width_at_alpha():
     em = made_up([0.0, 1.0, 2.0], se=[1.0, 1.0, 2.0], df=20.0)
-    sep = separation(pairs(em), alpha=0.1)
-    at_level = pairs(em, level=0.9).to_frame()
+    sep = em.pairs().separation(alpha=0.1)
+    at_level = em.pairs(level=0.9).to_frame()
     half = (at_level["ci_high"] - at_level["ci_low"]) / 2
     assert sep.critical_difference == pytest.approx((half.min(), half.max()))
 
 
 def test_pairs_differ_exactly_when_their_distance_exceeds_their_critical_difference(fitted):
     em = emmeans(fitted("bench_unbalanced", "y ~ algorithm + (1|benchmark)"), "algorithm")
-    frame = pairs(em).to_frame()
-    sep = separation(pairs(em))
+    frame = em.pairs().to_frame()
+    sep = em.pairs().separation()
     for row in frame.to_dict("records"):
         assert sep.significant.loc[row["left"], row["right"]] == (row["ci_low"] > 0 or row["ci_high"] < 0)
 
 
 def test_untested_pairs_are_undecided_and_flagged():
-    sep = separation(pairs(made_up([0.0, np.nan, 9.0])))
+    sep = made_up([0.0, np.nan, 9.0]).pairs().separation()
     assert sep.levels == ("A", "C", "B")
     assert sep.undecided.loc["A", "B"]
     assert not sep.undecided.loc["A", "C"]
@@ -133,7 +132,7 @@ def test_untested_pairs_are_undecided_and_flagged():
 
 def test_a_pair_that_is_missing_from_the_tests_is_undecided():
     """Whatever a table leaves out is unknown, and is joined rather than called different."""
-    tests = pairs(made_up([0.0, 1.0, 9.0])).table
+    tests = made_up([0.0, 1.0, 9.0]).pairs().table
     for row in range(3):
         kept = tests.drop(index=row)
         whole, found = (
@@ -165,13 +164,13 @@ def test_a_pair_that_is_missing_from_the_tests_is_undecided():
 
 def test_nothing_tested_has_no_critical_difference():
     em = dataclasses.replace(made_up([0.0, 1.0]), V=np.zeros((2, 2)))
-    sep = separation(pairs(em))
+    sep = em.pairs().separation()
     assert np.isnan(sep.critical_difference).all()
     assert sep.groups == (("A", "B"),)
 
 
 def test_ties_keep_the_level_order_and_the_result_ignores_row_order():
-    sep = separation(pairs(made_up([1.0, 1.0, 1.0])))
+    sep = made_up([1.0, 1.0, 1.0]).pairs().separation()
     assert sep.levels == ("A", "B", "C")
     assert sep.groups == (("A", "B", "C"),)
 
@@ -182,28 +181,26 @@ def test_groups_of_by_must_be_selected(fitted):
     with pytest.raises(
         ArgumentError, match=rf"in 2 groups by prior. Select one first: pairs.select\(prior='{value}'\)"
     ):
-        separation(pairs(em))
-    assert separation(pairs(em).select(prior=value)).selected == {"prior": value}
+        em.pairs().separation()
+    assert em.pairs().select(prior=value).separation().selected == {"prior": value}
 
 
 def test_holm_decisions_come_with_the_bonferroni_difference_and_a_note():
-    sep = separation(pairs(made_up([0.0, 3.0, 6.0]), adjust="holm"))
+    sep = made_up([0.0, 3.0, 6.0]).pairs(adjust="holm").separation()
     assert (sep.adjust, sep.interval_adjust) == ("holm", "bonferroni")
     assert any("Bonferroni intervals; decisions use the Holm p-values" in note for note in sep.notes)
 
 
 def test_arguments_are_checked():
-    pw = pairs(made_up([0.0, 1.0]))
-    with pytest.raises(ArgumentError, match="pairs must be the result of pairs"):
-        separation(pw.to_frame())
+    pw = made_up([0.0, 1.0]).pairs()
     with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
-        separation(pw, alpha=5)
+        pw.separation(alpha=5)
     with pytest.raises(ArgumentError, match="direction must be 'minimize' or 'maximize'"):
-        separation(pw, direction="up")
+        pw.separation(direction="up")
 
 
 def test_to_frame_summary_and_html():
-    sep = separation(pairs(made_up([0.0, 3.0, 6.0])))
+    sep = made_up([0.0, 3.0, 6.0]).pairs().separation()
     assert list(sep.to_frame().columns) == ["algorithm", "mean", "se", "letters"]
     assert "not the same as equal" in sep.summary()
     assert repr(sep) == sep.summary()
@@ -211,6 +208,6 @@ def test_to_frame_summary_and_html():
 
 
 def test_sixty_levels_are_separated_quickly():
-    sep = separation(pairs(made_up(np.linspace(0, 30, 60))))
+    sep = made_up(np.linspace(0, 30, 60)).pairs().separation()
     assert len(sep.groups) < 60
     assert all(sep.letters.values())

@@ -13,9 +13,8 @@ import pytest
 from matplotlib.text import Text
 
 from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import EmmeansResult
-from lmemtest.inference.means.separation import Separation, separation
+from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, detached_figures
 
 LONG_NAMES = (
@@ -62,12 +61,12 @@ def make_means(
 
 def make_pairs(*args: Any, **options: Any) -> Comparisons:
     """All pairs of `make_means`."""
-    return pairs(make_means(*args, **options))
+    return make_means(*args, **options).pairs()
 
 
 def make_separation(*args: Any, **options: Any) -> Separation:
     """The separation of `make_means`."""
-    return separation(make_pairs(*args, **options))
+    return make_pairs(*args, **options).separation()
 
 
 def random_case(count: int, *, seed: int = 3) -> tuple[list[str], np.ndarray, np.ndarray]:

@@ -13,7 +13,6 @@ import pandas as pd
 from lmemtest._validate import check_choice
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
 from lmemtest.inference.means.trends import emtrends
 from lmemtest.words import format_level, listed
@@ -68,7 +67,7 @@ def marginal_comparisons(
         em, wanted, given = _slopes(fit, wanted, given)
     else:
         em = emmeans(fit, tuple(reversed(wanted)), by=tuple(reversed(given)) or None, at=_kept(fit))
-    found = pairs(em, adjust=adjust, rng=0)
+    found = em.pairs(adjust=adjust, rng=0)
     method = p_adjust or "none"
     size = f"a family of {found.family_size} estimates" if adjust == "tukey" else f"{len(found.table)} comparisons"
     single = adjust == "tukey" and found.family_size == 2  # a t-test

@@ -14,6 +14,8 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import below
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.inference.means.adjust import critical_values
+from lmemtest.inference.means.margins import equivalence, noninferiority
+from lmemtest.inference.means.separation import separation
 from lmemtest.words import format_level, format_number, joined, p_text
 
 if TYPE_CHECKING:
@@ -22,19 +24,10 @@ if TYPE_CHECKING:
 
     from lmemtest.inference.distributions.largest_t import LargestT
     from lmemtest.inference.means.estimates import Estimates
-    from lmemtest.inference.means.separation import Separation
 
     FloatArray = NDArray[np.float64]
 
 LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0}
-SOURCES = {
-    "pairs": "pairs()",
-    "control": "compare_to()",
-    "contrasts": "contrast()",
-    "equivalence": "equivalence()",
-    "noninferiority": "noninferiority()",
-    "best": "versus_best()",
-}  # what makes each kind
 
 
 @result
@@ -44,7 +37,7 @@ class Comparisons(Result):
     Attributes
     ----------
     kind : {"pairs", "control", "contrasts", "equivalence", "noninferiority", "best"}
-        What was compared, see `SOURCES`.
+        What was compared.
     table : pandas.DataFrame
         One row per comparison, `by` columns first; p-values and intervals are adjusted.
         "pairs" and "control": left, right, estimate (left - right), se, df, t_ratio, p_value, ci_low, ci_high.
@@ -103,6 +96,10 @@ class Comparisons(Result):
 
     figure: ClassVar[str | None] = "pairs_plot"
 
+    separation = separation
+    equivalence = equivalence
+    noninferiority = noninferiority
+
     @property
     def ddf(self) -> str:
         """Rule for the degrees of freedom."""
@@ -120,34 +117,6 @@ class Comparisons(Result):
         groups = zip(keys, np.split(np.arange(len(self.table)), len(keys)), strict=True)
         named = self.table[self.estimates.factor].where(self.table["can_be_best"].fillna(False).astype(bool))
         return {key: tuple(named.iloc[rows].dropna()) for key, rows in groups}
-
-    def separation(self, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
-        """Groups within which no difference is shown, see `lmemtest.separation`."""
-        from lmemtest.inference.means.separation import separation
-
-        return separation(self, alpha, direction=direction)
-
-    def equivalence(
-        self, margin: float | tuple[float, float], *, alpha: float = 0.05, adjust: str = "holm"
-    ) -> Comparisons:
-        """Which are equal but for a margin, see `lmemtest.equivalence`."""
-        from lmemtest.inference.means.margins import equivalence
-
-        return equivalence(self, margin, alpha=alpha, adjust=adjust)
-
-    def noninferiority(
-        self,
-        margin: float,
-        *,
-        alpha: float = 0.05,
-        direction: str | None = None,
-        adjust: str | None = None,
-        rng: int | np.random.Generator | None = None,
-    ) -> Comparisons:
-        """Which are not worse than the control by a margin, see `lmemtest.noninferiority`."""
-        from lmemtest.inference.means.margins import noninferiority
-
-        return noninferiority(self, margin, alpha=alpha, direction=direction, adjust=adjust, rng=rng)
 
     def half_widths(self, level: float) -> FloatArray:
         """Half widths of the simultaneous intervals at another level.
@@ -412,14 +381,6 @@ class Comparisons(Result):
         """The table, of pairs of logarithms with their ratios."""
         frame = self.to_frame()
         return frame.assign(ratio=self.ratios()["ratio"]) if self.kind == "pairs" and self.log_base else frame
-
-
-def check_comparisons(value: Any, name: str, *kinds: str) -> None:
-    """Refuse what is not the result of the functions that make these kinds."""
-    if isinstance(value, Comparisons) and value.kind in kinds:
-        return
-    got = f"that of {SOURCES[value.kind]}" if isinstance(value, Comparisons) else type(value).__name__
-    raise ArgumentError(f"{name} must be the result of {' or '.join(SOURCES[kind] for kind in kinds)}, got {got}.")
 
 
 def ratio_text(row: Mapping[Any, Any]) -> str:

@@ -1,33 +1,44 @@
-"""Comparisons of estimates: all pairs, linear contrasts, and differences from a control."""
+"""Comparisons of estimates: all pairs, linear contrasts, differences from a control, and comparisons with the best.
+
+Hsu's comparisons with the best, with larger means better (signs are turned where smaller is): let ``d_ij = m_i - m_j``
+with standard error ``s_ij``, and ``c_i`` the one-sided Dunnett critical value with level i as the control. The
+parameter of level i is its lead over the best of the others, ``m_i - max_{j != i} m_j``. Jointly with probability 1 -
+alpha it lies in
+
+    high_i = max(0, min_{j != i} (d_ij + c_i s_ij)),
+    low_i  = min(0, min_{j in G, j != i} (d_ij - c_j s_ij)),        G = {i: high_i > 0},
+
+and low_i = 0 if G = {i}. Only the event of the one truly best level is used, which is why one-sided critical values of
+k - 1 comparisons suffice for all k statements.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, JOINT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, resolve_rng
+from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.distributions.largest_t import LargestT
-from lmemtest.inference.means.adjust import Adjusted
+from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.inference.means.adjust import adjust as adjust_family
 from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.estimates import Estimates, check_estimates
-from lmemtest.inference.means.named_contrasts import NAMED_CONTRASTS, NamedContrasts, is_evenly_spaced, named_contrasts
+from lmemtest.inference.means.named_contrasts import NAMED_CONTRASTS, is_evenly_spaced, named_contrasts
+from lmemtest.inference.means.separation import known_direction
 from lmemtest.words import format_level, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from lmemtest.inference.means.estimates import Estimates
+
     FloatArray = NDArray[np.float64]
 
 DEFAULT_ADJUST = {"model": "tukey", "moderated": "stepdown", "cluster-robust": "holm"}  # by simulation
-_STATISTICS = ("estimate", "se", "df", "t_ratio", "p_value", "ci_low", "ci_high")
 
 
 @one_blas_thread()
@@ -38,12 +49,10 @@ def pairs(
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
-    """Test all pairwise differences of marginal means.
+    """Test all pairwise differences.
 
     Parameters
     ----------
-    em : Estimates
-        The means, from `emmeans`.
     adjust : {"tukey", "stepdown", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of comparisons. The family is all pairs within one group of `by`. "tukey" is
         Tukey's HSD; it needs one variance, so moderated standard errors give way to the model's, which a note says.
@@ -52,7 +61,7 @@ def pairs(
         variances of their own. Default: "tukey" with the model's standard errors, "stepdown" with moderated ones,
         "holm" with those of `cluster_robust`.
     level : float in (0, 1), optional
-        Simultaneous confidence level; default: that of `em`.
+        Simultaneous confidence level; default: that of the estimates.
     rng : int, numpy.random.Generator or None
         For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
 
@@ -81,42 +90,43 @@ def pairs(
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from lmemtest.inference.means.emmeans import emmeans
-    >>> from lmemtest.model import fit_lmm
-    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
-    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
-    >>> fit = fit_lmm("score ~ algorithm + (1|task)", runs)
-    >>> pairs(emmeans(fit, "algorithm")).to_frame().round(3)[["left", "right", "estimate", "df", "p_value"]]
-      left right  estimate    df  p_value
-    0    A     B      -1.0  11.0    0.016
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.pairs().to_frame()[["left", "right", "estimate", "df", "p_value"]].round(4)
+      left right  estimate   df  p_value
+    0    A     B       0.0  6.0   1.0000
+    1    A     C      -4.0  6.0   0.0004
+    2    B     C      -4.0  6.0   0.0004
     """
-    level = check_estimates(em, level)
+    level = em.level if level is None else check_fraction(level, "level")
     adjust = DEFAULT_ADJUST[em.vcov] if adjust is None else adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
     em, of_model = em.for_adjustment(adjust)
-    labels = em.labels()
-    blocks, index_pairs = [], []
-    for _, rows in em.groups():
-        if len(rows) < 2:
-            raise ArgumentError(
-                f"pairs needs at least two means in each group, got one ({labels[rows[0]]}). "
-                "Use another factor in specs, or keep more of its levels in at=."
-            )
-        i, j = np.triu_indices(len(rows), k=1)
-        index_pairs.append((rows[i], rows[j]))
-        blocks.append(em.differences(rows[i], rows[j]))
-    left = np.concatenate([i for i, _ in index_pairs])
-    right = np.concatenate([j for _, j in index_pairs])
-    sizes = [len(block) for block in blocks]
-    family = len(em.groups()[0][1])
-    tested = _evaluate(em, np.vstack(blocks), sizes, method=adjust, n_means=family, level=level, rng=generator)
-
+    labels, groups = em.labels(), [rows for _, rows in em.groups()]
+    alone = next((rows for rows in groups if len(rows) < 2), None)
+    if alone is not None:
+        raise ArgumentError(
+            f"pairs needs at least two means in each group, got one ({labels[alone[0]]}). "
+            "Use another factor in specs, or keep more of its levels in at=."
+        )
+    left, right = (
+        np.concatenate([rows[side] for rows, side in zip(groups, sides, strict=True)])
+        for sides in zip(*(np.triu_indices(len(rows), k=1) for rows in groups), strict=True)
+    )
     table = em.frame.iloc[left][list(em.by)].reset_index(drop=True)
-    table = table.assign(left=[labels[i] for i in left], right=[labels[j] for j in right], **tested.columns)
-    return _comparisons(
-        "pairs", em, table, tested, level, notes=(*of_model, *tested.notes(table, ~em.met(left, right)))
+    return _compared(
+        "pairs",
+        em,
+        table.assign(left=[labels[i] for i in left], right=[labels[j] for j in right]),
+        em.differences(left, right),
+        adjust=adjust,
+        level=level,
+        rng=generator,
+        n_means=len(groups[0]),
+        apart=~em.met(left, right),
+        notes=of_model,
     )
 
 
@@ -129,12 +139,10 @@ def contrast(
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
-    """Test linear contrasts of marginal means.
+    """Test linear contrasts.
 
     Parameters
     ----------
-    em : Estimates
-        The means, from `emmeans`.
     coefficients : str, mapping of str to (k,) float, or DataFrame
         A family by its name (see the notes); or the name of each contrast and its coefficients, one per mean of a
         group, in the order of the means. A data frame has one row per contrast (named by its index) and one column
@@ -143,10 +151,8 @@ def contrast(
         Adjustment within each group of `by`; default: that of the named family, "none" for own coefficients. "mvt"
         uses the joint t distribution of any contrasts. "tukey" is for all pairs only and is replaced by "sidak", with
         a note.
-    level : float in (0, 1), optional
-        Confidence level; default: that of `em`.
-    rng : int, numpy.random.Generator or None
-        For "mvt" of contrasts that span more than two dimensions.
+    level, rng
+        As in `pairs`.
 
     Returns
     -------
@@ -169,58 +175,76 @@ def contrast(
     - "eff" (fdr): each level less the average of all; "del.eff" (fdr): less the average of the others.
 
     These are the conventions of R's emmeans, "helmert" apart, which is `contr.helmert` scaled to differences of means.
-    All pairs are `pairs`, comparisons with one control `compare_to`.
-
     Coefficients that do not sum to zero are allowed (a weighted mean), and a note says so.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from lmemtest.inference.means.emmeans import emmeans
-    >>> from lmemtest.model import fit_lmm
-    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
-    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> em = emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> contrast(em, {"C against A and B": [-1/2, -1/2, 1]}).to_frame()[["contrast", "estimate"]].round(6)
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.contrast({"C against A and B": [-1/2, -1/2, 1]}).to_frame()[["contrast", "estimate"]].round(6)
                 contrast  estimate
     0  C against A and B       4.0
-    >>> contrast(em, "poly").to_frame()[["contrast", "estimate", "p_value"]].round(4)
+    >>> means.contrast("poly").to_frame()[["contrast", "estimate", "p_value"]].round(4)
         contrast  estimate  p_value
     0     linear       4.0   0.0001
     1  quadratic       4.0   0.0027
     """
-    level = check_estimates(em, level)
+    level = em.level if level is None else check_fraction(level, "level")
     family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
     if adjust is None:
         adjust = "none" if family is None else family.adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
-    table = _coefficient_table(em, coefficients if family is None else _family_rows(em, str(coefficients), family))
-    K = np.asarray(table, dtype=float)
-    keys, blocks, apart = [], [], []
-    for key, rows in em.groups():
-        keys.extend([key] * len(K))
-        lone = _sets_apart(em, rows, K)
+    labels = [em.labels()[i] for i in em.groups()[0][1]]
+    if family is not None and len(labels) < 2:
+        raise ArgumentError(
+            f"coefficients={coefficients!r} needs at least two means in each group, got one ({labels[0]}). Use another "
+            "factor in specs, or keep more of its levels in at=."
+        )
+    table = _coefficient_table(labels, coefficients if family is None else family.rows(labels))
+    K = table.to_numpy()
+    blocks, apart = [], []
+    for _, rows in em.groups():
+        lone = np.zeros(len(K), dtype=bool)
+        if em.comparable is not None:  # a mean is set against one whose algorithm it never met on a benchmark
+            lone = np.einsum("ri,ij,rj->r", K > 0, ~em.comparable[np.ix_(rows, rows)], K < 0, dtype=float) > 0
         # a zero coefficient must not spread the NaN of a mean without data
         combined = K @ np.where(np.any(K, axis=0, keepdims=True).T, em.L[rows], 0.0)
         blocks.append(np.where(lone[:, None], np.nan, combined))
         apart.append(lone)
-    tested = _evaluate(
-        em, np.vstack(blocks), [len(K)] * len(blocks), method=adjust, n_means=None, level=level, rng=generator
-    )
+    notes = []
+    off = [str(name) for name, total in zip(table.index, K.sum(axis=1), strict=True) if abs(total) > 1e-8]
+    if off:
+        notes.append(f"Coefficients of {', '.join(off)} do not sum to zero: not a comparison.")
+    levels = em.frame[em.specs[0]].iloc[em.groups()[0][1]].tolist()
+    polynomials = isinstance(coefficients, str) and coefficients == "poly" and len(em.specs) == 1
+    if polynomials and not is_evenly_spaced(levels):
+        notes.append(
+            f"The levels of {em.specs[0]} are not equally spaced, and the polynomials take them as if they were: "
+            "linear means in the order of the levels."
+        )
 
     import pandas as pd
 
+    keys = [key for key, _ in em.groups() for _ in range(len(K))]
     frame = pd.DataFrame({name: [key[name] for key in keys] for name in em.by})
-    frame = frame.assign(contrast=list(table.index) * len(blocks), **tested.columns)
-    off = [str(name) for name, total in zip(table.index, K.sum(axis=1), strict=True) if abs(total) > 1e-8]
-    sums = [f"Coefficients of {', '.join(off)} do not sum to zero: not a comparison."] if off else []
-    more = (*sums, *_spacing(em, coefficients), *tested.notes(frame, np.concatenate(apart)))
-    return _comparisons("contrasts", em, frame, tested, level, notes=more, coefficients=table)
+    return _compared(
+        "contrasts",
+        em,
+        frame.assign(contrast=list(table.index) * len(blocks)),
+        np.vstack(blocks),
+        adjust=adjust,
+        level=level,
+        rng=generator,
+        apart=np.concatenate(apart),
+        notes=notes,
+        coefficients=table,
+    )
 
 
 @one_blas_thread()
-def compare_to(
+def against(
     em: Estimates,
     control: Any,
     *,
@@ -228,23 +252,21 @@ def compare_to(
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
-    """Compare every marginal mean with that of a control.
+    """Test the differences from a control.
 
     Fewer questions than all pairs, so each is answered with more power. The control must be chosen before the
-    results are seen; for the one that came out best use `versus_best`.
+    results are seen; for the one that came out best use `best`.
 
     Parameters
     ----------
-    em : Estimates
-        The means, from `emmeans`.
     control : object
-        The level that the others are compared with; with several specs its label, as `em.labels()` has it.
+        The level that the others are compared with; with several specs its label, as `labels()` has it.
     adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of comparisons within one group of `by`. "dunnett" needs one variance: moderated
         standard errors give way to the model's, which a note says. Default: "dunnett" with the model's standard
         errors, else "holm".
     level : float in (0, 1), optional
-        Simultaneous confidence level; default: that of `em`.
+        Simultaneous confidence level; default: that of the estimates.
     rng : int, numpy.random.Generator or None
         For "dunnett" where the means are neither independent nor equally correlated, which is integrated by
         quasi-Monte-Carlo; a note says so.
@@ -273,233 +295,285 @@ def compare_to(
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from lmemtest.inference.means.emmeans import emmeans
-    >>> from lmemtest.model import fit_lmm
-    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
-    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> em = emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> compare_to(em, "A").to_frame()[["left", "right", "df", "p_value"]].round(4)
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.against("A").to_frame()[["left", "right", "df", "p_value"]].round(4)
       left right   df  p_value
     0    B     A  6.0   1.0000
     1    C     A  6.0   0.0003
     """
-    level = check_estimates(em, level)
+    level = em.level if level is None else check_fraction(level, "level")
     adjust = ("dunnett" if em.vcov == "model" else "holm") if adjust is None else adjust
     check_choice(adjust, "adjust", CONTROL_ADJUSTMENTS)
     em, of_model = em.for_adjustment(adjust)
     generator = resolve_rng(rng)
-    labels = em.labels()
-    reference = _control_label(labels, control)
-    others, references = [], []
+    labels = np.array(em.labels(), dtype=object)
+    reference = control if isinstance(control, str) else format_level(control)
+    if reference not in labels:
+        known = tuple(dict.fromkeys(labels))
+        raise ArgumentError(
+            f"control must be one of the means ({', '.join(known)}), got {control!r}.{suggest(reference, known)}"
+        )
+    left, right = [], []
     for _, rows in em.groups():
-        named = [labels[i] for i in rows]
-        if reference not in named or len(rows) < 2:
+        at = rows[labels[rows] == reference]
+        if not len(at) or len(rows) < 2:
             raise ArgumentError(
-                f"compare_to needs the control and at least one other mean in each group, got {', '.join(named)}. "
-                "Use another factor in specs, or keep more of its levels in at=."
+                "against needs the control and at least one other mean in each group, got "
+                f"{', '.join(labels[rows])}. Use another factor in specs, or keep more of its levels in at=."
             )
-        at = rows[named.index(reference)]
-        rest = rows[rows != at]
-        others.append(rest)
-        references.append(np.full(len(rest), at))
-    left, right = np.concatenate(others), np.concatenate(references)
-    tested = _evaluate(
+        left.append(rows[rows != at[0]])
+        right.append(np.full(len(rows) - 1, at[0]))
+    others, references = np.concatenate(left), np.concatenate(right)
+    table = em.frame.iloc[others][list(em.by)].reset_index(drop=True)
+    return _compared(
+        "control",
         em,
-        em.differences(left, right),
-        [len(rest) for rest in others],
-        method=adjust,
-        n_means=None,
+        table.assign(left=labels[others], right=reference),
+        em.differences(others, references),
+        adjust=adjust,
         level=level,
         rng=generator,
+        apart=~em.met(others, references),
+        notes=of_model,
+        control=reference,
     )
-    table = em.frame.iloc[left][list(em.by)].reset_index(drop=True)
-    table = table.assign(left=[labels[i] for i in left], right=reference, **tested.columns)
-    notes = (*of_model, *tested.notes(table, ~em.met(left, right)))
-    return _comparisons("control", em, table, tested, level, notes=notes, control=reference)
 
 
-def _comparisons(
+@one_blas_thread()
+def best(
+    em: Estimates,
+    *,
+    direction: str | None = None,
+    level: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Comparisons:
+    """Find which levels can still be the best, with simultaneous intervals for their lead.
+
+    Parameters
+    ----------
+    direction : {"minimize", "maximize"}, optional
+        Which end of the response is better; default: that of the runs behind the fit.
+    level : float in (0.5, 1), optional
+        Simultaneous confidence level; default: that of the estimates.
+    rng : int, numpy.random.Generator or None
+        Used where critical values need quasi-Monte-Carlo integration (unbalanced studies); a note says so.
+
+    Returns
+    -------
+    Comparisons
+        ``to_frame()`` has the `by` columns, the factor, mean, lead, ci_low, ci_high, critical, p_value, can_be_best.
+
+    Raises
+    ------
+    ArgumentError
+        If the direction is not known, a group has one mean only, or an option is out of its range.
+
+    Notes
+    -----
+    Sharper than reading the best group off all pairs: only k comparisons with an unknown best are made. A level is
+    ruled out if the upper end of its interval is 0, which is when its p-value is at most 1 - level. The intervals
+    are constrained to contain 0: how much worse a level is, is bounded, not that it is worse. With standard errors that
+    are not the model's, critical values are Bonferroni's instead of Dunnett's.
+
+    References
+    ----------
+    Hsu (1984), Ann. Stat. 12, 1136-1144, doi:10.1214/aos/1176346732;
+    Hsu (1996), Multiple Comparisons: Theory and Methods, section 4.1
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.best(direction="minimize").sentences()
+    ('A and B can be the best; the other one cannot (95 % confidence).',)
+    """
+    level = em.level if level is None else check_fraction(level, "level")
+    if level <= 0.5:
+        raise ArgumentError(f"level must be above 0.5 for comparisons with the best, got {level!r}.")
+    used = known_direction(direction, em.direction, "best")
+    generator = resolve_rng(rng)
+    labels = em.labels()
+    frames, notes = [], []
+    for key, rows in em.groups():
+        if len(rows) < 2:
+            raise ArgumentError(
+                f"best needs at least two means in each group, got one ({labels[rows[0]]}). "
+                "Use another factor in specs, or keep more of its levels in at=."
+            )
+        names = [labels[i] for i in rows]
+        columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, 1.0 - level, generator)
+        at = {name: [value] * len(rows) for name, value in key.items()}
+        frames.append({**at, em.factor: names, **columns})
+        notes.extend(found)
+
+    import pandas as pd
+
+    if direction and em.direction and direction != em.direction:
+        notes.append(f"The best was sought to {direction} as asked; the runs say {em.direction}.")
+    table = pd.concat([pd.DataFrame(frame) for frame in frames], ignore_index=True)
+    adjust = "dunnett" if em.vcov == "model" else "bonferroni"
+    return Comparisons(
+        kind="best",
+        table=table.astype({"can_be_best": "boolean"}),
+        estimates=em,
+        by=em.by,
+        adjust=adjust,
+        interval_adjust=adjust,
+        level=level,
+        alpha=1.0 - level,
+        family_size=len(em.groups()[0][1]),
+        direction=used,
+        notes=(*em.notes, *dict.fromkeys(notes)),
+    )
+
+
+def _compare(
+    em: Estimates, rows: NDArray[np.intp], sign: float, alpha: float, rng: np.random.Generator
+) -> tuple[dict[str, Any], list[str]]:
+    """Columns of one group, and notes."""
+    k, notes = len(rows), []
+    left, right = np.nonzero(~np.eye(k, dtype=bool))
+    tables = np.full((4, k, k), np.nan)
+    tables[:, left, right] = em.t_tests(sign * em.differences(rows[left], rows[right]))
+    difference, se, df, t_ratio = tables
+    testable = ~np.isnan(t_ratio)
+    critical, p_value = np.full((k, k), np.nan), np.full(k, np.nan)
+    for i in range(k):
+        others = np.flatnonzero(testable[i])
+        if not len(others):
+            continue
+        if em.vcov != "model":  # variances of their own: Bonferroni's inequality needs no joint distribution
+            critical[i, others] = t_quantile(alpha / len(others), df[i, others])
+            one_sided = upper_tail(-t_ratio[i, others], df[i, others])
+            p_value[i] = min(1.0, len(others) * one_sided.min())
+            continue
+        joint = em.largest_t(sign * (em.L[rows[i]] - em.L[rows[others]]), "greater", rng)
+        if joint is None:
+            continue
+        critical[i, others] = joint.isf(alpha, df[i, others])
+        p_value[i] = joint.sf(-t_ratio[i, others], df[i, others]).min()
+        if joint.n_points:
+            notes.append(
+                "The one-sided Dunnett critical value of each level was integrated by quasi-Monte-Carlo with "
+                f"{joint.n_points:,} points."
+            )
+    compared = np.asarray(testable.any(axis=1))
+    if not compared.all():
+        names = ", ".join(em.labels()[row] for row in rows[~compared])
+        notes.append(f"{names}: no mean or no test, so not compared; whether it can be the best is not known (NA).")
+    low, high = constrained_intervals(difference, se, critical)
+    lead = np.where(testable, difference, np.inf).min(axis=1)
+    widest = np.where(testable, critical, -np.inf).max(axis=1)
+    columns = {"mean": em.estimate[rows]}
+    for name, values in (("lead", lead), ("ci_low", low), ("ci_high", high), ("critical", widest)):
+        columns[name] = np.where(compared, values, np.nan)
+    can_be_best = [bool(high[i] > 0) if compared[i] else None for i in range(k)]
+    return {**columns, "p_value": p_value, "can_be_best": can_be_best}, notes
+
+
+def constrained_intervals(
+    difference: FloatArray, se: FloatArray, critical: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Hsu's intervals of every level's lead from (k, k) arrays; pairs without a test (NaN) put no bound."""
+    known = ~np.isnan(critical)
+    high = np.maximum(0.0, np.where(known, difference + critical * se, np.inf).min(axis=1))
+    # the interval with j as the control bounds how far i can be behind j
+    behind = np.where(known, difference - critical.T * se, 0.0)
+    candidate = (high > 0) & known.any(axis=1)
+    return np.minimum(0.0, np.where(candidate, behind, 0.0).min(axis=1)), high
+
+
+def _compared(
     kind: str,
     em: Estimates,
     table: pd.DataFrame,
-    tested: _Evaluated,
-    level: float,
+    L: FloatArray,
     *,
-    notes: tuple[str, ...],
+    adjust: str,
+    level: float,
+    rng: np.random.Generator,
+    apart: NDArray[np.bool_],
+    n_means: int | None = None,
+    notes: Sequence[str] = (),
     **more: Any,
 ) -> Comparisons:
+    """Test the rows of L, which `table` names, and adjust them group by group: families of one size.
+
+    With `n_means` a family is all pairs of so many; `apart` marks differences of what never met on a benchmark.
+    """
+    estimate, se, df, t_ratio = em.t_tests(L)
+    tested = ~np.isnan(t_ratio)
+    together = adjust in JOINT_ADJUSTMENTS
+    parts, joints = [], []
+    for rows in np.split(np.arange(len(L)), len(em.groups())):
+        joint = em.largest_t(L[rows[tested[rows]]], "two-sided", rng) if together else None
+        # a family without a single test has no joint distribution; its rows are NaN under any method
+        used = "none" if together and joint is None else adjust
+        parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, level=level, joint=joint))
+        joints.append(joint)
+    p_value = np.concatenate([part.p_value for part in parts])
+    half = np.where(tested, np.concatenate([part.critical for part in parts]) * se, np.nan)
+    applied, of_intervals = (adjust, adjust) if together else (parts[0].method, parts[0].interval_method)
+    missing, untested = np.isnan(estimate), ~np.isnan(estimate) & np.isnan(p_value)
+    lost, n = int((missing & ~apart).sum()), len(L)
+    name, found = ADJUSTMENT_NAMES[applied], list(notes)
+    if apart.any():
+        found.append(
+            f"{apart.sum()} of {n} differences are between algorithms without a common benchmark, so they "
+            "are also differences between benchmarks: no verdict (NaN)."
+        )
+    if lost:
+        found.append(f"{lost} of {n} differences {'is' if lost == 1 else 'are'} not estimable from these data (NaN).")
+    if missing.any() and together:
+        found.append(f"The {name} adjustment is for the differences that have a test.")
+    elif missing.any() and applied != "none":
+        smaller = "; leave levels without a mean out by at= for a smaller family" if lost else ""
+        found.append(f"The {name} adjustment still counts these, which is on the safe side{smaller}.")
+    if untested.any():
+        found.append(
+            f"{untested.sum()} of {n} differences have no standard error or no degrees of freedom, "
+            "so they have no test (NaN)."
+        )
     return Comparisons(
         kind=kind,
-        table=table,
+        table=table.assign(
+            estimate=estimate,
+            se=se,
+            df=df,
+            t_ratio=t_ratio,
+            p_value=p_value,
+            ci_low=estimate - half,
+            ci_high=estimate + half,
+        ),
         estimates=em,
         by=em.by,
-        adjust=tested.method,
-        interval_adjust=tested.interval_method,
+        adjust=applied,
+        interval_adjust=of_intervals,
         level=level,
         alpha=1.0 - level,
         family_size=len(em.groups()[0][1]),
         direction=em.direction,
-        notes=(*em.notes, *notes),
-        joint=tested.joint,
+        notes=(*em.notes, *found, *dict.fromkeys(note for part in parts for note in part.notes)),
+        joint=tuple(joints) if together else (),
         **more,
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Evaluated:
-    """Statistics of the contrasts of all groups, adjusted group by group.
-
-    Attributes
-    ----------
-    columns : dict of str to (m,) float
-        estimate, se, df, t_ratio, p_value, ci_low, ci_high.
-    adjusted : tuple of Adjusted
-        One per group.
-    joint : tuple of LargestT or None
-        Joint t distribution of each group for a single-step adjustment, otherwise empty.
-    """
-
-    columns: dict[str, FloatArray]
-    adjusted: tuple[Adjusted, ...]
-    joint: tuple[LargestT | None, ...] = ()
-
-    @property
-    def method(self) -> str:
-        """Adjustment of the p-values that was applied."""
-        return self.adjusted[0].method
-
-    @property
-    def interval_method(self) -> str:
-        """Adjustment of the intervals that was applied."""
-        return self.adjusted[0].interval_method
-
-    def notes(self, frame: pd.DataFrame, apart: NDArray[np.bool_]) -> tuple[str, ...]:
-        """What is missing from `frame`, and how the adjustment was made; `apart` marks rows without a benchmark."""
-        missing = frame["estimate"].isna().to_numpy()
-        exact = ~missing & frame["p_value"].isna().to_numpy()
-        found = []
-        if apart.any():
-            found.append(
-                f"{apart.sum()} of {len(frame)} differences are between algorithms without a common benchmark, so they "
-                "are also differences between benchmarks: no verdict (NaN)."
-            )
-        if (missing & ~apart).any():
-            count, all_rows = (missing & ~apart).sum(), len(frame)
-            found.append(
-                f"{count} of {all_rows} differences {'is' if count == 1 else 'are'} not estimable from these data "
-                "(NaN)."
-            )
-        if missing.any():
-            found += self._family_note(some_without_mean=bool((missing & ~apart).any()))
-        if exact.any():
-            found.append(
-                f"{exact.sum()} of {len(frame)} differences have no standard error or no degrees of freedom, "
-                "so they have no test (NaN)."
-            )
-        return (*found, *dict.fromkeys(note for part in self.adjusted for note in part.notes))
-
-    def _family_note(self, *, some_without_mean: bool) -> list[str]:
-        """What an adjustment makes of differences that do not exist."""
-        if self.method == "none":
-            return []
-        name = ADJUSTMENT_NAMES[self.method]
-        if self.method in JOINT_ADJUSTMENTS:
-            return [f"The {name} adjustment is for the differences that have a test."]
-        counted = f"The {name} adjustment still counts these, which is on the safe side"
-        return [
-            f"{counted}; leave levels without a mean out by at= for a smaller family."
-            if some_without_mean
-            else f"{counted}."
-        ]
-
-
-def _evaluate(
-    em: Estimates,
-    L: FloatArray,
-    sizes: Sequence[int],
-    *,
-    method: str,
-    n_means: int | None,
-    level: float,
-    rng: np.random.Generator,
-) -> _Evaluated:
-    """Test linear functions, family after family of `sizes` rows; with `n_means` a family is all pairs of so many."""
-    estimate, se, df, t_ratio = em.t_tests(L)
-    testable = ~np.isnan(t_ratio)
-    parts, joints, start = [], [], 0
-    for size in sizes:
-        rows = slice(start, start + size)
-        joint = em.largest_t(L[rows][testable[rows]], "two-sided", rng) if method in JOINT_ADJUSTMENTS else None
-        # a family without a single test has no joint distribution; its rows are NaN under any method
-        used = "none" if method in JOINT_ADJUSTMENTS and joint is None else method
-        parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, level=level, joint=joint))
-        joints.append(joint)
-        start += size
-    half = np.concatenate([part.critical for part in parts]) * se
-    half[~testable] = np.nan
-    statistics = (
-        estimate,
-        se,
-        df,
-        t_ratio,
-        np.concatenate([part.p_value for part in parts]),
-        estimate - half,
-        estimate + half,
-    )
-    if method in JOINT_ADJUSTMENTS:
-        parts = [replace(part, method=method, interval_method=method) for part in parts]
-    return _Evaluated(
-        columns=dict(zip(_STATISTICS, statistics, strict=True)),
-        adjusted=tuple(parts),
-        joint=tuple(joints) if method in JOINT_ADJUSTMENTS else (),
-    )
-
-
-def _family_rows(em: Estimates, name: str, family: NamedContrasts) -> Mapping[str, FloatArray]:
-    labels = [em.labels()[i] for i in em.groups()[0][1]]
-    if len(labels) < 2:
-        raise ArgumentError(
-            f"coefficients={name!r} needs at least two means in each group, got one ({labels[0]}). Use another factor "
-            "in specs, or keep more of its levels in at=."
-        )
-    return family.rows(labels)
-
-
-def _spacing(em: Estimates, coefficients: Any) -> list[str]:
-    """Polynomials are for equal steps."""
-    if not isinstance(coefficients, str) or coefficients != "poly" or len(em.specs) > 1:
-        return []
-    levels = em.frame[em.specs[0]].iloc[em.groups()[0][1]].tolist()
-    if is_evenly_spaced(levels):
-        return []
-    return [
-        f"The levels of {em.specs[0]} are not equally spaced, and the polynomials take them as if they were: linear "
-        "means in the order of the levels."
-    ]
-
-
-def _sets_apart(em: Estimates, rows: NDArray[np.intp], K: FloatArray) -> NDArray[np.bool_]:
-    """Contrasts that set a mean against one whose algorithm it never met on a benchmark."""
-    if em.comparable is None:
-        return np.zeros(len(K), dtype=bool)
-    never = ~em.comparable[np.ix_(rows, rows)]
-    return np.einsum("ri,ij,rj->r", K > 0, never, K < 0, dtype=float) > 0
 
 
 def _check_adjust(adjust: Any) -> None:
     if isinstance(adjust, str) and adjust == "dunnett":
         raise ArgumentError(
             "adjust='dunnett' is for comparisons with one control, and this function knows none. Use "
-            f"compare_to(means, control). Here adjust may be {' or '.join(map(repr, ADJUSTMENTS))}."
+            f"means.against(control). Here adjust may be {' or '.join(map(repr, ADJUSTMENTS))}."
         )
     check_choice(adjust, "adjust", ADJUSTMENTS)
 
 
-def _coefficient_table(em: Estimates, given: Any) -> pd.DataFrame:
+def _coefficient_table(labels: list[str], given: Any) -> pd.DataFrame:
     import pandas as pd
 
-    labels = [em.labels()[i] for i in em.groups()[0][1]]
     if isinstance(given, pd.DataFrame):
         named = [format_level(column) for column in given.columns]
         if sorted(named) != sorted(labels):
@@ -512,7 +586,7 @@ def _coefficient_table(em: Estimates, given: Any) -> pd.DataFrame:
             raise ArgumentError(
                 f"coefficients must be the name of a family ({', '.join(NAMED_CONTRASTS)}), a dict of names and "
                 f"numbers, one per mean ({', '.join(labels)}), or a table with these columns, got {given!r}. "
-                "For all pairs use pairs(em)."
+                "For all pairs use means.pairs()."
             )
         for name, values in given.items():
             if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
@@ -529,13 +603,3 @@ def _coefficient_table(em: Estimates, given: Any) -> pd.DataFrame:
     if table.empty or not np.isfinite(table.to_numpy(dtype=float)).all():
         raise ArgumentError("coefficients must hold at least one contrast, and finite numbers only.")
     return table.astype(float)
-
-
-def _control_label(labels: tuple[str, ...], control: Any) -> str:
-    label = control if isinstance(control, str) else format_level(control)
-    if label not in labels:
-        known = tuple(dict.fromkeys(labels))
-        raise ArgumentError(
-            f"control must be one of the means ({', '.join(known)}), got {control!r}.{suggest(label, known)}"
-        )
-    return label

@@ -1,7 +1,7 @@
 """The hub of everything that is estimated: linear functions L b of coefficients with covariance V and df(L).
 
 Marginal means, slopes, contrasts of meta-features, curves: each question builds one `Estimates`, and every comparison
-(`pairs`, `contrast`, `compare_to`, margins, the best, groups, a joint test, a figure) is made from that record alone.
+(`pairs`, `contrast`, `against`, margins, `best`, groups, a `joint` test, a figure) is made from that record alone.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, DIRECTIONS, JOINT_ADJUSTMENTS
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest._result import Result, result
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import LargestT, largest_t
 from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.inference.means.f_test import FTest, wald_f_test
-from lmemtest.words import format_level
+from lmemtest.inference.means.contrasts import against, best, contrast, pairs
+from lmemtest.inference.means.f_test import FTest, joint, wald_f_test
+from lmemtest.words import format_level, joined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from lmemtest.inference.means.comparisons import Comparisons
-    from lmemtest.inference.means.joint import FTestsResult
     from lmemtest.inference.means.moderated import ModeratedMeans
     from lmemtest.inference.means.separation import Separation
 
@@ -183,7 +183,7 @@ class Estimates(Result):
         table = pd.DataFrame(frame)
         unknown = np.full(len(L), np.nan)
         by = tuple(by)
-        return cls(
+        found = cls(
             L=L,
             frame=table,
             b=b,
@@ -199,7 +199,14 @@ class Estimates(Result):
             level=check_fraction(level, "level"),
             score=score,
             **facts,
-        ).with_errors()
+        )
+        sizes = sorted({len(rows) for _, rows in found.groups()})
+        if len(sizes) > 1:
+            raise ArgumentError(
+                f"by must split frame into groups of one size, got {joined(list(map(str, sizes)))} rows. Build "
+                "Estimates for each."
+            )
+        return found.with_errors()
 
     def with_errors(self, **changes: Any) -> Self:
         """The same estimates after a change of what their standard errors come from."""
@@ -210,79 +217,22 @@ class Estimates(Result):
 
     # ------------------------------------------------------------------ what follows from them
 
-    def pairs(
-        self, *, adjust: str | None = None, level: float | None = None, rng: int | np.random.Generator | None = None
-    ) -> Comparisons:
-        """All pairwise differences, see `lmemtest.pairs`."""
-        from lmemtest.inference.means.contrasts import pairs
-
-        return pairs(self, adjust=adjust, level=level, rng=rng)
-
-    def contrast(
-        self,
-        coefficients: str | Mapping[str, Sequence[float]] | pd.DataFrame,
-        *,
-        adjust: str | None = None,
-        level: float | None = None,
-        rng: int | np.random.Generator | None = None,
-    ) -> Comparisons:
-        """Linear contrasts, own ones or a family by its name, see `lmemtest.contrast`."""
-        from lmemtest.inference.means.contrasts import contrast
-
-        return contrast(self, coefficients, adjust=adjust, level=level, rng=rng)
-
-    def against(
-        self,
-        control: Any,
-        *,
-        adjust: str | None = None,
-        level: float | None = None,
-        rng: int | np.random.Generator | None = None,
-    ) -> Comparisons:
-        """Differences from a control, see `lmemtest.compare_to`."""
-        from lmemtest.inference.means.contrasts import compare_to
-
-        return compare_to(self, control, adjust=adjust, level=level, rng=rng)
-
-    def best(
-        self, *, direction: str | None = None, level: float | None = None, rng: int | np.random.Generator | None = None
-    ) -> Comparisons:
-        """Which can be the best, see `lmemtest.versus_best`."""
-        from lmemtest.inference.means.best import versus_best
-
-        return versus_best(self, direction=direction, level=level, rng=rng)
-
-    def joint(self) -> FTestsResult:
-        """F-test that the estimates of a group are all equal, with the model's standard errors if these are moderated.
-
-        Returns
-        -------
-        FTestsResult
-            One row per group of `by`: df_num, df_den, f_ratio, p_value, f_scale.
-
-        Examples
-        --------
-        >>> import lmemtest as lt
-        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
-        >>> means = lt.fit_lmm("loss ~ tool + (1|task)", runs).emmeans("tool")
-        >>> means.joint().to_frame()[["term", "df_num", "df_den", "f_ratio"]].round(3)
-           term  df_num  df_den  f_ratio
-        0  tool       2     9.0    196.0
-        """
-        from lmemtest.inference.means.joint import equality_tests
-
-        return equality_tests(self)
+    pairs = pairs
+    contrast = contrast
+    against = against
+    best = best
+    joint = joint
 
     def equivalence(self, margin: float | tuple[float, float], **options: Any) -> Comparisons:
-        """Which are equal but for a margin, see `lmemtest.equivalence`."""
+        """Which pairs are equal but for a margin: `Comparisons.equivalence` of `pairs`, with its options."""
         return self.pairs().equivalence(margin, **options)
 
     def noninferiority(self, margin: float, control: Any, **options: Any) -> Comparisons:
-        """Which are not worse than a control by a margin, see `lmemtest.noninferiority`."""
+        """Which are not worse than a control by a margin: `Comparisons.noninferiority` of `against`."""
         return self.against(control).noninferiority(margin, **options)
 
     def separation(self, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
-        """Groups within which no difference is shown, see `lmemtest.separation`."""
+        """Groups within which no difference is shown: `Comparisons.separation` of `pairs`."""
         return self.pairs().separation(alpha, direction=direction)
 
     # ------------------------------------------------------------------ linear functions
@@ -452,24 +402,3 @@ class Estimates(Result):
             return ()
         names = [", ".join(f"{name} = {format_level(v)}" for name, v in key.items()) for key, _ in self.groups()]
         return self.moderate.notes(self.labels(), [f"At {name}: " if name else "" for name in names])
-
-
-def check_estimates(em: Any, level: float | None) -> float:
-    """The level of the comparisons, after a check that there is something to compare."""
-    if not isinstance(em, Estimates):
-        raise ArgumentError(
-            f"em must be the result of emmeans(), got {type(em).__name__}. Call emmeans(fit, 'algorithm') first."
-        )
-    return em.level if level is None else check_fraction(level, "level")
-
-
-def known_direction(given: Any, of_runs: str | None, function: str) -> str:
-    """Which end is better: as given, else that of the runs; refused where neither says so."""
-    if given is not None:
-        return check_choice(given, "direction", DIRECTIONS)
-    if of_runs is None:
-        raise ArgumentError(
-            f"{function} must know which end of the response is better: give direction='minimize' or 'maximize', or "
-            "fit Runs."
-        )
-    return of_runs

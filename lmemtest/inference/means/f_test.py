@@ -1,19 +1,27 @@
-"""One F-test: that several linear functions of coefficients are all zero."""
+"""F-tests that several linear functions of coefficients are all zero: one, a table of them, that of all differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import special
 
+from lmemtest._options import DDF_NAMES
+from lmemtest._result import Result, result
+
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
+
+    from lmemtest.inference.means.estimates import Estimates
 
     FloatArray = NDArray[np.float64]
 
+Hypotheses = Literal["type I", "type II", "type III", "marginal means"]
+STATISTICS = ("df_num", "df_den", "f_ratio", "p_value", "f_scale")
 # Relative variance below which a combination of rows is rounding (lmerTest: 1.5e-8).
 _RANK = 1e-10
 
@@ -60,23 +68,9 @@ class FTest:
 def wald_f_test(
     L: FloatArray, b: FloatArray, cov: FloatArray, df_function: Callable[[FloatArray], FloatArray], ddf: str
 ) -> FTest:
-    """The Wald test with degrees of freedom combined from those of its principal contrasts (Fai & Cornelius 1996).
+    """The Wald test, with degrees of freedom combined from those of its principal contrasts (Fai & Cornelius 1996).
 
-    Parameters
-    ----------
-    L : (rows, p) float
-        Estimable functions; rows that depend on others count once.
-    b : (p,) float
-    cov : (rows, rows) float
-        Covariance of ``L b``.
-    df_function : callable
-        Maps linear functions to their degrees of freedom.
-    ddf : str
-        Its name.
-
-    Returns
-    -------
-    FTest
+    `L` holds estimable functions, of which rows that depend on others count once; `cov` is the covariance of ``L b``.
     """
     contrasts, variances = principal(L, cov)
     if not len(contrasts):
@@ -88,13 +82,6 @@ def wald_f_test(
 def combined_df(df: FloatArray) -> float:
     """Denominator degrees of freedom of a sum of squares from those of its independent terms.
 
-    Parameters
-    ----------
-    df : (q,) float
-        Positive.
-
-    Examples
-    --------
     >>> combined_df(np.array([6.0, 6.0])), round(combined_df(np.array([4.0, 10.0])), 3)
     (6.0, 5.2)
     """
@@ -111,3 +98,89 @@ def principal(L: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
     values, vectors = np.linalg.eigh(V)
     kept = values > _RANK * max(values[-1], 0.0)
     return vectors[:, kept].T @ L, values[kept]
+
+
+@result
+class FTestsResult(Result):
+    """F-tests of the terms of a model.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale.
+    hypotheses : {"type I", "type II", "type III", "marginal means"}
+        What is tested: hypotheses of the fixed terms (`anova`), or that marginal means do not differ or
+        interact (`joint_tests`).
+    by : tuple of str
+        Factors whose levels are tested apart.
+    ddf : str
+        Rule for the denominator degrees of freedom; "cluster-robust" with `vcov`.
+    score : str
+        The response as the model sees it, for instance ``log(value)``.
+    n_obs : int or None
+        Rows behind the fit.
+    notes : tuple of str
+        What was changed, and what has no test.
+    """
+
+    table: pd.DataFrame
+    hypotheses: Hypotheses
+    by: tuple[str, ...]
+    ddf: str
+    score: str
+    n_obs: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What was tested."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"F-tests of the fixed terms ({self.hypotheses} hypotheses){by}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        rows = "" if self.n_obs is None else f", n = {self.n_obs} rows"
+        return (f"Response {self.score}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom.",)
+
+
+def joint(em: Estimates) -> FTestsResult:
+    """F-test that the estimates of a group are all equal, with the model's standard errors if these are moderated.
+
+    Those that are not estimable are left out.
+
+    Returns
+    -------
+    FTestsResult
+        One row per group of `by`: df_num, df_den, f_ratio, p_value, f_scale.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
+    >>> means = lt.fit_lmm("loss ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.joint().to_frame()[["term", "df_num", "df_den", "f_ratio"]].round(3)
+       term  df_num  df_den  f_ratio
+    0  tool       2     9.0    196.0
+    """
+    import pandas as pd
+
+    plain = em.by_model()
+    notes = ["All that are estimable are tested for equality."] if np.isnan(em.estimate).any() else []
+    if plain is not em:
+        notes.append("The joint test is by the model's standard errors, not by the moderated ones.")
+    term = em.factor
+    records = []
+    for key, rows in plain.groups():
+        known = plain.L[rows[np.isfinite(plain.estimate[rows])]]
+        test = plain.f_test(np.diff(known, axis=0)) if len(known) > 1 else FTest.of(np.nan, 0, np.nan, plain.ddf)
+        records.append({**key, "term": term, **{name: getattr(test, name) for name in STATISTICS}})
+    return FTestsResult(
+        table=pd.DataFrame(records, columns=[*em.by, "term", *STATISTICS]),
+        hypotheses="marginal means",
+        by=em.by,
+        ddf=em.ddf,
+        score=em.score,
+        n_obs=em.n_obs,
+        notes=(*plain.notes, *notes),
+    )

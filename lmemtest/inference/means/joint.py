@@ -4,83 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._options import DDF_METHODS, DDF_NAMES
-from lmemtest._result import Result, result
+from lmemtest._options import DDF_METHODS
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.cluster_robust import ClusterRobust, check_vcov
-from lmemtest.inference.means.f_test import FTest, principal, wald_f_test
+from lmemtest.inference.means.f_test import STATISTICS, FTest, FTestsResult, Hypotheses, principal, wald_f_test
 from lmemtest.inference.means.reference_grid import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
 from lmemtest.inference.means.sequential import type_one, type_two
 from lmemtest.inference.means.type_three import identified_part, term_columns, type_three
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
-
-    from lmemtest.inference.means.estimates import Estimates
 
     FloatArray = NDArray[np.float64]
     _Row = tuple[dict[Any, Any], str, FloatArray]  # levels of `by`, term, linear functions
-
-Hypotheses = Literal["type I", "type II", "type III", "marginal means"]
 
 _TYPES: dict[int, Hypotheses] = {1: "type I", 2: "type II", 3: "type III"}
 _MEANING = {
     1: "Each term is tested beyond those above it, so another order gives other tests unless the table is balanced.",
     2: "Each term is tested beyond all others but those that contain it.",
 }
-_STATISTICS = ("df_num", "df_den", "f_ratio", "p_value", "f_scale")
-
-
-@result
-class FTestsResult(Result):
-    """F-tests of the terms of a model.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale.
-    hypotheses : {"type I", "type II", "type III", "marginal means"}
-        What is tested: hypotheses of the fixed terms (`anova`), or that marginal means do not differ or
-        interact (`joint_tests`).
-    by : tuple of str
-        Factors whose levels are tested apart.
-    ddf : str
-        Rule for the denominator degrees of freedom; "cluster-robust" with `vcov`.
-    score : str
-        The response as the model sees it, for instance ``log(value)``.
-    n_obs : int or None
-        Rows behind the fit.
-    notes : tuple of str
-        What was changed, and what has no test.
-    """
-
-    table: pd.DataFrame
-    hypotheses: Hypotheses
-    by: tuple[str, ...]
-    ddf: str
-    score: str
-    n_obs: int | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What was tested."""
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"F-tests of the fixed terms ({self.hypotheses} hypotheses){by}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
-        rows = "" if self.n_obs is None else f", n = {self.n_obs} rows"
-        return (f"Response {self.score}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom.",)
 
 
 def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
@@ -319,31 +268,6 @@ def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
     return fit.refit(reml=True), (note,)
 
 
-def equality_tests(em: Estimates) -> FTestsResult:
-    """Test that the estimates of each group are all equal; those that are not estimable are left out."""
-    import pandas as pd
-
-    plain = em.by_model()
-    notes = ["All that are estimable are tested for equality."] if np.isnan(em.estimate).any() else []
-    if plain is not em:
-        notes.append("The joint test is by the model's standard errors, not by the moderated ones.")
-    term = em.factor
-    records = []
-    for key, rows in plain.groups():
-        known = plain.L[rows[np.isfinite(plain.estimate[rows])]]
-        test = plain.f_test(np.diff(known, axis=0)) if len(known) > 1 else FTest.of(np.nan, 0, np.nan, plain.ddf)
-        records.append({**key, "term": term, **{name: getattr(test, name) for name in _STATISTICS}})
-    return FTestsResult(
-        table=pd.DataFrame(records, columns=[*em.by, "term", *_STATISTICS]),
-        hypotheses="marginal means",
-        by=em.by,
-        ddf=em.ddf,
-        score=em.score,
-        n_obs=em.n_obs,
-        notes=(*plain.notes, *notes),
-    )
-
-
 def _nothing_to_test(fit: Any, by: tuple[str, ...]) -> str:
     if not by:
         return f"joint_tests needs a factor or a number in the fixed part, and '{fit.formula}' has none that varies."
@@ -375,7 +299,7 @@ def _tests(
             continue
         if np.isnan(test.df_den):
             undefined.append(term)
-        records.append({**key, "term": term, **{name: getattr(test, name) for name in _STATISTICS}})
+        records.append({**key, "term": term, **{name: getattr(test, name) for name in STATISTICS}})
     more = []
     if untested:
         names = list(dict.fromkeys(untested))
@@ -396,7 +320,7 @@ def _tests(
             f"Kenward and Roger's approximation does not exist for {', '.join(dict.fromkeys(undefined))}: the "
             "variances are estimated from too little. Use ddf='satterthwaite' or a bootstrap."
         )
-    table = pd.DataFrame(records, columns=[*by, "term", *_STATISTICS])
+    table = pd.DataFrame(records, columns=[*by, "term", *STATISTICS])
     return FTestsResult(
         table=table,
         hypotheses=hypotheses,

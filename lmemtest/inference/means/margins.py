@@ -8,6 +8,7 @@ they differ by at least that much.
 from __future__ import annotations
 
 import numbers
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,33 +20,27 @@ from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.inference.means.comparisons import Comparisons, check_comparisons
-from lmemtest.inference.means.estimates import known_direction
+from lmemtest.inference.means.separation import check_kind, known_direction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.inference.distributions.largest_t import LargestT
+    from lmemtest.inference.means.comparisons import Comparisons
 
 EQUIVALENCE_ADJUSTMENTS = ("holm", "bonferroni", "fdr", "none")
 NONINFERIORITY_ADJUSTMENTS = ("dunnett", "holm", "bonferroni", "fdr", "none")
-DECISIONS = ("equivalent", "trivially different", "different", "undecided")
 
 
 @one_blas_thread()
 def equivalence(
-    pairs: Comparisons,
-    margin: float | tuple[float, float],
-    *,
-    alpha: float = 0.05,
-    adjust: str = "holm",
+    pairs: Comparisons, margin: float | tuple[float, float], *, alpha: float = 0.05, adjust: str = "holm"
 ) -> Comparisons:
     """Test whether means differ by less than a margin, with two one-sided tests per difference.
 
+    Of all pairs, or of the differences from a control.
+
     Parameters
     ----------
-    pairs : Comparisons
-        The differences, from `pairs` or `compare_to`.
     margin : float > 0, or (low, high) with low < 0 < high
         Differences within it are of no practical interest; on the scale of the model's response. Choose it before
         the results are seen.
@@ -81,36 +76,45 @@ def equivalence(
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from lmemtest.inference.means.contrasts import pairs
-    >>> from lmemtest.inference.means.emmeans import emmeans
-    >>> from lmemtest.model import fit_lmm
-    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
-    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> em = emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> equivalence(pairs(em), margin=2).to_frame()[["left", "right", "p_value", "decision"]].round(3)
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.pairs().equivalence(margin=2).to_frame()[["left", "right", "p_value", "decision"]].round(3)
       left right  p_value    decision
     0    A     B    0.008  equivalent
     1    A     C    1.000   different
     2    B     C    1.000   different
     """
-    check_comparisons(pairs, "pairs", "pairs", "control")
-    low, high = _limits(margin)
+    check_kind(pairs, "equivalence", "pairs", "control")
+    if isinstance(margin, (tuple, list)):
+        if len(margin) != 2:
+            raise ArgumentError(f"margin must be one number or (low, high), got {margin!r}.")
+        if not all(isinstance(limit, numbers.Real) and np.isfinite(float(limit)) for limit in margin):
+            raise ArgumentError(f"margin must be finite, got {margin!r}.")
+        low, high = float(margin[0]), float(margin[1])
+        if not low < 0 < high:
+            raise ArgumentError(f"margin=(low, high) must have low < 0 < high, got {margin!r}.")
+    else:
+        high = _positive(margin)
+        low = -high
     _check_alpha(alpha)
     check_choice(adjust, "adjust", EQUIVALENCE_ADJUSTMENTS)
     given = pairs.table
-    estimate, se, df = (given[name].to_numpy(dtype=float) for name in ("estimate", "se", "df"))
-    testable = given["p_value"].notna().to_numpy()
+    estimate, se, df, p_difference = (given[name].to_numpy(dtype=float) for name in ("estimate", "se", "df", "p_value"))
+    testable = ~np.isnan(p_difference)
     t_low, t_high = (
         np.where(testable, (estimate - limit) / np.where(testable, se, 1.0), np.nan) for limit in (low, high)
     )
     raw = np.maximum(upper_tail(t_low, df), upper_tail(-t_high, df))
-    groups = _row_groups(pairs)
+    groups = _families(pairs)
     p_value = np.concatenate([adjust_raw(raw[rows], adjust, len(rows)) for rows in groups])
-    interval_adjust = "none" if adjust == "none" else "bonferroni"
-    count = len(groups[0]) if interval_adjust == "bonferroni" else 1
-    half = np.where(testable, t_quantile(alpha / count, df) * se, np.nan)
-    p_difference = given["p_value"].to_numpy(dtype=float)
+    half = np.where(testable, t_quantile(alpha / (1 if adjust == "none" else len(groups[0])), df) * se, np.nan)
+    same, differ = below(p_value, alpha), below(p_difference, alpha)
+    decision = np.select(
+        [~testable, same & differ, same, differ],
+        ["undecided", "trivially different", "equivalent", "different"],
+        default="undecided",
+    )
     columns = {
         "estimate": estimate,
         "se": se,
@@ -121,23 +125,23 @@ def equivalence(
         "ci_low": estimate - half,
         "ci_high": estimate + half,
         "p_difference": p_difference,
-        "decision": _decisions(below(p_value, alpha), below(p_difference, alpha), testable),
+        "decision": decision.astype(object),
     }
-    return Comparisons(
+    name = ADJUSTMENT_NAMES[pairs.adjust]
+    notes = [f"The tests of no difference (p_difference) have {name} adjustment, from the comparisons passed in."]
+    if not testable.all():
+        notes.append(f"{int((~testable).sum())} of {len(testable)} differences have no test and are undecided.")
+    return replace(
+        pairs,
         kind="equivalence",
         table=given[[*pairs.by, "left", "right"]].assign(**columns),
-        estimates=pairs.estimates,
-        by=pairs.by,
         adjust=adjust,
-        interval_adjust=interval_adjust,
+        interval_adjust="none" if adjust == "none" else "bonferroni",
         level=1.0 - 2.0 * alpha,
         alpha=float(alpha),
-        family_size=pairs.family_size,
-        direction=pairs.direction,
-        control=pairs.control,
         margin=(low, high),
-        selected=pairs.selected,
-        notes=(*pairs.estimates.notes, *_equivalence_notes(pairs, adjust, testable)),
+        joint=(),
+        notes=(*pairs.estimates.notes, *notes, *_interval_notes(adjust)),
     )
 
 
@@ -155,8 +159,6 @@ def noninferiority(
 
     Parameters
     ----------
-    comparisons : Comparisons
-        The differences, from `compare_to`.
     margin : float > 0
         How much worse than the control is still acceptable, on the scale of the model's response. Choose it before
         the results are seen.
@@ -189,42 +191,42 @@ def noninferiority(
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from lmemtest.inference.means.contrasts import compare_to
-    >>> from lmemtest.inference.means.emmeans import emmeans
-    >>> from lmemtest.model import fit_lmm
-    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
-    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> em = emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> result = noninferiority(compare_to(em, "A"), margin=2, direction="maximize")
-    >>> result.to_frame()[["left", "right", "p_value", "decision"]].round(3)
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> found = means.against("A").noninferiority(margin=2, direction="maximize")
+    >>> found.to_frame()[["left", "right", "p_value", "decision"]].round(3)
       left right  p_value      decision
     0    B     A    0.005  non-inferior
     1    C     A    0.000      superior
     """
-    check_comparisons(comparisons, "comparisons", "control")
-    size = _positive(margin, "margin")
+    check_kind(comparisons, "noninferiority", "control")
+    size, em = _positive(margin), comparisons.estimates
     _check_alpha(alpha)
-    model = comparisons.estimates.vcov == "model"
+    model = em.vcov == "model"
     adjust = ("dunnett" if model else "holm") if adjust is None else adjust
     check_choice(adjust, "adjust", NONINFERIORITY_ADJUSTMENTS)
     if adjust == "dunnett" and not model:
         raise ArgumentError(
             "adjust='dunnett' is for the model's standard errors, and these comparisons have others. Use "
-            "adjust='holm', or compare_to(means, control, adjust='dunnett')."
+            "adjust='holm', or means.against(control, adjust='dunnett')."
         )
     used = known_direction(direction, comparisons.direction, "noninferiority")
     generator = resolve_rng(rng)
-    given = comparisons.table
-    sign = 1.0 if used == "maximize" else -1.0
+    given, sign = comparisons.table, 1.0 if used == "maximize" else -1.0
     gain = sign * given["estimate"].to_numpy(dtype=float)
     se, df = given["se"].to_numpy(dtype=float), given["df"].to_numpy(dtype=float)
     testable = given["p_value"].notna().to_numpy()
     t_ratio = np.where(testable, (gain + size) / np.where(testable, se, 1.0), np.nan)
     p_value, critical = np.full(len(given), np.nan), np.full(len(given), np.nan)
     notes: list[str] = []
-    groups = _row_groups(comparisons)
-    for rows, joint in zip(groups, _joints(comparisons, groups, testable, sign, adjust, generator), strict=True):
+    labels = np.array(em.labels(), dtype=object)
+    for (_, means), rows in zip(em.groups(), _families(comparisons), strict=True):
+        joint = None
+        if adjust == "dunnett":
+            control = means[labels[means] == comparisons.control][0]
+            others = means[means != control][testable[rows]]
+            joint = em.largest_t(sign * (em.L[others] - em.L[control]), "greater", generator)
         if joint is None:
             p_value[rows] = adjust_raw(upper_tail(t_ratio[rows], df[rows]), adjust, len(rows))
             critical[rows] = t_quantile(alpha / (1 if adjust == "none" else len(rows)), df[rows])
@@ -235,98 +237,39 @@ def noninferiority(
     passed = below(p_value, alpha)
     decision = np.where(passed & (gain_low > 0), "superior", np.where(passed, "non-inferior", "undecided"))
     columns = {"gain": gain, "se": se, "df": df, "t_ratio": t_ratio, "p_value": p_value, "gain_low": gain_low}
-    return Comparisons(
+    return replace(
+        comparisons,
         kind="noninferiority",
         table=given[[*comparisons.by, "left", "right"]].assign(**columns, decision=decision),
-        estimates=comparisons.estimates,
-        by=comparisons.by,
         adjust=adjust,
         interval_adjust="bonferroni" if adjust in ("holm", "fdr") else adjust,
         level=1.0 - alpha,
         alpha=float(alpha),
-        family_size=comparisons.family_size,
         direction=used,
-        control=comparisons.control,
         margin=size,
-        selected=comparisons.selected,
-        notes=(*comparisons.estimates.notes, *dict.fromkeys(notes), *_interval_notes(adjust)),
+        joint=(),
+        notes=(*em.notes, *dict.fromkeys(notes), *_interval_notes(adjust)),
     )
 
 
-# ---------------------------------------------------------------------- parts
-
-
-def _decisions(same: NDArray[np.bool_], differ: NDArray[np.bool_], testable: NDArray[np.bool_]) -> list[str]:
-    words = np.where(same, np.where(differ, DECISIONS[1], DECISIONS[0]), np.where(differ, DECISIONS[2], DECISIONS[3]))
-    return [str(word) if known else DECISIONS[3] for word, known in zip(words, testable, strict=True)]
-
-
-def _row_groups(differences: Comparisons) -> list[NDArray[np.intp]]:
-    """Rows of each family, all of one size."""
-    return list(np.arange(len(differences.table)).reshape(len(differences.estimates.groups()), -1))
-
-
-def _joints(
-    comparisons: Comparisons,
-    groups: list[NDArray[np.intp]],
-    testable: NDArray[np.bool_],
-    sign: float,
-    adjust: str,
-    rng: np.random.Generator,
-) -> list[LargestT | None]:
-    """One-sided joint distribution of each family, None where the adjustment works on single p-values."""
-    if adjust != "dunnett":
-        return [None] * len(groups)
-    em = comparisons.estimates
-    labels = em.labels()
-    found = []
-    for (_, means), rows in zip(em.groups(), groups, strict=True):
-        at = next(i for i in means if labels[i] == comparisons.control)
-        others = means[means != at][testable[rows]]
-        found.append(em.largest_t(sign * (em.L[others] - em.L[at]), "greater", rng))
-    return found
+def _families(differences: Comparisons) -> list[NDArray[np.intp]]:
+    """Rows of each family."""
+    return np.split(np.arange(len(differences.table)), len(differences.estimates.groups()))
 
 
 def _check_alpha(alpha: Any) -> None:
-    check_fraction(alpha, "alpha")
-    if alpha >= 0.5:
+    if check_fraction(alpha, "alpha") >= 0.5:
         raise ArgumentError(f"alpha must be below 0.5 for tests against a margin, got {alpha!r}.")
 
 
-def _limits(margin: Any) -> tuple[float, float]:
-    if isinstance(margin, (tuple, list)):
-        if len(margin) != 2:
-            raise ArgumentError(f"margin must be one number or (low, high), got {margin!r}.")
-        low, high = (_finite(limit, margin) for limit in margin)
-        if not low < 0 < high:
-            raise ArgumentError(f"margin=(low, high) must have low < 0 < high, got {margin!r}.")
-        return low, high
-    size = _positive(margin, "margin")
-    return -size, size
-
-
-def _finite(limit: Any, margin: Any) -> float:
-    if isinstance(limit, numbers.Real) and np.isfinite(float(limit)):
-        return float(limit)
-    raise ArgumentError(f"margin must be finite, got {margin!r}.")
-
-
-def _positive(value: Any, name: str) -> float:
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    if is_number and np.isfinite(float(value)) and float(value) > 0:
-        return float(value)
+def _positive(margin: Any) -> float:
+    is_number = isinstance(margin, numbers.Real) and not isinstance(margin, (bool, np.bool_))
+    if is_number and np.isfinite(float(margin)) and float(margin) > 0:
+        return float(margin)
     raise ArgumentError(
-        f"{name} must be a positive, finite number on the scale of the response, got {value!r}. It is the largest "
+        f"margin must be a positive, finite number on the scale of the response, got {margin!r}. It is the largest "
         "difference that is of no practical interest."
     )
-
-
-def _equivalence_notes(pairs: Comparisons, adjust: str, testable: NDArray[np.bool_]) -> list[str]:
-    name = ADJUSTMENT_NAMES[pairs.adjust]
-    notes = [f"The tests of no difference (p_difference) have {name} adjustment, from the comparisons passed in."]
-    if not testable.all():
-        notes.append(f"{int((~testable).sum())} of {len(testable)} differences have no test and are undecided.")
-    return [*notes, *_interval_notes(adjust)]
 
 
 def _interval_notes(adjust: str) -> list[str]:

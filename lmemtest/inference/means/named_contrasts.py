@@ -107,8 +107,8 @@ NAMED_CONTRASTS = {
 }
 # Families with a function of their own, which adjusts them as they need it.
 _ELSEWHERE = {
-    **dict.fromkeys(("pairwise", "revpairwise", "tukey"), "pairs(em)"),
-    **dict.fromkeys(("trt.vs.ctrl", "trt.vs.ctrl1", "trt.vs.ctrlk", "dunnett"), "compare_to(em, control)"),
+    **dict.fromkeys(("pairwise", "revpairwise", "tukey"), "means.pairs()"),
+    **dict.fromkeys(("trt.vs.ctrl", "trt.vs.ctrl1", "trt.vs.ctrlk", "dunnett"), "means.against(control)"),
 }
 
 

@@ -19,16 +19,25 @@ from lmemtest._rounding import below, tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import Comparisons, check_comparisons
 from lmemtest.words import format_level, format_number
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from lmemtest.inference.means.comparisons import Comparisons
+
     BoolArray = NDArray[np.bool_]
 
 _MOST_GROUPS = 2000  # real separations have about as many groups as levels; a graph of 30 levels can have 3^10
+SOURCES = {
+    "pairs": "pairs()",
+    "control": "against()",
+    "contrasts": "contrast()",
+    "equivalence": "equivalence()",
+    "noninferiority": "noninferiority()",
+    "best": "best()",
+}  # what makes each kind of comparisons
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -132,8 +141,7 @@ class Separation(Result):
             return self
         kept = list(levels)
         significant, undecided = self.significant.loc[kept, kept], self.undecided.loc[kept, kept]
-        cliques = maximal_cliques(~significant.to_numpy())
-        groups = tuple(tuple(levels[i] for i in clique) for clique in cliques)
+        groups, letters = _groups(significant.to_numpy(), levels)
         note = f"The first {len(levels)} of {len(self.levels)} levels; decisions and adjustment are those of all."
         return replace(
             self,
@@ -141,7 +149,7 @@ class Separation(Result):
             means=self.means[: len(levels)],
             se=self.se[: len(levels)],
             groups=groups,
-            letters=_letters(levels, groups),
+            letters=letters,
             significant=significant,
             undecided=undecided,
             notes=(*self.notes, note),
@@ -191,12 +199,10 @@ class Separation(Result):
 
 @one_blas_thread()
 def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
-    """Order the levels and find the groups within which no difference is shown.
+    """Order the levels and find the groups within which no difference is shown, from all pairwise differences.
 
     Parameters
     ----------
-    pairs : Comparisons
-        All pairwise differences of one group of means.
     alpha : float in (0, 1), default 0.05
         Pairs with an adjusted p-value below `alpha` differ.
     direction : {"minimize", "maximize"}, optional
@@ -224,16 +230,23 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from lmemtest.inference.means.emmeans import emmeans
-    >>> from lmemtest.model import fit_lmm
-    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
-    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> em = emmeans(fit_lmm("score ~ algorithm + (1|task)", runs), "algorithm")
-    >>> separation(em.pairs(), direction="minimize").letters
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.pairs().separation(direction="minimize").letters
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
-    _check_arguments(pairs, alpha, direction)
+    check_kind(pairs, "separation", "pairs")
+    check_fraction(alpha, "alpha")
+    if direction is not None:
+        check_choice(direction, "direction", DIRECTIONS)
+    if pairs.by:
+        groups = [key for key, _ in pairs.estimates.groups()]
+        example = ", ".join(f"{name}={format_level(v)!r}" for name, v in groups[0].items())
+        raise ArgumentError(
+            f"separation orders one group of means, but these pairs are in {len(groups)} groups by "
+            f"{', '.join(pairs.by)}. Select one first: pairs.select({example})."
+        )
     notes = []
     if direction and pairs.direction and direction != pairs.direction:
         notes.append(f"Ordered to {direction} as asked; the runs say {pairs.direction}.")
@@ -255,9 +268,28 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
         ddf=pairs.ddf,
         score=pairs.estimates.score,
         factor=pairs.estimates.factor,
-        selected=pairs.selected,
+        selected=dict(pairs.selected),
         notes=notes,
     )
+
+
+def check_kind(value: Comparisons, verb: str, *kinds: str) -> None:
+    """Refuse comparisons that a verb is not for."""
+    if value.kind not in kinds:
+        wanted = " or ".join(SOURCES[kind] for kind in kinds)
+        raise ArgumentError(f"{verb} is for the result of {wanted}, and this is that of {SOURCES[value.kind]}.")
+
+
+def known_direction(given: Any, of_runs: str | None, verb: str) -> str:
+    """Which end is better: as given, else that of the runs; refused where neither says so."""
+    if given is not None:
+        return check_choice(given, "direction", DIRECTIONS)
+    if of_runs is None:
+        raise ArgumentError(
+            f"{verb} must know which end of the response is better: give direction='minimize' or 'maximize', or "
+            "fit Runs."
+        )
+    return of_runs
 
 
 def separation_of(
@@ -269,80 +301,77 @@ def separation_of(
     half_widths: Any,
     alpha: float,
     direction: str | None,
-    adjust: str,
-    interval_adjust: str,
-    ddf: str,
-    score: str,
-    statistic: str = "marginal mean",
-    factor: str = "level",
-    selected: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    **facts: Any,
 ) -> Separation:
     """The separation that a table of tests supports: every decision about a pair is made here.
 
-    Parameters
-    ----------
-    levels : sequence of str
-    means, se : (k,) float
-        In the order of `levels`.
-    tests : pandas.DataFrame
-        ``left``, ``right`` and ``p_value``, in any order; a pair without a row or without a p-value is undecided.
-    half_widths : (n,) float
-        Of the simultaneous intervals at 1 - `alpha`; NaN where there is none.
-    alpha, direction, adjust, interval_adjust, ddf, score, statistic, factor, selected, notes
-        As in `Separation`.
-
-    Returns
-    -------
-    Separation
+    `means` and `se` are in the order of `levels`; `tests` has ``left``, ``right`` and ``p_value``, and a pair without
+    a row or a p-value is undecided; `half_widths` are those of the simultaneous intervals at 1 - `alpha`, NaN where
+    there is none; `facts` are other attributes of `Separation`.
     """
-    mean_of = dict(zip(levels, map(float, means), strict=True))
-    se_of = dict(zip(levels, map(float, se), strict=True))
-    ordered = _ordered(tuple(levels), mean_of, se_of, direction)
-    significant, undecided = _decisions(tests, ordered, alpha)
-    groups = tuple(tuple(ordered[i] for i in clique) for clique in maximal_cliques(~significant))
+    import pandas as pd
+
+    names = list(levels)
+    values, errors = np.asarray(means, dtype=float), np.asarray(se, dtype=float)
+    order = tie_order(values, errors=errors, descending=direction == "maximize")  # best first, without a mean last
+    ordered = tuple(names[i] for i in order)
+    # every pair is undecided until a p-value decides it
+    left, right = (pd.Index(ordered).get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+    p = tests["p_value"].to_numpy(dtype=float)
+    significant = np.zeros((len(names), len(names)), dtype=bool)
+    undecided = ~np.eye(len(names), dtype=bool)
+    significant[left, right] = significant[right, left] = below(p, alpha)
+    undecided[left, right] = undecided[right, left] = np.isnan(p)
+    groups, letters = _groups(significant, ordered)
+    half = np.asarray(half_widths, dtype=float)
+    half = half[~np.isnan(half)]
+    said = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
+    if direction is None:
+        said.append(
+            "Levels are in ascending order of their means: the fit does not know whether low or high is "
+            "better. Give direction=, or fit Runs."
+        )
+    if undecided.any():
+        i, j = (index[0] for index in np.nonzero(np.triu(undecided)))
+        count, total = int(np.triu(undecided).sum()), len(names) * (len(names) - 1) // 2
+        said.append(
+            f"{count} of {total} pairs have no test (for instance {ordered[i]} and {ordered[j]}) and are undecided: "
+            "that such a pair shares a letter or a group says nothing of it. `undecided` marks them."
+        )
     return Separation(
         levels=ordered,
-        means=tuple(mean_of[level] for level in ordered),
-        se=tuple(se_of[level] for level in ordered),
+        means=tuple(values[order].tolist()),
+        se=tuple(errors[order].tolist()),
         groups=groups,
-        letters=_letters(ordered, groups),
-        critical_difference=_critical_difference(half_widths),
+        letters=letters,
+        critical_difference=(float(half.min()), float(half.max())) if len(half) else (float("nan"), float("nan")),
         alpha=float(alpha),
-        significant=_matrix(significant, ordered),
-        undecided=_matrix(undecided, ordered),
+        significant=pd.DataFrame(significant, index=list(ordered), columns=list(ordered)),
+        undecided=pd.DataFrame(undecided, index=list(ordered), columns=list(ordered)),
         direction=direction,
-        adjust=adjust,
-        interval_adjust=interval_adjust,
-        ddf=ddf,
-        score=score,
-        statistic=statistic,
-        factor=factor,
-        selected=dict(selected or {}),
-        notes=(*_notes(direction, ordered, undecided), *notes),
+        notes=(*said, *notes),
+        **facts,
     )
 
 
+def _groups(significant: BoolArray, levels: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], dict[str, str]]:
+    """Groups of levels that are not shown to differ, and the letters of each level.
+
+    From the 53rd group on letters are numbers in brackets, so that none is used twice.
+    """
+    cliques = maximal_cliques(~significant)
+    names = [*_ALPHABET, *(f"[{i + 1}]" for i in range(len(_ALPHABET), len(cliques)))]
+    letters = dict.fromkeys(levels, "")
+    for name, clique in zip(names, cliques, strict=False):
+        for i in clique:
+            letters[levels[i]] += name
+    return tuple(tuple(levels[i] for i in clique) for clique in cliques), letters
+
+
 def maximal_cliques(adjacent: BoolArray) -> tuple[tuple[int, ...], ...]:
-    """Maximal cliques of an undirected graph, sorted, each sorted.
+    """Maximal cliques of a symmetric graph, sorted, each sorted; every vertex is in one at least.
 
-    Parameters
-    ----------
-    adjacent : (k, k) bool, symmetric
-        The diagonal is ignored.
-
-    Returns
-    -------
-    tuple of tuple of int
-        Every vertex is in at least one clique.
-
-    Raises
-    ------
-    ArgumentError
-        If there are more than 2000.
-
-    Examples
-    --------
     >>> maximal_cliques(np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], dtype=bool))
     ((0, 1), (1, 2))
     """
@@ -354,7 +383,11 @@ def maximal_cliques(adjacent: BoolArray) -> tuple[tuple[int, ...], ...]:
         if not candidates:
             if not excluded and clique:
                 found.append(tuple(sorted(clique)))
-                _check_count(found)
+                if len(found) > _MOST_GROUPS:
+                    raise ArgumentError(
+                        f"The levels form more than {_MOST_GROUPS} groups without significant differences, too many to "
+                        "show. Compare fewer levels (at=...), or read the table of pairs."
+                    )
             continue
         pivot = max(sorted(candidates | excluded), key=lambda v: len(neighbours[v] & candidates))
         for vertex in sorted(candidates - neighbours[pivot]):
@@ -362,86 +395,3 @@ def maximal_cliques(adjacent: BoolArray) -> tuple[tuple[int, ...], ...]:
             candidates = candidates - {vertex}
             excluded = excluded | {vertex}
     return tuple(sorted(found))
-
-
-def _check_count(found: Sequence[Any]) -> None:
-    if len(found) > _MOST_GROUPS:
-        raise ArgumentError(
-            f"The levels form more than {_MOST_GROUPS} groups without significant differences, too many to "
-            "show. Compare fewer levels (at=...), or read the table of pairs."
-        )
-
-
-def _check_arguments(pairs: Any, alpha: float, direction: str | None) -> None:
-    check_comparisons(pairs, "pairs", "pairs")
-    check_fraction(alpha, "alpha")
-    if direction is not None:
-        check_choice(direction, "direction", DIRECTIONS)
-    if pairs.by:
-        groups = [key for key, _ in pairs.estimates.groups()]
-        example = ", ".join(f"{name}={format_level(v)!r}" for name, v in groups[0].items())
-        raise ArgumentError(
-            f"separation orders one group of means, but these pairs are in {len(groups)} groups by "
-            f"{', '.join(pairs.by)}. Select one first: pairs.select({example})."
-        )
-
-
-def _ordered(
-    levels: tuple[str, ...], means: Mapping[str, float], se: Mapping[str, float], direction: str | None
-) -> tuple[str, ...]:
-    """Best first, ties in level order, levels without a mean last."""
-    order = tie_order([means[v] for v in levels], errors=[se[v] for v in levels], descending=direction == "maximize")
-    return tuple(levels[i] for i in order)
-
-
-def _decisions(tests: pd.DataFrame, levels: tuple[str, ...], alpha: float) -> tuple[BoolArray, BoolArray]:
-    """Which pairs differ, and which have no test: every pair, until a p-value decides it."""
-    position = {level: i for i, level in enumerate(levels)}
-    left = tests["left"].map(position).to_numpy(dtype=np.intp)
-    right = tests["right"].map(position).to_numpy(dtype=np.intp)
-    p = tests["p_value"].to_numpy(dtype=float)
-    significant = np.zeros((len(levels), len(levels)), dtype=bool)
-    undecided = ~np.eye(len(levels), dtype=bool)
-    significant[left, right] = significant[right, left] = below(p, alpha)
-    undecided[left, right] = undecided[right, left] = np.isnan(p)
-    return significant, undecided
-
-
-def _matrix(values: BoolArray, levels: tuple[str, ...]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(values, index=list(levels), columns=list(levels))
-
-
-def _letters(levels: tuple[str, ...], groups: tuple[tuple[str, ...], ...]) -> dict[str, str]:
-    """Letters by group; from the 53rd group on numbers in brackets, so that no letter is used twice."""
-    names = [_ALPHABET[i] if i < len(_ALPHABET) else f"[{i + 1}]" for i in range(len(groups))]
-    members = [set(group) for group in groups]
-    return {
-        level: "".join(name for name, group in zip(names, members, strict=True) if level in group) for level in levels
-    }
-
-
-def _critical_difference(half_widths: Any) -> tuple[float, float]:
-    half = np.asarray(half_widths, dtype=float)
-    half = half[~np.isnan(half)]
-    if not len(half):
-        return (float("nan"), float("nan"))
-    return (float(half.min()), float(half.max()))
-
-
-def _notes(direction: str | None, levels: tuple[str, ...], undecided: BoolArray) -> list[str]:
-    notes = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
-    if direction is None:
-        notes.append(
-            "Levels are in ascending order of their means: the fit does not know whether low or high is "
-            "better. Give direction=, or fit Runs."
-        )
-    if undecided.any():
-        i, j = (index[0] for index in np.nonzero(np.triu(undecided)))
-        count, total = int(np.triu(undecided).sum()), len(levels) * (len(levels) - 1) // 2
-        notes.append(
-            f"{count} of {total} pairs have no test (for instance {levels[i]} and {levels[j]}) and are undecided: that "
-            "such a pair shares a letter or a group says nothing of it. `undecided` marks them."
-        )
-    return notes

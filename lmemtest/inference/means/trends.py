@@ -62,7 +62,7 @@ def emtrends(
     -------
     TrendsResult
         ``to_frame()`` has the columns of `specs` and `by`, slope, se, df, ci_low, ci_high; `pairs`, `contrast`,
-        `compare_to` and `versus_best` take it like the result of `emmeans`. It has no direction, since a better score
+        `against` and `best` take it like the result of `emmeans`. It has no direction, since a better score
         says nothing about its slope.
 
     Raises

@@ -37,7 +37,6 @@ from lmemtest.inference.hypotheses.relabelling import (
     find_relabelling,
     fit_for_comparison,
 )
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.moderated import moderated
 from lmemtest.studies.modelling.recommend import recommend
@@ -255,7 +254,7 @@ class _Rejects:
         fit = self.table.refit(taken)
         if self.cluster is not None:
             means = emmeans(fit, self.algorithm, vcov=moderated(fit, self.cluster))
-            return bool(np.any(below(pairs(means).table["p_value"], self.alpha))), bool(fit.converged)
+            return bool(np.any(below(means.pairs().table["p_value"], self.alpha))), bool(fit.converged)
         L = differences(fit, self.algorithm) if self.L is None else self.L
         variance = fit.cov(L).diagonal()
         known = np.isfinite(variance) & (variance > 0)

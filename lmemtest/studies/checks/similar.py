@@ -188,9 +188,7 @@ def similar_algorithms(
     >>> found.table.loc[found.table["equivalent"], ["left", "right"]].values.tolist()
     [['A', 'B']]
     """
-    from lmemtest.inference.means.contrasts import pairs
     from lmemtest.inference.means.emmeans import emmeans
-    from lmemtest.inference.means.margins import equivalence
     from lmemtest.model import fit_lmm
     from lmemtest.studies.modelling.recommend import recommend
 
@@ -200,7 +198,7 @@ def similar_algorithms(
         raise ArgumentError(f"margin must be a positive number of standard deviations of a run, got {margin!r}.")
     run_sd = _run_sd(runs)
     fit = fit_lmm(recommend(runs).formula, runs) if model is None else model
-    found = equivalence(pairs(emmeans(fit, runs.algorithm)), margin * run_sd, alpha=alpha)
+    found = emmeans(fit, runs.algorithm).pairs().equivalence(margin * run_sd, alpha=alpha)
     table = found.to_frame()[["left", "right", "estimate", "se", "df", "p_value"]]
     table["equivalent"] = below(table["p_value"], alpha)
     findings = tuple(

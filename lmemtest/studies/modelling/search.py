@@ -22,7 +22,6 @@ from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError, EstimationError
 from lmemtest.formula import Bar
 from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import LmmFit
 from lmemtest.model.spec import ModelSpec
@@ -282,7 +281,7 @@ class Search:
             tested_on=self.held[1],
             formula=spec.formula,
             fit=fit,
-            pairs=pairs(emmeans(fit, runs.algorithm)),
+            pairs=emmeans(fit, runs.algorithm).pairs(),
             notes=(*notes, *(f"{part} is not identified on these benchmarks and was left out." for part in gone)),
         )
 

@@ -18,7 +18,6 @@ from lmemtest.data.normalise import METHODS
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.recommend import recommend
@@ -284,7 +283,7 @@ def _verdict(gap: float, p: float, raw_gap: float, raw_p: float, alpha: float) -
 
 def _decided(runs: Runs, alpha: float) -> Comparisons:
     fit = fit_lmm(recommend(runs).formula, runs)
-    return pairs(emmeans(fit, runs.algorithm, level=1.0 - alpha))
+    return emmeans(fit, runs.algorithm, level=1.0 - alpha).pairs()
 
 
 def _free(runs: Runs, method: str) -> str:

@@ -15,7 +15,6 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.diagnostics.influence import influence
-from lmemtest.inference.means.contrasts import pairs
 from lmemtest.inference.means.emmeans import emmeans
 
 CROSSED = "(1|benchmark) + (1|benchmark:algorithm)"
@@ -164,7 +163,7 @@ def test_every_refit_is_a_fresh_fit_of_the_other_rows(dispersion):
     for level in found.table["level"]:
         fresh = lt.fit_lmm(formula, table[table["benchmark"] != level], dispersion=dispersion)
         here = found.comparisons[found.comparisons["level"] == level].reset_index(drop=True)
-        want = pairs(emmeans(fresh, "algorithm")).to_frame()
+        want = emmeans(fresh, "algorithm").pairs().to_frame()
         for column, tolerance in [("estimate", 1e-5), ("se", 1e-5), ("p_value", 1e-4)]:
             np.testing.assert_allclose(here[column], want[column], rtol=tolerance)
         parts = found.components[found.components["level"] == level].set_index(["group", "name1", "name2"])["variance"]
@@ -221,7 +220,7 @@ def test_kenward_roger_takes_the_reml_fit():
     fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", table, reml=False)
     found = influence(fit, "benchmark", ddf="kenward-roger")
     fresh = lt.fit_lmm(fit.formula, table[table["benchmark"] != "b02"])
-    want = pairs(emmeans(fresh, "algorithm", ddf="kenward-roger")).to_frame()
+    want = emmeans(fresh, "algorithm", ddf="kenward-roger").pairs().to_frame()
     got = found.comparisons.set_index("level").loc["b02"]
     assert (got["df"], got["p_value"]) == (approx(want["df"][0], rel=1e-5), approx(want["p_value"][0], rel=1e-5))
     assert found.notes[0] == "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
@@ -233,10 +232,10 @@ def test_p_values_are_those_of_pairs(adjust):
     fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", table)
     found = influence(fit, "benchmark", adjust=adjust)
     np.testing.assert_allclose(
-        found.whole["p_value"], pairs(emmeans(fit, "algorithm"), adjust=adjust).to_frame()["p_value"]
+        found.whole["p_value"], emmeans(fit, "algorithm").pairs(adjust=adjust).to_frame()["p_value"]
     )
     fresh = lt.fit_lmm(fit.formula, table[table["benchmark"] != "b03"])
-    want = pairs(emmeans(fresh, "algorithm"), adjust=adjust).to_frame()["p_value"]
+    want = emmeans(fresh, "algorithm").pairs(adjust=adjust).to_frame()["p_value"]
     np.testing.assert_allclose(found.comparisons.query("level == 'b03'")["p_value"], want, rtol=1e-4)
 
 
@@ -405,7 +404,7 @@ def test_a_fixed_factor_may_lose_a_level():
     formula = "loss ~ algorithm * benchmark + (1|benchmark:seed)"
     found = influence(lt.fit_lmm(formula, table), "benchmark")
     fresh = lt.fit_lmm(formula, table[table["benchmark"] != "b00"])  # the reference level
-    want = pairs(emmeans(fresh, "algorithm")).to_frame()
+    want = emmeans(fresh, "algorithm").pairs().to_frame()
     here = found.comparisons.query("level == 'b00'")
     np.testing.assert_allclose(here["estimate"], want["estimate"], rtol=1e-7)
     np.testing.assert_allclose(here["p_value"], want["p_value"], rtol=1e-4, atol=1e-9)
