@@ -276,27 +276,10 @@ def build_system(
     ss_within: float,
     sum_log_w: float,
 ) -> System:
-    """Cross-products of a model.
+    """Cross-products of a model: ``X`` (n_cells, p) of full rank, ``y`` the cell means, ``omega`` rows times precision.
 
-    Parameters
-    ----------
-    terms
-        Random-effects terms over the cells.
-    X, y
-        ``(n_cells, p)`` fixed-effects columns of full rank and ``(n_cells,)`` cell means.
-    omega
-        ``(n_cells,)`` rows in the cell times their precision weight.
-    n_rows
-        Rows of the table.
-    ss_within
-        Weighted sum of squares of the rows about their cell means.
-    sum_log_w
-        Sum over rows of the log precision weights.
-
-    Raises
-    ------
-    DesignError
-        If crossed factors would need a dense matrix of more than 20,000 columns.
+    A `DesignError` says where crossed factors would need a dense matrix of more than 20,000 columns. ``ss_within`` is
+    the weighted sum of squares of the rows about their cell means, ``sum_log_w`` that of their log precision weights.
     """
     chain, tail = split_chain(group_terms(terms))
     D = np.column_stack([X, y])

@@ -36,13 +36,7 @@ class Criterion:
 
 
 def evaluate(system: System, factors: tuple[Array, ...], *, reml: bool) -> Criterion:
-    """Criterion at the Cholesky factors ``factors`` (one per block of ``system.blocks``).
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a factorisation fails to working precision.
-    """
+    """Criterion at the Cholesky factors ``factors`` (one per block of ``system.blocks``); `LinAlgError` if it fails."""
     done = sweep(system, factors)
     p, n = system.p, system.n_rows
     RX = sla.cholesky(done.F[:p, :p], lower=True, check_finite=False) if p else np.empty((0, 0))

@@ -24,27 +24,13 @@ from lmemtest.engine.problem import Problem
 
 @dataclass(frozen=True)
 class Curvature:
-    """Second-order behaviour at an optimum.
+    """Second-order behaviour at an optimum."""
 
-    Attributes
-    ----------
-    hessian
-        ``(n_free, n_free)`` Hessian of the criterion in the search's parameters.
-    d_cov
-        ``(n_free, p, p)`` derivatives of the covariance of the kept fixed effects (user's scale).
-    cov
-        ``(p, p)`` that covariance.
-    d_log_scale
-        ``(n_free,)`` derivatives of the log residual variance.
-    residual_df
-        ``m`` of the module's formula.
-    """
-
-    hessian: Array
-    d_cov: Array
-    cov: Array
-    d_log_scale: Array
-    residual_df: int
+    hessian: Array  # ``(n_free, n_free)`` Hessian of the criterion in the search's parameters
+    d_cov: Array  # ``(n_free, p, p)`` derivatives of the covariance of the kept fixed effects (user's scale)
+    cov: Array  # ``(p, p)`` that covariance
+    d_log_scale: Array  # ``(n_free,)`` derivatives of the log residual variance
+    residual_df: int  # ``m`` of the module's formula
 
     @property
     def smallest(self) -> float:

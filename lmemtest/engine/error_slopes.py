@@ -29,37 +29,19 @@ from lmemtest.engine.triangular import solve_spd
 
 @dataclass(frozen=True)
 class Missed:
-    """What predictors leave of their targets, on the internal scale.
+    """What predictors leave of their targets, on the internal scale."""
 
-    Attributes
-    ----------
-    random
-        ``q`` per block of the system, ``(levels, K, c)``.
-    spread
-        ``Sigma q``, likewise.
-    phi
-        ``(p + 1, c)`` coefficients of ``[X y]`` in ``Omega^-1 a`` (those of ``y`` are zero).
-    covariance
-        ``(c, c)`` covariance of the errors over the residual variance, ``q' Sigma q + a' Omega^-1 a``.
-    """
-
-    random: list[Array]
-    spread: list[Array]
-    phi: Array
-    covariance: Array
+    random: list[Array]  # ``q`` per block of the system, ``(levels, K, c)``
+    spread: list[Array]  # ``Sigma q``, likewise
+    phi: Array  # ``(p + 1, c)`` coefficients of ``[X y]`` in ``Omega^-1 a`` (those of ``y`` are zero)
+    covariance: Array  # ``(c, c)`` covariance of the errors over the residual variance, ``q' Sigma q + a' Omega^-1 a``
 
 
 def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Array], *, fixed: bool = True) -> Missed:
     """What the best linear unbiased predictors of ``c`` targets leave of them.
 
-    Parameters
-    ----------
-    problem, x, at
-        A problem and its criterion at ``x``.
-    L, K
-        ``(p, c)`` and per block ``(levels, K, c)`` coefficients of the targets, on the internal scale.
-    fixed
-        The fixed effects are estimated; otherwise they are known.
+    ``L`` (p, c) and ``K``, per block (levels, K, c), are their coefficients on the internal scale; without ``fixed``
+    the fixed effects are known.
     """
     system, done = at.system, at.sweep
     factors = block_factors(problem.unpack(x), system.blocks)
@@ -83,15 +65,7 @@ def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Arra
 
 
 def theta_slopes(problem: Problem, x: Array, by_term: Sequence[Array], count: int) -> Array:
-    """``q' dSigma q`` summed over levels, along every element of theta: ``(n_theta, c)``.
-
-    Parameters
-    ----------
-    problem, x
-        A problem and a point of its search.
-    by_term, count
-        ``q`` per term on the whitened scale, ``(levels, k, c)``, and ``c``.
-    """
+    """``q' dSigma q`` summed over levels, along every element of theta; ``by_term`` has ``q``, whitened."""
     out = []
     for q, L, shape in zip(by_term, problem.unpack(x), problem.shapes, strict=True):
         scaled = L.T @ q

@@ -37,13 +37,7 @@ from lmemtest.engine.triangular import solve_spd
 
 
 def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
-    """Hessian of the criterion in the search's parameters, ``(n_free, n_free)``.
-
-    Parameters
-    ----------
-    problem, x, at
-        A problem and its criterion at ``x``: whitened theta, then log precision ratios of the strata.
-    """
+    """Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
     n = problem.n_free
     if not n:
         return np.empty((0, 0))
@@ -150,15 +144,7 @@ class _Point:
         )
 
     def along(self, sigma: dict[int, Array], inputs: tuple[System, float] | None) -> _Slope:
-        """The derivative along ``dSigma`` of a block, or along a change of the cross-products.
-
-        Parameters
-        ----------
-        sigma
-            Position of a block -> its symmetric ``dSigma``.
-        inputs
-            A system and the number that makes its cross-products the derivative of those of the model.
-        """
+        """The derivative along ``dSigma`` of some blocks, or along a number times a system's cross-products."""
         moved, dB = self._swept(sigma, inputs)
         tail = self._tail_sigma(sigma)
         d_ss = inputs[1] * inputs[0].ss_within if inputs is not None else 0.0

@@ -37,17 +37,7 @@ class Products:
 
 
 def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None = None) -> Products:
-    """Cross-products of ``W = sum_b Z_b c_b + [X y] f``.
-
-    Parameters
-    ----------
-    system
-        Cross-products of the model.
-    coefficients
-        ``(q, K, c)`` per block of ``system.blocks``.
-    fixed
-        ``(p + 1, c)`` coefficients ``f`` of ``[X y]``; zero where None.
-    """
+    """Cross-products of ``W = sum_b Z_b c_b + [X y] f`` with ``c_b`` (q, K, c) and ``f`` (p + 1, c) or zero."""
     n_chain = len(system.chain)
     chain = [np.zeros_like(c) for c in coefficients[:n_chain]]
     width = coefficients[0].shape[2] if fixed is None else fixed.shape[1]
@@ -159,15 +149,7 @@ def directions(problem: Problem, theta: Array) -> list[tuple[int, int, Array, Ar
 
 
 def average_information(problem: Problem, x: Array, at: Criterion, gradients: Sequence[Array], g: Array) -> Array:
-    """Approximate Hessian of the criterion in the search's parameters, ``(n_free, n_free)``.
-
-    Parameters
-    ----------
-    problem, x, at
-        A problem and its criterion at ``x``: whitened theta, then log precision ratios of the strata.
-    gradients, g
-        Gradient in each term's ``Sigma`` and in ``x``, at ``x``.
-    """
+    """Approximate Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
     theta, delta = problem.split(x)
     products, d_r2 = _theta_directions(problem, theta, at)
     if problem.strata is not None:

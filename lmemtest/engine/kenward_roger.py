@@ -47,44 +47,24 @@ _FLAT = 1e-10
 
 @dataclass(frozen=True)
 class ScaledWald:
-    """Scaled Wald test of ``L b = 0``.
+    """Scaled Wald test of ``L b = 0``."""
 
-    Attributes
-    ----------
-    statistic
-        ``scale * Wald / df_num`` with the adjusted covariance.
-    df_num, df_den
-        Degrees of freedom; ``df_den`` is NaN where the two moments that it matches belong to no F distribution.
-    scale
-        Kenward and Roger's lambda.
-    """
-
-    statistic: float
+    statistic: float  # ``scale * Wald / df_num`` with the adjusted covariance
+    # df_num, df_den: degrees of freedom; ``df_den`` is NaN where the two moments that it matches belong to no F
+    # distribution
     df_num: int
     df_den: float
-    scale: float
+    scale: float  # Kenward and Roger's lambda
 
 
 @dataclass(frozen=True)
 class KenwardRoger:
-    """Second-order behaviour of the covariance of the kept fixed effects, on the user's scale.
+    """Second-order behaviour of the covariance of the kept fixed effects, on the user's scale."""
 
-    Attributes
-    ----------
-    cov
-        ``(p, p)`` covariance without adjustment.
-    adjusted
-        ``(p, p)`` covariance with the adjustment for the estimated variances.
-    d_cov
-        ``(n_params, p, p)`` derivatives of ``cov``.
-    W
-        ``(n_params, n_params)`` covariance of the parameters that ``d_cov`` refers to.
-    """
-
-    cov: Array
-    adjusted: Array
-    d_cov: Array
-    W: Array
+    cov: Array  # ``(p, p)`` covariance without adjustment
+    adjusted: Array  # ``(p, p)`` covariance with the adjustment for the estimated variances
+    d_cov: Array  # ``(n_params, p, p)`` derivatives of ``cov``
+    W: Array  # ``(n_params, n_params)`` covariance of the parameters that ``d_cov`` refers to
 
     def df(self, L: Array) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
@@ -94,13 +74,7 @@ class KenwardRoger:
             return 2.0 / np.einsum("ri,ij,rj->r", h, self.W, h) + 0.0 * variance
 
     def f_test(self, L: Array, b: Array) -> ScaledWald:
-        """Test ``L b = 0`` for ``(q, p)`` rows that are linearly independent.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the rows depend on each other.
-        """
+        """Test ``L b = 0`` for ``(q, p)`` linearly independent rows; `LinAlgError` if they are not."""
         q = len(L)
         root = np.linalg.cholesky(L @ self.cov @ L.T)
         T = solve_lower(root, L)
@@ -117,14 +91,6 @@ class KenwardRoger:
 
 def matched_moments(q: int, A1: float, A2: float) -> tuple[float, float]:
     """Scale and denominator degrees of freedom whose F distribution has the approximate moments of the Wald test.
-
-    Parameters
-    ----------
-    q
-        Numerator degrees of freedom.
-    A1, A2
-        Kenward and Roger's ``sum W_rs tr(Theta dPhi_r) tr(Theta dPhi_s)`` and ``sum W_rs tr(Theta dPhi_r Theta
-        dPhi_s)`` with ``Theta = L'(L Phi L')^-1 L``.
 
     Notes
     -----
@@ -160,15 +126,7 @@ def matched_moments(q: int, A1: float, A2: float) -> tuple[float, float]:
 def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
     """Adjusted covariance and what the degrees of freedom need, at a REML optimum.
 
-    Parameters
-    ----------
-    problem, optimum
-        A problem with ``reml=True`` and its optimum.
-
-    Raises
-    ------
-    DesignError
-        If the factors other than the largest have so many columns that dense algebra is out of reach.
+    A `DesignError` says where the factors other than the largest are too large for dense algebra.
     """
     system, at = problem.system, optimum.criterion
     p = system.p

@@ -44,41 +44,22 @@ _CHEAP_FLOPS = 5e7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimum:
-    """Where the search stopped, and what is known about that point.
+    """Where the search stopped, and what is known about that point."""
 
-    Attributes
-    ----------
-    theta
-        ``(n_free,)`` whitened theta with non-negative diagonals, then log precision ratios of the strata.
-    criterion
-        The criterion there (internal scale).
-    converged
-        The Newton decrement is negligible and no descent direction leaves the boundary.
-    evaluations
-        Evaluations of the criterion, all starts together.
-    restarts, agreeing
-        Starts beyond the first, and how many of all starts reached this optimum to 1e-5.
-    at_boundary
-        Some covariance matrix is singular.
-    decrement
-        ``g' H^-1 g``: what another Newton step promises.
-    boundary_slope
-        Smallest eigenvalue of the gradient in ``Sigma`` on the null space of ``Sigma``, over the largest eigenvalue
-        of its scale (NaN in the interior): negative would mean that a variance wants to leave zero.
-    message
-        One sentence.
-    """
-
+    # ``(n_free,)`` whitened theta with non-negative diagonals, then log precision ratios of the strata
     theta: Array = field(repr=False)
-    criterion: Criterion = field(repr=False)
-    converged: bool
-    evaluations: int
+    criterion: Criterion = field(repr=False)  # the criterion there (internal scale)
+    converged: bool  # the Newton decrement is negligible and no descent direction leaves the boundary
+    evaluations: int  # evaluations of the criterion, all starts together
+    # restarts, agreeing: starts beyond the first, and how many of all starts reached this optimum to 1e-5
     restarts: int
     agreeing: int
-    at_boundary: bool
-    decrement: float
+    at_boundary: bool  # some covariance matrix is singular
+    decrement: float  # ``g' H^-1 g``: what another Newton step promises
+    # smallest eigenvalue of the gradient in ``Sigma`` on the null space of ``Sigma``, over the largest eigenvalue of
+    # its scale (NaN in the interior): negative would mean that a variance wants to leave zero
     boundary_slope: float
-    message: str
+    message: str  # one sentence
 
 
 @dataclass(frozen=True)
@@ -277,27 +258,10 @@ def optimise(
     restarts: int | None = None,
     max_steps: int = 200,
 ) -> Optimum:
-    """Best optimum over several starts.
+    """Best optimum over several starts, the first at ``start`` or at variances from moments.
 
-    Parameters
-    ----------
-    problem
-        The model.
-    start
-        Whitened theta to begin with; variances from moments where None.
-    restarts
-        Further starts. None makes two where an evaluation is cheap.
-    max_steps
-        Newton steps per start.
-
-    Returns
-    -------
-    Optimum
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the criterion can be evaluated at no starting point.
+    ``restarts`` is the number of the others (two where an evaluation is cheap, by default), ``max_steps`` the Newton
+    steps of each; `LinAlgError` if the criterion can be evaluated at none of them.
     """
     counter = _Counter(problem)
     if not problem.n_free:

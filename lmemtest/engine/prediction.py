@@ -24,34 +24,18 @@ from lmemtest.engine.problem import Problem
 
 @dataclass(frozen=True)
 class Targets:
-    """Linear functions of the effects, on the user's scale.
+    """Linear functions of the effects, on the user's scale."""
 
-    Attributes
-    ----------
-    fixed
-        ``(c, rank)`` coefficients of the kept fixed effects.
-    random
-        Per term ``(q, k, c)`` coefficients of the effects of its levels.
-    """
-
-    fixed: Array
-    random: tuple[Array, ...]
+    fixed: Array  # ``(c, rank)`` coefficients of the kept fixed effects
+    random: tuple[Array, ...]  # per term ``(q, k, c)`` coefficients of the effects of its levels
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """What single predictions hold beyond the effects of the fit, on the user's scale.
+    """What single predictions hold beyond the effects of the fit, on the user's scale."""
 
-    Attributes
-    ----------
-    bases
-        Per term ``(c, k)``: the basis of a level that is not in the fit; zero where it is.
-    rows
-        ``(c, n_strata)`` residual variances to be added: a further row of a stratum is a one.
-    """
-
-    bases: tuple[Array, ...]
-    rows: Array
+    bases: tuple[Array, ...]  # per term ``(c, k)``: the basis of a level that is not in the fit; zero where it is
+    rows: Array  # ``(c, n_strata)`` residual variances to be added: a further row of a stratum is a one
 
     def variances(self, problem: Problem, x: Array, at: Criterion) -> Array:
         """Their variances, ``(c,)``."""
@@ -80,17 +64,7 @@ def _whitened(problem: Problem, targets: Targets) -> tuple[Array, list[Array]]:
 
 
 def covariance(problem: Problem, x: Array, at: Criterion, targets: Targets, *, conditional: bool = False) -> Array:
-    """``(c, c)`` covariance of the errors of predictions.
-
-    Parameters
-    ----------
-    problem, x, at
-        A problem and its criterion at ``x``.
-    targets
-        What is predicted.
-    conditional
-        Leave out the error of the fixed effects.
-    """
+    """``(c, c)`` covariance of the errors of predictions; ``conditional`` leaves out that of the fixed effects."""
     left = missed(problem, x, at, *_whitened(problem, targets), fixed=not conditional)
     return at.sigma2 * problem.y_scale**2 * left.covariance
 
@@ -102,17 +76,7 @@ def slopes(problem: Problem, x: Array, at: Criterion, targets: Targets, *, condi
 
 
 def unit_targets(problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]]) -> Targets:
-    """Every level's every effect of some terms, one target each: term by term, level by level.
-
-    Parameters
-    ----------
-    problem
-        A problem.
-    terms
-        Indices of the terms.
-    shapes
-        ``(q, k)`` of every term of the model.
-    """
+    """Every level's every effect of some terms, one target each: term by term, level by level."""
     width = sum(shapes[i][0] * shapes[i][1] for i in terms)
     random = [np.zeros((q, k, width)) for q, k in shapes]
     start = 0

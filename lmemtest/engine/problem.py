@@ -172,23 +172,9 @@ def build_problem(
 ) -> Problem:
     """Prepare a model for the search.
 
-    Parameters
-    ----------
-    terms
-        Random-effects terms over the cells.
-    X, y
-        ``(n_cells, p)`` fixed-effects columns and ``(n_cells,)`` cell means.
-    n, weight, ss
-        ``(n_cells,)`` rows, precision weight of each row, and sum of squares about the mean, per cell.
-    reml
-        Restricted maximum likelihood instead of maximum likelihood.
-    stratum
-        ``(n_cells,)`` codes 0, 1, ... of groups with residual variances of their own.
-
-    Raises
-    ------
-    DesignError
-        If there are no more rows than fixed effects, or nothing is left to explain.
+    Per cell ``y`` is the mean, ``n`` the rows, ``weight`` their precision and ``ss`` the sum of squares about the mean;
+    ``stratum`` has codes of groups with residual variances of their own. A
+    `DesignError` says where there are no more rows than fixed effects, or nothing is left to explain.
     """
     check_magnitude(y, smallest=1e-100)
     if stratum is not None:

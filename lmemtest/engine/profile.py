@@ -148,15 +148,6 @@ class Constrained:
     ``u`` is the target itself (user's scale), the angle ``arcsin(rho)`` for a correlation. ``phi`` holds the free
     entries of every term's ``T``, the log precision ratios of the strata, and for a standard deviation ``log s2``,
     for a correlation ``log T_00`` and ``log t``.
-
-    Parameters
-    ----------
-    problem
-        The model; its own flag for REML is not used.
-    target
-        What is held.
-    reml
-        Profile the restricted likelihood (not for a linear function, whose likelihood it is not).
     """
 
     def __init__(self, problem: Problem, target: Target, *, reml: bool = False) -> None:
@@ -381,15 +372,7 @@ class Minimum:
 
 
 class Minimiser:
-    """Minima over ``phi`` at one ``u`` after the other; each begins with the curvature that the last one learned.
-
-    Parameters
-    ----------
-    problem
-        What is minimised.
-    u, phi
-        The fit's point, where the curvature is measured by differences of the exact gradient.
-    """
+    """Minima over ``phi`` at one ``u`` after the other; each begins with the curvature that the last one learned."""
 
     def __init__(self, problem: Constrained, u: float, phi: Array) -> None:
         self.problem = problem
@@ -445,13 +428,7 @@ class Minimiser:
         return 0.5 * (H + H.T)
 
     def at(self, u: float, *starts: Array, H: Array | None = None) -> Minimum:
-        """The minimum at ``u`` from the first of `starts` where the criterion exists.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If it exists at none of them.
-        """
+        """The minimum at ``u`` from the first of `starts` where the criterion exists."""
         for start in starts:
             ev = self._value(u, self._lifted(start))
             if ev is not None:

@@ -74,26 +74,7 @@ class _Better(Exception):
 
 
 def follow(problem: Problem, x: Array, at: Criterion, target: Target, *, cut: float, reml: bool = False) -> Path:
-    """Profile of one target.
-
-    Parameters
-    ----------
-    problem
-        The model.
-    x, at
-        The optimum of the likelihood that is profiled, and the criterion there.
-    target
-        What is held.
-    cut
-        Positive; the interval holds the values with ``|zeta| <= cut``.
-    reml
-        Profile the restricted likelihood.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the criterion cannot be evaluated next to the optimum.
-    """
+    """Profile of one target from the optimum ``x``; the interval holds the values with ``|zeta| <= cut``."""
     constrained = Constrained(problem, target, reml=reml)
     u0, phi0 = constrained.at_fit(x, at)
     walk = _Walk(constrained=constrained, u0=u0, phi0=phi0, cut=cut)

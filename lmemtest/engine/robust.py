@@ -45,24 +45,12 @@ _CHUNK = 1e6  # numbers held at once: few enough for a processor's cache
 
 @dataclass(frozen=True)
 class Sandwich:
-    """Scores of the clusters and what their working distribution needs, in the coordinates of ``R``.
+    """Scores of the clusters and what their working distribution needs, in the coordinates of ``R``."""
 
-    Attributes
-    ----------
-    w
-        ``(n_clusters, p)`` adjusted scores; their squares sum to the covariance.
-    B
-        ``(n_clusters, p, p)`` adjusted leverages ``F_c K_c``.
-    own
-        ``(n_clusters, p, p)`` ``F_c K_c F_c``.
-    alone
-        ``(p, p)`` sum over the clusters of the projections on directions that a single cluster determines.
-    """
-
-    w: Array
-    B: Array
-    own: Array
-    alone: Array
+    w: Array  # ``(n_clusters, p)`` adjusted scores; their squares sum to the covariance
+    B: Array  # ``(n_clusters, p, p)`` adjusted leverages ``F_c K_c``
+    own: Array  # ``(n_clusters, p, p)`` ``F_c K_c F_c``
+    alone: Array  # ``(p, p)`` sum over the clusters of the projections on directions that a single cluster determines
 
     def share_alone(self, H: Array) -> Array:
         """Share of the working variance of every row of ``H``, ``(rows, p)``, that one cluster alone determines."""
@@ -84,11 +72,6 @@ class Sandwich:
 
         ``eta = q (q + 1) / sum_st Var(D_st)`` with ``D`` the matrix scaled to mean identity (Pustejovsky & Tipton 2018,
         section 3.2).
-
-        Parameters
-        ----------
-        H
-            ``(q, p)`` independent rows.
         """
         q = len(H)
         V = H @ self.B  # V_c' of (q, p): B is symmetric
@@ -135,18 +118,8 @@ def cluster_products(
 ) -> tuple[Array, Array]:
     """``K_c`` and ``z_c`` of every cluster, ``(n_clusters, p, p)`` and ``(n_clusters, p)``.
 
-    Parameters
-    ----------
-    at
-        Criterion of the fit. Every random effect belongs to one cluster.
-    X, y
-        ``(m, p)`` columns and ``(m,)`` means on the internal scale, for cells that are at least as fine as the fit's.
-    omega
-        ``(m,)`` rows of these cells times their precision.
-    cells
-        ``(m,)`` the fit's cell that each of them belongs to.
-    cluster
-        ``(m,)`` cluster of each, from 0 to ``n_clusters - 1``.
+    ``X``, ``y`` and ``omega`` (rows times precision) are of cells on the internal scale, at least as fine as those
+    of the fit, to which ``cells`` assigns them; every random effect belongs to one ``cluster``.
     """
     R = whitening_root(at)
     white = X @ R
@@ -177,13 +150,7 @@ def _random_part(at: Criterion, v: Array, cells: Index) -> Array:
 def sandwich(K: Array, z: Array, *, adjusted: bool) -> Sandwich:
     """The estimator from the products of the clusters.
 
-    Parameters
-    ----------
-    K, z
-        From `cluster_products`.
-    adjusted
-        ``F_c = (I - K_c)^-1/2``, a pseudo-inverse where cluster ``c`` alone determines a direction; otherwise the
-        identity.
+    ``adjusted`` takes ``F_c = (I - K_c)^-1/2``, a pseudo-inverse where cluster ``c`` alone determines a direction.
     """
     values, vectors = np.linalg.eigh(K)
     values = np.clip(values, 0.0, 1.0)

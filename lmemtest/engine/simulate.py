@@ -24,21 +24,7 @@ def draw_cells(
     n: Array,
     weight: Array,
 ) -> tuple[Array, Array]:
-    """Cell means and within-cell sums of squares of one simulated table.
-
-    Parameters
-    ----------
-    rng
-        Source of randomness.
-    mean
-        ``(n_cells,)`` fixed part.
-    terms, factors
-        Random-effects terms on the user's scale and their relative Cholesky factors.
-    sigma2
-        Residual variance.
-    n, weight
-        ``(n_cells,)`` rows per cell and precision weight of each row.
-    """
+    """Cell means and within-cell sums of squares of one simulated table; ``factors`` are relative to ``sigma2``."""
     y = mean.copy()
     for term, L in zip(terms, factors, strict=True):
         u = np.sqrt(sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T

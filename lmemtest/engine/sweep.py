@@ -105,19 +105,9 @@ def congruence(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *,
 
 
 def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
-    """Eliminate every random effect.
+    """Eliminate every random effect; one lower-triangular ``L`` per block of the system.
 
-    Parameters
-    ----------
-    system
-        Cross-products.
-    factors
-        One lower-triangular ``(K, K)`` factor ``L`` per block of ``system.blocks``.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If ``I + L'A L`` is not positive definite to working precision (``L`` far too large, or not finite).
+    `LinAlgError` if ``I + L'A L`` is not positive definite to working precision (``L`` far too large, or not finite).
     """
     chain = system.chain
     A = [s.A for s in chain]
@@ -185,17 +175,7 @@ class Adjoint:
 
 
 def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False) -> Adjoint:
-    """Differentiate ``log|V| + f(F)``.
-
-    Parameters
-    ----------
-    system, done
-        A system and its sweep.
-    F_bar
-        ``(p + 1, p + 1)`` symmetric gradient of ``f`` in ``F``.
-    inputs
-        Also the gradient in the cross-products of the system.
-    """
+    """Differentiate ``log|V| + f(F)`` with ``F_bar`` the gradient of ``f``, on request also in the cross-products."""
     tail_grads, B_bar = _back_through_tail(system, done, F_bar, inputs=inputs)
     chain_grads: list[Array] = [np.empty(0)] * len(done.steps)
     A_bar: dict[int, Array] = {}
@@ -308,15 +288,7 @@ def full_symmetric(lower: Array) -> Array:
 
 
 def conditional_modes(system: System, done: Sweep, v: Array) -> list[Array]:
-    """Random effects given fixed effects: ``Sigma Z'V^-1 (y - X b)`` per block, ``(q, K)`` each.
-
-    Parameters
-    ----------
-    system, done
-        A system and its sweep.
-    v
-        ``(p + 1,)`` coefficients of ``[X y]`` in the residual, ``(-b, 1)``.
-    """
+    """Random effects given fixed effects, ``Sigma Z'V^-1 [X y] v`` per block with ``v = (-b, 1)``: ``(q, K)`` each."""
     t = system.t
     r = np.concatenate([np.zeros(t), v])  # coefficients of the remainder's columns in what is left to explain
     modes: list[Array] = []

@@ -41,26 +41,13 @@ class Bar:
     """One random-effect term after all short forms are written out.
 
     Bars are equal if the same effects vary between the same groups, in whatever order they are written.
-
-    Attributes
-    ----------
-    left : str
-        What varies, with its intercept stated, e.g. "1 + x" or "0 + x".
-    groups : tuple of str
-        Columns whose combinations are the groups: ("a", "b") for a:b.
-    diagonal : bool
-        Of `diag(left | group)`: the levels vary independently, each with a variance of its own.
-    text : str
-        The part of the formula it comes from, as the user wrote it.
-    position : int
-        0-based index of that part in the formula.
     """
 
-    left: str
-    groups: tuple[str, ...]
-    diagonal: bool
-    text: str
-    position: int
+    left: str  # what varies, with its intercept stated, e.g. "1 + x" or "0 + x"
+    groups: tuple[str, ...]  # columns whose combinations are the groups: ("a", "b") for a:b
+    diagonal: bool  # of `diag(left | group)`: the levels vary independently, each with a variance of its own
+    text: str  # the part of the formula it comes from, as the user wrote it
+    position: int  # 0-based index of that part in the formula
     terms: TermList = field(repr=False)
     group_names: tuple[Name, ...] = field(repr=False)
 
@@ -129,32 +116,16 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedFormula:
-    """A formula, read and checked, before it meets data.
+    """A formula, read and checked, before it meets data."""
 
-    Attributes
-    ----------
-    text : str
-        The formula as the user wrote it.
-    response : str
-        The response column.
-    response_function : str or None
-        Function applied to every score, e.g. "log".
-    fixed : str
-        Fixed part in formulaic's syntax, names in backticks where they need them.
-    bars : tuple of Bar
-        The random-effect terms.
-    offsets : tuple of Call
-        The parts that are known, `offset(...)`.
-    """
-
-    text: str
-    response: str
-    response_function: str | None
-    fixed: str
-    bars: tuple[Bar, ...]
+    text: str  # the formula as the user wrote it
+    response: str  # the response column
+    response_function: str | None  # function applied to every score, e.g. "log"
+    fixed: str  # fixed part in formulaic's syntax, names in backticks where they need them
+    bars: tuple[Bar, ...]  # the random-effect terms
     terms: TermList = field(repr=False, compare=False)
     response_name: Name = field(repr=False, compare=False)
-    offsets: tuple[Call, ...] = field(default=(), repr=False)
+    offsets: tuple[Call, ...] = field(default=(), repr=False)  # the parts that are known, `offset(...)`
 
     @property
     def fixed_terms(self) -> tuple[Term, ...]:
@@ -186,13 +157,7 @@ class ParsedFormula:
             yield from bar.group_names
 
     def check_columns(self, available: Iterable[object]) -> None:
-        """Check that every column of the formula is in the table.
-
-        Raises
-        ------
-        UnknownColumnError
-            Pointing to the first name that is not, with the nearest column.
-        """
+        """Refuse columns that are not in the table, pointing to the first one."""
         columns = list(available)
         known = set(columns)
         for name in (self.response_name, *self.mentions()):
@@ -283,20 +248,6 @@ def _parse(text: str) -> ParsedFormula:
 def parse_term(text: str) -> Term:
     """Read one term of the fixed part, such as ``"algorithm:C(budget)"``.
 
-    Parameters
-    ----------
-    text : str
-        A column, a call or an interaction of them; ``"1"`` is the intercept.
-
-    Returns
-    -------
-    Term
-
-    Raises
-    ------
-    FormulaError
-        If it is not one term.
-
     Examples
     --------
     >>> term = parse_term("algorithm:C(budget)")
@@ -320,20 +271,6 @@ def parse_terms(text: str) -> tuple[Term, ...]:
 
 def parse_bar(text: str) -> Bar:
     """Read one random-effect term, such as ``"(1 + budget | benchmark:seed)"``.
-
-    Parameters
-    ----------
-    text : str
-        With its brackets.
-
-    Returns
-    -------
-    Bar
-
-    Raises
-    ------
-    FormulaError
-        If it is not one random-effect term.
 
     Examples
     --------

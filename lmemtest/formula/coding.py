@@ -21,24 +21,14 @@ Atom = Name | Call
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Coding:
-    """A factor and its two codings.
+    """A factor and its two codings."""
 
-    Attributes
-    ----------
-    column : Name
-        The column.
-    levels : Levels
-        Levels of the fit.
-    full, contrasts : (n_levels, k) float
-        One row per level: all dummies, or one column less.
-    full_names, contrast_names : tuple of str
-        Names of their columns.
-    """
-
-    column: Name
-    levels: Levels
+    column: Name  # the column
+    levels: Levels  # levels of the fit
+    # full, contrasts: (n_levels, k), one row per level: all dummies, or one column less
     full: Array
     contrasts: Array
+    # full_names, contrast_names: names of their columns
     full_names: tuple[str, ...]
     contrast_names: tuple[str, ...]
 

@@ -76,15 +76,7 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class Columns:
-    """Columns of a frame, read on demand and kept.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        The table.
-    text : str
-        The formula, for messages.
-    """
+    """Columns of a frame, read on demand and kept."""
 
     def __init__(self, frame: pd.DataFrame, text: str) -> None:
         self.frame = frame
@@ -185,13 +177,7 @@ class Columns:
             raise DataError(point(message, self.text, name.start, name.end)) from error
 
     def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Codes:
-        """Place the values among known levels.
-
-        Raises
-        ------
-        DataError
-            Naming a level that the fit has not seen.
-        """
+        """Place the values among known levels."""
         codes, values = self._factorize(name)
         if np.any(codes < 0) and not unknown:
             raise self._missing(name, int(np.count_nonzero(codes < 0)))

@@ -26,27 +26,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Block:
-    """The columns of one list of terms, as a recipe that can be run on any table.
+    """The columns of one list of terms, as a recipe that can be run on any table."""
 
-    Attributes
-    ----------
-    terms : TermList
-        The terms.
-    scoped : tuple
-        Per term the products of coded atoms (see `terms.scope`).
-    atoms : tuple of Coding or Measure
-        The atoms, fitted.
-    names : tuple of str
-        Column names.
-    slices : tuple of (str, slice)
-        Term label and its columns.
-    """
-
-    terms: TermList
-    scoped: tuple[tuple[Scoped, ...], ...]
-    atoms: tuple[Coding | Measure, ...]
-    names: tuple[str, ...]
-    slices: tuple[tuple[str, slice], ...]
+    terms: TermList  # the terms
+    scoped: tuple[tuple[Scoped, ...], ...]  # per term the products of coded atoms (see `terms.scope`)
+    atoms: tuple[Coding | Measure, ...]  # the atoms, fitted
+    names: tuple[str, ...]  # column names
+    slices: tuple[tuple[str, slice], ...]  # term label and its columns
 
     def matrix(self, columns: Columns) -> Array:
         """Compute the columns for a table."""
@@ -87,143 +73,49 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RandomDesign:
-    """One random-effect term on the cells.
+    """One random-effect term on the cells."""
 
-    Attributes
-    ----------
-    label : str
-        For example "(1 + algorithm | benchmark)".
-    group : str
-        For example "benchmark:seed".
-    names : tuple of str
-        Names of the basis columns, e.g. ("Intercept", "algorithm[T.PB]").
-    basis : (n_cells, k) float
-        What varies by group.
-    codes : (n_cells,) int
-        Group of each cell, 0 to len(levels) - 1.
-    levels : tuple of str
-        Labels of the groups that occur, "a:1" for an interaction, ordered by the first factor, then the next.
-    diagonal : bool
-        The columns vary independently, each with a variance of its own (`diag`).
-    """
-
-    label: str
-    group: str
-    names: tuple[str, ...]
-    basis: Array
-    codes: Codes
+    label: str  # for example "(1 + algorithm | benchmark)"
+    group: str  # for example "benchmark:seed"
+    names: tuple[str, ...]  # names of the basis columns, e.g. ("Intercept", "algorithm[T.PB]")
+    basis: Array  # (n_cells, k): what varies by group
+    codes: Codes  # (n_cells,): group of each cell, 0 to len(levels) - 1
+    # labels of the groups that occur, "a:1" for an interaction, ordered by the first factor, then the next
     levels: tuple[str, ...]
-    diagonal: bool = False
+    diagonal: bool = False  # the columns vary independently, each with a variance of its own (`diag`)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Design:
-    """The matrices of a mixed model on its cells, and how to compute them for new data.
+    """The matrices of a mixed model on its cells, and how to compute them for new data."""
 
-    Attributes
-    ----------
-    parsed : ParsedFormula
-        The formula.
-    X : (n_cells, p) float
-        Fixed-effect columns; not reduced to full rank.
-    x_names : tuple of str
-        Their names, e.g. ("Intercept", "algorithm[T.PB]", "algorithm[T.PB]:prior[T.bad]").
-    random : tuple of RandomDesign
-        The random-effect terms.
-    factors : dict
-        Categorical columns of the fixed part -> their levels in order.
-    numeric : dict
-        Numeric columns of the fixed part -> their mean over rows.
-    terms : tuple of (str, slice)
-        Label of each fixed term ("Intercept", "a", "a:b") and its columns in X.
-    offset : (n_cells,) float
-        The known part of the mean, `offset(...)`; 0 without one.
-    """
-
-    parsed: ParsedFormula
-    X: Array
-    x_names: tuple[str, ...]
-    random: tuple[RandomDesign, ...]
-    factors: dict[str, tuple[Any, ...]]
-    numeric: dict[str, float]
-    terms: tuple[tuple[str, slice], ...]
-    offset: Array
+    parsed: ParsedFormula  # the formula
+    X: Array  # (n_cells, p): fixed-effect columns, not reduced to full rank
+    x_names: tuple[str, ...]  # their names, e.g. ("Intercept", "algorithm[T.PB]", "algorithm[T.PB]:prior[T.bad]")
+    random: tuple[RandomDesign, ...]  # the random-effect terms
+    factors: dict[str, tuple[Any, ...]]  # categorical columns of the fixed part -> their levels in order
+    numeric: dict[str, float]  # numeric columns of the fixed part -> their mean over rows
+    terms: tuple[tuple[str, slice], ...]  # label of each fixed term ("Intercept", "a", "a:b") and its columns in X
+    offset: Array  # (n_cells,): the known part of the mean, `offset(...)`; 0 without one
     fixed_block: Block = field(repr=False)
     random_blocks: tuple[tuple[Block, Grouping], ...] = field(repr=False)
     offset_parts: tuple[Measure, ...] = field(repr=False)
 
     def rows(self, frame: pd.DataFrame) -> Array:
-        """Fixed-effect rows for new data in the coding of the fit.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            Has the columns of the fixed part; others are ignored.
-
-        Returns
-        -------
-        (m, p) float
-            Columns as in `X`.
-
-        Raises
-        ------
-        UnknownColumnError
-            If a column is missing.
-        DataError
-            For a level that the fit has not seen or a missing value.
-        """
+        """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
         return self.fixed_block.matrix(Columns(frame, self.parsed.text))
 
     def slopes(self, frame: pd.DataFrame, name: str) -> Array:
-        """Derivatives of `rows` with respect to one numeric column.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            As for `rows`.
-        name : str
-            One of `numeric`.
-
-        Returns
-        -------
-        (m, p) float
-            Exact, by the rules of differentiation.
-
-        Raises
-        ------
-        DataError
-            Where there is no slope, such as that of abs(x) at 0.
-        """
+        """Exact derivatives of `rows` with respect to one of `numeric`; a `DataError` where there is none."""
         return self.fixed_block.slopes(Columns(frame, self.parsed.text), name)
 
     def known(self, frame: pd.DataFrame) -> Array:
-        """The known part of the mean for new data, ``(m,)``; 0 without an offset.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            Has the columns of the offsets.
-        """
+        """The known part of the mean for new data, ``(m,)``; 0 without an offset."""
         columns = Columns(frame, self.parsed.text)
         return np.sum([part.values(columns)[:, 0] for part in self.offset_parts], axis=0) + np.zeros(len(frame))
 
     def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Codes]:
-        """Basis and group codes of one random-effect term for new data.
-
-        Parameters
-        ----------
-        term_index : int
-            Position in `random`.
-        frame : pandas.DataFrame
-            Has the columns of the term.
-
-        Returns
-        -------
-        basis : (m, k) float
-            Columns as in `random[term_index].basis`.
-        codes : (m,) int
-            Positions in `random[term_index].levels`, -1 for a group that the fit has not seen.
-        """
+        """Basis and group codes of one random-effect term for new data; -1 for a group that the fit has not seen."""
         if not 0 <= term_index < len(self.random_blocks):
             raise ArgumentError(
                 f"term_index must be from 0 to {len(self.random_blocks) - 1}, the random-effect terms of "
@@ -235,28 +127,10 @@ class Design:
 
 
 def build_design(parsed: ParsedFormula, cells_frame: pd.DataFrame, counts: NDArray[Any]) -> Design:
-    """Compute the matrices of a formula on a table of cells.
+    """Compute the matrices of a formula on a table of cells, one row each, with the number of rows behind each cell.
 
-    Parameters
-    ----------
-    parsed : ParsedFormula
-        From `parse_formula`.
-    cells_frame : pandas.DataFrame
-        One row per cell with the columns of the formula (the response is not used).
-    counts : (n_cells,) array
-        Rows per cell, positive. Means, standard deviations, polynomials and knots are those of the rows.
-
-    Returns
-    -------
-    Design
-        The matrices.
-
-    Raises
-    ------
-    UnknownColumnError, FormulaError
-        For a name or a use of a column that the table does not support, with its place in the formula.
-    DataError
-        For missing values, or functions that are not finite on the data.
+    Means, standard deviations, polynomials and knots are those of the rows. What the table does not support is refused
+    with its place in the formula.
 
     Examples
     --------

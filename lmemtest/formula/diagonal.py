@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 def check_variances(design: Design, term: RandomDesign, n: int) -> None:
-    """Refuse variances of single levels that the rows cannot show.
-
-    Raises
-    ------
-    DesignError
-    """
+    """Refuse variances of single levels that the rows cannot show, by a `DesignError`."""
     seen = np.zeros((len(term.levels), len(term.names)), dtype=bool)
     np.logical_or.at(seen, term.codes, term.basis > 0)
     few = [f"{name} ({count})" for name, count in zip(term.names, seen.sum(axis=0), strict=True) if count < 2]
@@ -52,21 +47,7 @@ def check_variances(design: Design, term: RandomDesign, n: int) -> None:
 def one_variance(
     names: tuple[str, ...], codes: Codes, diagonal: RandomDesign, basis: Array, diagonal_codes: Codes
 ) -> bool:
-    """Whether a term is the one variance of all levels, ``(1 | g:f)``, that `diag(f | g)` has a variance each of.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Columns of the term in question.
-    codes : (n,) int
-        Its groups.
-    diagonal : RandomDesign
-        The other term.
-    basis : (n, k) float
-        Its columns at the same rows.
-    diagonal_codes : (n,) int
-        Its groups.
-    """
+    """Whether a term is the one variance of all levels, ``(1 | g:f)``, that `diag(f | g)` has a variance each of."""
     if not diagonal.diagonal or names != ("Intercept",):
         return False
     cells = diagonal_codes.astype(np.int64) * basis.shape[1] + basis.argmax(axis=1)

@@ -103,13 +103,7 @@ def columns_of(node: Expression) -> Iterator[Name]:
 
 
 def check_call(call: Call, text: str) -> None:
-    """Refuse a call that is not on the allow-list or is not called as it should be.
-
-    Raises
-    ------
-    FormulaError
-        Naming the function, the rule and the place.
-    """
+    """Refuse a call that is not on the allow-list or is not called as it should be."""
     if call.function == "C":
         _check_factor(call, text)
     else:
@@ -269,25 +263,9 @@ def _constant(node: Expression, text: str) -> Any:
 
 
 def evaluate(node: Expression, columns: Numbers, state: dict[str, Any], counts: Array | None, text: str) -> Array:
-    """Compute a checked expression.
+    """Compute a checked expression, ``(n,)`` or ``(n, k)``; NaN and infinities are left for the caller to report.
 
-    Parameters
-    ----------
-    node : Expression
-        A column or a call that passed `check_call`.
-    columns : Numbers
-        The table.
-    state : dict
-        Fitted transforms by their canonical text; filled when `counts` are given, read otherwise.
-    counts : (n,) float or None
-        Rows per table row while fitting, None for new data.
-    text : str
-        The formula, for messages.
-
-    Returns
-    -------
-    (n,) or (n, k) float
-        May hold NaN or infinities (log of a negative number); the caller reports these.
+    ``state`` has the fitted transforms by their text: filled where ``counts`` of the rows are given, read otherwise.
     """
 
     def value(inner: Expression) -> Any:

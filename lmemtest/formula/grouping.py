@@ -17,24 +17,13 @@ _TABLE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """The groups of one term.
+    """The groups of one term."""
 
-    Attributes
-    ----------
-    columns : tuple of Name
-        Columns that are crossed.
-    levels : tuple of Levels
-        Levels of each column.
-    steps : tuple of (m,) int
-        Per column after the first, the combinations that occur, as `left code * n_levels + right code`.
-    labels : tuple of str
-        Labels of the groups, in order.
-    """
-
-    columns: tuple[Name, ...]
-    levels: tuple[Levels, ...]
+    columns: tuple[Name, ...]  # columns that are crossed
+    levels: tuple[Levels, ...]  # levels of each column
+    # per column after the first, the combinations that occur, as `left code * n_levels + right code`
     steps: tuple[NDArray[np.int64], ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # labels of the groups, in order
 
     def codes(self, table: Columns) -> Codes:
         """Place the rows of a table among the groups; -1 for a group that the fit has not seen."""

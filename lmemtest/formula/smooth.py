@@ -142,18 +142,10 @@ class Spline:
 
 @dataclass(frozen=True, slots=True)
 class NaturalSpline:
-    """Cubic splines whose second derivative is zero at the bounds, and which go on as straight lines beyond them.
+    """Cubic splines whose second derivative is zero at the bounds, and which go on as straight lines beyond them."""
 
-    Attributes
-    ----------
-    cubic : Spline
-        The B-splines that they are combined from.
-    combined : tuple of tuple of float
-        One row per B-spline, one column per natural spline.
-    """
-
-    cubic: Spline
-    combined: tuple[tuple[float, ...], ...]
+    cubic: Spline  # the B-splines that they are combined from
+    combined: tuple[tuple[float, ...], ...]  # one row per B-spline, one column per natural spline
 
     def __call__(self, x: Array) -> Array:
         inside = self._inside(x)

@@ -213,11 +213,6 @@ class Tree:
 def parse_tree(text: str) -> Tree:
     """Read a two-sided formula.
 
-    Raises
-    ------
-    FormulaError
-        With a caret line under the place that cannot be read.
-
     Examples
     --------
     >>> tree = parse_tree("y ~ a*b + (1|g)")
@@ -228,13 +223,7 @@ def parse_tree(text: str) -> Tree:
 
 
 def parse_sum(text: str) -> Sum:
-    """Read one side of a formula: a sum of terms without ``~``.
-
-    Raises
-    ------
-    FormulaError
-        With a caret line under the place that cannot be read.
-    """
+    """Read one side of a formula: a sum of terms without ``~``."""
     reader = _Reader(text)
     terms = reader.sum()
     if reader.token.kind != "end":

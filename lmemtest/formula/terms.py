@@ -26,14 +26,9 @@ class Term:
     """A product of columns and calls: the intercept (of none), a main effect (of one), an interaction (of several).
 
     Terms are equal if they are products of the same factors, in whatever order.
-
-    Attributes
-    ----------
-    factors : tuple of Name or Call
-        As written, from the left.
     """
 
-    factors: tuple[Atom, ...]
+    factors: tuple[Atom, ...]  # as written, from the left
 
     @classmethod
     def of(cls, *factors: Term | str) -> Term:
@@ -87,18 +82,10 @@ INTERCEPT = Term(())
 
 @dataclass(frozen=True, slots=True)
 class TermList:
-    """Terms of one sum, main effects first.
+    """Terms of one sum, main effects first."""
 
-    Attributes
-    ----------
-    atoms : tuple of Atom
-        The distinct columns and calls.
-    terms : tuple of tuple of int
-        Each term as positions in `atoms`; the empty tuple is the intercept.
-    """
-
-    atoms: tuple[Atom, ...]
-    terms: tuple[tuple[int, ...], ...]
+    atoms: tuple[Atom, ...]  # the distinct columns and calls
+    terms: tuple[tuple[int, ...], ...]  # each term as positions in `atoms`; the empty tuple is the intercept
 
     @classmethod
     def of(cls, terms: Sequence[Term]) -> TermList:
@@ -230,18 +217,6 @@ Scoped = tuple[tuple[int, bool], ...]  # (atom, reduced?) in the order of the te
 
 def scope(terms: Sequence[tuple[int, ...]], categorical: Sequence[bool]) -> list[list[Scoped]]:
     """Decide for every term which of its factors are coded by contrasts and which by all their dummies.
-
-    Parameters
-    ----------
-    terms : sequence of tuple of int
-        Terms as positions of atoms, in order.
-    categorical : sequence of bool
-        Whether each atom is a factor.
-
-    Returns
-    -------
-    list of list
-        For each term the products of coded factors that add exactly what earlier terms do not span.
 
     Notes
     -----

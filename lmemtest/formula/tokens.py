@@ -35,34 +35,18 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token.
+    """One token."""
 
-    Attributes
-    ----------
-    kind : str
-        "name", "number", "string", "operator" or "end".
-    value : str
-        The text without quotes; a doubled backtick in a quoted name is one backtick.
-    start, end : int
-        0-based half-open range in the formula, quotes included.
-    quoted : bool
-        Whether a name stood in backticks.
-    """
-
-    kind: Kind
-    value: str
+    kind: Kind  # "name", "number", "string", "operator" or "end"
+    value: str  # the text without quotes; a doubled backtick in a quoted name is one backtick
+    # start, end: 0-based half-open range in the formula, quotes included
     start: int
     end: int
-    quoted: bool = False
+    quoted: bool = False  # whether a name stood in backticks
 
 
 def tokenize(text: str) -> list[Token]:
     """Split a formula into tokens; the last one has kind "end".
-
-    Raises
-    ------
-    FormulaError
-        For a character that has no meaning in a formula or a quote that is never closed.
 
     Examples
     --------

@@ -25,75 +25,37 @@ ZERO = 1e-6  # of the residual variance: a variance below it was estimated as ze
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What the error of the comparisons takes as independent.
+    """What the error of the comparisons takes as independent."""
 
-    Attributes
-    ----------
-    noun : {"benchmark", "instance"}
-        Instances, where advantages vary in the model between instances only.
-    size : int
-        How many there are.
-    varies : bool
-        Whether the model lets advantages of algorithms change between them.
-    variance : float
-        Of the difference of two algorithms between them; NaN where the residual has that role, or nothing has.
-    zero : bool
-        Whether this variance was estimated as zero.
-    """
-
-    noun: str
-    size: int
-    varies: bool
+    noun: str  # "benchmark", or "instance" where advantages vary in the model between instances only
+    size: int  # how many there are
+    varies: bool  # whether the model lets advantages of algorithms change between them
+    # of the difference of two algorithms between them; NaN where the residual has that role, or nothing has
     variance: float = float("nan")
-    zero: bool = False
+    zero: bool = False  # whether this variance was estimated as zero
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Terms of the recommended model, with the algorithm in them, for which the fitted one has no counterpart.
+    """Terms of the recommended model, with the algorithm in them, for which the fitted one has no counterpart."""
 
-    Attributes
-    ----------
-    terms : tuple of str
-        As in the formula, the coarsest first.
-    coarsest : bool
-        Whether the term is among them on which the comparisons rest; without it p-values are too small also in
-        balanced data.
-    """
-
-    terms: tuple[str, ...]
+    terms: tuple[str, ...]  # as in the formula, the coarsest first
+    # whether the term is among them on which the comparisons rest; without it p-values are too small also in balanced
+    # data
     coarsest: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetUse:
-    """At which budgets algorithms were scored, and what the model makes of it.
+    """At which budgets algorithms were scored, and what the model makes of it."""
 
-    Attributes
-    ----------
-    n : int
-        Distinct budgets; 1 without such a column.
-    role : {"factor", "covariate", "none"}
-        In the fixed part of the model.
-    regular : bool
-        Budgets come from a common grid.
-    shared : bool
-        All runs on one instance were scored at the same budgets.
-    differ : bool
-        Algorithms were scored at different budgets on the same instance, beyond chance and to an extent.
-    trials : bool
-        Rows look like single trials of a search, not like the best so far nor like a curve.
-    ranges : dict of str to (str, str)
-        By algorithm: the smallest and the largest budget.
-    """
-
-    n: int
-    role: Literal["factor", "covariate", "none"]
-    regular: bool
-    shared: bool
-    differ: bool
-    trials: bool
-    ranges: dict[str, tuple[str, str]]
+    n: int  # distinct budgets; 1 without such a column
+    role: Literal["factor", "covariate", "none"]  # in the fixed part of the model
+    regular: bool  # budgets come from a common grid
+    shared: bool  # all runs on one instance were scored at the same budgets
+    differ: bool  # algorithms were scored at different budgets on the same instance, beyond chance and to an extent
+    trials: bool  # rows look like single trials of a search, not like the best so far nor like a curve
+    ranges: dict[str, tuple[str, str]]  # by algorithm: the smallest and the largest budget
 
 
 def sample_of(fit: LmmFit, runs: Runs) -> Sample:
@@ -147,17 +109,6 @@ def _mean_variance(fit: LmmFit, runs: Runs, index: int) -> float | None:
 
 def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
     """Terms of the recommended formula that the fit lacks, as far as they contain the algorithm.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    runs : Runs
-    recommended : str
-        The formula of `recommend`, which has only terms that the design identifies.
-
-    Returns
-    -------
-    Missing
 
     Notes
     -----

@@ -101,13 +101,7 @@ class Comparison:
 
 
 def fit_ml(model: ModelSpec, runs: Runs, near: Fitted | None = None, *, check: bool = True) -> LmmFit:
-    """Fit a model by maximum likelihood, from the estimates of a neighbour.
-
-    Raises
-    ------
-    DesignError, EstimationError
-        If the runs cannot identify the model.
-    """
+    """Fit a model by maximum likelihood, from the estimates of a neighbour."""
     if check:
         check_identified(model, runs)
     cells = compress(runs, by=model.columns, score=model.response, transform=model.parsed.response_transform)

@@ -27,13 +27,7 @@ _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a
 
 
 def check_identified(spec: ModelSpec, runs: Runs) -> None:
-    """Refuse a model that the design cannot identify.
-
-    Raises
-    ------
-    DesignError
-        Naming the first such term, what the rows look like, and the way out.
-    """
+    """Refuse a model that the design cannot identify."""
     if spec.dispersion is not None:
         check_dispersion(spec.dispersion, runs)
     for reason in unidentified(spec, runs).values():

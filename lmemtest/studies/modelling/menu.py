@@ -48,23 +48,12 @@ Part = Term | Bar | Dispersion
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """A term that may be added.
-
-    Attributes
-    ----------
-    part : Term, Bar or Dispersion
-    needs : tuple
-        Terms that must be in the model before.
-    absorbs : tuple
-        Simpler terms that it contains.
-    offered : bool
-        False for terms that only come along with others.
-    """
+    """A term that may be added."""
 
     part: Part
-    needs: tuple[Part, ...] = ()
-    absorbs: tuple[Part, ...] = ()
-    offered: bool = True
+    needs: tuple[Part, ...] = ()  # terms that must be in the model before
+    absorbs: tuple[Part, ...] = ()  # simpler terms that it contains
+    offered: bool = True  # False for terms that only come along with others
 
     @property
     def text(self) -> str:
@@ -255,17 +244,7 @@ def _of_bar(bar: Bar, known: dict[Part, Candidate], runs: Runs) -> list[Candidat
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """The models between a start and all candidates.
-
-    Parameters
-    ----------
-    start : ModelSpec
-        In every model.
-    runs : Runs
-    candidates : tuple of Candidate
-    left_out : tuple of (term, str)
-        Terms that are not offered, and why.
-    """
+    """The models between a start and all candidates."""
 
     start: ModelSpec
     runs: Runs

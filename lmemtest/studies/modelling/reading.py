@@ -51,21 +51,7 @@ def is_factor(term: Term, runs: Runs) -> bool:
 
 
 def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
-    """The column that a word of the user names.
-
-    Parameters
-    ----------
-    name : str
-        A column, or a role: "algorithm", "benchmark", "seed", "budget".
-    runs : Runs
-    quoted : bool
-        Whether it stood in backticks, which always name a column.
-
-    Raises
-    ------
-    UnknownColumnError, ArgumentError
-        If there is no such column or role, or both and they differ.
-    """
+    """The column that a word of the user names: a column, a role, or in backticks (`quoted`) always a column."""
     columns = runs.columns
     role = getattr(runs, name) if name in ROLES and not quoted else None
     if role is not None and name in columns and role != name:

@@ -40,27 +40,15 @@ _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSeeds:
-    """The test of the luck that a seed gives an algorithm on all benchmarks.
+    """The test of the luck that a seed gives an algorithm on all benchmarks."""
 
-    Attributes
-    ----------
-    statistic : float
-        Mean square between the groups over that of the rest; NaN where there are too many groups to test.
-    df_num, df_den : int
-    p_value : float
-        Of the F-test; NaN where there are too many groups.
-    n_seeds : int
-        Seeds that occur on several benchmarks.
-    level : float
-        Below which the terms are held.
-    """
-
+    # mean square between the groups over that of the rest; NaN where there are too many groups to test
     statistic: float
     df_num: int
     df_den: int
-    p_value: float
-    n_seeds: int
-    level: float
+    p_value: float  # of the F-test; NaN where there are too many groups
+    n_seeds: int  # seeds that occur on several benchmarks
+    level: float  # below which the terms are held
 
     @property
     def shows(self) -> bool:
@@ -78,19 +66,7 @@ def seeds_cross(runs: Runs) -> bool:
 def shared_seeds(runs: Runs) -> SharedSeeds:
     """Test whether a seed gives an algorithm the same luck on all benchmarks.
 
-    Parameters
-    ----------
-    runs : Runs
-        With seeds that cross benchmarks, see `seeds_cross`.
-
-    Returns
-    -------
-    SharedSeeds
-
-    Raises
-    ------
-    DesignError
-        If the runs leave nothing to test it by, in words that complete a sentence.
+    Where nothing is left to test it by, a `DesignError` says so in words that complete a sentence.
 
     Notes
     -----
