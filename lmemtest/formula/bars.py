@@ -15,25 +15,23 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest.errors import ArgumentError, FormulaError, UnknownColumnError
+from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.formula.functions import ELEMENTWISE, check_call, check_offset, check_response, columns_of
-from lmemtest.formula.pointing import point, unknown_column
 from lmemtest.formula.syntax import (
     DIAGONAL,
     Call,
-    Chain,
     Constant,
     Name,
     Node,
     Paren,
-    Power,
     Sum,
     Variation,
+    children,
     parse_sum,
     parse_tree,
 )
 from lmemtest.formula.terms import INTERCEPT, Term, TermList, expand, states_intercept
-from lmemtest.formula.tokens import quote_name
+from lmemtest.formula.tokens import point, pointed, quote_name, unknown_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,7 +42,6 @@ class Bar:
     """
 
     left: str  # what varies, with its intercept stated, e.g. "1 + x" or "0 + x"
-    groups: tuple[str, ...]  # columns whose combinations are the groups: ("a", "b") for a:b
     diagonal: bool  # of `diag(left | group)`: the levels vary independently, each with a variance of its own
     text: str  # the part of the formula it comes from, as the user wrote it
     position: int  # 0-based index of that part in the formula
@@ -54,18 +51,21 @@ class Bar:
     @classmethod
     def of(cls, groups: Sequence[str], effects: Sequence[Term] = (INTERCEPT,)) -> Bar:
         """The bar of some effects that vary between the combinations of some columns, correlated in any way."""
-        names = tuple(Name(column, 0, 0) for column in groups)
         left = " + ".join(["1" if INTERCEPT in effects else "0", *(e.label for e in effects if e != INTERCEPT)])
         bar = cls(
             left=left,
-            groups=tuple(groups),
             diagonal=False,
             text="",
             position=0,
             terms=TermList.of(effects),
-            group_names=names,
+            group_names=tuple(Name(column, 0, 0) for column in groups),
         )
         return replace(bar, text=str(bar))
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Columns whose combinations are the groups: ("a", "b") for a:b."""
+        return tuple(name.value for name in self.group_names)
 
     @property
     def group(self) -> str:
@@ -162,8 +162,7 @@ class ParsedFormula:
         known = set(columns)
         for name in (self.response_name, *self.mentions()):
             if name.value not in known:
-                message = unknown_column(name.value, columns, text=self.text, start=name.start, end=name.end)
-                raise UnknownColumnError(message)
+                raise unknown_column(name, columns, self.text)
 
     def __str__(self) -> str:
         response = quote_name(self.response)
@@ -241,7 +240,7 @@ def _parse(text: str) -> ParsedFormula:
     for name in parsed.mentions():
         if name.value == response:
             message = f"the response '{response}' cannot also stand on the right side; remove it there."
-            raise FormulaError(point(message, text, name.start, name.end))
+            raise pointed(message, text, name)
     return parsed
 
 
@@ -295,7 +294,7 @@ def parse_right(text: str) -> tuple[TermList, tuple[Bar, ...]]:
     _, terms, offsets, bars = _right_side(parse_sum(text), text)
     if offsets:
         message = "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."
-        raise FormulaError(point(message, text, offsets[0].start, offsets[0].end))
+        raise pointed(message, text, offsets[0])
     return terms, bars
 
 
@@ -308,7 +307,10 @@ def _right_side(node: Sum, text: str) -> tuple[Sum, TermList, tuple[Call, ...], 
     fixed = _without_bars(node, variations, text) or Sum((("+", Constant(1, 0, 0)),))
     fixed, offsets = _without_offsets(fixed, text)
     bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
-    _check_repeats(bars, text)
+    for i, bar in enumerate(bars):
+        if bar in bars[:i]:
+            message = f"the random-effect term {bar} is in the formula twice; remove one."
+            raise FormulaError(point(message, text, bar.position, bar.position + len(bar.text)))
     return fixed, _terms(fixed, text), offsets, bars
 
 
@@ -324,7 +326,7 @@ def _without_offsets(node: Sum, text: str) -> tuple[Sum, tuple[Call, ...]]:
             message = (
                 f"offset(...) can only be added; write + offset(-1 * ({item.arguments[0] if item.arguments else ''}))."
             )
-            raise FormulaError(point(message, text, item.start, item.end))
+            raise pointed(message, text, item)
         check_offset(item, text)
         offsets.append(item)
     return Sum(tuple(kept)) if kept else Sum((("+", Constant(1, 0, 0)),)), tuple(offsets)
@@ -338,7 +340,7 @@ def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:
             kept.append((sign, item))
         elif sign == "-" or not isinstance(item, (Variation, Paren)):
             message = "a random-effect term can only be added; join it to the other terms with '+'."
-            raise FormulaError(point(message, text, inside[0].start, inside[0].end))
+            raise pointed(message, text, inside[0])
         elif isinstance(item, Variation):
             found.append(item)
         else:
@@ -351,17 +353,8 @@ def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:
 def _bars_in(node: Node) -> Iterator[Variation]:
     if isinstance(node, Variation):
         yield node
-    elif isinstance(node, Sum):
-        for _, item in node.items:
-            yield from _bars_in(item)
-    elif isinstance(node, Paren):
-        yield from _bars_in(node.inner)
-    elif isinstance(node, Power):
-        yield from _bars_in(node.base)
-    elif isinstance(node, Chain):
-        yield from _bars_in(node.first)
-        for _, item in node.rest:
-            yield from _bars_in(item)
+    for item in children(node):
+        yield from _bars_in(item)
 
 
 def _terms(node: Sum, text: str) -> TermList:
@@ -379,39 +372,34 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
     """Write out `||` and `/`."""
     nested = next((bar for _, item in variation.left.items for bar in _bars_in(item)), None)
     if nested is not None:
-        message = "a random-effect term cannot stand inside another one."
-        raise FormulaError(point(message, text, nested.start, nested.end))
+        raise pointed("a random-effect term cannot stand inside another one.", text, nested)
     terms = _terms(variation.left, text)
     if not terms.terms:
-        message = "nothing varies in this term; write (1 | group) for a random intercept."
-        raise FormulaError(point(message, text, variation.start, variation.end))
+        raise pointed("nothing varies in this term; write (1 | group) for a random intercept.", text, variation)
     if variation.diagonal:
         _check_diagonal(variation, terms, text)
+    if variation.diagonal:
+        factor = next(term for term in terms.terms if term)
+        parts = [(terms.label(factor), terms.only(factor))]
+    elif not variation.correlated:
+        parts = [(f"0 + {terms.label(term)}" if term else "1", terms.only(term)) for term in terms.terms]
+    else:
+        parts = [(f"{'' if states_intercept(variation.left) else '1 + '}{variation.left}", terms)]
     for groups in variation.groups:
-        _check_own_group(terms, groups, text)
-        for left, part in _parts(variation, terms):
+        members = {name.value for name in groups}
+        for name in terms.columns():
+            if name.value in members:
+                message = f"'{name.value}' is a group of this term and cannot vary within itself; remove it."
+                raise pointed(message, text, name)
+        for left, part in parts:
             yield Bar(
                 left=left,
-                groups=tuple(name.value for name in groups),
                 diagonal=variation.diagonal,
                 text=text[variation.start : variation.end],
                 position=variation.start,
                 terms=part,
                 group_names=groups,
             )
-
-
-def _parts(variation: Variation, terms: TermList) -> Iterator[tuple[str, TermList]]:
-    if variation.diagonal:
-        factor = next(term for term in terms.terms if term)
-        yield terms.label(factor), terms.only(factor)
-    elif not variation.correlated:
-        for term in terms.terms:
-            yield (f"0 + {terms.label(term)}" if term else "1"), terms.only(term)
-    elif states_intercept(variation.left):
-        yield str(variation.left), terms
-    else:
-        yield f"1 + {variation.left}", terms
 
 
 def _check_diagonal(variation: Variation, terms: TermList, text: str) -> None:
@@ -426,21 +414,4 @@ def _check_diagonal(variation: Variation, terms: TermList, text: str) -> None:
         message = f"{DIAGONAL}() takes one factor, or the combinations a:b of several; write {apart}."
     else:
         return
-    raise FormulaError(point(message, text, variation.start, variation.end))
-
-
-def _check_own_group(terms: TermList, groups: tuple[Name, ...], text: str) -> None:
-    members = {name.value for name in groups}
-    for name in terms.columns():
-        if name.value in members:
-            message = f"'{name.value}' is a group of this term and cannot vary within itself; remove it."
-            raise FormulaError(point(message, text, name.start, name.end))
-
-
-def _check_repeats(bars: Iterable[Bar], text: str) -> None:
-    seen = set()
-    for bar in bars:
-        if bar in seen:
-            message = f"the random-effect term {bar} is in the formula twice; remove one."
-            raise FormulaError(point(message, text, bar.position, bar.position + len(bar.text)))
-        seen.add(bar)
+    raise pointed(message, text, variation)

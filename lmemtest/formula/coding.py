@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from lmemtest.errors import DataError
 from lmemtest.formula.columns import Codes, Columns, Levels
 from lmemtest.formula.functions import SEVERAL_COLUMNS, columns_of, contrast_of, differentiate, evaluate, levels_of
-from lmemtest.formula.pointing import point
 from lmemtest.formula.syntax import Call, Name
+from lmemtest.formula.tokens import pointed
 from lmemtest.words import listed
 
 Array = NDArray[np.float64]
@@ -102,7 +102,7 @@ def _finite(values: Array, atom: Atom, columns: Columns, text: str, what: str) -
             f"{what} is not a finite number in {int(bad.sum())} of {len(bad)} rows of the table "
             f"(first where {where}); change the expression or drop these rows."
         )
-        raise DataError(point(message, text, atom.start, atom.end))
+        raise pointed(message, text, atom, DataError)
     return values
 
 
@@ -119,11 +119,13 @@ def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Codes]:
     if wanted is not None:
         codes, levels = _reorder(atom, column, codes, levels, wanted, columns.text)
     kind, options = contrast_of(atom, columns.text)
-    base = _base(atom, levels, options, columns.text)
-    if kind == "treatment":
-        return _treatment(column, str(atom), levels, base if base is not None else 0), codes
-    if kind == "SAS":
-        return _treatment(column, str(atom), levels, base if base is not None else len(levels) - 1), codes
+    if kind in ("treatment", "SAS"):
+        base = options.get("base")
+        place = (0 if kind == "treatment" else len(levels) - 1) if base is None else levels.places.get(base)
+        if place is None:
+            message = f"the base level {base!r} is not in the data. Levels: {listed(levels.labels())}."
+            raise pointed(message, columns.text, atom, DataError)
+        return _treatment(column, str(atom), levels, place), codes
     return _contrasts(atom, column, levels, kind, options, columns.text), codes
 
 
@@ -140,20 +142,8 @@ def _treatment(column: Name, name: str, levels: Levels, base: int) -> Coding:
     )
 
 
-def _base(call: Call, levels: Levels, options: dict[str, Any], text: str) -> int | None:
-    base = options.get("base")
-    if base is None:
-        return None
-    place = levels.places.get(base)
-    if place is None:
-        message = f"the base level {base!r} is not in the data. Levels: {listed(levels.labels())}."
-        raise DataError(point(message, text, call.start, call.end))
-    return place
-
-
 def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dict[str, Any], text: str) -> Coding:
     """Take a contrast matrix from formulaic."""
-    plain = _treatment(column, str(call), levels, 0)
     if len(levels) == 1:
         matrix, fields, pattern = np.zeros((1, 0)), [], "{name}[{field}]"
     else:
@@ -165,17 +155,11 @@ def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dic
             matrix = np.asarray(contrast.get_coding_matrix(values, reduced_rank=True), dtype=np.float64)
         except (TypeError, ValueError) as error:
             message = f"contrast '{kind}' with these options does not fit {len(levels)} levels; change them."
-            raise DataError(point(message, text, call.start, call.end)) from error
+            raise pointed(message, text, call, DataError) from error
         fields = list(contrast.get_coding_column_names(values, reduced_rank=True))
         pattern = contrast.get_factor_format(values, reduced_rank=True)
-    return Coding(
-        column=column,
-        levels=levels,
-        full=plain.full,
-        contrasts=matrix,
-        full_names=plain.full_names,
-        contrast_names=tuple(pattern.format(name=str(call), field=field) for field in fields),
-    )
+    names = tuple(pattern.format(name=str(call), field=field) for field in fields)
+    return replace(_treatment(column, str(call), levels, 0), contrasts=matrix, contrast_names=names)
 
 
 def _reorder(
@@ -186,7 +170,7 @@ def _reorder(
     if missing or len(set(wanted)) < len(wanted):
         problem = f"does not list {missing[0]!r}" if missing else "lists a level twice"
         message = f"levels= {problem}; list every level of '{column.value}' once: {listed(levels.labels())}."
-        raise DataError(point(message, text, call.start, call.end))
+        raise pointed(message, text, call, DataError)
     ordered = Levels.of(levels.values[levels.places[value]] for value in wanted if value in levels.places)
     place = np.array([ordered.places[value] for value in levels.values], dtype=np.intp)
     return place[codes], ordered

@@ -1,4 +1,4 @@
-"""One table as the formula sees it: each column once as a factor or as numbers."""
+"""One table as the formula sees it: each column once as a factor or as numbers, and the groups that columns make."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lmemtest._levels import level_order
-from lmemtest.errors import DataError, FormulaError, UnknownColumnError
-from lmemtest.formula.pointing import point, unknown_column
+from lmemtest.errors import DataError, LmemtestError
 from lmemtest.formula.syntax import Name
+from lmemtest.formula.tokens import pointed, unknown_column
 from lmemtest.words import listed
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+# A table of all combinations is used up to this size (a few MB); beyond it the codes are sorted instead.
+_TABLE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +93,11 @@ class Columns:
     def series(self, name: Name) -> pd.Series:
         """Look the column up."""
         if name.value not in self.frame.columns:
-            raise UnknownColumnError(
-                unknown_column(name.value, self.frame.columns, text=self.text, start=name.start, end=name.end)
-            )
+            raise unknown_column(name, self.frame.columns, self.text)
         series = self.frame[name.value]
         if isinstance(series, pd.DataFrame):
             message = f"the table has {series.shape[1]} columns named '{name.value}'; rename all but one."
-            raise DataError(point(message, self.text, name.start, name.end))
+            raise pointed(message, self.text, name, DataError)
         return series
 
     def is_numeric(self, name: Name) -> bool:
@@ -105,10 +106,10 @@ class Columns:
         kind = series.dtype
         if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
             message = f"'{name.value}' holds dates or durations; add it to the table as a number or as text."
-            raise DataError(point(message, self.text, name.start, name.end))
+            raise pointed(message, self.text, name, DataError)
         if pd.api.types.is_complex_dtype(kind):
             message = f"'{name.value}' holds complex numbers; a formula takes real ones."
-            raise DataError(point(message, self.text, name.start, name.end))
+            raise pointed(message, self.text, name, DataError)
         return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
     def numbers(self, name: Name) -> Array:
@@ -125,7 +126,7 @@ class Columns:
                 f"{'categories' if isinstance(series.dtype, pd.CategoricalDtype) else 'text'}; "
                 "use it as a factor, without a function, or give a numeric column."
             )
-            raise FormulaError(point(message, self.text, name.start, name.end))
+            raise pointed(message, self.text, name)
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = int(np.count_nonzero(np.isnan(values)))
         if missing:
@@ -161,7 +162,7 @@ class Columns:
             codes, values = pd.factorize(self.series(name))
         except TypeError as error:  # lists, dicts: not hashable
             message = f"'{name.value}' holds values that cannot be levels; make it text or numbers."
-            raise DataError(point(message, self.text, name.start, name.end)) from error
+            raise pointed(message, self.text, name, DataError) from error
         return codes, pd.Index(values)
 
     def _order(self, values: Any, name: Name) -> NDArray[np.intp]:
@@ -174,7 +175,7 @@ class Columns:
                 f"'{name.value}' mixes values that cannot be ordered ({', '.join(kinds)}); "
                 "make it one type, for example with .astype(str)."
             )
-            raise DataError(point(message, self.text, name.start, name.end)) from error
+            raise pointed(message, self.text, name, DataError) from error
 
     def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Codes:
         """Place the values among known levels."""
@@ -189,16 +190,68 @@ class Columns:
                 f"column '{name.value}' has the level {new[0]!r}, which the fit has not seen. "
                 f"Levels: {listed(levels.labels())}."
             )
-            raise DataError(point(message, self.text, name.start, name.end))
+            raise pointed(message, self.text, name, DataError)
         return places[codes]  # a missing value has code -1 and so takes the last entry, -1
 
-    def _missing(self, name: Name, count: int) -> DataError:
+    def _missing(self, name: Name, count: int) -> LmemtestError:
         message = (
             f"column '{name.value}' has {count} missing value{'s' if count > 1 else ''}; "
             "drop these rows or fill them before the fit."
         )
-        return DataError(point(message, self.text, name.start, name.end))
+        return pointed(message, self.text, name, DataError)
 
 
 def _place(levels: Levels, value: Any) -> int:
     return levels.places.get(value, -1) if isinstance(value, Hashable) else -1
+
+
+# groups of random effects ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grouping:
+    """The groups of one term."""
+
+    columns: tuple[Name, ...]  # columns that are crossed
+    levels: tuple[Levels, ...]  # levels of each column
+    # per column after the first, the combinations that occur, as `left code * n_levels + right code`
+    steps: tuple[NDArray[np.int64], ...]
+    labels: tuple[str, ...]  # labels of the groups, in order
+
+    def codes(self, table: Columns) -> Codes:
+        """Place the rows of a table among the groups; -1 for a group that the fit has not seen."""
+        codes = table.codes(self.columns[0], self.levels[0], unknown=True)
+        for name, levels, occurring in zip(self.columns[1:], self.levels[1:], self.steps, strict=True):
+            right = table.codes(name, levels, unknown=True)
+            joint = codes.astype(np.int64) * len(levels) + right
+            place = np.minimum(np.searchsorted(occurring, joint), len(occurring) - 1)
+            known = (codes >= 0) & (right >= 0) & (occurring[place] == joint)
+            codes = np.where(known, place, -1).astype(np.intp)
+        return codes
+
+
+def group_rows(names: Sequence[Name], table: Columns) -> tuple[Grouping, Codes]:
+    """Find the groups that occur."""
+    codes, first = table.factor(names[0])
+    levels, steps, labels = [first], [], first.labels()
+    for name in names[1:]:
+        right, right_levels = table.factor(name)
+        joint = codes.astype(np.int64) * len(right_levels) + right
+        occurring, codes = _compact(joint, len(labels) * len(right_levels))
+        right_labels = right_levels.labels()
+        lefts, rights = np.divmod(occurring, len(right_levels))
+        labels = [f"{labels[i]}:{right_labels[j]}" for i, j in zip(lefts.tolist(), rights.tolist(), strict=True)]
+        levels.append(right_levels)
+        steps.append(occurring)
+    grouping = Grouping(columns=tuple(names), levels=tuple(levels), steps=tuple(steps), labels=distinct(labels))
+    return grouping, codes
+
+
+def _compact(joint: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], Codes]:
+    """Sorted distinct values and the place of each value among them."""
+    if size > max(_TABLE, 4 * len(joint)):
+        occurring, codes = np.unique(joint, return_inverse=True)
+        return occurring, codes.astype(np.intp)
+    present = np.zeros(size, dtype=bool)
+    present[joint] = True
+    return np.flatnonzero(present).astype(np.int64), (np.cumsum(present) - 1)[joint].astype(np.intp)

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from lmemtest.errors import ArgumentError, DataError, FormulaError
 from lmemtest.formula.bars import Bar, ParsedFormula
 from lmemtest.formula.coding import Atom, Coding, Measure, code_factor, measure
-from lmemtest.formula.columns import Codes, Columns, distinct
+from lmemtest.formula.columns import Codes, Columns, Grouping, distinct, group_rows
 from lmemtest.formula.functions import columns_of
-from lmemtest.formula.grouping import Grouping, group_rows
-from lmemtest.formula.pointing import point
 from lmemtest.formula.syntax import Call, Name
 from lmemtest.formula.terms import Scoped, TermList, scope
+from lmemtest.formula.tokens import point
 
 Array = NDArray[np.float64]
 
@@ -48,15 +47,9 @@ class Block:
             atom = self.atoms[moving]
             if isinstance(atom, Measure) and any(n.value == name for n in columns_of(atom.atom)):
                 part = self.assemble({**values, moving: atom.slopes(columns, name)}, len(columns))
-                total += part * self._holding(moving)
+                for term, (_, own) in zip(self.terms.terms, self.slices, strict=True):
+                    total[:, own] += part[:, own] if moving in term else 0.0
         return total
-
-    def _holding(self, atom: int) -> Array:
-        """1 for the columns that hold an atom, 0 for others."""
-        held = np.zeros(len(self.names))
-        for term, (_, own) in zip(self.terms.terms, self.slices, strict=True):
-            held[own] = atom in term
-        return held
 
     def assemble(self, values: dict[int, Any], n: int) -> Array:
         """Put the columns together from the values of the atoms."""
@@ -142,34 +135,24 @@ def build_design(parsed: ParsedFormula, cells_frame: pd.DataFrame, counts: NDArr
     >>> design.random[0].label, design.random[0].levels
     ('(1 | benchmark)', ('a', 'b'))
     """
-    weights = _check_counts(counts, len(cells_frame))
-    columns = Columns(cells_frame, parsed.text)
-    fitted: dict[str, tuple[Coding | Measure, Any]] = {}
-    state: dict[str, Any] = {}
-    fixed, X = _fit_block(parsed.terms, columns, weights, fitted, state)
-    random, blocks = [], []
-    for bar in parsed.bars:
-        design, block, grouping = _fit_bar(bar, columns, weights, fitted, state)
-        random.append(design)
-        blocks.append((block, grouping))
-    offset_parts, offset = [], np.zeros(len(cells_frame))
-    for call in parsed.offsets:
-        part, values = measure(call, columns, weights, state)
-        offset_parts.append(part)
-        offset = offset + values[:, 0]
-    factors, numeric = _roles(fixed, columns, weights)
+    columns, weights = Columns(cells_frame, parsed.text), _check_counts(counts, len(cells_frame))
+    fit = _Fit(columns, weights)
+    fixed, X = fit.block(parsed.terms)
+    random = [fit.random_effect(bar) for bar in parsed.bars]
+    offsets = [measure(call, columns, weights, fit.state) for call in parsed.offsets]
+    factors, numeric = fit.roles(fixed)
     return Design(
         parsed=parsed,
         X=X,
         x_names=fixed.names,
-        random=tuple(random),
+        random=tuple(design for design, _, _ in random),
         factors=factors,
         numeric=numeric,
         terms=fixed.slices,
-        offset=offset,
+        offset=sum((values[:, 0] for _, values in offsets), np.zeros(len(cells_frame))),
         fixed_block=fixed,
-        random_blocks=tuple(blocks),
-        offset_parts=tuple(offset_parts),
+        random_blocks=tuple((block, grouping) for _, block, grouping in random),
+        offset_parts=tuple(part for part, _ in offsets),
     )
 
 
@@ -184,27 +167,75 @@ def _check_counts(counts: NDArray[Any], n: int) -> Array:
     return weights
 
 
-def _fit_bar(
-    bar: Bar,
-    columns: Columns,
-    weights: Array,
-    fitted: dict[str, tuple[Coding | Measure, Any]],
-    state: dict[str, Any],
-) -> tuple[RandomDesign, Block, Grouping]:
-    block, basis = _fit_block(bar.terms, columns, weights, fitted, state)
-    if bar.diagonal:
-        _check_factors(bar, block, columns.text)
-    grouping, codes = group_rows(bar.group_names, columns)
-    design = RandomDesign(
-        label=str(bar),
-        group=bar.group,
-        names=block.names,
-        basis=basis,
-        codes=codes,
-        levels=grouping.labels,
-        diagonal=bar.diagonal,
-    )
-    return design, block, grouping
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The terms of a formula, fitted to one table; what several of them share is fitted once."""
+
+    columns: Columns
+    weights: Array
+    atoms: dict[str, tuple[Coding | Measure, Any]] = field(default_factory=dict)
+    state: dict[str, Any] = field(default_factory=dict)  # of transforms
+
+    def block(self, terms: TermList) -> tuple[Block, Array]:
+        """Fit the atoms that are new, then name and fill the columns."""
+        pairs = [self.atom(atom) for atom in terms.atoms]
+        atoms = tuple(pair[0] for pair in pairs)
+        scoped = scope(terms.terms, [isinstance(atom, Coding) for atom in atoms])
+        names: list[str] = []
+        slices = []
+        for term, products in zip(terms.terms, scoped, strict=True):
+            start = len(names)
+            for product in products:
+                names += _product_names([atoms[i].names(reduced) for i, reduced in product])
+            plain = [atom.value if isinstance(atom, Name) else str(atom) for atom in (terms.atoms[i] for i in term)]
+            slices.append((":".join(plain) if term else "Intercept", slice(start, len(names))))
+        block = Block(
+            terms=terms,
+            scoped=tuple(map(tuple, scoped)),
+            atoms=atoms,
+            names=distinct(names),
+            slices=tuple(slices),
+        )
+        return block, block.assemble({i: pair[1] for i, pair in enumerate(pairs)}, len(self.columns))
+
+    def atom(self, atom: Atom) -> tuple[Coding | Measure, Any]:
+        """A factor or a measure, with its values."""
+        key = str(atom)
+        if key not in self.atoms:
+            factor = atom.function == "C" if isinstance(atom, Call) else not self.columns.is_numeric(atom)
+            self.atoms[key] = (
+                code_factor(atom, self.columns) if factor else measure(atom, self.columns, self.weights, self.state)
+            )
+        return self.atoms[key]
+
+    def random_effect(self, bar: Bar) -> tuple[RandomDesign, Block, Grouping]:
+        """The basis of a random effect and its groups."""
+        block, basis = self.block(bar.terms)
+        if bar.diagonal:
+            _check_factors(bar, block, self.columns.text)
+        grouping, codes = group_rows(bar.group_names, self.columns)
+        design = RandomDesign(
+            label=str(bar),
+            group=bar.group,
+            names=block.names,
+            basis=basis,
+            codes=codes,
+            levels=grouping.labels,
+            diagonal=bar.diagonal,
+        )
+        return design, block, grouping
+
+    def roles(self, block: Block) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
+        """Sort the columns of the fixed part into factors and numbers."""
+        used = dict.fromkeys(i for term in block.terms.terms for i in term)
+        factors: dict[str, tuple[Any, ...]] = {}
+        for atom in (block.atoms[i] for i in used):
+            if isinstance(atom, Coding):
+                factors.setdefault(atom.column.value, atom.levels.values)
+        measured = [block.terms.atoms[i] for i in used if isinstance(block.atoms[i], Measure)]
+        names = [name for atom in measured for name in columns_of(atom) if name.value not in factors]
+        numbers = {n.value: float(self.weights @ self.columns.numbers(n) / self.weights.sum()) for n in names}
+        return factors, numbers
 
 
 def _check_factors(bar: Bar, block: Block, text: str) -> None:
@@ -221,49 +252,6 @@ def _check_factors(bar: Bar, block: Block, text: str) -> None:
             raise FormulaError(point(f"{message}.", text, bar.position, bar.position + len(bar.text)))
 
 
-def _fit_block(
-    terms: TermList,
-    columns: Columns,
-    weights: Array,
-    fitted: dict[str, tuple[Coding | Measure, Any]],
-    state: dict[str, Any],
-) -> tuple[Block, Array]:
-    """Fit the atoms that are new, then name and fill the columns."""
-    pairs = [_fit_atom(atom, columns, weights, fitted, state) for atom in terms.atoms]
-    atoms = tuple(pair[0] for pair in pairs)
-    scoped = scope(terms.terms, [isinstance(atom, Coding) for atom in atoms])
-    names: list[str] = []
-    slices = []
-    for term, products in zip(terms.terms, scoped, strict=True):
-        start = len(names)
-        for product in products:
-            names += _product_names([atoms[i].names(reduced) for i, reduced in product])
-        label = ":".join(_plain(terms.atoms[i]) for i in term) if term else "Intercept"
-        slices.append((label, slice(start, len(names))))
-    block = Block(
-        terms=terms,
-        scoped=tuple(map(tuple, scoped)),
-        atoms=atoms,
-        names=distinct(names),
-        slices=tuple(slices),
-    )
-    return block, block.assemble({i: pair[1] for i, pair in enumerate(pairs)}, len(columns))
-
-
-def _fit_atom(
-    atom: Atom,
-    columns: Columns,
-    weights: Array,
-    fitted: dict[str, tuple[Coding | Measure, Any]],
-    state: dict[str, Any],
-) -> tuple[Coding | Measure, Any]:
-    key = str(atom)
-    if key not in fitted:
-        factor = atom.function == "C" if isinstance(atom, Call) else not columns.is_numeric(atom)
-        fitted[key] = code_factor(atom, columns) if factor else measure(atom, columns, weights, state)
-    return fitted[key]
-
-
 def _product_names(parts: Sequence[Sequence[str]]) -> list[str]:
     """Join names as formulaic does: the first factor varies fastest."""
     names = [""]
@@ -275,24 +263,3 @@ def _product_names(parts: Sequence[Sequence[str]]) -> list[str]:
 def _rowwise(left: Array, right: Array) -> Array:
     """Products of all pairs of columns, left varying fastest."""
     return (right[:, :, None] * left[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1])
-
-
-def _plain(atom: Atom) -> str:
-    return atom.value if isinstance(atom, Name) else str(atom)
-
-
-def _roles(block: Block, columns: Columns, weights: Array) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
-    """Sort the columns of the fixed part into factors and numbers."""
-    factors: dict[str, tuple[Any, ...]] = {}
-    numbers: dict[str, float] = {}
-    used = dict.fromkeys(i for term in block.terms.terms for i in term)
-    for i in used:
-        atom = block.atoms[i]
-        if isinstance(atom, Coding):
-            factors.setdefault(atom.column.value, atom.levels.values)
-    for i in used:
-        if isinstance(block.atoms[i], Measure):
-            for name in columns_of(block.terms.atoms[i]):
-                if name.value not in factors:
-                    numbers[name.value] = float(weights @ columns.numbers(name) / weights.sum())
-    return factors, numbers

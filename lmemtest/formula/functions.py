@@ -7,16 +7,19 @@ name outside the lists below. Evaluation walks our own syntax tree; no text is e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest.errors import DataError, FormulaError
+from lmemtest.errors import DataError
 from lmemtest.formula import smooth
-from lmemtest.formula.pointing import point
 from lmemtest.formula.syntax import Binary, Call, Expression, Group, Literal, Name, Sequence, Unary
+from lmemtest.formula.tokens import pointed
 from lmemtest.words import suggest
+
+if TYPE_CHECKING:
+    from lmemtest.formula.columns import Columns
 
 Array = NDArray[np.float64]
 
@@ -39,6 +42,13 @@ _SLOPES: dict[str, Callable[[Array], Array]] = {
     "sqrt": lambda x: 0.5 / np.sqrt(x),
     "abs": lambda x: np.where(x == 0, np.nan, np.sign(x)),
     "square": lambda x: 2.0 * x,
+}
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
 }
 # stateful function -> its options, in the order in which they may be given without a name
 STATEFUL: dict[str, tuple[str, ...]] = {
@@ -73,14 +83,6 @@ _ELSEWHERE = {
 }
 
 
-class Numbers(Protocol):
-    """Where evaluation finds its columns."""
-
-    def numbers(self, name: Name) -> Array:
-        """Return the column as floats, or raise an error that points to `name`."""
-        ...
-
-
 # checking -------------------------------------------------------------------------------------------
 
 
@@ -88,18 +90,17 @@ def columns_of(node: Expression) -> Iterator[Name]:
     """Yield the columns an expression reads, in order of appearance."""
     if isinstance(node, Name):
         yield node
-    elif isinstance(node, Unary):
-        yield from columns_of(node.operand)
-    elif isinstance(node, Binary):
-        yield from columns_of(node.left)
-        yield from columns_of(node.right)
-    elif isinstance(node, Group):
-        yield from columns_of(node.inner)
-    elif isinstance(node, Call):
+        return
+    inside: tuple[Expression, ...] = ()
+    if isinstance(node, Call):
         # only the first argument of C and of the stateful functions is data, the others are options
-        data = node.arguments[:1] if node.function == "C" or node.function in STATEFUL else node.arguments
-        for argument in data:
-            yield from columns_of(argument)
+        inside = node.arguments[:1] if node.function == "C" or node.function in STATEFUL else node.arguments
+    elif isinstance(node, Binary):
+        inside = (node.left, node.right)
+    elif isinstance(node, (Unary, Group)):
+        inside = (node.operand if isinstance(node, Unary) else node.inner,)
+    for part in inside:
+        yield from columns_of(part)
 
 
 def check_call(call: Call, text: str) -> None:
@@ -113,11 +114,10 @@ def check_call(call: Call, text: str) -> None:
 def check_offset(call: Call, text: str) -> None:
     """Refuse an `offset(...)` that is not one number per row made from columns."""
     if len(call.arguments) != 1 or call.keywords:
-        raise _error("offset() takes 1 argument without a name.", text, call.start, call.end)
+        raise pointed("offset() takes 1 argument without a name.", text, call)
     _check_numeric(call.arguments[0], text)
     if not any(columns_of(call)):
-        message = f"{call} uses no column, so it is the same in every row; leave it out."
-        raise _error(message, text, call.start, call.end)
+        raise pointed(f"{call} uses no column, so it is the same in every row; leave it out.", text, call)
 
 
 def check_response(node: Expression, text: str) -> tuple[str, str | None]:
@@ -131,12 +131,12 @@ def check_response(node: Expression, text: str) -> tuple[str, str | None]:
             return argument.value, node.function
         if node.function not in ELEMENTWISE:
             message = f"function '{node.function}' is not allowed for the response; allowed: {allowed}."
-            raise _error(message, text, node.start, node.name_end)
+            raise pointed(message, text, Name(node.function, node.start, node.name_end))
     message = (
         f"the response is one column or a function of one column ({allowed}); "
         "add anything else to the table as a column."
     )
-    raise _error(message, text, node.start, node.end)
+    raise pointed(message, text, node)
 
 
 def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> None:
@@ -148,7 +148,7 @@ def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> N
     elif isinstance(node, Group):
         _check_numeric(node.inner, text)
     elif isinstance(node, Sequence) or (isinstance(node, Literal) and not _is_number(node.value)):
-        raise _error(f"{node} is not a number; arithmetic takes columns and numbers.", text, node.start, node.end)
+        raise pointed(f"{node} is not a number; arithmetic takes columns and numbers.", text, node)
     elif isinstance(node, Call):
         _check_function(node, text, outermost)
 
@@ -156,37 +156,31 @@ def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> N
 def _check_function(call: Call, text: str, outermost: bool) -> None:
     name = call.function
     if name == "C":
-        raise _error("C(...) makes a factor, which no other function takes.", text, call.start, call.end)
+        raise pointed("C(...) makes a factor, which no other function takes.", text, call)
     if name not in ALLOWED:
-        raise _refused(call, text)
+        advice = _ELSEWHERE.get(name)
+        hint = f" {advice[0].upper()}{advice[1:]}" if advice else suggest(name, ALLOWED)
+        message = f"function '{name}' is not allowed. Allowed: {', '.join(ALLOWED)}.{hint}"
+        raise pointed(message, text, Name(name, call.start, call.name_end))
     if name in SEVERAL_COLUMNS and not outermost:
         message = f"{name}(...) gives several columns and cannot stand inside another function; make it a term."
-        raise _error(message, text, call.start, call.end)
+        raise pointed(message, text, call)
     if name in STATEFUL:
         _options(call, text, STATEFUL[name])
         _check_numeric(call.arguments[0], text)
     else:
         wanted = 2 if name == "pow" else 1
         if len(call.arguments) != wanted or call.keywords:
-            message = f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name."
-            raise _error(message, text, call.start, call.end)
+            raise pointed(f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name.", text, call)
         for argument in call.arguments:
             _check_numeric(argument, text)
     if not any(columns_of(call)):
-        raise _error(f"{call} uses no column, so it is the same in every row.", text, call.start, call.end)
-
-
-def _refused(call: Call, text: str) -> FormulaError:
-    advice = _ELSEWHERE.get(call.function)
-    hint = f" {advice[0].upper()}{advice[1:]}" if advice else suggest(call.function, ALLOWED)
-    message = f"function '{call.function}' is not allowed. Allowed: {', '.join(ALLOWED)}.{hint}"
-    return _error(message, text, call.start, call.name_end)
+        raise pointed(f"{call} uses no column, so it is the same in every row.", text, call)
 
 
 def _check_factor(call: Call, text: str) -> None:
     if not call.arguments or not isinstance(call.arguments[0], Name):
-        message = "C() takes a column first, for example C(algorithm, contr.sum)."
-        raise _error(message, text, call.start, call.end)
+        raise pointed("C() takes a column first, for example C(algorithm, contr.sum).", text, call)
     contrast_of(call, text)
     levels_of(call, text)
 
@@ -195,11 +189,10 @@ def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:
     """Read the contrast of `C(...)`: its name in formulaic's registry and its options."""
     given = list(call.arguments[1:]) + [value for name, value in call.keywords if name in ("contr", "contrasts")]
     if len(given) > 1:
-        raise _error("C() takes one contrast.", text, given[1].start, given[1].end)
+        raise pointed("C() takes one contrast.", text, given[1])
     unknown = [name for name, _ in call.keywords if name not in ("contr", "contrasts", "levels", "base")]
     if unknown:
-        message = f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base."
-        raise _error(message, text, call.start, call.end)
+        raise pointed(f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base.", text, call)
     base = {name: _constant(value, text) for name, value in call.keywords if name == "base"}
     if not given:
         return "treatment", base
@@ -207,13 +200,12 @@ def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:
     name = node.value if isinstance(node, Name) else node.function if isinstance(node, Call) else None
     if name not in CONTRASTS or name is None:
         hint = suggest(str(name), list(CONTRASTS))
-        message = f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}"
-        raise _error(message, text, node.start, node.end)
+        raise pointed(f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}", text, node)
     registered, options = CONTRASTS[name]
     values = _options(node, text, options, first=0) if isinstance(node, Call) else {}
     values = {("base" if key == "reference" else key): value for key, value in values.items()} | base
     if base and registered not in ("treatment", "SAS"):
-        raise _error(f"{name} has no base level; remove base=.", text, call.start, call.end)
+        raise pointed(f"{name} has no base level; remove base=.", text, call)
     return registered, values
 
 
@@ -222,8 +214,7 @@ def levels_of(call: Call, text: str) -> tuple[Any, ...] | None:
     for name, value in call.keywords:
         if name == "levels":
             if not isinstance(value, Sequence) or not value.items:
-                message = 'levels= takes a list, for example levels=["b", "a"].'
-                raise _error(message, text, value.start, value.end)
+                raise pointed('levels= takes a list, for example levels=["b", "a"].', text, value)
             return tuple(_constant(item, text) for item in value.items)
     return None
 
@@ -231,19 +222,17 @@ def levels_of(call: Call, text: str) -> tuple[Any, ...] | None:
 def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> dict[str, Any]:
     """Constant options of a call, by name; the first `first` arguments are data."""
     if len(call.arguments) < first:
-        message = f"{call.function}() takes a column or an expression first."
-        raise _error(message, text, call.start, call.end)
+        raise pointed(f"{call.function}() takes a column or an expression first.", text, call)
     given = call.arguments[first:]
     takes = f"takes {', '.join(names)}" if names else "takes no options"
     if len(given) > len(names):
         extra = given[len(names)]
-        raise _error(f"{call.function}() {takes}; there is one argument too many.", text, extra.start, extra.end)
+        raise pointed(f"{call.function}() {takes}; there is one argument too many.", text, extra)
     values = {name: _constant(value, text) for name, value in zip(names, given, strict=False)}
     for name, node in call.keywords:
         if name not in names or name in values:
             problem = "is given twice" if name in values else "is unknown"
-            message = f"{call.function}() {takes}; argument '{name}' {problem}."
-            raise _error(message, text, node.start, node.end)
+            raise pointed(f"{call.function}() {takes}; argument '{name}' {problem}.", text, node)
         values[name] = _constant(node, text)
     return values
 
@@ -255,14 +244,13 @@ def _constant(node: Expression, text: str) -> Any:
         return -node.operand.value if node.operator == "-" else node.operand.value  # type: ignore[operator]
     if isinstance(node, Sequence):
         return tuple(_constant(item, text) for item in node.items)
-    message = f"{node} is not a constant; options are numbers, texts, True, False or lists of these."
-    raise _error(message, text, node.start, node.end)
+    raise pointed(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.", text, node)
 
 
 # evaluation -----------------------------------------------------------------------------------------
 
 
-def evaluate(node: Expression, columns: Numbers, state: dict[str, Any], counts: Array | None, text: str) -> Array:
+def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: Array | None, text: str) -> Array:
     """Compute a checked expression, ``(n,)`` or ``(n, k)``; NaN and infinities are left for the caller to report.
 
     ``state`` has the fitted transforms by their text: filled where ``counts`` of the rows are given, read otherwise.
@@ -280,18 +268,18 @@ def evaluate(node: Expression, columns: Numbers, state: dict[str, Any], counts: 
     if isinstance(node, Unary):
         return -value(node.operand) if node.operator == "-" else value(node.operand)
     if isinstance(node, Binary):
-        return _arithmetic(node.operator, value(node.left), value(node.right))
+        return _ARITHMETIC[node.operator](value(node.left), value(node.right))
     if isinstance(node, Call):
         if node.function in STATEFUL:
             return _transform(node, value(node.arguments[0]), state, counts, text)
         if node.function == "pow":
-            return _arithmetic("**", value(node.arguments[0]), value(node.arguments[1]))
+            return np.power(value(node.arguments[0]), value(node.arguments[1]))
         inner_value = value(node.arguments[0])
         return inner_value if node.function in ("I", "offset") else ELEMENTWISE[node.function](inner_value)
     raise TypeError(f"{type(node).__name__} has no value")  # check_call lets none of these through
 
 
-def differentiate(node: Expression, name: str, columns: Numbers, state: dict[str, Any], text: str) -> tuple[Any, Any]:
+def differentiate(node: Expression, name: str, columns: Columns, state: dict[str, Any], text: str) -> tuple[Any, Any]:
     """Compute a checked expression and its derivative in one column, exactly; not finite where it has none."""
 
     def both(inner: Expression) -> tuple[Any, Any]:
@@ -322,7 +310,7 @@ def differentiate(node: Expression, name: str, columns: Numbers, state: dict[str
 
 def _arithmetic_slope(operator: str, left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
     (a, da), (b, db) = left, right
-    value = _arithmetic(operator, a, b)
+    value = _ARITHMETIC[operator](a, b)
     if operator == "*":
         return value, da * b + a * db
     if operator == "/":
@@ -331,17 +319,6 @@ def _arithmetic_slope(operator: str, left: tuple[Any, Any], right: tuple[Any, An
         by_base = np.where(b == 0, 0.0, b * np.power(a, b - 1.0)) * da
         return value, by_base if np.all(db == 0) else by_base + value * np.log(a) * db
     return value, da + db if operator == "+" else da - db
-
-
-def _arithmetic(operator: str, left: Array, right: Array) -> Array:
-    operations: dict[str, Callable[[Array, Array], Array]] = {
-        "+": np.add,
-        "-": np.subtract,
-        "*": np.multiply,
-        "/": np.divide,
-        "**": np.power,
-    }
-    return operations[operator](left, right)
 
 
 def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None, text: str) -> Array:
@@ -370,20 +347,20 @@ def _fit(call: Call, x: Array, counts: Array, text: str) -> Callable[[Array], Ar
 def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Affine:
     for name, option in options.items():
         if not isinstance(option, (bool, int, float)):
-            raise _error(f"{name}= of scale() is True, False or a number, not {option!r}.", text, call.start, call.end)
+            raise pointed(f"{name}= of scale() is True, False or a number, not {option!r}.", text, call)
     fitted = smooth.fit_affine(x, counts, options.get("center", True), options.get("scale", True))
     if fitted.width == 0:
         message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
-        raise DataError(point(message, text, call.start, call.end))
+        raise pointed(message, text, call, DataError)
     return fitted
 
 
 def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> Any:
     degree = options.get("degree", 1)
-    if not _is_whole(degree) or degree < 1:
-        raise _error(f"the degree of poly() is a whole number from 1, not {degree!r}.", text, call.start, call.end)
+    if not _is_number(degree, int) or degree < 1:
+        raise pointed(f"the degree of poly() is a whole number from 1, not {degree!r}.", text, call)
     if not isinstance(options.get("raw", False), bool):
-        raise _error("raw= of poly() is True or False.", text, call.start, call.end)
+        raise pointed("raw= of poly() is True or False.", text, call)
     if options.get("raw", False):
         return smooth.Powers(degree)
     distinct = len(np.unique(x))
@@ -392,7 +369,7 @@ def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text
             f"poly() of degree {degree} needs more than {degree} distinct values, and {call.arguments[0]} "
             f"has {distinct}; lower the degree."
         )
-        raise DataError(point(message, text, call.start, call.end))
+        raise pointed(message, text, call, DataError)
     return smooth.fit_polynomial(x, counts, degree)
 
 
@@ -400,41 +377,32 @@ def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: 
     """Knots of bs() or ns(); `n_fixed` columns are there without knots inside."""
     name = call.function
     degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
-    if not _is_whole(degree) or degree < 1:
-        raise _error(f"the degree of bs() is a whole number from 1, not {degree!r}.", text, call.start, call.end)
+    if not _is_number(degree, int) or degree < 1:
+        raise pointed(f"the degree of bs() is a whole number from 1, not {degree!r}.", text, call)
     if knots is not None and not isinstance(knots, tuple):
         knots = (knots,)
     if knots is not None and not all(_is_number(knot) for knot in knots):
-        raise _error(f"knots= of {name}() takes numbers, for example knots=[1, 10].", text, call.start, call.end)
-    if df is not None and (not _is_whole(df) or df < n_fixed):
+        raise pointed(f"knots= of {name}() takes numbers, for example knots=[1, 10].", text, call)
+    if df is not None and (not _is_number(df, int) or df < n_fixed):
         least = f"the degree ({degree})" if name == "bs" else "1"
-        message = f"df= of {name}() is a whole number from {least}, not {df!r}."
-        raise _error(message, text, call.start, call.end)
+        raise pointed(f"df= of {name}() is a whole number from {least}, not {df!r}.", text, call)
     if df is not None and knots is not None:
-        raise _error(f"{name}() takes df= or knots=, not both.", text, call.start, call.end)
+        raise pointed(f"{name}() takes df= or knots=, not both.", text, call)
     lower, upper = options.get("lower_bound"), options.get("upper_bound")
     if not all(bound is None or _is_number(bound) for bound in (lower, upper)):
-        raise _error(f"lower_bound= and upper_bound= of {name}() are numbers.", text, call.start, call.end)
+        raise pointed(f"lower_bound= and upper_bound= of {name}() are numbers.", text, call)
     low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
     if not low < high or not all(low < knot < high for knot in knots or ()):
         message = f"{name}() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
-        raise DataError(point(message, text, call.start, call.end))
+        raise pointed(message, text, call, DataError)
     fitted = smooth.fit_spline(
         x, counts, n_inner=(df or n_fixed) - n_fixed, inner=knots, degree=degree, lower=lower, upper=upper
     )
     if not all(low < knot < high for knot in fitted.knots[degree + 1 : -degree - 1]):
         message = f"so many rows share a value that a knot of {call} falls on its boundary; give knots=[...]."
-        raise DataError(point(message, text, call.start, call.end))
+        raise pointed(message, text, call, DataError)
     return fitted
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _error(message: str, text: str, start: int, end: int) -> FormulaError:
-    return FormulaError(point(message, text, start, end))
+def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -14,11 +14,11 @@ expression: arithmetic with + - * / ** (or ^), numbers, texts, lists, columns an
 from __future__ import annotations
 
 import keyword
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lmemtest.errors import FormulaError
-from lmemtest.formula.pointing import point
-from lmemtest.formula.tokens import CONSTANTS, Token, quote_name, tokenize
+from lmemtest.formula.tokens import CONSTANTS, Token, point, quote_name, tokenize
 
 DIAGONAL = "diag"  # the random-effect term with a variance for each level, as glmmTMB calls it
 _DEEPEST = 50  # nested brackets; far above any model, far below Python's recursion limit
@@ -139,16 +139,12 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Operands joined by "*", "/" or ":", read from the left."""
+    """Operands joined by "*", "/" or ":", read from the left; the first has no operator."""
 
-    first: Node
-    rest: tuple[tuple[str, Node], ...]
+    items: tuple[tuple[str, Node], ...]
 
     def __str__(self) -> str:
-        text = str(self.first)
-        for operator, node in self.rest:
-            text += f":{node}" if operator == ":" else f" {operator} {node}"
-        return text
+        return "".join(f"{sign}{node}" if sign in ("", ":") else f" {sign} {node}" for sign, node in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +195,15 @@ class Variation:
 
 
 Node = Name | Call | Constant | Sum | Chain | Power | Paren | Variation
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """What the algebra of terms joins in a node."""
+    if isinstance(node, (Sum, Chain)):
+        return tuple(item for _, item in node.items)
+    if isinstance(node, Power):
+        return (node.base,)
+    return (node.inner,) if isinstance(node, Paren) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,11 +328,9 @@ class _Reader:
         return Tree(self.text, left, right)
 
     def sum(self) -> Sum:
-        sign = self.take().value if self.at("+", "-") else "+"
-        items: list[tuple[str, Node]] = [(sign, self.product())]
+        items: list[tuple[str, Node]] = [(self.take().value if self.at("+", "-") else "+", self.product())]
         while self.at("+", "-"):
-            sign = self.take().value
-            items.append((sign, self.product()))
+            items.append((self.take().value, self.product()))
         return Sum(tuple(items))
 
     def product(self) -> Node:
@@ -336,13 +339,11 @@ class _Reader:
     def colon(self) -> Node:
         return self.chain(self.power, ":")
 
-    def chain(self, operand, *operators: str) -> Node:  # type: ignore[no-untyped-def]
-        first: Node = operand()
-        rest: list[tuple[str, Node]] = []
+    def chain(self, operand: Callable[[], Node], *operators: str) -> Node:
+        items: list[tuple[str, Node]] = [("", operand())]
         while self.at(*operators):
-            operator = self.take().value
-            rest.append((operator, operand()))
-        return Chain(first, tuple(rest)) if rest else first
+            items.append((self.take().value, operand()))
+        return Chain(tuple(items)) if len(items) > 1 else items[0][1]
 
     def power(self) -> Node:
         start = self.token.start
@@ -501,26 +502,20 @@ class _Reader:
         return Call(name.value, tuple(arguments), tuple(keywords), name.start, closer.end, name.end)
 
     def expression(self) -> Expression:
-        left = self.factor_chain()
-        while self.at("+", "-"):
-            operator = self.operator()
-            right = self.factor_chain()
+        return self.arithmetic_of(self.factors, "+", "-")
+
+    def factors(self) -> Expression:
+        return self.arithmetic_of(self.signed, "*", "/")
+
+    def arithmetic_of(self, operand: Callable[[], Expression], *operators: str) -> Expression:
+        left = operand()
+        while self.at(*operators):
+            self.arithmetic += 1
+            if self.arithmetic > _LONGEST:
+                raise self.fail(f"more than {_LONGEST} arithmetic operators; add the result to the table as a column.")
+            operator, right = self.take().value, operand()
             left = Binary(operator, left, right, left.start, right.end)
         return left
-
-    def factor_chain(self) -> Expression:
-        left = self.signed()
-        while self.at("*", "/"):
-            operator = self.operator()
-            right = self.signed()
-            left = Binary(operator, left, right, left.start, right.end)
-        return left
-
-    def operator(self) -> str:
-        self.arithmetic += 1
-        if self.arithmetic > _LONGEST:
-            raise self.fail(f"more than {_LONGEST} arithmetic operators; add the result to the table as a column.")
-        return self.take().value
 
     def signed(self) -> Expression:
         signs = []

@@ -10,10 +10,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lmemtest.errors import FormulaError
 from lmemtest.formula.functions import columns_of
-from lmemtest.formula.pointing import point
-from lmemtest.formula.syntax import Call, Chain, Constant, Name, Node, Paren, Power, Sum
+from lmemtest.formula.syntax import Call, Chain, Constant, Name, Node, Paren, Power, Sum, children
+from lmemtest.formula.tokens import pointed
 
 MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
 _MOST_TERMS = 5000  # a*b*...*m of 13 columns has 8191; beyond this a formula is a slip, and memory is at risk
@@ -131,18 +130,18 @@ def expand(node: Sum, text: str) -> TermList:
     from formulaic.errors import FormulaParsingError
 
     if _count(node) > _MOST_TERMS:
-        raise FormulaError(point(f"the formula stands for more than {_MOST_TERMS} terms.", text, 0, len(text)))
+        raise pointed(f"the formula stands for more than {_MOST_TERMS} terms.", text)
     atoms: dict[str, Atom] = {}
     _check_constants(node, text)
     stand_in = _render(node, atoms)
     try:
         listed = list(Formula(stand_in))  # type: ignore[call-overload]
     except FormulaParsingError as error:  # pragma: no cover - our grammar is narrower than formulaic's
-        raise FormulaError(point("the terms cannot be combined like this.", text, 0, len(text))) from error
+        raise pointed("the terms cannot be combined like this.", text) from error
     terms = [tuple(int(factor.expr[1:]) for factor in term.factors if factor.expr.startswith("v")) for term in listed]
     if max(map(len, terms), default=0) > MOST_COLUMNS:
         message = f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
-        raise FormulaError(point(message, text, 0, len(text)))
+        raise pointed(message, text)
     return TermList(tuple(atoms.values()), tuple(dict.fromkeys(terms)))
 
 
@@ -154,18 +153,9 @@ def states_intercept(node: Sum) -> bool:
 def _check_constants(node: Node, text: str, *, inside: bool = False) -> None:
     """Refuse 0 and 1 in brackets and interactions, where R and formulaic read them differently."""
     if isinstance(node, Constant) and inside:
-        message = f"{node} (the intercept) stands as a term of its own, outside brackets; take it out."
-        raise FormulaError(point(message, text, node.start, node.end))
-    if isinstance(node, Sum):
-        for _, item in node.items:
-            _check_constants(item, text, inside=inside)
-    elif isinstance(node, Paren):
-        _check_constants(node.inner, text, inside=True)
-    elif isinstance(node, Power):
-        _check_constants(node.base, text, inside=True)
-    elif isinstance(node, Chain):
-        for item in (node.first, *(item for _, item in node.rest)):
-            _check_constants(item, text, inside=True)
+        raise pointed(f"{node} (the intercept) stands as a term of its own, outside brackets; take it out.", text, node)
+    for item in children(node):
+        _check_constants(item, text, inside=inside or not isinstance(node, Sum))
 
 
 def _render(node: Node, atoms: dict[str, Atom]) -> str:
@@ -179,13 +169,8 @@ def _render(node: Node, atoms: dict[str, Atom]) -> str:
         return f"({_render(node.inner, atoms)})"
     if isinstance(node, Power):
         return f"{_render(node.base, atoms)}**{node.exponent}"
-    if isinstance(node, Chain):
-        rendered = _render(node.first, atoms)
-        for operator, item in node.rest:
-            rendered += f" {operator} {_render(item, atoms)}"
-        return rendered
-    if isinstance(node, Sum):
-        return " ".join(f"{sign} {_render(item, atoms)}" for sign, item in node.items).removeprefix("+ ")
+    if isinstance(node, (Sum, Chain)):
+        return " ".join(f"{sign} {_render(item, atoms)}" for sign, item in node.items).removeprefix("+").lstrip()
     raise TypeError(f"{type(node).__name__} is not a term")
 
 
@@ -200,8 +185,8 @@ def _count(node: Node) -> int:
         base = max(_count(node.base), 2)
         return base**node.exponent if node.exponent <= 13 else _MOST_TERMS + 1
     if isinstance(node, Chain):
-        total = _count(node.first)
-        for operator, item in node.rest:
+        total = _count(node.items[0][1])
+        for operator, item in node.items[1:]:
             other = _count(item)
             total = {"*": total * other + total + other, "/": total + other, ":": total * other}[operator]
             if total > _MOST_TERMS:

@@ -1,13 +1,18 @@
-"""Text of a formula -> tokens with their place in the text. Nothing here knows what a token means."""
+"""Text of a formula -> tokens with their place in the text, and errors that point to a place with carets.
+
+Nothing here knows what a token means.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from lmemtest.errors import FormulaError
-from lmemtest.formula.pointing import point
+from lmemtest.errors import FormulaError, LmemtestError, UnknownColumnError
+from lmemtest.words import listed, suggest
 
 Kind = Literal["name", "number", "string", "operator", "end"]
 
@@ -98,4 +103,48 @@ def _unexpected(character: str) -> str:
     return (
         f"{character!r} has no meaning in a formula; put a column whose name contains it in backticks, "
         f"like `my{character if character.isprintable() else ' '}column`."
+    )
+
+
+# errors ----------------------------------------------------------------------------------------------
+
+
+def point(message: str, text: str, start: int, end: int) -> str:
+    """Append the formula and a caret line to `message`; an empty range gets one caret.
+
+    Line breaks and other control characters of the formula are shown as spaces.
+
+    Examples
+    --------
+    >>> print(point("no such column.", "y ~ algoritm", 4, 12))
+    no such column.
+        y ~ algoritm
+            ^^^^^^^^
+    """
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    carets = max(_width(shown[start:end]), 1)
+    return f"{message}\n    {shown}\n    {' ' * _width(shown[:start])}{'^' * carets}"
+
+
+def pointed(message: str, text: str, place: Any = None, error: type[LmemtestError] = FormulaError) -> LmemtestError:
+    """An error that points to a token or a part of the tree, by its `start` and `end`; by default to the whole text."""
+    start, end = (0, len(text)) if place is None else (place.start, place.end)
+    return error(point(message, text, start, end))
+
+
+def unknown_column(name: Any, available: Iterable[object], text: str) -> UnknownColumnError:
+    """The error that a name is not a column, with the columns there are and the nearest one."""
+    columns = [str(column) for column in available]
+    message = (
+        f"formula uses '{name.value}' (position {name.start + 1}), not in data. Columns: {listed(columns)}."
+        f"{suggest(name.value, columns)}"
+    )
+    return UnknownColumnError(point(message, text, name.start, name.end))
+
+
+def _width(text: str) -> int:
+    """Count terminal cells: wide East Asian characters take two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
     )

@@ -23,7 +23,7 @@ from lmemtest.engine.simulate import draw_cells
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.formula import build_design
 from lmemtest.formula.design import Design
-from lmemtest.formula.spanned import beside_held
+from lmemtest.formula.estimable import beside_held
 from lmemtest.model import random_effects, tables
 from lmemtest.model.arrays import engine_terms, strata
 from lmemtest.model.verbs import Verbs

@@ -20,8 +20,7 @@ from lmemtest.engine.problem import Problem, build_problem
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
-from lmemtest.formula.diagonal import check_variances
-from lmemtest.formula.spanned import held_by_fixed
+from lmemtest.formula.estimable import check_variances, held_by_fixed
 from lmemtest.model.arrays import engine_terms, strata
 from lmemtest.model.fit import SINGULAR, LmmFit
 from lmemtest.words import listed

@@ -8,7 +8,7 @@ import pytest
 
 from lmemtest.errors import ArgumentError, DataError, FormulaError, LmemtestError, UnknownColumnError
 from lmemtest.formula import build_design, parse_formula
-from lmemtest.formula.pointing import point
+from lmemtest.formula.tokens import point
 
 CELLS = pd.DataFrame({"algorithm": list("abab"), "benchmark": list("uuvv"), "budget": [1, 2, 3, 4]})
 ALLOWED = "log, log2, log10, log1p, exp, sqrt, abs, square, pow, I, C, center, scale, poly, bs, ns"

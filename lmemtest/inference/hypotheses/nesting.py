@@ -15,7 +15,7 @@ import numpy as np
 
 from lmemtest._rounding import written
 from lmemtest.errors import NestingError
-from lmemtest.formula.diagonal import one_variance, same_partition
+from lmemtest.formula.estimable import one_variance, same_partition
 
 if TYPE_CHECKING:
     import pandas as pd

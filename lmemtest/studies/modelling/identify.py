@@ -8,9 +8,8 @@ import numpy as np
 
 from lmemtest.errors import DesignError
 from lmemtest.formula import Bar, Term
-from lmemtest.formula.diagonal import check_variances, same_partition
+from lmemtest.formula.estimable import check_variances, held_by_fixed, same_partition
 from lmemtest.formula.functions import columns_of
-from lmemtest.formula.spanned import held_by_fixed
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
