@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -19,6 +22,8 @@ from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, B
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PaperBuilder:
     """A table and the names of its columns, with the checks of the paper as methods.
+
+    ``verbose=False`` leaves the decisions of a check printed, as in the paper.
 
     Attributes
     ----------
@@ -39,78 +44,29 @@ class PaperBuilder:
     fidelity_var: str = BUDGET
     seed_var: str = SEED
 
+    def _call(self, function: Callable[..., Any], **given: Any) -> Any:
+        """A check with the columns of the builder; those by name only, which its package does not know, if there."""
+        options = dict(given)
+        for name, parameter in inspect.signature(function).parameters.items():
+            if name.endswith("_var") and name not in given:
+                column = getattr(self, name)
+                known = parameter.kind is not parameter.KEYWORD_ONLY or column in self.dataset.columns
+                options[name] = column if known else None
+        return function(self.dataset, **options)
+
     def test_seed_dependency(self, verbose: bool = True) -> list[str]:
-        """Find the algorithms whose losses depend on the seed: `seed_dependency_check`.
-
-        Parameters
-        ----------
-        verbose : bool
-            Print the test as well; the decision is always printed, as in the paper.
-
-        Returns
-        -------
-        list of str
-        """
-        return seed_dependency_check(
-            self.dataset,
-            self.algorithm_var,
-            self.loss_var,
-            self.seed_var,
-            _said(verbose),
-            benchmark_var=self._known(self.benchmark_var),
-            fidelity_var=self._known(self.fidelity_var),
-        )
+        """Find the algorithms whose losses depend on the seed: `seed_dependency_check`."""
+        return self._call(seed_dependency_check, verbose=verbose or None)
 
     def test_benchmark_information(
         self, rank_benchmarks: bool = False, verbose: bool = True
     ) -> dict[str, bool | None] | tuple[dict[str, bool | None], pd.DataFrame]:
-        """Find the benchmarks on which the algorithms differ: `benchmark_information_check`.
-
-        Parameters
-        ----------
-        rank_benchmarks : bool
-            Also return how much the algorithms differ on each benchmark.
-        verbose : bool
-            Print the ranking as well; the decisions are always printed, as in the paper.
-
-        Returns
-        -------
-        dict of str to bool or None, or tuple of (dict, pandas.DataFrame)
-        """
-        return benchmark_information_check(
-            self.dataset,
-            self.algorithm_var,
-            self.benchmark_var,
-            self.loss_var,
-            rank_benchmarks,
-            _said(verbose),
-            seed_var=self._known(self.seed_var),
-            fidelity_var=self._known(self.fidelity_var),
-        )
+        """Find the benchmarks on which the algorithms differ: `benchmark_information_check`."""
+        return self._call(benchmark_information_check, verbose=verbose or None, rank_benchmarks=rank_benchmarks)
 
     def test_fidelity(self, fidelity_var: str | None = None, verbose: bool = True) -> str:
-        """Find out whether a budget changes the losses, and those of all algorithms alike: `fidelity_check`.
-
-        Parameters
-        ----------
-        fidelity_var : str, optional
-            Column; by default that of the builder.
-        verbose : bool
-            Print the comparisons as well; the decision is always printed, as in the paper.
-
-        Returns
-        -------
-        {"none", "simple_effect", "interaction_effect"}
-        """
-        return fidelity_check(
-            self.dataset,
-            self.fidelity_var if fidelity_var is None else fidelity_var,
-            self.algorithm_var,
-            self.benchmark_var,
-            self.loss_var,
-            _said(verbose),
-            seed_var=self._known(self.seed_var),
-        )
+        """Find out whether a budget, by default that of the builder, changes the losses: `fidelity_check`."""
+        return self._call(fidelity_check, verbose=verbose or None, fidelity_var=fidelity_var or self.fidelity_var)
 
     def metafeature_analysis(
         self,
@@ -120,50 +76,13 @@ class PaperBuilder:
         plot: bool = False,
         verbose: bool = True,
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Compare which of two algorithms wins between benchmarks at the levels of a metafeature.
-
-        Parameters
-        ----------
-        algorithms : tuple of two str
-        metafeature_var : str
-            Column of the levels.
-        path, plot, verbose
-            As in the function `metafeature_analysis`.
-
-        Returns
-        -------
-        tuple of (pandas.DataFrame, pandas.DataFrame)
-        """
-        return metafeature_analysis(
-            self.dataset,
-            algorithms,
-            metafeature_var,
-            self.algorithm_var,
-            self.benchmark_var,
-            self.loss_var,
-            self.fidelity_var,
-            path,
-            plot,
-            verbose,
-            seed_var=self._known(self.seed_var),
-        )
+        """Compare which of two algorithms wins at the levels of a metafeature: the function `metafeature_analysis`."""
+        given = {"algorithms": algorithms, "metafeature_var": metafeature_var, "path": path, "plot": plot}
+        return self._call(metafeature_analysis, **given, verbose=verbose)
 
     def model(self, formula: str) -> Model:
-        """Fit a formula to the table: the function `model`.
-
-        Parameters
-        ----------
-        formula : str
-            In the syntax of lme4.
-
-        Returns
-        -------
-        Model
-        """
+        """Fit a formula in lme4's syntax to the table: the function `model`."""
         return model(formula, self.dataset, self.algorithm_var)
-
-    def _known(self, name: str) -> str | None:
-        return name if name in self.dataset.columns else None
 
 
 def model_builder(
@@ -201,16 +120,5 @@ def model_builder(
     => Seed is a significant effect, likely influenced algorithms: ['RS']
     ['RS']
     """
-    return PaperBuilder(
-        dataset=to_table(dataset),
-        algorithm_var=algorithm_var,
-        benchmark_var=benchmark_var,
-        loss_var=loss_var,
-        fidelity_var=fidelity_var,
-        seed_var=seed_var,
-    )
-
-
-def _said(verbose: bool) -> bool | None:
-    """All lines, or the decisions alone."""
-    return True if verbose else None
+    columns = {name: column for name, column in locals().items() if name != "dataset"}
+    return PaperBuilder(dataset=to_table(dataset), **columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -165,22 +165,23 @@ def benchmark_information_check(
     >>> benchmark_information_check(data, loss_var="loss", verbose=False)
     {'svm-cancer': True, 'svm-diabetes': True, 'svm-digits': True, 'svm-vote': True}
     """
+    columns = {"algorithm": algorithm_var, "loss": loss_var, "benchmark": benchmark_var}
     with errors_of("benchmark_information_check"):
-        runs = as_runs(
-            data,
-            "benchmark_information_check",
-            algorithm=algorithm_var,
-            loss=loss_var,
-            benchmark=benchmark_var,
-            budget=fidelity_var,
-            seed=seed_var,
-        )
-        found = _information(runs, rank_benchmarks)
+        runs = as_runs(data, "benchmark_information_check", **columns, budget=fidelity_var, seed=seed_var)
+        try:
+            found = benchmark_information(runs, rank_benchmarks=rank_benchmarks)
+        except DesignError as error:
+            if runs.seed is not None:
+                raise
+            more = f" Rows that differ in {runs.budget} alone count as one run." if runs.budget is not None else ""
+            name_it = "name it: benchmark_information_check(..., seed_var=...)."
+            raise DesignError(f"{error}{more} No column was found that tells runs apart; {name_it}") from None
     table = found.to_frame().assign(Name=_benchmarks(runs, found))
     keys = list(to_table(data)[benchmark_var].unique())
     names = [str(key) for key in keys]
-    decisions = dict(zip(keys, (_decision(table, name) for name in names), strict=True))
-    say(list(_decision_lines(names, list(decisions.values()), table, found.notes)), verbose)
+    tested = table.dropna(subset=["informative"]).groupby("Name", sort=False)["informative"].any()
+    decisions = {key: bool(tested[str(key)]) if str(key) in tested else None for key in keys}
+    say(_decision_lines(decisions, table, found.notes), verbose)
     if not rank_benchmarks:
         return decisions
     variance = table.groupby("Name", sort=False)["variance"].mean().clip(lower=0.0).reindex(names)
@@ -193,41 +194,17 @@ def benchmark_information_check(
     return decisions, ranking
 
 
-def _information(runs: Runs, ranked: bool) -> BenchmarkInformation:
-    try:
-        return benchmark_information(runs, rank_benchmarks=ranked)
-    except DesignError as error:
-        if runs.seed is not None:
-            raise
-        text = " No column was found that tells runs apart; name it: benchmark_information_check(..., seed_var=...)."
-        if runs.budget is not None:
-            text = f" Rows that differ in {runs.budget} alone count as one run.{text}"
-        raise DesignError(f"{error}{text}") from None
-
-
-def _decision(table: pd.DataFrame, name: str) -> bool | None:
-    """Whether some level of the benchmark is informative; None if none was tested."""
-    tested = table.loc[table["Name"] == name, "informative"].dropna()
-    return bool(tested.any()) if len(tested) else None
-
-
 def _decision_lines(
-    names: list[str], decisions: list[bool | None], table: pd.DataFrame, notes: tuple[str, ...]
+    decisions: Mapping[object, bool | None], table: pd.DataFrame, notes: tuple[str, ...]
 ) -> Iterator[str]:
-    width = max(map(len, names))
-    for name, decision in zip(names, decisions, strict=True):
-        if decision is None:
-            text = f"could not be tested{_reason(table.loc[table['Name'] == name, 'benchmark'], notes)}"
-        else:
-            text = f"is {'informative' if decision else 'uninformative'}."
-        yield f"=> Benchmark {name:<{width}} {text}"
-
-
-def _reason(instances: pd.Series, notes: tuple[str, ...]) -> str:
-    """Why the first level of a benchmark was not tested."""
-    starts = [f"{name}: " for name in instances]
-    reasons = [note.removeprefix(start) for start in starts for note in notes if note.startswith(start)]
-    return f": {reasons[-1]}" if reasons else "."
+    width = max(len(str(key)) for key in decisions)
+    for key, decision in decisions.items():
+        text = "is informative." if decision else "is uninformative."
+        if decision is None:  # with the reason why the first of its levels was not tested
+            starts = [f"{name}: " for name in table.loc[table["Name"] == str(key), "benchmark"]]
+            reasons = [note.removeprefix(start) for start in starts for note in notes if note.startswith(start)]
+            text = f"could not be tested: {reasons[-1]}" if reasons else "could not be tested."
+        yield f"=> Benchmark {key!s:<{width}} {text}"
 
 
 def _benchmarks(runs: Runs, found: BenchmarkInformation) -> np.ndarray:
@@ -287,16 +264,9 @@ def fidelity_check(
     >>> fidelity_check(data, fidelity_var="budget", loss_var="loss", verbose=False)
     'interaction_effect'
     """
+    columns = {"algorithm": algorithm_var, "loss": loss_var, "benchmark": benchmark_var, "budget": fidelity_var}
     with errors_of("fidelity_check"):
-        runs = as_runs(
-            data,
-            "fidelity_check",
-            algorithm=algorithm_var,
-            loss=loss_var,
-            benchmark=benchmark_var,
-            budget=fidelity_var,
-            seed=seed_var,
-        )
+        runs = as_runs(data, "fidelity_check", **columns, seed=seed_var)
         found = budget_effect(runs)
     say(_budget_lines(found), verbose)
     return _EFFECTS[found.decision]

@@ -78,24 +78,17 @@ def cd_diagram(
     """
     from lmemtest import plots
 
-    found = _of_tables(result[0], result[1], system_id) if _is_tables(result) else _of_ranks(result)
-    if parent_ax is not None:
-        ax = plots.cd_diagram(found, ax=parent_ax)
-    elif width == _DEFAULT_WIDTH:
-        ax = plots.cd_diagram(found)
-    else:
-        ax = plots.cd_diagram(found, ax=_axes_of_width(found, width))
-    if reverse:
-        _mirror(ax)
+    pair = isinstance(result, (tuple, list)) and len(result) == 2
+    is_tables = pair and all(isinstance(table, pd.DataFrame) for table in result)
+    found = _of_tables(result[0], result[1], system_id) if is_tables else _of_ranks(result)
+    ax = _axes_of_width(found, width) if parent_ax is None and width != _DEFAULT_WIDTH else parent_ax
+    ax = plots.cd_diagram(found, ax=ax)
+    if reverse:  # texts keep to the side of their anchor that they were on
+        ax.invert_xaxis()
+        other: dict[str, Any] = {"left": "right", "right": "left", "center": "center"}
+        for text in ax.texts:
+            text.set_horizontalalignment(other[text.get_horizontalalignment()])
     return None if parent_ax is not None else ax.figure.figure
-
-
-def _is_tables(result: Any) -> bool:
-    return (
-        isinstance(result, (tuple, list))
-        and len(result) == 2
-        and all(isinstance(table, pd.DataFrame) for table in result)
-    )
 
 
 # ---------------------------------------------------------------------- what is drawn
@@ -113,21 +106,25 @@ def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str)
         )
     sides = [(names[i], names[j]) for i, j in _pairs(names, contrasts["Contrast"])]
     tests = pd.DataFrame(sides, columns=["left", "right"]).assign(p_value=contrasts["P-val"].to_numpy(dtype=float))
-    return separation_of(
-        levels=names,
-        means=estimates["Estimate"].to_numpy(dtype=float),
-        se=np.full(len(names), np.nan),
-        tests=tests,
+    is_wins = system_id == VARIANT
+    return _separation(
+        dict(zip(names, estimates["Estimate"].to_numpy(dtype=float), strict=True)),
+        tests,
         half_widths=_half_widths(contrasts, len(names)),
         alpha=ALPHA,
-        direction=None,
         adjust="p-values of the contrasts",
-        interval_adjust="p-values of the contrasts",
         ddf="satterthwaite",
-        score="wins (-1, 0 or 1)" if system_id == VARIANT else "the score",
+        score="wins (-1, 0 or 1)" if is_wins else "the score",
         factor=str(system_id),
-        statistic="mean" if system_id == VARIANT else "marginal mean",
+        statistic="mean" if is_wins else "marginal mean",
     )
+
+
+def _separation(means: dict[str, float], tests: pd.DataFrame, *, adjust: str, **options: Any) -> Separation:
+    """Groups by what the result says, without standard errors and without a better end."""
+    unknown = np.full(len(means), np.nan)
+    options |= {"levels": list(means), "means": list(means.values()), "se": unknown, "direction": None}
+    return separation_of(tests=tests, adjust=adjust, interval_adjust=adjust, **options)
 
 
 def _pairs(names: Sequence[str], contrasts: pd.Series) -> Iterator[tuple[int, int]]:
@@ -174,16 +171,12 @@ def _of_ranks(result: Any) -> Separation:
     rank = dict(zip(names, result.rankdf["meanrank"].to_numpy(dtype=float), strict=True))
     beyond = [(a, b, abs(rank[a] - rank[b]) > float(result.cd)) for a, b in combinations(names, 2)]
     tests = pd.DataFrame(beyond, columns=["left", "right", "differs"])
-    return separation_of(
-        levels=names,
-        means=list(rank.values()),
-        se=np.full(len(names), np.nan),
-        tests=tests.assign(p_value=np.where(tests["differs"], 0.0, 1.0)),  # autorank decides by the distance alone
+    return _separation(
+        rank,
+        tests.assign(p_value=np.where(tests["differs"], 0.0, 1.0)),  # autorank decides by the distance alone
         half_widths=[float(result.cd)],
         alpha=float(result.alpha),
-        direction=None,
         adjust="Nemenyi",
-        interval_adjust="Nemenyi",
         ddf="asymptotic",
         score="the score",
         statistic="mean rank",
@@ -201,12 +194,3 @@ def _axes_of_width(found: Separation, width: float) -> Axes:
     if not isinstance(width, numbers.Real) or isinstance(width, bool) or not 1.0 <= width <= 100.0:
         raise ArgumentError(f"width must be a number of inches between 1 and 100, got {width!r}.")
     return new_axes(float(width), figure_height(board_of(found), float(width), Frame()))
-
-
-def _mirror(ax: Axes) -> None:
-    """Turn the axis round; texts keep to the side of their anchor that they were on."""
-    ax.invert_xaxis()
-    for text in ax.texts:
-        side = text.get_horizontalalignment()
-        if side != "center":
-            text.set_horizontalalignment("right" if side == "left" else "left")

@@ -13,6 +13,7 @@ from lmemtest.errors import DownloadError
 URL = "https://api.figshare.com/v2/file/download/49732203"
 TARGET = Path("dataset") / "priorband_data.parquet"
 
+_BY_HAND = f"Download that address on a machine with a network and save the file as {TARGET.as_posix()}."
 _TIMEOUT = 60.0  # seconds without an answer
 _MARK = b"PAR1"  # first and last bytes of a parquet file
 
@@ -37,17 +38,13 @@ def download_priorband_data() -> None:
         with urllib.request.urlopen(URL, timeout=_TIMEOUT) as response:
             content = response.read()
     except (OSError, http.client.HTTPException) as error:  # of the network, time-outs, answers that break off
-        raise DownloadError(f"could not download the PriorBand table from {URL} ({error}). {_by_hand()}") from error
+        raise DownloadError(f"could not download the PriorBand table from {URL} ({error}). {_BY_HAND}") from error
     if len(content) < 3 * len(_MARK) or not (content.startswith(_MARK) and content.endswith(_MARK)):
         raise DownloadError(
             f"{URL} answered with {len(content):,} bytes that are not a complete parquet file, so nothing was saved. "
-            f"{_by_hand()}"
+            f"{_BY_HAND}"
         )
-    _save(content)
-
-
-def _save(content: bytes) -> None:
-    """Write beside the target, then rename, so that no one ever sees a part of the file."""
+    # written beside the target, then renamed, so that no one ever sees a part of the file
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=TARGET.parent, suffix=".part")
     try:
@@ -57,7 +54,3 @@ def _save(content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _by_hand() -> str:
-    return f"Download that address on a machine with a network and save the file as {TARGET.as_posix()}."

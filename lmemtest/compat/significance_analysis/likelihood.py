@@ -61,13 +61,11 @@ def glrt(mod1: Model, mod2: Model, verbose: bool = False) -> dict[str, Any]:
 
 
 def _ordered(first: Model, second: Model) -> tuple[Model, Model]:
-    """The smaller model first."""
-    try:
-        check_nesting(first.likelihood_fit, second.likelihood_fit)
-    except NestingError:
+    """The smaller model first; as they are if neither contains the other, for the test says why."""
+    for null, alternative in ((first, second), (second, first)):
         try:
-            check_nesting(second.likelihood_fit, first.likelihood_fit)
+            check_nesting(null.likelihood_fit, alternative.likelihood_fit)
         except NestingError:
-            return first, second  # in neither order: the test says why
-        return second, first
+            continue
+        return null, alternative
     return first, second

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from lmemtest.errors import LmemtestError
 
-_ARGUMENTS = {
+# The arguments of the package for the roles of this one.
+ARGUMENTS = {
     "score": "loss_var",
     "algorithm": "algorithm_var",
     "benchmark": "benchmark_var",
@@ -16,7 +17,17 @@ _ARGUMENTS = {
     "budget": "fidelity_var",
     "metafeature": "metafeature_var",
 }
-_ROLE = "|".join(_ARGUMENTS)
+_ROLE = "|".join(ARGUMENTS)
+_FIXED = {
+    ": runs.filter(...)": "",
+    "runs.drop_missing()": "{table}.dropna(subset=[...])",
+    " `runs.check()` shows what is missing.": "",
+    " (standardize=False, or a third)": "",
+    "Give the levels at which both algorithms ran: levels=[...].": "Leave out the rows of such levels.",
+    " or make it a metafeature": " or number its levels",
+    ": fit_lmm(": ": lmemtest.fit_lmm(",
+    "', runs).": "', {table}).",
+}
 
 
 @contextmanager
@@ -41,31 +52,14 @@ def translated(text: str, function: str, table: str) -> str:
     'Name the seed column: fidelity_check(..., seed_var=...).'
     """
 
-    def named(match: re.Match[str]) -> str:
-        return f"{function}(..., {_ARGUMENTS[match[1]]}=...)"
-
-    def kept(match: re.Match[str]) -> str:
-        return f"{table}[{table}[{match[1]!r}].isin([...])]"
-
-    def argument(match: re.Match[str]) -> str:
-        return f"{_ARGUMENTS[match[1]]}{match[2]}"
-
-    def both(match: re.Match[str]) -> str:
-        return f"{_ARGUMENTS[match[1]]} and {_ARGUMENTS[match[2]]} both name"
-
-    text = re.sub(rf"Runs\((?:table, )?\.\.\., ({_ROLE})=\.\.\.\)", named, text)
-    text = re.sub(r"runs\.filter\(([^()=]+)=[^()]*\)", kept, text)
-    text = re.sub(rf"^({_ROLE})( must (?:be|not be) )", argument, text)
-    text = re.sub(rf"^({_ROLE})s? and ({_ROLE}) both name", both, text)
-    for old, new in (
-        (": runs.filter(...)", ""),
-        ("runs.drop_missing()", f"{table}.dropna(subset=[...])"),
-        (" `runs.check()` shows what is missing.", ""),
-        (" (standardize=False, or a third)", ""),
-        ("Give the levels at which both algorithms ran: levels=[...].", "Leave out the rows of such levels."),
-        (" or make it a metafeature", " or number its levels"),
-        (": fit_lmm(", ": lmemtest.fit_lmm("),
-        ("', runs).", f"', {table})."),
-    ):
-        text = text.replace(old, new)
+    patterns = {
+        rf"Runs\((?:table, )?\.\.\., ({_ROLE})=\.\.\.\)": lambda m: f"{function}(..., {ARGUMENTS[m[1]]}=...)",
+        r"runs\.filter\(([^()=]+)=[^()]*\)": lambda m: f"{table}[{table}[{m[1]!r}].isin([...])]",
+        rf"^({_ROLE})( must (?:be|not be) )": lambda m: f"{ARGUMENTS[m[1]]}{m[2]}",
+        rf"^({_ROLE})s? and ({_ROLE}) both name": lambda m: f"{ARGUMENTS[m[1]]} and {ARGUMENTS[m[2]]} both name",
+    }
+    for pattern, said in patterns.items():
+        text = re.sub(pattern, said, text)
+    for old, new in _FIXED.items():
+        text = text.replace(old, new.format(table=table))
     return text

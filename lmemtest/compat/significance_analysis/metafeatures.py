@@ -13,7 +13,7 @@ from lmemtest._validate import check_columns
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.compat.significance_analysis.diagram import VARIANT, cd_diagram
 from lmemtest.compat.significance_analysis.messages import errors_of
-from lmemtest.compat.significance_analysis.roles import find_roles, warn
+from lmemtest.compat.significance_analysis.roles import Roles, find_roles, warn
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataWarning
@@ -21,8 +21,6 @@ from lmemtest.studies.benchmark import metafeatures as recipe
 from lmemtest.studies.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
 from lmemtest.studies.benchmark.outcomes import pair_scores
 from lmemtest.words import format_level, listed, p_text
-
-NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")
 
 
 def metafeature_analysis(
@@ -110,8 +108,9 @@ def metafeature_analysis(
         print("\n".join(_lines(found)))
     if path:
         _wins(found).to_parquet(path if path.endswith(".parquet") else f"{path}.parquet")
-    order = _variants(frame[frame[algorithm_var].isin(list(algorithms))], benchmark_var, metafeature_var)
-    tables = _tables(compared, order)
+    # a variant comes before those that come later in the data, which is how differences are directed
+    both = frame.loc[frame[algorithm_var].isin(list(algorithms)), [benchmark_var, metafeature_var]].drop_duplicates()
+    tables = _tables(compared, {pair: i for i, pair in enumerate(both.itertuples(index=False, name=None))})
     if plot:
         cd_diagram(tables, system_id=VARIANT)
     return tables
@@ -145,19 +144,11 @@ def _runs(
             DataWarning,
             stacklevel=3,
         )
-    roles.guessed = {name: role for name, role in roles.guessed.items() if role == "seed"}
-    roles.loose = []
+    seeds = {name: role for name, role in roles.guessed.items() if role == "seed"}
+    roles = Roles(roles.columns, [metafeature], seeds)
     if seed is None:
         warn(roles, "metafeature_analysis", ["seed_var"], level=4)
-    return Runs(
-        frame, score=loss, direction="minimize", algorithm=algorithm, metafeatures=(metafeature,), **roles.columns
-    )
-
-
-def _variants(frame: pd.DataFrame, benchmark: str, metafeature: str) -> dict[tuple[Any, Any], int]:
-    """Benchmarks at their levels in the order of their first rows, which is how differences are directed."""
-    pairs = frame[[benchmark, metafeature]].drop_duplicates()
-    return {pair: i for i, pair in enumerate(pairs.itertuples(index=False, name=None))}
+    return roles.runs(frame, algorithm, loss)
 
 
 def _variant(benchmark: Any, level: Any) -> str:
@@ -167,15 +158,14 @@ def _variant(benchmark: Any, level: Any) -> str:
 def _wins(found: recipe.MetafeatureAnalysis) -> pd.DataFrame:
     """Outcomes at every point, in the columns that the package saves."""
     points = found.points[found.points["outcome"].notna()]
-    benchmark = [format_level(value) for value in points["benchmark"]]
-    level = [format_level(value) for value in points["level"]]
+    pairs = list(zip(points["benchmark"], points["level"], strict=True))
     return pd.DataFrame(
         {
-            VARIANT: [f"{b} x {v}" for b, v in zip(benchmark, level, strict=True)],
+            VARIANT: [_variant(*pair) for pair in pairs],
             "wins": points["outcome"].to_numpy(dtype=float),
             "fidelity": points["budget"].to_numpy(),
-            "benchmark": benchmark,
-            "metafeature": level,
+            "benchmark": [format_level(benchmark) for benchmark, _ in pairs],
+            "metafeature": [format_level(level) for _, level in pairs],
         }
     )
 
@@ -184,29 +174,23 @@ def _tables(found: InstanceContrasts, order: dict[tuple[Any, Any], int]) -> tupl
     """Estimates and contrasts, a variant before those that come later in the data."""
     keys = list(zip(found.instances["benchmark"], found.instances["level"], strict=True))
     place = np.array([order[key] for key in keys])
-    rows = found.instances.iloc[np.argsort(place, kind="stable")]
+    first = np.argsort(place, kind="stable")
     names = np.array([_variant(*key) for key in keys], dtype=object)
-    ordered = names[np.argsort(place, kind="stable")]
-    estimates = pd.DataFrame(
-        {VARIANT: pd.Categorical(ordered, categories=ordered)}
-        | dict(zip(NUMBERS, (rows[c].to_numpy() for c in ("outcome", "ci_low", "ci_high", "se", "df")), strict=True))
-    )
+    numbers = r_names.numbers(found.instances.rename(columns={"outcome": "estimate"}).iloc[first])
+    estimates = numbers.reset_index(drop=True)
+    estimates.insert(0, VARIANT, pd.Categorical(names[first], categories=names[first]))
     left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
     swap = place[left] > place[right]
     left, right, sign = np.where(swap, right, left), np.where(swap, left, right), np.where(swap, -1.0, 1.0)
-    low, high = (sign * found.pairs[c].to_numpy() for c in ("ci_low", "ci_high"))
-    p = found.pairs["p_value"].to_numpy()
-    contrasts = pd.DataFrame(
-        {
-            "Contrast": [r_names.contrast(names[i], names[j]) for i, j in zip(left, right, strict=True)],
-            "Estimate": sign * found.pairs["contrast"].to_numpy() + 0.0,
-            "2.5_ci": np.minimum(low, high),
-            "97.5_ci": np.maximum(low, high),
-            "SE": found.pairs["se"].to_numpy(),
-            "DF": found.pairs["df"].to_numpy(),
-            "T-stat": sign * found.pairs["t_ratio"].to_numpy() + 0.0,
-            "P-val": p,
-            "Sig": [r_names.stars(value) for value in p],
-        }
-    ).astype({"Contrast": object, "Sig": object})
+    ends = [sign * found.pairs[end].to_numpy() for end in ("ci_low", "ci_high")]
+    contrasts = r_names.numbers(
+        found.pairs.assign(
+            estimate=sign * found.pairs["contrast"] + 0.0,
+            ci_low=np.minimum(*ends),
+            ci_high=np.maximum(*ends),
+            t_ratio=sign * found.pairs["t_ratio"] + 0.0,
+        )
+    )
+    texts = [r_names.contrast(names[i], names[j]) for i, j in zip(left, right, strict=True)]
+    contrasts.insert(0, "Contrast", pd.Series(texts, index=contrasts.index, dtype=object))
     return estimates, contrasts.iloc[np.lexsort((place[right], place[left]))].reset_index(drop=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections import Counter
 from functools import cached_property
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._rounding import written
 from lmemtest._validate import check_columns
-from lmemtest.compat.significance_analysis import effects, r_names
+from lmemtest.compat.significance_analysis import r_names
 from lmemtest.compat.significance_analysis.post_hoc import marginal_comparisons
 from lmemtest.compat.significance_analysis.tables import to_table
 from lmemtest.errors import DataWarning
@@ -103,9 +105,9 @@ def model(
     return result
 
 
-def _complete(frame: pd.DataFrame, used: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+def _complete(frame: pd.DataFrame, used: list[str]) -> tuple[pd.DataFrame, list[str]]:
     """Rows without a missing value, and a note if there are others."""
-    missing = frame[list(used)].isna().any(axis=1).to_numpy()
+    missing = frame[used].isna().any(axis=1).to_numpy()
     if not missing.any():
         return frame, []
     note = (
@@ -114,6 +116,16 @@ def _complete(frame: pd.DataFrame, used: Sequence[str]) -> tuple[pd.DataFrame, l
     )
     warnings.warn(note, DataWarning, stacklevel=3)
     return frame[~missing].reset_index(drop=True), [note]
+
+
+class RandomTerm(NamedTuple):
+    """A random term with the names that lme4 has for it."""
+
+    group: str
+    label: str
+    size: int
+    names: list[str]
+    covariance: np.ndarray
 
 
 class Model:
@@ -213,24 +225,11 @@ class Model:
     @cached_property
     def coefs(self) -> pd.DataFrame:
         """Fixed effects: Estimate, 2.5_ci, 97.5_ci, SE, DF, T-stat, P-val, Sig."""
-        fit = self.inference_fit
-        table = fit.to_frame()
+        table = self.inference_fit.to_frame()
         half = t_quantile(0.025, table["df"]) * table["se"]
-        out = pd.DataFrame(
-            {
-                "Estimate": table["estimate"],
-                "2.5_ci": table["estimate"] - half,
-                "97.5_ci": table["estimate"] + half,
-                "SE": table["se"],
-                "DF": table["df"],
-                "T-stat": table["t_ratio"],
-                "P-val": table["p_value"],
-            }
-        )
-        out.index = pd.Index([self._name(name) for name in table["term"]])
-        known = out[out["Estimate"].notna()].copy()  # R drops what the data do not identify
-        known["Sig"] = pd.Series([r_names.stars(p) for p in known["P-val"]], index=known.index, dtype=object)
-        return known
+        table = table.assign(ci_low=table["estimate"] - half, ci_high=table["estimate"] + half)
+        out = r_names.numbers(table).set_axis([self._name(name) for name in table["term"]])
+        return out[out["Estimate"].notna()].copy()  # R drops what the data do not identify
 
     @cached_property
     def design_matrix(self) -> pd.DataFrame:
@@ -257,30 +256,76 @@ class Model:
     # -- random effects -----------------------------------------------------------------------------------------
 
     @cached_property
+    def _terms(self) -> list[RandomTerm]:
+        """Random terms as lme4 has them: by decreasing number of levels, unless they are so already."""
+        terms, label = [], Counter[str]()
+        fit = self.likelihood_fit
+        sizes = [len(term.levels) for term in fit.design.random]
+        falling = sizes == sorted(sizes, reverse=True)
+        for i in range(len(sizes)) if falling else np.argsort(sizes, kind="stable")[::-1].tolist():
+            term = fit.design.random[i]
+            count = label[term.group]  # the second term of a group gets a number
+            label[term.group] += 1
+            name = f"{term.group}.{count}" if count else term.group
+            names = [r_names.coefficient(effect, {}) for effect in term.names]
+            terms.append(RandomTerm(term.group, name, len(term.levels), names, fit.covariances[i]))
+        return terms
+
+    @cached_property
     def grps(self) -> dict[str, float]:
         """Levels of each grouping factor."""
-        return effects.group_sizes(self.likelihood_fit)
+        return {term.group: float(term.size) for term in self._terms}
 
     @cached_property
     def ranef_var(self) -> pd.DataFrame:
         """Variances: Name, Var, Std, indexed by group; the residual last."""
-        return effects.variances(self.likelihood_fit)
+        rows = [
+            (term.label, name, float(variance))
+            for term in self._terms
+            for name, variance in zip(term.names, term.covariance.diagonal(), strict=True)
+        ]
+        index, names, values = zip(*rows, ("Residual", "", self.likelihood_fit.scale), strict=True)
+        table = pd.DataFrame({"Name": pd.Series(names, dtype=object), "Var": np.array(values)})
+        return table.assign(Std=np.sqrt(table["Var"])).set_index(pd.Index(index))
 
     @cached_property
     def ranef_corr(self) -> pd.DataFrame | None:
         """Correlations of random effects: IV1, IV2, Corr, indexed by group; None if there are none."""
-        return effects.correlations(self.likelihood_fit)
+        rows = []
+        for term in self._terms:
+            sd = np.sqrt(term.covariance.diagonal())
+            for a, b in combinations(range(len(sd)), 2):
+                size = sd[a] * sd[b]
+                corr = float(term.covariance[a, b] / size) if size > 0 else math.nan
+                rows.append((term.label, term.names[a], term.names[b], corr))
+        if not rows:
+            return None
+        table = pd.DataFrame(rows, columns=["group", "IV1", "IV2", "Corr"]).astype({"IV1": object, "IV2": object})
+        return table.set_index("group").rename_axis(None)
+
+    def _deviations(self) -> list[pd.DataFrame]:
+        """Conditional modes of the levels of each grouping factor, with R's names of the effects."""
+        modes = [self.likelihood_fit.conditional_modes(group) for group in self.grps]
+        return [table.rename(columns=lambda name: r_names.coefficient(name, {})) for table in modes]
 
     @cached_property
     def ranef(self) -> pd.DataFrame | list[pd.DataFrame] | None:
         """Deviations of the levels of each grouping factor; a list if there are several factors."""
-        tables = [table.rename(columns=r_names.column) for table in effects.deviations(self.likelihood_fit).values()]
-        return _one_or_all(tables)
+        return _one_or_all([table.rename(columns=r_names.column) for table in self._deviations()])
 
     @cached_property
     def fixef(self) -> pd.DataFrame | list[pd.DataFrame] | None:
         """Coefficients of each level: fixed effects plus deviations; a list if there are several factors."""
-        return _one_or_all(effects.coefficients(self.coefs["Estimate"], effects.deviations(self.likelihood_fit)))
+        tables, estimates = self._deviations(), self.coefs["Estimate"]
+        # deviations without a fixed effect have columns at the end, of all tables, as in lme4
+        own = dict.fromkeys(name for table in tables for name in table.columns if name not in estimates)
+        start = {**estimates, **dict.fromkeys(own, 0.0)}
+        return _one_or_all(
+            [
+                pd.DataFrame({name: value + table.get(name, 0.0) for name, value in start.items()}, index=table.index)
+                for table in tables
+            ]
+        )
 
     # -- rows ---------------------------------------------------------------------------------------------------
 
@@ -359,13 +404,13 @@ class Model:
         ArgumentError
             If a name is not in the fixed part of the model, or an adjustment is unknown.
         """
-        found = marginal_comparisons(self.inference_fit, marginal_vars, grouping_vars, p_adjust)
-        self.marginal_estimates, self.marginal_contrasts = found.estimates, found.contrasts
+        *tables, heading = marginal_comparisons(self.inference_fit, marginal_vars, grouping_vars, p_adjust)
+        self.marginal_estimates, self.marginal_contrasts = tables
         if not summarize:
             return None
-        if found.heading:
-            print(found.heading)
-        return found.estimates.copy(), found.contrasts.copy()
+        if heading:
+            print(heading)
+        return tables[0].copy(), tables[1].copy()
 
     def anova(self, force_orthogonal: bool = False) -> pd.DataFrame:  # noqa: ARG002 - pymer4's argument
         """Type III F-tests of the fixed terms, whatever their coding.
@@ -382,18 +427,15 @@ class Model:
         """
         table = self.inference_fit.anova().to_frame()
         mean_square = table["f_ratio"] * self.inference_fit.scale
-        out = pd.DataFrame(
-            {
-                "SS": mean_square * table["df_num"],
-                "MS": mean_square,
-                "NumDF": table["df_num"],
-                "DenomDF": table["df_den"],
-                "F-stat": table["f_ratio"],
-                "P-val": table["p_value"],
-            }
-        )
-        out["Sig"] = pd.Series([r_names.stars(p) for p in table["p_value"]], dtype=object)
-        return out.set_index(pd.Index(table["term"]).rename(None))
+        columns = {
+            "SS": mean_square * table["df_num"],
+            "MS": mean_square,
+            "NumDF": table["df_num"],
+            "DenomDF": table["df_den"],
+            "F-stat": table["f_ratio"],
+            "P-val": table["p_value"],
+        }
+        return r_names.with_stars(pd.DataFrame(columns)).set_index(pd.Index(table["term"]).rename(None))
 
     def summary(self) -> pd.DataFrame:
         """Print the model and its random effects.

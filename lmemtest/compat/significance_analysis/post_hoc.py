@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -33,16 +32,6 @@ ADJUSTMENTS = {
     "none": "none",
 }
 _KEPT_VALUES = 2  # emmeans averages over the values of a numeric column that has at most this many
-_NUMBERS = ("Estimate", "2.5_ci", "97.5_ci", "SE", "DF")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparisons:
-    """Both tables of a post-hoc analysis, and the line that is printed with them, if any."""
-
-    estimates: pd.DataFrame
-    contrasts: pd.DataFrame
-    heading: str
 
 
 def marginal_comparisons(
@@ -50,15 +39,19 @@ def marginal_comparisons(
     marginal_vars: str | Sequence[str],
     grouping_vars: str | Sequence[str] | None,
     p_adjust: str | None,
-) -> Comparisons:
-    """Compare marginal means or slopes."""
-    wanted = _names(marginal_vars)
-    given = _names(grouping_vars)
+) -> tuple[pd.DataFrame, pd.DataFrame, str]:
+    """Estimates, contrasts, and the line that is printed with them, if any, of marginal means or slopes."""
+    wanted, given = ([x] if isinstance(x, str) else list(x or ()) for x in (marginal_vars, grouping_vars))
     if not wanted:
         raise ArgumentError("marginal_vars must name one or more factors of the model, such as 'algorithm'.")
     adjust = ADJUSTMENTS[check_choice("none" if p_adjust is None else p_adjust, "p_adjust", tuple(ADJUSTMENTS))]
-    _check_names(fit, wanted, "marginal_vars")
-    _check_names(fit, given, "grouping_vars")
+    known = [*fit.design.factors, *fit.design.numeric]
+    for argument, name in [("marginal_vars", name) for name in wanted] + [("grouping_vars", name) for name in given]:
+        if name not in known:
+            raise ArgumentError(
+                f"{argument} names {name!r}, which is not in the fixed part of the model ({fit.formula}). "
+                f"Columns there: {listed(known) or 'none'}."
+            )
     number = [name for name in given if name in fit.design.numeric]
     if number:
         raise ArgumentError(f"grouping_vars must be factors, and {number[0]!r} holds numbers. Name a factor.")
@@ -71,25 +64,13 @@ def marginal_comparisons(
     method = p_adjust or "none"
     size = f"a family of {found.family_size} estimates" if adjust == "tukey" else f"{len(found.table)} comparisons"
     single = adjust == "tukey" and found.family_size == 2  # a t-test
-    return Comparisons(
-        estimates=_estimates(em, [*wanted, *given]),
-        contrasts=_contrasts(em, found.to_frame(), wanted, given),
-        heading="" if single else f"P-values adjusted by {method} method for {size}",
+    factors = pd.DataFrame({name: _factor(em.frame[name]) for name in [*wanted, *given]})
+    table = pd.DataFrame({name: getattr(em, name) for name in ("estimate", "ci_low", "ci_high", "se", "df")})
+    return (
+        pd.concat([factors, r_names.numbers(table)], axis=1),
+        _contrasts(em, found.to_frame(), wanted, given),
+        "" if single else f"P-values adjusted by {method} method for {size}",
     )
-
-
-def _names(given: str | Sequence[str] | None) -> list[str]:
-    return [given] if isinstance(given, str) else list(given or ())
-
-
-def _check_names(fit: LmmFit, names: list[str], argument: str) -> None:
-    known = [*fit.design.factors, *fit.design.numeric]
-    for name in names:
-        if name not in known:
-            raise ArgumentError(
-                f"{argument} names {name!r}, which is not in the fixed part of the model ({fit.formula}). "
-                f"Columns there: {listed(known) or 'none'}."
-            )
 
 
 def _kept(fit: LmmFit) -> dict[str, list[float]]:
@@ -120,12 +101,6 @@ def _slopes(fit: LmmFit, wanted: list[str], given: list[str]) -> tuple[EmmeansRe
     return slopes, [first], rest
 
 
-def _estimates(em: EmmeansResult, factors: list[str]) -> pd.DataFrame:
-    columns: dict[str, Any] = {name: _factor(em.frame[name]) for name in factors}
-    numbers = (em.estimate, em.ci_low, em.ci_high, em.se, em.df)
-    return pd.DataFrame(columns | dict(zip(_NUMBERS, numbers, strict=True)))
-
-
 def _factor(column: pd.Series) -> pd.Categorical:
     """Labels in order of appearance, which is that of the levels."""
     labels = [format_level(value) for value in column]
@@ -143,8 +118,4 @@ def _contrasts(em: EmmeansResult, table: pd.DataFrame, factors: list[str], by: l
     if not by:
         columns["Contrast"] = pd.Series(names, dtype=object)
     columns |= {name: _factor(em.frame[name].iloc[where]) for name in by}
-    numbers = ("estimate", "ci_low", "ci_high", "se", "df", "t_ratio", "p_value")
-    for label, name in zip((*_NUMBERS, "T-stat", "P-val"), numbers, strict=True):
-        columns[label] = table[name].to_numpy(dtype=float)
-    columns["Sig"] = pd.Series([r_names.stars(p) for p in table["p_value"]], dtype=object)
-    return pd.DataFrame(columns)
+    return pd.concat([pd.DataFrame(columns), r_names.numbers(table)], axis=1)

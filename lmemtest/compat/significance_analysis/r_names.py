@@ -6,7 +6,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pandas as pd
+
 from lmemtest.words import format_level
+
+# Columns of this package under the names of pymer4.
+COLUMNS = {
+    "estimate": "Estimate",
+    "ci_low": "2.5_ci",
+    "ci_high": "97.5_ci",
+    "se": "SE",
+    "df": "DF",
+    "t_ratio": "T-stat",
+    "p_value": "P-val",
+}
 
 _CODED = re.compile(r"^(?P<factor>.+?)\[(?P<treatment>T\.)?(?P<level>.*)\]$", re.DOTALL)
 _OPERATORS = re.compile(r"[-+/*]")  # emmeans puts brackets around a name with one of these
@@ -38,11 +51,6 @@ def _atom(part: str, numbered: Mapping[str, Sequence[Any]]) -> str:
     return f"{factor}{level}"
 
 
-def effect(name: str) -> str:
-    """A random effect: levels are never numbered."""
-    return coefficient(name, {})
-
-
 def column(name: str) -> str:
     """What R makes of a name of a column, as its ``make.names``."""
     starts_well = re.match(r"[^\W\d_]|\.(?!\d)", name) is not None
@@ -66,3 +74,15 @@ def stars(p: float) -> str:
         if p < limit:
             return text
     return ""
+
+
+def numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """The columns of numbers that a table has, under pymer4's names and as floats, with stars for its p-values."""
+    found = [name for name in COLUMNS if name in table.columns]
+    out = table[found].astype(float).rename(columns=COLUMNS)
+    return with_stars(out) if "P-val" in out else out
+
+
+def with_stars(table: pd.DataFrame) -> pd.DataFrame:
+    """A table with stars for the p-values as its last column."""
+    return table.assign(Sig=pd.Series([stars(p) for p in table["P-val"]], index=table.index, dtype=object))

@@ -23,7 +23,16 @@ import pandas as pd
 from pandas.api.types import infer_dtype, is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
 from lmemtest._validate import check_columns
-from lmemtest.compat.significance_analysis.tables import BENCHMARK, BUDGET, SEED, groups, same_values, to_table
+from lmemtest.compat.significance_analysis.messages import ARGUMENTS
+from lmemtest.compat.significance_analysis.tables import (
+    BENCHMARK,
+    BUDGET,
+    SEED,
+    groups,
+    same_values,
+    telling_apart,
+    to_table,
+)
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataError, DataWarning
 from lmemtest.words import listed
@@ -44,7 +53,6 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 OWN = {"benchmark": BENCHMARK, "budget": BUDGET, "seed": SEED}
-ARGUMENTS = {"benchmark": "benchmark_var", "budget": "fidelity_var", "seed": "seed_var"}
 
 
 @dataclass(slots=True)
@@ -67,22 +75,18 @@ class Roles:
     guessed: dict[str, str] = field(default_factory=dict)
     loose: list[str] = field(default_factory=list)
 
+    def runs(self, frame: pd.DataFrame, algorithm: str, loss: str) -> Runs:
+        """The table with these roles."""
+        names: dict[str, Any] = {"score": loss, "direction": "minimize", "algorithm": algorithm, **self.columns}
+        return Runs(frame, metafeatures=tuple(self.metafeatures), **names)
+
     def conditions(self) -> list[str]:
         """All columns that have a role."""
         return [*(name for name in self.columns.values() if name is not None), *self.metafeatures]
 
 
-def as_runs(
-    data: Any,
-    function: str,
-    *,
-    algorithm: str,
-    loss: str,
-    benchmark: str | None = None,
-    budget: str | None = None,
-    seed: str | None = None,
-) -> Runs:
-    """Give the columns of a table their roles.
+def as_runs(data: Any, function: str, *, algorithm: str, loss: str, **given: str | None) -> Runs:
+    """Give the columns of a table their roles; `given` are benchmark, budget and seed, None to be looked for.
 
     Warns
     -----
@@ -90,19 +94,12 @@ def as_runs(
         If a role was guessed, with the way to say otherwise.
     """
     frame = to_table(data)
-    given = {"benchmark": benchmark, "budget": budget, "seed": seed}
+    given = {role: given.get(role) for role in OWN}
     named = [algorithm, loss, *(name for name in given.values() if name is not None)]
     check_columns(named, frame.columns, argument="data")
     roles = find_roles(frame, function, algorithm=algorithm, loss=loss, given=given)
     warn(roles, function, [ARGUMENTS[role] for role in given if given[role] is None], level=4)
-    return Runs(
-        frame,
-        score=loss,
-        direction="minimize",
-        algorithm=algorithm,
-        metafeatures=tuple(roles.metafeatures),
-        **roles.columns,
-    )
+    return roles.runs(frame, algorithm, loss)
 
 
 def find_roles(
@@ -191,7 +188,7 @@ def _find_labels(frame: pd.DataFrame, roles: Roles, algorithm: str, function: st
     labels = [name for name in free if _is_label(frame[name]) and _plain(name) not in NAMES["seed"]]
     labels.sort(key=lambda name: (name != PRIOR, -frame[name].nunique()))  # the finest before those it contains
     labels = [name for name in labels if _shared_between(frame, name, algorithm)]
-    found = _telling_apart(frame, [algorithm, *roles.conditions()], labels)
+    found = telling_apart(frame, [algorithm, *roles.conditions()], labels)
     others = [name for name in found if name != PRIOR]
     if roles.columns["benchmark"] is None and others:
         if len(others) > 1:
@@ -217,14 +214,14 @@ def _find_seed(frame: pd.DataFrame, roles: Roles, algorithm: str, function: str,
     if roles.columns["seed"] is not None or groups(frame, keys) == len(frame):
         return
     whole = sorted((name for name in free if _is_whole(frame[name])), key=lambda name: -frame[name].nunique())
-    shared = _telling_apart(frame, keys, [name for name in whole if same_values(frame, algorithm, name)])
+    shared = telling_apart(frame, keys, [name for name in whole if same_values(frame, algorithm, name)])
     if len(shared) > 1:
         budget = "" if roles.columns["budget"] else ", and the budget with fidelity_var= if one of them is that"
         raise DataError(
             f"no column has the name of a seed, and {listed(map(repr, shared))} tell rows apart only together. Name "
             f"the seed, {function}(..., seed_var=...){budget}."
         )
-    for name in shared or _telling_apart(frame, keys, whole):
+    for name in shared or telling_apart(frame, keys, whole):
         if groups(frame, [*keys, name]) == len(frame) and _joins_budgets(frame, name, roles, keys):
             roles.columns["seed"] = name
             roles.guessed[name] = "seed"
@@ -235,25 +232,12 @@ def _find_numbers(frame: pd.DataFrame, roles: Roles, algorithm: str, free: list[
     """Numbers of which all algorithms have the same are metafeatures; others are measurements, or budgets."""
     numbers = [name for name in free if _is_number(frame[name]) and _plain(name) not in NAMES["seed"]]
     shared = [name for name in numbers if same_values(frame, algorithm, name)]
-    found = _telling_apart(frame, [algorithm, *roles.conditions()], shared)
+    found = telling_apart(frame, [algorithm, *roles.conditions()], shared)
     roles.metafeatures += found
     roles.guessed |= dict.fromkeys(found, "metafeature")
     if roles.columns["seed"] is not None and roles.columns["budget"] is None:
         rest = [name for name in numbers if name not in shared]
-        roles.loose = _telling_apart(frame, [algorithm, *roles.conditions()], rest)
-
-
-def _telling_apart(frame: pd.DataFrame, keys: list[str], names: list[str]) -> list[str]:
-    """Those of the columns, in their order, that divide the rows further than all before them."""
-    found: list[str] = []
-    count = groups(frame, keys)
-    for name in names:
-        if count == len(frame):
-            break
-        finer = groups(frame, [*keys, *found, name])
-        if finer > count:
-            found, count = [*found, name], finer
-    return found
+        roles.loose = telling_apart(frame, [algorithm, *roles.conditions()], rest)
 
 
 # ---------------------------------------------------------------------- what a column is

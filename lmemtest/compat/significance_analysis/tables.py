@@ -128,25 +128,28 @@ def conditions(frame: pd.DataFrame, algorithm: str, loss: str, named: list[str])
     `named`, then others as long as two rows agree in all of them: labels first, then whole numbers, then other numbers
     of which all algorithms have the same. Columns that tell nothing more apart are left out, as are measurements.
     """
-    keys = list(named)
-    count = groups(frame, [algorithm, *keys])
-    others = [name for name in frame.columns if name not in (algorithm, loss, *keys)]
-    for name in sorted(others, key=lambda n: _rank(frame, n)):
-        if count == len(frame):
-            break
-        if _rank(frame, name) == 2 and not same_values(frame, algorithm, name):
-            continue
-        finer = groups(frame, [algorithm, *keys, name])
-        if finer > count:
-            keys, count = [*keys, name], finer
-    return keys
+    ranks = {name: _rank(frame[name]) for name in frame.columns if name not in (algorithm, loss, *named)}
+    others = [name for name, rank in ranks.items() if rank < 2 or same_values(frame, algorithm, name)]
+    return [*named, *telling_apart(frame, [algorithm, *named], sorted(others, key=lambda name: ranks[name]))]
 
 
-def _rank(frame: pd.DataFrame, name: str) -> int:
-    column = frame[name]
+def _rank(column: pd.Series) -> int:
     if not is_numeric_dtype(column):
         return 0
     return 1 if bool((column % 1 == 0).all()) else 2
+
+
+def telling_apart(frame: pd.DataFrame, keys: list[str], names: list[str]) -> list[str]:
+    """Those of the columns, in their order, that divide the rows further than all before them."""
+    found: list[str] = []
+    count = groups(frame, keys)
+    for name in names:
+        if count == len(frame):
+            break
+        finer = groups(frame, [*keys, *found, name])
+        if finer > count:
+            found, count = [*found, name], finer
+    return found
 
 
 def same_values(frame: pd.DataFrame, algorithm: str, name: str) -> bool:
