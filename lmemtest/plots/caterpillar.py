@@ -93,9 +93,9 @@ def _content(effects: RandomEffects, rows: DataFrame, effect: str, most: int) ->
 
 def _axis_label(effects: RandomEffects, effect: str) -> str:
     level = _style.nobreak(f"{100 * effects.level:g} %")
-    held = "intervals that hold together" if effects.interval == "simultaneous" else "intervals, one by one"
+    held = "intervals that hold together" if effects.simultaneous else "intervals, one by one"
     what = "Deviation" if effect == "Intercept" else f"Effect of {_style.one_line(effect)}"
     group, response = _style.one_line(effects.group), _style.one_line(effects.score)
-    if effects.error == "conditional":
+    if effects.target == "conditional":
         held += ", given the fixed effects"
     return f"{what} by {group}, on the scale of {response}\n{level} {held}"

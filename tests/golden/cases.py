@@ -168,7 +168,7 @@ def random_effects() -> Found:
             for interval in ("pointwise", "simultaneous"):
                 yield (
                     f"{i} {group['group']} {interval}",
-                    fit.random_effects(group["group"], interval=interval, rng=1),
+                    fit.random_effects(group["group"], simultaneous=interval == "simultaneous", rng=1),
                 )
 
 

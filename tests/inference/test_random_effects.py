@@ -21,7 +21,7 @@ def test_modes_and_conditional_sds_are_lme4s(r_values, r_data, index):
     want = fits(r_values)[index]
     fit = lt.fit_lmm(want["formula"], r_data(want["data"]), weights=want["weights"])
     for group in want["groups"]:
-        got = fit.random_effects(group["group"], interval="pointwise").to_frame()
+        got = fit.random_effects(group["group"], simultaneous=False).to_frame()
         for j, name in enumerate(group["names"]):
             rows = got[got["effect"] == name]
             # lme4 orders the levels of an interaction as we do, but b:a and a:b sort differently
@@ -55,12 +55,12 @@ def test_the_one_way_layout_in_closed_form():
 def test_simultaneous_intervals_are_wider_and_symmetric():
     frame, _ = one_way(np.random.default_rng(4))
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
-    together, alone = (fit.random_effects("g", interval=i).to_frame() for i in ("simultaneous", "pointwise"))
+    together, alone = (fit.random_effects("g", simultaneous=s).to_frame() for s in (True, False))
     assert (together["ci_high"] > alone["ci_high"]).all()
     assert (together["ci_high"] - together["estimate"]).to_numpy() == approx(
         (together["estimate"] - together["ci_low"]).to_numpy()
     )
-    given = fit.random_effects("g", error="conditional").to_frame()
+    given = fit.random_effects("g", target="conditional").to_frame()
     assert (given["ci_high"] - given["ci_low"] < together["ci_high"] - together["ci_low"]).all()
 
 
@@ -91,8 +91,8 @@ def test_clear_levels_are_those_whose_interval_excludes_zero():
     ("call", "message"),
     [
         ({"group": "h"}, "group='h' is not a group of this model. Groups: g."),
-        ({"group": "g", "interval": "all"}, "interval must be .simultaneous. or .pointwise., got .all."),
-        ({"group": "g", "error": "none"}, "error must be .prediction. or .conditional., got .none."),
+        ({"group": "g", "simultaneous": "all"}, "simultaneous must be True or False, got .all."),
+        ({"group": "g", "target": "none"}, "target must be .prediction. or .conditional., got .none."),
         ({"group": "g", "level": 95}, "level must"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_generator_moves_on_and_a_seed_does_not(fit):
 
 
 def test_basic_intervals_reflect_percentile_intervals(fit):
-    percentile, basic = (bootstrap(fit, components, 50, interval=kind, rng=2) for kind in ("percentile", "basic"))
+    percentile, basic = (bootstrap(fit, components, 50, method=kind, rng=2) for kind in ("percentile", "basic"))
     np.testing.assert_allclose(basic.ci_low, 2 * basic.estimate - percentile.ci_high)
     np.testing.assert_allclose(basic.ci_high, 2 * basic.estimate - percentile.ci_low)
 
@@ -111,13 +111,13 @@ def test_bca_shares_are_scipys():
 
 
 def test_bca_leaves_out_the_levels_of_the_first_group(fit):
-    got = bootstrap(fit, components, 60, interval="bca", rng=2)
+    got = bootstrap(fit, components, 60, method="bca", rng=2)
     assert got.notes[0] == "The skewness comes from leaving out the 8 levels of benchmark in turn."
     assert np.all(got.ci_low < got.ci_high)
 
 
 def test_bca_does_not_exist_where_all_draws_lie_on_one_side(fit):
-    got = bootstrap(fit, lambda f: -abs(f.nobs - 64.0) - (f is not fit), 20, interval="bca", rng=1)
+    got = bootstrap(fit, lambda f: -abs(f.nobs - 64.0) - (f is not fit), 20, method="bca", rng=1)
     assert np.isnan(got.ci_low[0])
     assert "there is no bca interval" in got.notes[-1]
 
@@ -145,7 +145,7 @@ def test_a_statistic_without_any_draw_is_an_error(fit):
     ("options", "message"),
     [
         ({"n_draws": 0}, "n_draws must be a whole number of at least 2, got 0."),
-        ({"interval": "bc"}, r"interval must be 'percentile' or 'basic' or 'bca', got 'bc'\."),
+        ({"method": "bc"}, r"method must be 'percentile' or 'basic' or 'bca', got 'bc'\."),
         ({"level": 95}, "level must be a number between 0 and 1"),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, or -1 for all, got 0."),
         ({"statistic": 3}, "statistic must be a function of a fit, got int."),
@@ -153,8 +153,8 @@ def test_a_statistic_without_any_draw_is_an_error(fit):
         ({"statistic": lambda _: np.eye(2)}, r"in one dimension, got shape \(2, 2\)"),
         ({"statistic": lambda f: np.ones(int(f.params.iloc[1] * 1e6) % 7 + 1)}, "always return the same number"),
         (
-            {"interval": "bca", "jackknife": "tool"},
-            "jackknife='tool' is not a group of this model. Groups: benchmark, ",
+            {"method": "bca", "unit": "tool"},
+            "unit='tool' is not a group of this model. Groups: benchmark, ",
         ),
     ],
 )
@@ -166,14 +166,14 @@ def test_bad_input_is_named(fit, options, message):
 
 def test_bca_without_random_effects_says_what_to_do():
     plain = lt.fit_lmm("loss ~ algorithm", make_table())
-    with pytest.raises(ArgumentError, match=r"this model has none\. Use interval='percentile'"):
-        bootstrap(plain, effect, 10, interval="bca")
+    with pytest.raises(ArgumentError, match=r"this model has none\. Use method='percentile'"):
+        bootstrap(plain, effect, 10, method="bca")
 
 
 def test_bca_needs_a_few_levels():
     few = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", make_table(benchmarks=3))
     with pytest.raises(ArgumentError, match="at least 4 levels to estimate a skewness, and benchmark has 3"):
-        bootstrap(few, effect, 10, interval="bca")
+        bootstrap(few, effect, 10, method="bca")
 
 
 def test_too_few_draws_for_the_tails_are_said_to_be_too_few(fit):
@@ -184,9 +184,9 @@ def test_too_few_draws_for_the_tails_are_said_to_be_too_few(fit):
     )
     assert few.ci_low[0] == few.draws.min()
     assert not any("too few" in note for note in enough.notes)
-    basic = bootstrap(fit, effect, 39, level=0.99, interval="basic", rng=1)
+    basic = bootstrap(fit, effect, 39, level=0.99, method="basic", rng=1)
     assert basic.notes[-1].endswith("Take n_draws=199 at least.")
-    corrected = bootstrap(fit, effect, 20, interval="bca", rng=1)
+    corrected = bootstrap(fit, effect, 20, method="bca", rng=1)
     assert any(note.startswith("20 draws are too few for 95 % bca intervals") for note in corrected.notes)
 
 

@@ -16,7 +16,7 @@ def effects():
     frame = pd.DataFrame({"g": np.repeat([f"benchmark {i:02d} <b>$x$" for i in range(20)], 6)})
     frame["y"] = np.repeat(rng.normal(size=20), 6) + rng.normal(size=120)
     frame.loc[frame["g"] == "benchmark 03 <b>$x$", "y"] += 20.0
-    return lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects("g", error="conditional")
+    return lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects("g", target="conditional")
 
 
 def points(ax):

@@ -41,16 +41,7 @@ _FAR = 1e6  # of the estimate: where the search for an upper end gives up
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Stratum:
-    """Rows averaged over all but some factors, with the means over fewer factors taken out.
-
-    Attributes
-    ----------
-    factors : frozenset of str
-    df : int
-    mean_square : float
-    rows : float
-        Rows per group of the factors.
-    """
+    """Rows averaged over all but some factors, less the means over fewer; `rows` per group of the factors."""
 
     factors: Factors
     df: int
@@ -68,17 +59,9 @@ def group_codes(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.intp]
 def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
     """Strata of a table, or None if it is not balanced.
 
-    Parameters
-    ----------
-    codes : dict
-        Per set of factors the number of the group of every row; with every two sets their intersection.
-    y : (n, r) float
-        One score per row; or its course over r > 1 budgets, about the row's mean: then the strata are those of the
-        interactions with the budget.
-
-    Returns
-    -------
-    dict of frozenset to Stratum, or None
+    `codes` has the number of the group of every row per set of factors, and with every two sets their intersection; `y`
+    is one score per row (n, 1), or its course over r > 1 budgets about the row's mean: then the strata are those of the
+    interactions with the budget.
     """
     return _strata(codes, y) if _crossed(codes) else None
 
@@ -127,15 +110,9 @@ def _crossed(codes: dict[Factors, NDArray[np.intp]]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BalancedModel:
-    """Random terms on the random strata of a balanced table.
+    """Random terms, the residual last, on the random strata of a balanced table.
 
-    Attributes
-    ----------
-    terms : tuple of frozenset
-        The random terms; the last one is the residual.
-    design : (strata, terms) float
-        Rows per group of the terms that contain a stratum.
-    df, mean_square : (strata,) float
+    `design` (strata, terms) has the rows per group of the terms that contain a stratum.
     """
 
     terms: tuple[Factors, ...]
@@ -231,19 +208,7 @@ class BalancedModel:
         return float(self.df @ (np.log(xi) + self.mean_square / xi))
 
     def interval(self, index: int, level: float) -> tuple[float, float]:
-        """Profile-likelihood interval of the standard deviation of a term.
-
-        Parameters
-        ----------
-        index : int
-            Which term.
-        level : float in (0, 1)
-
-        Returns
-        -------
-        (float, float)
-            The lower end is 0 where the likelihood does not exclude it.
-        """
+        """Profile-likelihood interval of the standard deviation of a term, from 0 where that is not excluded."""
         with one_blas_thread():
             return self._interval(index, level)
 
@@ -270,23 +235,12 @@ class BalancedModel:
 
 
 def signal_interval(f: float, df: float, error_df: float, level: float) -> tuple[float, float]:
-    """Interval of signal over noise, from the F ratio of fixed means.
+    """Interval of signal over noise from the F ratio of fixed means.
 
-    Parameters
-    ----------
-    f : float >= 0
-        F ratio of the means on `df` and `error_df` degrees of freedom.
-    level : float in (0, 1)
+    The variance of the true means over the error variance of a mean: the noncentrality over `df` whose F distribution
+    has the observed ratio at its upper and lower tail (Steiger 2004, doi:10.1037/1082-989X.9.2.164). Exact where the
+    ratio is noncentral F.
 
-    Returns
-    -------
-    (float, float)
-        Of the variance of the true means over the error variance of a mean: the noncentrality over `df` whose F
-        distribution has the observed ratio at its upper and lower tail (Steiger 2004,
-        doi:10.1037/1082-989X.9.2.164). Exact where the ratio is noncentral F.
-
-    Examples
-    --------
     >>> low, high = signal_interval(9.0, 4, 60, 0.95)
     >>> round(low, 2), round(high, 2)
     (2.89, 16.02)

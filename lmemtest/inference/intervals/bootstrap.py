@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-INTERVALS = ("percentile", "basic", "bca")
+METHODS = ("percentile", "basic", "bca")
 Statistic = Callable[[Any], Any]
 
 _ROUNDING = 1e-6  # of 1 / share, which is a whole number for the usual levels
@@ -49,8 +49,8 @@ class BootstrapResult(Result):
         The statistic of every simulated table; NaN rows where it could not be computed.
     ci_low, ci_high : (k,) float
         Interval at `level`; NaN where it does not exist (see `notes`).
-    interval : {"percentile", "basic", "bca"}
-        How it was made.
+    method : {"percentile", "basic", "bca"}
+        How the interval was made.
     level : float
         Confidence level of each interval.
     failed, unconverged : int
@@ -66,7 +66,7 @@ class BootstrapResult(Result):
     draws: FloatArray
     ci_low: FloatArray
     ci_high: FloatArray
-    interval: str
+    method: str
     level: float
     failed: int
     unconverged: int
@@ -107,7 +107,7 @@ class BootstrapResult(Result):
     def facts(self) -> tuple[str, ...]:
         """How the table was obtained."""
         return (
-            f"{self.formula}; {100 * self.level:.4g} % {self.interval} intervals, one by one, "
+            f"{self.formula}; {100 * self.level:.4g} % {self.method} intervals, one by one, "
             f"from {len(self.draws):,} tables drawn from the fitted model.",
         )
 
@@ -130,9 +130,9 @@ def bootstrap(
     statistic: Statistic,
     n_draws: int = 999,
     *,
-    interval: str = "percentile",
+    method: str = "percentile",
     level: float = 0.95,
-    jackknife: str | None = None,
+    unit: str | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
@@ -148,11 +148,11 @@ def bootstrap(
         length.
     n_draws : int, >= 2
         Tables.
-    interval : {"percentile", "basic", "bca"}
+    method : {"percentile", "basic", "bca"}
         Quantiles of the draws; their reflection at the estimate; quantiles corrected for bias and skewness.
     level : float in (0, 1)
         Confidence level.
-    jackknife : str, optional
+    unit : str, optional
         For "bca": the group of the random part whose levels are left out in turn to estimate the skewness. The
         first one of the formula by default.
     rng : int, numpy.random.Generator or None
@@ -200,7 +200,7 @@ def bootstrap(
     ((99, 1), True)
     """
     n_draws = check_positive_int(n_draws, "n_draws", minimum=2)
-    check_choice(interval, "interval", INTERVALS)
+    check_choice(method, "method", METHODS)
     level = check_fraction(level, "level")
     if not callable(statistic):
         raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.")
@@ -208,22 +208,22 @@ def bootstrap(
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     estimate, names = _evaluated(statistic, fit)
     _check_defined(estimate, names)
-    term = _jackknife_term(fit, jackknife) if interval == "bca" or jackknife is not None else None
+    term = _unit_left_out(fit, unit) if method == "bca" or unit is not None else None
 
     task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
     results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
     draws, notes = _collected(results, len(estimate))
     low, high = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
     valid = _valid(draws)
-    if interval == "bca":
+    if method == "bca":
         values, skipped = _leave_one_out(fit, statistic, term, len(estimate))
         shares, more = _bca_shares(valid, estimate, values, (low, high))
         notes += [*skipped, *more]
     else:
         shares = np.tile([[low], [high]], len(estimate))
-    notes += _too_few(len(valid), shares, interval, level)
+    notes += _too_few(len(valid), shares, method, level)
     ci = np.column_stack([_quantiles(valid[:, j], shares[:, j]) for j in range(len(estimate))])
-    if interval == "basic":
+    if method == "basic":
         ci = 2.0 * estimate - ci[::-1]
     return BootstrapResult(
         names=names,
@@ -231,7 +231,7 @@ def bootstrap(
         draws=draws,
         ci_low=ci[0],
         ci_high=ci[1],
-        interval=interval,
+        method=method,
         level=level,
         failed=len(draws) - len(valid),
         unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
@@ -271,7 +271,7 @@ def _check_defined(estimate: FloatArray, names: tuple[str, ...]) -> None:
         )
 
 
-def _too_few(n: int, shares: FloatArray, interval: str, level: float) -> list[str]:
+def _too_few(n: int, shares: FloatArray, method: str, level: float) -> list[str]:
     """Say so where an end of an interval lies beyond the order statistics that `n` draws have."""
     tails = np.minimum(shares, 1.0 - shares)
     known = tails[np.isfinite(tails)]
@@ -281,7 +281,7 @@ def _too_few(n: int, shares: FloatArray, interval: str, level: float) -> list[st
     enough = int(np.ceil(1.0 / smallest - _ROUNDING)) - 1 if smallest > 1e-9 else None
     advice = "No n_draws is enough: use 'percentile'." if enough is None else f"Take n_draws={enough:,} at least."
     return [
-        f"{n:,} draws are too few for {100 * level:.4g} % {interval} intervals: an end would lie beyond all draws, so "
+        f"{n:,} draws are too few for {100 * level:.4g} % {method} intervals: an end would lie beyond all draws, so "
         f"the smallest or largest one takes its place and the interval is too short. {advice}"
     ]
 
@@ -327,21 +327,21 @@ def _quantiles(draws: FloatArray, shares: FloatArray) -> FloatArray:
 # ---------------------------------------------------------------------- BCa
 
 
-def _jackknife_term(fit: Any, group: str | None) -> Any:
+def _unit_left_out(fit: Any, group: str | None) -> Any:
     terms = {term.group: term for term in reversed(fit.design.random)}
     known = ", ".join(reversed(terms)) or "none"
     if not terms:
         raise ArgumentError(
-            "interval='bca' leaves out the levels of a random effect in turn, and this model has none. Use "
-            "interval='percentile'."
+            "method='bca' leaves out the levels of a random effect in turn, and this model has none. Use "
+            "method='percentile'."
         )
     if group is not None and not (isinstance(group, str) and group in terms):
-        raise ArgumentError(f"jackknife='{group}' is not a group of this model. Groups: {known}.")
+        raise ArgumentError(f"unit='{group}' is not a group of this model. Groups: {known}.")
     term = fit.design.random[0] if group is None else terms[group]
     if len(term.levels) < _FEWEST_UNITS:
         raise ArgumentError(
-            f"interval='bca' needs a group with at least {_FEWEST_UNITS} levels to estimate a skewness, and "
-            f"{term.group} has {len(term.levels)}. Groups: {known}; name one by jackknife=, or use 'percentile'."
+            f"method='bca' needs a group with at least {_FEWEST_UNITS} levels to estimate a skewness, and "
+            f"{term.group} has {len(term.levels)}. Groups: {known}; name one by unit=, or use 'percentile'."
         )
     return term
 
@@ -376,8 +376,8 @@ def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tup
             failed.append(level)
     if len(values) < _FEWEST_UNITS:
         raise EstimationError(
-            f"interval='bca': the statistic exists for {len(values)} of the {len(term.levels)} tables without one "
-            f"level of {term.group}, too few to estimate a skewness. Use interval='percentile'."
+            f"method='bca': the statistic exists for {len(values)} of the {len(term.levels)} tables without one "
+            f"level of {term.group}, too few to estimate a skewness. Use method='percentile'."
         )
     notes = [f"The skewness comes from leaving out the {len(values)} levels of {term.group} in turn."]
     if failed:

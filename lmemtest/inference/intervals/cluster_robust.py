@@ -95,18 +95,7 @@ class ClusterRobust(Result):
         return pd.DataFrame(t.T @ t, index=names, columns=names)
 
     def cov(self, L: FloatArray) -> FloatArray:
-        """Robust covariance of ``L b``.
-
-        Parameters
-        ----------
-        L : (rows, p) float
-            Over all columns of the design.
-
-        Returns
-        -------
-        (rows, rows) float
-            NaN rows and columns where `has_variance` is False.
-        """
+        """Robust covariance of ``L b``, L over all columns of the design; NaN where `has_variance` is False."""
         L = np.atleast_2d(np.asarray(L, dtype=float))
         t = self._scores(self._inward(L))
         out = t.T @ t
@@ -116,34 +105,12 @@ class ClusterRobust(Result):
         return out
 
     def df(self, L: FloatArray) -> FloatArray:
-        """Satterthwaite's degrees of freedom of the robust variance of ``L b``.
-
-        Parameters
-        ----------
-        L : (rows, p) float
-            Over all columns of the design.
-
-        Returns
-        -------
-        (rows,) float
-            NaN where `cov` is.
-        """
+        """Satterthwaite's degrees of freedom of the robust variances of ``L b``, ``(rows,)``; NaN where `cov` is."""
         L = np.atleast_2d(np.asarray(L, dtype=float))
         return np.where(self.has_variance(L), self.engine.df(self._inward(L)), np.nan)
 
     def variances(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Robust variance of every row of ``L b``, and its degrees of freedom: the diagonal of `cov`, and `df`.
-
-        Parameters
-        ----------
-        L : (rows, p) float
-            Over all columns of the design.
-
-        Returns
-        -------
-        variance, df : (rows,) float
-            NaN where `has_variance` is False.
-        """
+        """Robust variance of every row of ``L b`` and its degrees of freedom: the diagonal of `cov`, and `df`."""
         L = np.atleast_2d(np.asarray(L, dtype=float))
         H, shown = self._inward(L), self.has_variance(L)
         variance, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
@@ -152,32 +119,14 @@ class ClusterRobust(Result):
         return variance, df
 
     def contributions(self, L: FloatArray) -> FloatArray:
-        """What each cluster adds to every row of ``L b``; the products sum to their robust covariance.
-
-        Parameters
-        ----------
-        L : (rows, p) float
-            Over all columns of the design.
-
-        Returns
-        -------
-        (n_clusters, rows) float
-        """
+        """What each cluster adds to ``L b``, ``(n_clusters, rows)``; the products sum to their robust covariance."""
         return self._scores(self._inward(np.atleast_2d(np.asarray(L, dtype=float))))
 
     def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
 
-        Parameters
-        ----------
-        L : (rows, p) float
-            Over all columns of the design.
-
-        Returns
-        -------
-        (rows,) bool
-            False where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it,
-            and where all clusters give the same value.
+        Not where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it, and
+        where all clusters give the same value.
         """
         L = np.atleast_2d(np.asarray(L, dtype=float))
         return np.asarray(self.fit.estimable(L)) & ~self._is_alone(L) & ~self._is_constant(L)
@@ -198,16 +147,13 @@ class ClusterRobust(Result):
         Raises
         ------
         ArgumentError
-            If a row is not estimable, one cluster alone determines a part of it, or all clusters give the same value.
+            If `has_variance` is False for a row.
 
         Notes
         -----
         Hotelling's T-squared approximation (HTZ): with the Wald statistic Q and eta from `Sandwich.wishart_df`,
-        (eta - q + 1) / (eta q) Q is compared with F(q, eta - q + 1). For one row it is the t-test of `df`.
-
-        References
-        ----------
-        Pustejovsky & Tipton (2018), doi:10.1080/07350015.2016.1247004
+        (eta - q + 1) / (eta q) Q is compared with F(q, eta - q + 1). For one row it is the t-test of `df`
+        (Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004).
         """
         L = np.atleast_2d(np.asarray(L, dtype=float))
         moving = L[np.any(L != 0.0, axis=1)]

@@ -36,14 +36,7 @@ _HALVINGS = 55
 class Mixture:
     """Quantities that are mixtures of scaled t distributions.
 
-    Attributes
-    ----------
-    weights : (n,) float
-        Of the components; they add to one.
-    means, sds : (n, m) float
-        Of the components of each quantity; an sd of zero is a point.
-    df : (m,) float
-        Degrees of freedom of the components.
+    `weights` (n,) of the components add to one; `means` and `sds` are (n, m), an sd of zero is a point; `df` (m,).
     """
 
     weights: Array
@@ -94,16 +87,9 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartialPooling:
-    """Like quantities, pooled.
+    """Like quantities theta_i, pooled, and their deviations theta_i - mu.
 
-    Attributes
-    ----------
-    values : Mixture
-        The quantities theta_i.
-    deviations : Mixture
-        theta_i - mu.
-    own_share : (m,) float
-        Weight ``1 - B_i`` of a quantity's own estimate, on average over the sd: 0 is complete pooling.
+    `own_share` is the weight ``1 - B_i`` of a quantity's own estimate, on average over the sd: 0 is complete pooling.
     """
 
     values: Mixture
@@ -112,28 +98,11 @@ class PartialPooling:
 
 
 def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> PartialPooling:
-    """Pool independent estimates of like quantities.
+    """Pool three or more independent estimates of like quantities; `df` are those of the variances of their errors.
 
-    Parameters
-    ----------
-    estimates : (m,) float
-        m >= 3.
-    variances : (m,) float, > 0
-        Of their errors.
-    df : (m,) or number, > 0
-        Degrees of freedom of these variances.
-
-    Returns
-    -------
-    PartialPooling
-
-    References
-    ----------
     Morris & Tang (2011). Estimating random effects via adjustment for density maximization. Statist. Sci. 26(2),
     271-287; Gelman (2006), doi:10.1214/06-BA117A
 
-    Examples
-    --------
     Eight schools (Rubin 1981): noise explains nearly all of the spread.
 
     >>> effects = [28, 8, -3, 7, -1, 1, 18, 12]

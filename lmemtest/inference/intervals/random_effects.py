@@ -9,7 +9,7 @@ import pandas as pd
 
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest._validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.engine import prediction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import largest_t
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-INTERVALS = ("simultaneous", "pointwise")
-ERRORS = ("prediction", "conditional")
+TARGETS = ("prediction", "conditional")
 # Levels above which the joint integral gives way to Šidák's inequality, which costs little width there.
 _JOINT_LEVELS = 60
 # A group of this many effects needs a matrix of 0.5 GB.
@@ -47,9 +46,9 @@ class RandomEffects(Result):
         Grouping factor.
     effects : tuple of str
         Names of its effects, in the order of the formula.
-    interval : {"simultaneous", "pointwise"}
-        Whether all intervals of one effect hold together, or each on its own.
-    error : {"prediction", "conditional"}
+    simultaneous : bool
+        Whether the intervals of one effect are simultaneous, or each on its own.
+    target : {"prediction", "conditional"}
         Whether the intervals hold the error of the fixed effects.
     level : float
         Confidence level.
@@ -62,8 +61,8 @@ class RandomEffects(Result):
     table: pd.DataFrame
     group: str
     effects: tuple[str, ...]
-    interval: str
-    error: str
+    simultaneous: bool
+    target: str
     level: float
     formula: str
     score: str
@@ -92,8 +91,8 @@ class RandomEffects(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """The model, and what the intervals hold."""
-        together = "simultaneous " if self.interval == "simultaneous" else ""
-        given = "with the error of the fixed effects" if self.error == "prediction" else "given the fixed effects"
+        together = "simultaneous " if self.simultaneous else ""
+        given = "with the error of the fixed effects" if self.target == "prediction" else "given the fixed effects"
         return (
             f"{self.formula}; deviations of the levels of {self.group} from the population, on the scale of "
             f"{self.score}, with {together}{100 * self.level:.4g} % intervals {given}; Satterthwaite degrees of "
@@ -106,8 +105,8 @@ def random_effects(
     fit: LmmFit,
     group: str,
     *,
-    interval: str = "simultaneous",
-    error: str = "prediction",
+    simultaneous: bool = True,
+    target: str = "prediction",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
 ) -> RandomEffects:
@@ -119,10 +118,10 @@ def random_effects(
         The model.
     group : str
         Grouping factor as the formula has it, for instance ``"benchmark"`` or ``"benchmark:algorithm"``.
-    interval : {"simultaneous", "pointwise"}
-        Intervals that hold for all levels of an effect together (whoever looks for the level that stands out needs
-        these), or each on its own.
-    error : {"prediction", "conditional"}
+    simultaneous : bool, default True
+        Intervals for all levels of an effect at once (whoever looks for the level that stands out needs these), or
+        each on its own.
+    target : {"prediction", "conditional"}
         Intervals for the deviation from the population's mean, which is itself estimated from these levels; or given
         the fixed effects, as lme4's caterpillar plots have it. The latter are shorter and compare levels with each
         other rather than with the population.
@@ -167,8 +166,8 @@ def random_effects(
     2     y      -1.6  3.5   -13.6     10.4
     3     z      10.3  3.5    -1.6     22.3
     """
-    check_choice(interval, "interval", INTERVALS)
-    check_choice(error, "error", ERRORS)
+    simultaneous = check_flag(simultaneous, "simultaneous")
+    check_choice(target, "target", TARGETS)
     level = check_fraction(level, "level")
     generator = resolve_rng(rng)
     if not hasattr(fit, "problem"):
@@ -182,7 +181,7 @@ def random_effects(
             "`fit.conditional_modes(group)` gives the estimates alone."
         )
     targets = prediction.unit_targets(fit.problem, positions, shapes(fit))
-    at, conditional = fit.optim.criterion, error == "conditional"
+    at, conditional = fit.optim.criterion, target == "conditional"
     with one_blas_thread():
         full, given = (
             prediction.covariance(fit.problem, fit.optim.theta, at, targets, conditional=c) for c in (False, True)
@@ -195,7 +194,7 @@ def random_effects(
         for j, name in enumerate(term.names):
             rows = start + j + k * np.arange(q)
             covariance = chosen[np.ix_(rows, rows)]
-            part, note = effect_intervals(fit.modes[i][:, j], covariance, df[rows], interval, level, generator)
+            part, note = effect_intervals(fit.modes[i][:, j], covariance, df[rows], simultaneous, level, generator)
             part["se"] = np.sqrt(np.maximum(full.diagonal()[rows], 0.0))
             part["conditional_sd"] = np.sqrt(np.maximum(given.diagonal()[rows], 0.0))
             hidden, why = _without_interval(fit, i, j, df[rows])
@@ -211,8 +210,8 @@ def random_effects(
         table=pd.concat(parts, ignore_index=True)[columns],
         group=group,
         effects=tuple(name for term in terms for name in term.names),
-        interval=interval,
-        error=error,
+        simultaneous=simultaneous,
+        target=target,
         level=level,
         formula=fit.label,
         score=fit.design.parsed.score,
@@ -248,12 +247,12 @@ def error_df(fit: LmmFit, targets: prediction.Targets, variance: Array, *, condi
 
 
 def effect_intervals(
-    estimate: Array, error: Array, df: Array, interval: str, level: float, rng: np.random.Generator
+    estimate: Array, error: Array, df: Array, simultaneous: bool, level: float, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, str]:
     """Estimates with intervals over the levels of one effect, and how the intervals were made."""
     se = np.sqrt(np.maximum(error.diagonal(), 0.0))
     note = ""
-    if interval == "pointwise" or len(se) == 1:
+    if not simultaneous or len(se) == 1:
         factor = t_quantile((1.0 - level) / 2.0, df)
     elif len(se) > _JOINT_LEVELS or not se.min() > 0:
         factor = t_quantile(-0.5 * np.expm1(np.log(level) / len(se)), df)  # half of 1 - level^(1/q)

@@ -22,7 +22,7 @@ from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.data.compress import compress
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
-from lmemtest.inference.intervals.random_effects import INTERVALS, effect_intervals
+from lmemtest.inference.intervals.random_effects import effect_intervals
 from lmemtest.model import fit_lmm
 from lmemtest.studies.benchmark.comparisons import Comparisons, Plan
 from lmemtest.studies.modelling.recommend import recommend
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 CONTRASTS = ("mean", "pairs")
+INTERVALS = ("simultaneous", "pointwise")
 UNITS = ("benchmark", "instance")
 _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
 _UNEQUAL = 10.0  # ratio of the noise of two benchmarks from which on a note says so
@@ -238,7 +239,7 @@ def benchmark_effects(
     fit = fit_lmm(formula, means, dispersion=dispersion)
     _check_formula(fit, means)
     plan = Plan.of(means, contrast, per)
-    table, between, notes = _predicted(fit, plan, interval, level, generator)
+    table, between, notes = _predicted(fit, plan, interval == "simultaneous", level, generator)
     return BenchmarkEffects(
         table=table,
         contrast=contrast,
@@ -266,7 +267,7 @@ def _check_formula(fit: LmmFit, runs: Runs) -> None:
 
 
 def _predicted(
-    fit: LmmFit, plan: Plan, interval: str, level: float, rng: np.random.Generator
+    fit: LmmFit, plan: Plan, simultaneous: bool, level: float, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], float], list[str]]:
     runs = fit.data
     comparisons = Comparisons.of(fit, plan)
@@ -290,7 +291,8 @@ def _predicted(
         use = rows[~zero[rows]]
         part = pd.DataFrame(index=rows, columns=["estimate", "se", "df", "ci_low", "ci_high"], dtype=float)
         if len(use):
-            found, note = effect_intervals(estimate[use], covariance[np.ix_(use, use)], df[use], interval, level, rng)
+            error = covariance[np.ix_(use, use)]
+            found, note = effect_intervals(estimate[use], error, df[use], simultaneous, level, rng)
             part.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
             part.loc[use, "se"] = np.sqrt(np.maximum(covariance.diagonal()[use], 0.0))
             notes += [note] if note and not notes else []  # how the intervals were made; alike for all comparisons

@@ -22,7 +22,7 @@ def random_effect_lines() -> list[Line]:
     for want in load("random_effects")["fits"]:
         fit = lt.fit_lmm(want["formula"], table(want["data"]), weights=want["weights"])
         for group in want["groups"]:
-            found = fit.random_effects(group["group"], interval="pointwise").to_frame()
+            found = fit.random_effects(group["group"], simultaneous=False).to_frame()
             theirs, errors = np.array(group["modes"]), np.array(group["sds"])
             for j, name in enumerate(group["names"]):
                 rows = found[found["effect"] == name]
