@@ -8,7 +8,7 @@ import numpy as np
 
 from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.power.result import USUAL_POWER, PowerResult
+from lmemtest.inference.power.power import USUAL_POWER, PowerResult
 from lmemtest.plots import _canvas
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines, looks

@@ -125,7 +125,7 @@ def test_budgets_are_averaged_and_instances_kept_apart() -> None:
     assert two["estimate"].to_numpy() == approx(one["estimate"].to_numpy(), rel=1e-4, abs=1e-5)
     apart = benchmark_effects(as_runs(frame), per="instance").to_frame()
     assert len(apart) == 2 * len(one)
-    assert apart["benchmark"].iloc[:2].tolist() == ["t0 · bad", "t0 · good"]
+    assert apart["benchmark"].iloc[:2].tolist() == ["t0 / bad", "t0 / good"]
     halves = apart["estimate"].to_numpy().reshape(-1, 2).mean(axis=1)
     assert halves == approx(one["estimate"].to_numpy(), rel=1e-7, abs=1e-9)
 
@@ -233,7 +233,7 @@ def test_a_gap_at_one_level_of_a_metafeature_is_a_gap() -> None:
     assert whole.loc[whole["extrapolated"], "benchmark"].tolist() == ["t3", "t3"]
     assert whole.loc[whole["extrapolated"], "n_runs"].tolist() == [12, 12]
     apart = benchmark_effects(runs, contrast="pairs", per="instance").to_frame()
-    assert apart.loc[apart["extrapolated"], "benchmark"].tolist() == ["t3 · good", "t3 · good"]
+    assert apart.loc[apart["extrapolated"], "benchmark"].tolist() == ["t3 / good", "t3 / good"]
 
 
 def test_a_reversal_is_named() -> None:
@@ -382,7 +382,7 @@ def test_redrawing_is_reproducible_and_moves_what_is_noise() -> None:
 def test_conditions_are_part_of_a_profile() -> None:
     frame = study(14, priors=("bad", "good"))
     found = benchmark_clusters(as_runs(frame), n_draws=10, rng=1)
-    assert list(found.profiles.columns) == [f"A{i} · {p}" for p in ("bad", "good") for i in range(3)]
+    assert list(found.profiles.columns) == [f"A{i} / {p}" for p in ("bad", "good") for i in range(3)]
     assert found.profiles.to_numpy().reshape(8, 2, 3).sum(axis=2) == approx(np.zeros((8, 2)), abs=1e-12)
 
 

@@ -27,8 +27,8 @@ def failing(tasks=40, **roles):
 def test_opposite_decisions_are_found_and_told():
     found = lt.scale_agreement(failing())
     frame = found.to_frame().set_index(["left", "right"])
-    assert frame.loc[("A", "B"), ["order", "verdict"]].tolist() == ["reversed", "opposite"]
-    assert frame.loc[("A", "C"), ["order", "verdict"]].tolist() == ["reversed", "opposite"]
+    assert frame.loc[("A", "B"), ["order", "decision"]].tolist() == ["reversed", "opposite"]
+    assert frame.loc[("A", "C"), ["order", "decision"]].tolist() == ["reversed", "opposite"]
     first, *rest = found.sentences()
     assert first == "Mean loss decides 2 of 3 pairs otherwise than mean loss_rank, 2 of them in the opposite direction."
     assert rest[0] == "A is better than B by mean loss_rank (p < 0.001), and worse by mean loss (p = 0.012)."
@@ -134,6 +134,6 @@ def test_algorithms_that_are_numbers_are_compared_too():
     numbered = lt.Runs(frame.assign(tool=frame["tool"].map({"A": 1, "B": 2, "C": 10})), **runs.roles()).normalize(
         "rank"
     )
-    assert lt.analyze(numbered).agreement.to_frame()["verdict"].tolist() == (
-        lt.scale_agreement(runs).to_frame()["verdict"].tolist()
+    assert lt.analyze(numbered).agreement.to_frame()["decision"].tolist() == (
+        lt.scale_agreement(runs).to_frame()["decision"].tolist()
     )

@@ -247,7 +247,8 @@ def test_what_cannot_be_told_apart_is_said() -> None:
     found = variance_sources(lt.Runs(once, **{**ROLES, "seed": None}))
     assert [s.name for s in found.sources] == ["tool", "task", "run"]
     assert found.notes[0] == (
-        "task:tool: there is one run in each, so it cannot be told apart from the runs and is part of their variation."
+        "task:tool: there is one run in each, so it cannot be distinguished from the runs and is part of their "
+        "variation."
     )
     unpaired = study(9)
     unpaired["seed"] = np.arange(len(unpaired))
@@ -355,8 +356,8 @@ def test_what_is_refused(function, task) -> None:
     with pytest.raises(lt.errors.ArgumentError) as caught:
         function(as_runs(frame, benchmark=None))
     assert str(caught.value) == (
-        f"runs names no benchmark, and {task} by what differs between benchmarks. Name the column: "
-        "lmemtest.Runs(table, ..., benchmark=...)."
+        f"runs has no benchmark column, so nothing says what differs between benchmarks, by which {task}. Name it: "
+        "Runs(table, ..., benchmark=...). Columns: tool, task, seed, loss."
     )
     budgets = study(1, budgets=3)
     with pytest.raises(lt.errors.DataError) as caught:
@@ -389,8 +390,8 @@ def test_other_numbers_of_seeds_need_repeated_runs() -> None:
     with pytest.raises(lt.errors.ArgumentError) as caught:
         ranking_reliability(once, n_seeds=[3])
     assert str(caught.value) == (
-        "n_seeds must be 1 here, as in the study, got 3: every algorithm was run once on each benchmark, so what seeds "
-        "do cannot be told apart from what benchmarks do. Repeat runs with other seeds."
+        "n_seeds must be 1 here, as in the study, got 3: every algorithm was run once on each benchmark, so the "
+        "effects of seeds and of benchmarks cannot be separated. Repeat runs with other seeds."
     )
     with pytest.raises(lt.errors.ArgumentError, match="n_benchmarks must name at least one number, got none"):
         ranking_reliability(once, n_benchmarks=[])

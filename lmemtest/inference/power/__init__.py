@@ -1,8 +1,7 @@
 """How large a study of algorithms must be: power of a comparison by simulation and in closed form.
 
 ===========  ==================================================================
-power        `power`: designs, simulated studies, notes
-result       `PowerResult`: what follows from the table for planning
+power        `power` and `PowerResult`: designs, simulated studies, what follows for planning
 components   how much scores vary, and at which level; from a pilot study or given
 draw         one planned study: its scores, and the test of two algorithms
 closed_form  power, type-S and type-M error of a t-test as integrals

@@ -11,8 +11,8 @@ integral, so one integral over ``S`` is left. With ``d = effect / se`` and ``h =
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +27,11 @@ _NEGLIGIBLE = 1e-16
 MOST_BENCHMARKS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operating:
+class Operating(NamedTuple):
     """What happens when a study is run many times.
 
-    Attributes
-    ----------
-    power : float
-        Probability of a significant result of either sign.
-    type_s : float
-        Probability that a significant result has the wrong sign.
-    type_m : float
-        Mean of the absolute estimate of significant results over the effect; NaN for an effect of zero.
+    ``power`` is the probability of a significant result of either sign, ``type_s`` that such a result has the wrong
+    sign, and ``type_m`` the mean of its absolute estimate over the effect (NaN for an effect of zero).
     """
 
     power: float
@@ -62,21 +55,9 @@ def _scale_rule(df: float) -> tuple[FloatArray, FloatArray]:
 def operating(effect: float, se: float, df: float, critical: float) -> Operating:
     """Power, type-S and type-M error of a two-sided t-test.
 
-    Parameters
-    ----------
-    effect : float
-        The true difference, >= 0.
-    se : float > 0
-        True standard deviation of its estimate.
-    df : float > 0
-        Degrees of freedom of the estimated standard error.
-    critical : float > 0
-        Critical value of ``|t|``.
-
-    Returns
-    -------
-    Operating
-        For an effect of zero `type_s` is 0.5: half of the significant results have either sign.
+    ``effect`` is the true difference, ``se`` the true standard deviation of its estimate, ``df`` the degrees of freedom
+    of the estimated one, ``critical`` the critical value of ``|t|``. For an effect of zero `type_s` is 0.5: half of the
+    significant results have either sign.
 
     References
     ----------
@@ -91,17 +72,14 @@ def operating(effect: float, se: float, df: float, critical: float) -> Operating
     s, weight = _scale_rule(float(df))
     d, h = effect / se, critical * s
     right, wrong = special.ndtr(d - h), special.ndtr(-d - h)
-    size = d * (right - wrong) + _normal_density(d - h) + _normal_density(d + h)
+    density = (np.exp(-0.5 * (d - h) ** 2) + np.exp(-0.5 * (d + h) ** 2)) / np.sqrt(2.0 * np.pi)
+    size = d * (right - wrong) + density
     power = float(weight @ (right + wrong))
     return Operating(
         power=power,
         type_s=float(weight @ wrong) / power if power > 0 else np.nan,
         type_m=float(weight @ size) / (power * d) if power > 0 and d > 0 else np.nan,
     )
-
-
-def _normal_density(x: FloatArray) -> FloatArray:
-    return np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi)
 
 
 def smallest_count(

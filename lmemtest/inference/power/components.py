@@ -18,45 +18,37 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from lmemtest._result import Result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_positive_int
+from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.reference_grid import check_fit
 from lmemtest.words import GROUPS, listed, suggest
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "pilot", "notes")
 
 _MEANING = {
-    "interaction_sd": f"{GROUPS['interaction'][1]} (benchmark:algorithm)",
-    "residual_sd": GROUPS["run"][1],
-    "seed_sd": f"{GROUPS['seed'][1]} (benchmark:seed); cancels from differences",
-    "benchmark_sd": f"{GROUPS['benchmark'][1]}; cancels from differences",
-}
-_MEANING = {
-    name: text.format(noun="benchmark", within="", where=" on one benchmark") for name, text in _MEANING.items()
+    name: text.format(noun="benchmark", within="", where=" on one benchmark")
+    for name, text in {
+        "interaction_sd": f"{GROUPS['interaction'][1]} (benchmark:algorithm)",
+        "residual_sd": GROUPS["run"][1],
+        "seed_sd": f"{GROUPS['seed'][1]} (benchmark:seed); cancels from differences",
+        "benchmark_sd": f"{GROUPS['benchmark'][1]}; cancels from differences",
+    }.items()
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pilot:
-    """The study from which variances were estimated.
-
-    Attributes
-    ----------
-    n_algorithms, n_benchmarks : int
-    n_seeds : float
-        Runs of an algorithm on a benchmark; the harmonic mean where their number differs.
-    """
+    """The study from which variances were estimated; `n_seeds` is the harmonic mean where it differs."""
 
     n_algorithms: int
     n_benchmarks: int
@@ -148,39 +140,22 @@ class VarianceComponents(Result):
         ``e`` df, and ``m`` seeds, ``v = A / m + E (1 / n_seeds - 1 / m)``, whose chi-squared approximation has
         ``2 v^2 / var(v)`` degrees of freedom (Satterthwaite 1946, doi:10.2307/3002019); exact for ``n_seeds = m``.
         """
-        df = self._df(n_seeds)
-        if math.isnan(df):
+        if self.pilot is None or min(self.pilot.n_algorithms, self.pilot.n_benchmarks) < 2:
             return math.nan, math.nan
+        k, b, m = self.pilot.n_algorithms, self.pilot.n_benchmarks, self.pilot.n_seeds
         v, tail = self.of_mean(n_seeds), 0.5 * (1.0 - level)
+        variance = 2.0 * self.of_mean(m) ** 2 / ((k - 1) * (b - 1))
+        if m > 1:
+            rest = b * (m - 1) * (k - 1)
+            variance += 2.0 * (self.residual_sd**2 * (1.0 / n_seeds - 1.0 / m)) ** 2 / rest
+        df = 2.0 * v**2 / variance
         upper, lower = 2.0 * special.gammainccinv(0.5 * df, tail), 2.0 * special.gammaincinv(0.5 * df, tail)
         return float(df * v / upper), float(df * v / lower)
 
-    def _df(self, n_seeds: float) -> float:
-        if self.pilot is None:
-            return math.nan
-        p, m = self.pilot, self.pilot.n_seeds
-        if min(p.n_algorithms, p.n_benchmarks) < 2:
-            return math.nan
-        free = (p.n_algorithms - 1) * (p.n_benchmarks - 1)
-        v = self.of_mean(n_seeds)
-        variance = 2.0 * self.of_mean(m) ** 2 / free
-        if m > 1:
-            rest = p.n_benchmarks * (m - 1) * (p.n_algorithms - 1)
-            variance += 2.0 * (self.residual_sd**2 * (1.0 / n_seeds - 1.0 / m)) ** 2 / rest
-        return 2.0 * v**2 / variance
-
     def table(self) -> pd.DataFrame:
         """One row per part: ``name``, ``sd`` (NaN if not given), ``meaning``."""
-        import pandas as pd
-
-        sd = [getattr(self, name) for name in _MEANING]
-        return pd.DataFrame(
-            {
-                "name": list(_MEANING),
-                "sd": [math.nan if value is None else float(value) for value in sd],
-                "meaning": list(_MEANING.values()),
-            }
-        )
+        sd = np.array([getattr(self, name) for name in _MEANING], dtype=float)
+        return pd.DataFrame({"name": list(_MEANING), "sd": sd, "meaning": list(_MEANING.values())})
 
     @property
     def title(self) -> str:
@@ -237,7 +212,13 @@ def components_of(
     """
     check_fit(fit, "fit")
     roles = _roles(fit, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed})
-    _refuse_weights(fit)
+    for argument in ("weights", "dispersion"):
+        column = getattr(fit, argument)
+        if column is not None:
+            raise ArgumentError(
+                f"the model has {argument}='{column}', and a study is planned with one residual variance. Fit it "
+                f"without {argument}, or plan with VarianceComponents(...) of a typical benchmark."
+            )
     sds, notes = _matched(fit, roles)
     if "interaction_sd" not in sds:
         raise ArgumentError(
@@ -279,8 +260,6 @@ def as_components(plan: Any) -> VarianceComponents:
 
 
 def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
-    from lmemtest.data.runs import Runs
-
     for role, name in given.items():
         if name is not None and not (isinstance(name, str) and name):
             raise ArgumentError(f"{role} must be the name of a column, got {name!r}.")
@@ -301,16 +280,6 @@ def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
     return roles
 
 
-def _refuse_weights(fit: Any) -> None:
-    for argument in ("weights", "dispersion"):
-        column = getattr(fit, argument)
-        if column is not None:
-            raise ArgumentError(
-                f"the model has {argument}='{column}', and a study is planned with one residual variance. Fit it "
-                f"without {argument}, or plan with VarianceComponents(...) of a typical benchmark."
-            )
-
-
 def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], list[str]]:
     """Standard deviation per component, and what cancels."""
     algorithm, benchmark, seed = (roles[name] for name in ("algorithm", "benchmark", "seed"))
@@ -320,21 +289,20 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], 
         frozenset({benchmark, seed}): "seed_sd",
     }
     sds: dict[str, float] = {}
-    notes = []
-    luck = 0.0
+    notes, luck = [], 0.0
     for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
-        groups = frozenset(bar.groups)
-        if tuple(term.names) == ("Intercept",) and groups == {seed}:
+        groups, intercept = frozenset(bar.groups), tuple(term.names) == ("Intercept",)
+        if intercept and groups == {seed}:
             notes.append(f"{term.label} is left out: runs with the same seed share it, so it cancels from comparisons.")
             continue
-        if tuple(term.names) == ("Intercept",) and groups == {seed, algorithm}:
+        if intercept and groups == {seed, algorithm}:
             luck = float(covariance[0, 0])
             notes.append(
                 f"{term.label} is a part of residual_sd: each benchmark of the planned study has seeds of its own. "
                 "With the same seeds on all benchmarks its share would not fall with their number."
             )
             continue
-        target = targets.get(groups) if tuple(term.names) == ("Intercept",) else None
+        target = targets.get(groups) if intercept else None
         if target is None or target in sds:
             slopes = {column for effect in bar.effects for column in effect.columns}
             raise ArgumentError(
@@ -389,8 +357,6 @@ def _n_distinct(table: Any, names: Sequence[str]) -> int:
 
 def _why_repeated(fit: Any, run: list[str]) -> str:
     """The columns in which the rows of one run differ, and the way out."""
-    from lmemtest.data.runs import Runs
-
     table = as_frame(fit.data).lazy()
     known = [name for name in table.collect_schema().names() if name not in (*run, fit.design.parsed.response)]
     if isinstance(fit.data, Runs):
@@ -404,5 +370,5 @@ def _why_repeated(fit: Any, run: list[str]) -> str:
     if not reasons:  # of all other columns the one with the fewest values is a condition, the rest may be measurements
         reasons = sorted(varying, key=lambda name: _n_distinct(table, [name]))[:1]
     if not reasons:
-        return "No column tells the rows of one run apart: are some of them copies? Drop these."
+        return "No column distinguishes the rows of one run: are some of them copies? Drop these."
     return f"The rows of a run differ in {' and '.join(reasons)}. {_filtered(reasons)}"

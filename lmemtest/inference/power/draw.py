@@ -20,13 +20,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.simulate import draw_cells
 from lmemtest.inference.means.adjust import critical_values
+from lmemtest.model import fit_lmm
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,17 +41,8 @@ TESTS = ("mixed", "means")
 STUDY_DDF = ("satterthwaite", "kenward-roger")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """What the analysis of one study says about two algorithms.
-
-    Attributes
-    ----------
-    estimate, se, df : float
-        Difference of their means, its standard error and degrees of freedom.
-    no_interaction : bool
-        The interaction variance was estimated as zero.
-    """
+class Comparison(NamedTuple):
+    """The difference of two algorithms in one study, and whether the interaction variance was estimated as zero."""
 
     estimate: float
     se: float
@@ -146,8 +139,7 @@ class StudyDraw:
 # ---------------------------------------------------------------------- its analysis
 
 
-@dataclass(frozen=True, slots=True)
-class _Squares:
+class _Squares(NamedTuple):
     """Mean squares with their degrees of freedom; NaN where a study with one seed has none."""
 
     benchmark: float
@@ -158,59 +150,40 @@ class _Squares:
     df_seed: float
     df_residual: float
 
-
-def _squares(y: FloatArray) -> _Squares:
-    b, k, n = y.shape
-    of_cell, of_seed, of_benchmark = y.mean(axis=2), y.mean(axis=1), y.mean(axis=(1, 2))
-    interaction = of_cell - of_benchmark[:, None] - of_cell.mean(axis=0) + of_benchmark.mean()
-    rest = y - of_cell[:, :, None] - of_seed[:, None, :] + of_benchmark[:, None, None]
-    df = ((b - 1.0) * (k - 1.0), b * (n - 1.0), b * (k - 1.0) * (n - 1.0))
-    seeds = k * float(np.sum((of_seed - of_benchmark[:, None]) ** 2))
-    return _Squares(
-        benchmark=k * n * float(np.sum((of_benchmark - of_benchmark.mean()) ** 2)) / (b - 1.0),
-        interaction=n * float(np.sum(interaction**2)) / df[0],
-        seed=seeds / df[1] if n > 1 else math.nan,
-        residual=float(np.sum(rest**2)) / df[2] if n > 1 else math.nan,
-        df_interaction=df[0],
-        df_seed=df[1],
-        df_residual=df[2],
-    )
+    @classmethod
+    def of(cls, y: FloatArray) -> _Squares:
+        b, k, n = y.shape
+        of_cell, of_seed, of_benchmark = y.mean(axis=2), y.mean(axis=1), y.mean(axis=(1, 2))
+        interaction = of_cell - of_benchmark[:, None] - of_cell.mean(axis=0) + of_benchmark.mean()
+        rest = y - of_cell[:, :, None] - of_seed[:, None, :] + of_benchmark[:, None, None]
+        df = ((b - 1.0) * (k - 1.0), b * (n - 1.0), b * (k - 1.0) * (n - 1.0))
+        seeds = k * float(np.sum((of_seed - of_benchmark[:, None]) ** 2))
+        return cls(
+            k * n * float(np.sum((of_benchmark - of_benchmark.mean()) ** 2)) / (b - 1.0),
+            n * float(np.sum(interaction**2)) / df[0],
+            seeds / df[1] if n > 1 else math.nan,
+            float(np.sum(rest**2)) / df[2] if n > 1 else math.nan,
+            *df,
+        )
 
 
 def compare(y: FloatArray, *, test: str, ddf: str) -> Comparison:
-    """Compare the first two algorithms of a study.
+    """Compare the first two algorithms of a study, ``(n_benchmarks, n_algorithms, n_seeds)`` scores.
 
-    Parameters
-    ----------
-    y : (n_benchmarks, n_algorithms, n_seeds) float
-        Scores.
-    test : {"mixed", "means"}
-        The mixed model of `StudyDesign.formula` by REML, or analysis of variance of the means of algorithms on
-        benchmarks (the paired t-test if there are two algorithms).
-    ddf : {"satterthwaite", "kenward-roger"}
-        Of the mixed model.
-
-    Returns
-    -------
-    Comparison
+    By the mixed model of `StudyDesign.formula` (REML, with these degrees of freedom), or by analysis of variance of the
+    means of algorithms on benchmarks (the paired t-test if there are two algorithms).
     """
-    squares = _squares(y)
+    squares = _Squares.of(y)
     if test == "means":
-        return _comparison(y, squares.interaction, squares.df_interaction, no_interaction=False)
-    found = _by_pooling(squares, y.shape[2] > 1, ddf)
-    if found is None:
-        return compare_by_engine(y, ddf=ddf)
+        found = squares.interaction, squares.df_interaction, False
+    else:
+        pooled = _by_pooling(squares, y.shape[2] > 1, ddf)
+        if pooled is None:
+            return compare_by_engine(y, ddf=ddf)
+        found = pooled
     variance, df, no_interaction = found
-    return _comparison(y, variance, df, no_interaction=no_interaction)
-
-
-def _comparison(y: FloatArray, variance: float, df: float, *, no_interaction: bool) -> Comparison:
-    return Comparison(
-        estimate=float(y[:, 0].mean() - y[:, 1].mean()),
-        se=math.sqrt(2.0 * variance / (y.shape[0] * y.shape[2])),
-        df=df,
-        no_interaction=no_interaction,
-    )
+    se = math.sqrt(2.0 * variance / (y.shape[0] * y.shape[2]))
+    return Comparison(float(y[:, 0].mean() - y[:, 1].mean()), se, df, no_interaction)
 
 
 def _by_pooling(squares: _Squares, seeds: bool, ddf: str) -> tuple[float, float, bool] | None:
@@ -238,10 +211,6 @@ def _by_pooling(squares: _Squares, seeds: bool, ddf: str) -> tuple[float, float,
 @lru_cache(maxsize=16)
 def _template(design: StudyDesign) -> Any:
     """A fit whose design is used again and again; its scores, any numbers, have no part in the results."""
-    import pandas as pd
-
-    from lmemtest.model import fit_lmm
-
     b, a, s = (i.ravel() for i in np.indices((design.n_benchmarks, design.n_algorithms, design.n_seeds)))
     width = len(str(design.n_algorithms))
     names = np.array([f"a{i:0{width}d}" for i in range(design.n_algorithms)])
@@ -264,9 +233,5 @@ def compare_by_engine(y: FloatArray, *, ddf: str) -> Comparison:
     rows = fit.design.rows(frame.groupby("algorithm", sort=True).head(1).sort_values("algorithm", kind="stable"))
     L = rows[:1] - rows[1:2]
     no_interaction = design.n_seeds > 1 and float(fit.covariances[1][0, 0]) == 0.0
-    return Comparison(
-        estimate=float(fit.estimate(L)[0]),
-        se=float(np.sqrt(fit.cov(L, ddf)[0, 0])),
-        df=float(fit.df(L, ddf)[0]),
-        no_interaction=no_interaction,
-    )
+    se, df = float(np.sqrt(fit.cov(L, ddf)[0, 0])), float(fit.df(L, ddf)[0])
+    return Comparison(float(fit.estimate(L)[0]), se, df, no_interaction)

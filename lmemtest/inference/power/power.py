@@ -5,35 +5,297 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import special
 
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._result import Result, result
+from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.distributions.student import binomial_interval
-from lmemtest.inference.power.closed_form import Operating, operating
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.inference.power.closed_form import (
+    MOST_BENCHMARKS,
+    Operating,
+    operating,
+    smallest_count,
+    smallest_effect,
+)
 from lmemtest.inference.power.components import VarianceComponents, as_components
 from lmemtest.inference.power.draw import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
-from lmemtest.inference.power.result import LEVEL, USUAL_POWER, PowerResult, count_in_words, either
-from lmemtest.words import counted, percent
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
+from lmemtest.words import counted, listed, percent
 
 METHODS = ("simulation", "closed_form")
 # Step-down procedures (Holm) have no critical value of their own: power would depend on all other differences.
 POWER_ADJUSTMENTS = ("tukey", "sidak", "bonferroni", "none")
+USUAL_POWER = 0.8
+LEVEL = 0.95  # of the intervals for the simulation's own error, and for what a pilot determines
 
 _MOST_RUNS = 2_000_000  # scores of one simulated study; a table of them is 16 MB
 _SAME_EFFECT = 1e-3  # relative distance at which an effect is taken for a copy of an estimate
 _OFTEN = 0.02  # share of studies without interaction from which on a note says so
+
+
+@result
+class PlanTable(Result):
+    """Answers to one planning question (the heading), one row per design; notes say how the numbers were made."""
+
+    heading: str
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return self.heading
+
+
+@result
+class PowerResult(Result):
+    """Power of a comparison of two algorithms over numbers of benchmarks and seeds.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per design:
+        n_benchmarks, n_seeds, effect, power (share of significant results, of either sign), ci_low, ci_high
+        (95 %, Clopper-Pearson, the simulation's own error; NaN for the closed form), type_s (share of them with
+        the wrong sign), type_m (their mean absolute estimate over the effect), exact, exact_type_s, exact_type_m
+        (closed form), no_interaction (share of the studies whose interaction is estimated as zero), n_failed
+        (studies that could not be analysed; counted as not significant).
+    components : VarianceComponents
+        What was planned with.
+    effect : float
+        The true difference of the two algorithms, on the score's scale.
+    n_algorithms : int
+        Algorithms in the study; all pairs of them are compared.
+    alpha : float
+        Level of the family of comparisons.
+    adjust : str
+        Adjustment for their number.
+    test : {"mixed", "means"}
+        Analysis of the study.
+    ddf : {"satterthwaite", "kenward-roger"}
+        Degrees of freedom of the mixed model.
+    method : {"simulation", "closed_form"}
+        Where power, type_s and type_m come from.
+    n_draws : int
+        Simulated studies per design; 0 for the closed form.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    formats = {
+        **dict.fromkeys(("power", "ci_low", "ci_high", "exact", "no_interaction"), ".3f"),
+        "type_s": ".4f",
+        "exact_type_s": ".4f",
+        "type_m": ".2f",
+        "exact_type_m": ".2f",
+    }
+    figure = "power_plot"
+
+    table: pd.DataFrame
+    components: VarianceComponents
+    effect: float
+    n_algorithms: int
+    alpha: float
+    adjust: str
+    test: str
+    ddf: str
+    method: str
+    n_draws: int
+    notes: tuple[str, ...] = ()
+
+    def needed(self, power: float = USUAL_POWER) -> PlanTable:
+        """The fewest benchmarks with which a difference of `effect` is found with a given power.
+
+        Parameters
+        ----------
+        power : float in (alpha, 1)
+
+        Returns
+        -------
+        PlanTable
+            One row per number of seeds: n_seeds, n_benchmarks (closed form, also beyond the designs of this result;
+            missing if a million are too few), exact (the power there), reached_at (the fewest among the designs of
+            this result by its `power`; missing if none reaches it), ci_low and ci_high (n_benchmarks at the ends of the
+            95 % interval of the variance; missing unless the components come from a pilot study).
+
+        Raises
+        ------
+        ArgumentError
+            If the effect is zero, or the power is not above alpha.
+        """
+        power = self._checked_power(power)
+        rows = [self._needed_row(int(n), power) for n in dict.fromkeys(self.table["n_seeds"])]
+        table = pd.DataFrame(rows)
+        whole = ["n_benchmarks", "reached_at", "ci_low", "ci_high"]
+        table[whole] = table[whole].astype("Int64")
+        fewest = self._benchmarks_at(self.components.interaction_sd**2, 1, power)
+        notes = [f"{self._test_in_words()}; {percent(power)} power."]
+        notes.append(
+            f"No number of seeds makes fewer than {fewest:,} benchmarks enough."
+            if fewest is not None
+            else f"Not even {MOST_BENCHMARKS:,} benchmarks are enough."
+        )
+        unreached = [str(row["n_seeds"]) for row in rows if row["reached_at"] is None]
+        if unreached:
+            notes.append(
+                f"With {listed(unreached)} seeds no design of this result reaches {percent(power)}; n_benchmarks is "
+                "from the closed form."
+            )
+        if self.components.pilot is not None:
+            notes.append("ci_low and ci_high: what the variance could be, by the size of the pilot study (95 %).")
+        title = f"Benchmarks needed to find a difference of {self.effect:g}"
+        return PlanTable(heading=title, table=table, notes=tuple(notes))
+
+    def detectable(self, power: float = USUAL_POWER) -> PlanTable:
+        """The smallest difference that each design finds with a given power (closed form).
+
+        Parameters
+        ----------
+        power : float in (alpha, 1)
+
+        Returns
+        -------
+        PlanTable
+            n_benchmarks, n_seeds, effect, ci_low, ci_high (at the ends of the 95 % interval of the variance;
+            NaN unless the components come from a pilot study).
+        """
+        power = self._checked_power(power, effect_matters=False)
+        rows = []
+        for b, n in zip(self.table["n_benchmarks"], self.table["n_seeds"], strict=True):
+            design = self._design(int(b), int(n))
+            critical = design.critical(self.alpha, self.adjust)
+            unit = smallest_effect(power, 1.0, design.df, critical)
+            v, (low, high) = self.components.of_mean(int(n)), self.components.limits(int(n), LEVEL)
+            found = [unit * math.sqrt(2.0 * value / int(b)) for value in (v, low, high)]
+            rows.append((int(b), int(n), *found))
+        table = pd.DataFrame(rows, columns=["n_benchmarks", "n_seeds", "effect", "ci_low", "ci_high"])
+        notes = (f"{self._test_in_words()}; {percent(power)} power.",)
+        return PlanTable(heading="Smallest difference that is found", table=table, notes=notes)
+
+    def sentences(self) -> tuple[str, ...]:
+        """The answer in words, for 80 % power."""
+        first = self.table.iloc[0]
+        if self.effect == 0:
+            return (
+                f"Without a difference, two algorithms differ significantly in {percent(float(first['power']))} of "
+                f"the studies with {_size(first)}.",
+            )
+        needed = self.needed().to_frame()
+        known = needed.dropna(subset="n_benchmarks")
+        if known.empty:
+            answer = f"cannot be reached with {MOST_BENCHMARKS:,} benchmarks"
+        else:
+            parts = [
+                f"{row.n_benchmarks:,} benchmarks with {counted(int(row.n_seeds), 'seed')} each"
+                for row in known.itertuples()
+            ]
+            answer = f"takes {_either(parts)}"
+        weakest = self.table.iloc[int(self.table["power"].argmin())]
+        found = [f"To find a difference of {self.effect:g} with {percent(USUAL_POWER)} power {answer}."]
+        if weakest["power"] < USUAL_POWER and np.isfinite(weakest["exact_type_m"]):
+            chance, size = percent(float(weakest["power"])), weakest["exact_type_m"]
+            found.append(
+                f"With {_size(weakest)} the power is {chance}, and a significant result overstates the "
+                f"difference {written(size, '.2g')} times on average and has the wrong sign in "
+                f"{percent(float(weakest['exact_type_s']))} of the cases."
+            )
+        return tuple(found)
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return f"Power to find a difference of {self.effect:g}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The planned analysis, where the numbers come from, and what they were planned with."""
+        how = "Closed form of the test on means."
+        if self.method == "simulation":
+            how = (
+                f"{self.n_draws:,} simulated studies per design, 95 % intervals for the simulation's own error; exact: "
+                "closed form of the test on means."
+            )
+        names = ("interaction_sd", "residual_sd", "seed_sd")
+        sds = ", ".join(f"{name} {written(getattr(self.components, name), '.4g')}" for name in names)
+        return f"{self._test_in_words()}.", how, f"Planned with {sds}."
+
+    def shown(self) -> pd.DataFrame:
+        """The columns that differ."""
+        if self.method == "closed_form":
+            return self.table[["n_benchmarks", "n_seeds", "effect", "power", "type_s", "type_m"]]
+        return self.table.drop(columns="no_interaction") if self.test == "means" else self.table
+
+    # -- parts ----------------------------------------------------------------------------------------------------
+
+    def _test_in_words(self) -> str:
+        analysis = "analysis of variance of means on benchmarks"
+        if self.test == "mixed":
+            analysis = f"mixed model (REML, {DDF_NAMES[self.ddf]} df)"
+        level = f"two-sided alpha = {self.alpha:g}"
+        if self.n_algorithms == 2:
+            return f"Two algorithms, {analysis}, {level}"
+        adjustment = f"{ADJUSTMENT_NAMES[self.adjust]} adjustment for all pairs"
+        return f"Two of {self.n_algorithms} algorithms, {analysis}, {level} with {adjustment}"
+
+    def _exact(self, v: float, n_benchmarks: int, n_seeds: int) -> Operating:
+        """The closed form where a mean of one algorithm on one benchmark varies by ``v``."""
+        if v == 0.0:
+            return Operating(power=1.0, type_s=0.0, type_m=1.0)
+        design = self._design(n_benchmarks, n_seeds)
+        return operating(
+            self.effect, math.sqrt(2.0 * v / n_benchmarks), design.df, design.critical(self.alpha, self.adjust)
+        )
+
+    def _design(self, n_benchmarks: int, n_seeds: int) -> StudyDesign:
+        return StudyDesign(n_algorithms=self.n_algorithms, n_benchmarks=n_benchmarks, n_seeds=n_seeds)
+
+    def _checked_power(self, power: Any, *, effect_matters: bool = True) -> float:
+        power = check_fraction(power, "power")
+        if effect_matters and self.effect == 0:
+            raise ArgumentError(
+                "effect is 0, and no number of benchmarks finds a difference that is not there. Plan with the smallest "
+                "difference that would matter: power(..., effect=...)."
+            )
+        if power <= self.alpha:
+            raise ArgumentError(
+                f"power must be above alpha = {self.alpha:g}, which a test reaches without any effect, got {power:g}."
+            )
+        return power
+
+    def _needed_row(self, n_seeds: int, power: float) -> dict[str, Any]:
+        v, (low, high) = self.components.of_mean(n_seeds), self.components.limits(n_seeds, LEVEL)
+        count, at_low, at_high = (self._benchmarks_at(value, n_seeds, power) for value in (v, low, high))
+        reached = self.table[(self.table["n_seeds"] == n_seeds) & (self.table["power"] >= power)]["n_benchmarks"]
+        return {
+            "n_seeds": n_seeds,
+            "n_benchmarks": count,
+            "exact": math.nan if count is None else self._exact(v, count, n_seeds).power,
+            "reached_at": int(reached.min()) if len(reached) else None,
+            "ci_low": at_low,
+            "ci_high": at_high,
+        }
+
+    def _benchmarks_at(self, v: float, n_seeds: int, power: float) -> int | None:
+        """Fewest benchmarks where a mean of one algorithm on one benchmark varies by ``v``."""
+        if math.isnan(v):
+            return None
+        # by the normal distribution, with the usual correction for an estimated variance: off by one or two
+        critical = self._design(2, 1).critical(self.alpha, self.adjust, math.inf)
+        known = 2.0 * v * ((critical + float(special.ndtri(power))) / self.effect) ** 2
+        guess = math.ceil(min(known, MOST_BENCHMARKS) + 0.5 * critical**2 / (self.n_algorithms - 1))
+        return smallest_count(lambda b: self._exact(v, b, n_seeds).power >= power, first=2, guess=guess)
 
 
 @one_blas_thread()
@@ -135,7 +397,9 @@ def power(
     plan = as_components(components)
     effect = _checked_effect(effect)
     benchmarks, seeds = _counts(n_benchmarks, "n_benchmarks", 2), _counts(n_seeds, "n_seeds", 1)
-    k = _algorithms(plan, n_algorithms)
+    if n_algorithms is None:
+        n_algorithms = plan.pilot.n_algorithms if plan.pilot is not None else 2
+    k = check_positive_int(n_algorithms, "n_algorithms", minimum=2)
     alpha = check_fraction(alpha, "alpha")
     check_choice(adjust, "adjust", POWER_ADJUSTMENTS)
     check_choice(test, "test", TESTS)
@@ -144,16 +408,32 @@ def power(
     n_draws = check_positive_int(n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     designs = [StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n) for n in seeds for b in benchmarks]
-    exact = [operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs]
-    table = _exact_table(designs, effect, exact)
+    exact = pd.DataFrame([operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs])
+    table = pd.DataFrame([(d.n_benchmarks, d.n_seeds) for d in designs], columns=["n_benchmarks", "n_seeds"]).assign(
+        effect=effect,
+        power=exact["power"],
+        ci_low=np.nan,
+        ci_high=np.nan,
+        type_s=exact["type_s"],
+        type_m=exact["type_m"],
+        exact=exact["power"],
+        exact_type_s=exact["type_s"],
+        exact_type_m=exact["type_m"],
+        no_interaction=np.nan,
+        n_failed=0,
+    )
     notes = list(_plan_notes(components, plan, effect))
     if method == "simulation":
-        _check_size(designs)
-        study = _Studies(
-            draws=tuple(StudyDraw.of(d, plan, effect) for d in designs), alpha=alpha, adjust=adjust, test=test, ddf=ddf
-        )
-        results = replicate(study, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated studies")
-        table = table.assign(**_simulated(results, effect))
+        largest = max(designs, key=lambda d: d.n_runs)
+        if largest.n_runs > _MOST_RUNS:
+            raise ArgumentError(
+                f"a study of {k} algorithms x {largest.n_benchmarks:,} benchmarks x {largest.n_seeds:,} seeds has "
+                f"{largest.n_runs:,} runs, too many to simulate (at most {_MOST_RUNS:,}). Use method='closed_form'."
+            )
+        task = partial(_studies, [StudyDraw.of(d, plan, effect) for d in designs], alpha, adjust, test, ddf)
+        results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated studies")
+        rows = [_simulated(list(studies), effect) for studies in zip(*results, strict=True)]
+        table = table.assign(**pd.DataFrame(rows))
         notes += _simulation_notes(table, results, test)
     found = PowerResult(
         table=table,
@@ -167,89 +447,48 @@ def power(
         method=method,
         n_draws=n_draws if method == "simulation" else 0,
     )
-    notes += _uncertainty(found)
-    return replace(found, notes=tuple(notes))
+    return replace(found, notes=(*notes, *_uncertainty(found)))
 
 
 # ---------------------------------------------------------------------- simulation
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Studies:
+def _studies(
+    draws: list[StudyDraw], alpha: float, adjust: str, test: str, ddf: str, rng: np.random.Generator
+) -> list[tuple[bool, float, bool] | Failure]:
     """One study of each design: per design (significant, estimate, no interaction), or why there is none."""
-
-    draws: tuple[StudyDraw, ...]
-    alpha: float
-    adjust: str
-    test: str
-    ddf: str
-
-    def __call__(self, rng: np.random.Generator) -> list[tuple[bool, float, bool] | Failure]:
-        return [self._one(draw, rng) for draw in self.draws]
-
-    def _one(self, draw: StudyDraw, rng: np.random.Generator) -> tuple[bool, float, bool] | Failure:
+    found: list[tuple[bool, float, bool] | Failure] = []
+    for draw in draws:
         scores = draw(rng)  # before anything can fail, so that later designs get the same numbers
         try:
-            found = compare(scores, test=self.test, ddf=self.ddf)
+            test_of = compare(scores, test=test, ddf=ddf)
         except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
-            return Failure(f"{type(error).__name__}: {error}")
-        critical = draw.design.critical(self.alpha, self.adjust, found.df)
-        return abs(found.estimate) > critical * found.se, found.estimate, found.no_interaction
+            found.append(Failure(f"{type(error).__name__}: {error}"))
+            continue
+        critical = draw.design.critical(alpha, adjust, test_of.df)
+        found.append((abs(test_of.estimate) > critical * test_of.se, test_of.estimate, test_of.no_interaction))
+    return found
 
 
-def _simulated(results: list[Any], effect: float) -> dict[str, FloatArray]:
-    """Columns of the table from the studies."""
-    n = len(results)
-    per_design = [[study[j] for study in results] for j in range(len(results[0]))]
-    columns: dict[str, list[float]] = {}
-    for studies in per_design:
-        good = [s for s in studies if not isinstance(s, Failure)]
-        if not good:
-            raise EstimationError(f"no simulated study of a design could be analysed. {studies[0].reason}")
-        estimates = np.array([estimate for significant, estimate, _ in good if significant])
-        low, high = binomial_interval(len(estimates), n, LEVEL)
-        wrong = float(np.mean(estimates < 0)) if len(estimates) else math.nan
-        size = float(np.mean(np.abs(estimates))) / effect if len(estimates) and effect > 0 else math.nan
-        values = {
-            "power": len(estimates) / n,
-            "ci_low": low,
-            "ci_high": high,
-            "type_s": wrong,
-            "type_m": size,
-            "no_interaction": sum(zero for *_, zero in good) / len(good),
-            "n_failed": n - len(good),
-        }
-        for name, value in values.items():
-            columns.setdefault(name, []).append(value)
-    return {name: np.asarray(values) for name, values in columns.items()}
+def _simulated(studies: list[Any], effect: float) -> dict[str, Any]:
+    """Columns of the table from the studies of one design."""
+    n, good = len(studies), [study for study in studies if not isinstance(study, Failure)]
+    if not good:
+        raise EstimationError(f"no simulated study of a design could be analysed. {studies[0].reason}")
+    estimates = np.array([estimate for significant, estimate, _ in good if significant])
+    low, high = binomial_interval(len(estimates), n, LEVEL)
+    return {
+        "power": len(estimates) / n,
+        "ci_low": low,
+        "ci_high": high,
+        "type_s": float(np.mean(estimates < 0)) if len(estimates) else math.nan,
+        "type_m": float(np.mean(np.abs(estimates))) / effect if len(estimates) and effect > 0 else math.nan,
+        "no_interaction": sum(zero for *_, zero in good) / len(good),
+        "n_failed": n - len(good),
+    }
 
 
-# ---------------------------------------------------------------------- table and notes
-
-
-def _exact_table(designs: Sequence[StudyDesign], effect: float, exact: Sequence[Operating]) -> pd.DataFrame:
-    """The table of the closed form, which a simulation overwrites in part."""
-    import pandas as pd
-
-    chances = [found.power for found in exact]
-    wrong, size = [found.type_s for found in exact], [found.type_m for found in exact]
-    return pd.DataFrame(
-        {
-            "n_benchmarks": [d.n_benchmarks for d in designs],
-            "n_seeds": [d.n_seeds for d in designs],
-            "effect": effect,
-            "power": chances,
-            "ci_low": np.nan,
-            "ci_high": np.nan,
-            "type_s": wrong,
-            "type_m": size,
-            "exact": chances,
-            "exact_type_s": wrong,
-            "exact_type_m": size,
-            "no_interaction": np.nan,
-            "n_failed": 0,
-        }
-    )
+# ---------------------------------------------------------------------- notes
 
 
 def _plan_notes(source: Any, plan: VarianceComponents, effect: float) -> list[str]:
@@ -276,9 +515,6 @@ def _plan_notes(source: Any, plan: VarianceComponents, effect: float) -> list[st
 
 def _copied_difference(fit: Any, effect: float) -> str | None:
     """The two algorithms whose estimated difference is the effect."""
-    from lmemtest.data.runs import Runs
-    from lmemtest.inference.means.emmeans import emmeans
-
     name = fit.data.algorithm if isinstance(fit.data, Runs) else None
     if effect == 0 or name is None or name not in fit.design.factors:
         return None
@@ -323,13 +559,13 @@ def _uncertainty(found: PowerResult) -> list[str]:
         return notes
     rows = found.needed().to_frame().dropna(subset="n_benchmarks")
     parts = [
-        f"{count_in_words(row['ci_low'])} and {count_in_words(row['ci_high'])} with {counted(row['n_seeds'], 'seed')}"
+        f"{_count(row['ci_low'])} and {_count(row['ci_high'])} with {counted(row['n_seeds'], 'seed')}"
         for row in rows.to_dict("records")
     ]
     if parts:
         notes.append(
             f"The variances are estimates from {plan.pilot.n_benchmarks} benchmarks. As far as these determine them "
-            f"(95 %), {percent(USUAL_POWER)} power takes between {either(parts)}."
+            f"(95 %), {percent(USUAL_POWER)} power takes between {_either(parts)}."
         )
     return notes
 
@@ -356,17 +592,19 @@ def _counts(given: Any, name: str, minimum: int) -> tuple[int, ...]:
     return tuple(sorted({check_positive_int(value, name, minimum=minimum) for value in values}))
 
 
-def _algorithms(plan: VarianceComponents, given: Any) -> int:
-    if given is not None:
-        return check_positive_int(given, "n_algorithms", minimum=2)
-    return plan.pilot.n_algorithms if plan.pilot is not None else 2
+# ---------------------------------------------------------------------- words
 
 
-def _check_size(designs: Sequence[StudyDesign]) -> None:
-    largest = max(designs, key=lambda d: d.n_runs)
-    if largest.n_runs > _MOST_RUNS:
-        raise ArgumentError(
-            f"a study of {largest.n_algorithms} algorithms x {largest.n_benchmarks:,} benchmarks x "
-            f"{largest.n_seeds:,} seeds has {largest.n_runs:,} runs, too many to simulate (at most {_MOST_RUNS:,}). "
-            "Use method='closed_form'."
-        )
+def _size(row: Any) -> str:
+    """The size of a design."""
+    return f"{int(row['n_benchmarks']):,} benchmarks and {counted(int(row['n_seeds']), 'seed')}"
+
+
+def _count(n: Any) -> str:
+    """A number of benchmarks that may be missing."""
+    return f"more than {MOST_BENCHMARKS:,}" if pd.isna(n) else f"{int(n):,}"
+
+
+def _either(parts: Sequence[str]) -> str:
+    """A list with "or" before its last part."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} or {parts[-1]}"

@@ -13,6 +13,7 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import in_tie_order, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
+from lmemtest.data.study import BETWEEN
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.studies.variation.run_layout import ALGORITHM, BENCHMARK, CONDITION, SEED, RunLayout, layout_of
 
@@ -192,7 +193,7 @@ def benchmark_clusters(
     n_draws = check_positive_int(n_draws, "n_draws", minimum=0)
     generator = resolve_rng(rng)
     layout = layout_of(runs, task="benchmarks are grouped")
-    b = layout.n_benchmarks
+    b, n_algorithms = (layout.frame[role].nunique() for role in (BENCHMARK, ALGORITHM))
     if b < 4:
         raise ArgumentError(
             f"runs has {b} benchmarks, and groups of so few say nothing. Give at least four, or look at each of them: "
@@ -202,7 +203,7 @@ def benchmark_clusters(
         raise ArgumentError(
             f"n_clusters must lie between 2 and {b - 1}, one less than the benchmarks, got {n_clusters}."
         )
-    scale = ("noise" if layout.n_algorithms == 2 else "shape") if scale == "auto" else scale
+    scale = ("noise" if n_algorithms == 2 else "shape") if scale == "auto" else scale
     table = _RunTable.of(layout, scale)
     profiles = table.profiles(np.ones((1, len(table.units))))[0]
     tree, distances = _tree(profiles, method)
@@ -261,7 +262,7 @@ class _RunTable:
         deviation = mean.reshape(shape) - mean.reshape(shape).mean(axis=2, keepdims=True)
         spread = np.sqrt((deviation**2).mean(axis=(1, 2)))
         tiny = spread <= 1e-12 * np.abs(mean).max()
-        columns = [" · ".join(filter(None, (a, c))) for c in levels.get(CONDITION, [""]) for a in levels[ALGORITHM]]
+        columns = [BETWEEN.join(filter(None, (a, c))) for c in levels.get(CONDITION, [""]) for a in levels[ALGORITHM]]
         return cls(
             benchmarks=tuple(levels[BENCHMARK]),
             columns=tuple(columns),
@@ -316,10 +317,11 @@ def _check_complete(count: Codes, levels: dict[str, list[str]], layout: RunLayou
     if not len(empty):
         return
     i, c, a = empty[0]
-    where = f" at {layout.names[CONDITION]} {levels[CONDITION][c]!r}" if CONDITION in layout.names else ""
+    algorithm, condition = (":".join(layout.columns.get(role, [])) for role in (ALGORITHM, CONDITION))
+    where = f" at {condition} {levels[CONDITION][c]!r}" if condition else ""
     raise DataError(
-        f"{layout.names[ALGORITHM]} {levels[ALGORITHM][a]!r} was not run on {levels[BENCHMARK][i]!r}{where}, so its "
-        "relative performance there is not known. Leave the algorithm or the benchmark out: runs.filter(...)."
+        f"{algorithm} {levels[ALGORITHM][a]!r} was not run on {levels[BENCHMARK][i]!r}{where}, so its relative "
+        "performance there is not known. Leave the algorithm or the benchmark out: runs.filter(...)."
     )
 
 

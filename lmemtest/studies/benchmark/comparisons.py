@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.compress import compress
+from lmemtest.data.study import BETWEEN
 from lmemtest.engine import prediction
 from lmemtest.engine.error_slopes import theta_slopes
 from lmemtest.errors import UnknownColumnError
@@ -68,7 +69,7 @@ class Plan:
         position = runs.instance.index(str(runs.benchmark))
         members: dict[str, list[int]] = {}
         for i, key in enumerate(instances):
-            label = format_level(key[position]) if per == "benchmark" else " · ".join(map(format_level, key))
+            label = format_level(key[position]) if per == "benchmark" else BETWEEN.join(map(format_level, key))
             members.setdefault(label, []).append(i)
         M = np.zeros((len(members), len(instances)))
         for row, indices in zip(M, members.values(), strict=True):

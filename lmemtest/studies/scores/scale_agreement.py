@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
@@ -24,8 +25,6 @@ from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import p_text
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.data.normalise import Scale
     from lmemtest.data.runs import Runs
 
@@ -78,7 +77,7 @@ class ScaleAgreement(Result):
     table : pandas.DataFrame
         One row per pair of algorithms: ``left``, ``right``; ``advantage`` and ``p_value`` on the normalised score,
         ``raw_advantage`` and ``raw_p_value`` on the raw one (advantages are positive where left is better, p-values
-        adjusted); ``order`` ("same", "reversed", "tied") of the means; ``verdict``: both significant ("same",
+        adjusted); ``order`` ("same", "reversed", "tied") of the means; ``decision``: both significant ("same",
         "opposite"), one ("score only", "raw only"), "neither", or "not tested".
     score, raw : str
         The normalised and the raw score.
@@ -103,19 +102,19 @@ class ScaleAgreement(Result):
     def disagreements(self) -> pd.DataFrame:
         """The rows of pairs that are decided otherwise on the two scores, opposite decisions first."""
         order = {"opposite": 0, "score only": 1, "raw only": 2}
-        found = self.table[self.table["verdict"].isin(list(order))]
-        return found.sort_values("verdict", key=lambda column: column.map(order), kind="stable")
+        found = self.table[self.table["decision"].isin(list(order))]
+        return found.sort_values("decision", key=lambda column: column.map(order), kind="stable")
 
     def overview(self) -> str:
         """How many pairs are decided alike."""
-        tested = int((self.table["verdict"] != "not tested").sum())
+        tested = int((self.table["decision"] != "not tested").sum())
         other = self.disagreements()
         if not tested:
             return f"No pair could be compared by mean {self.score} and by mean {self.raw}."
         if other.empty:
             which = f"all {tested:,} pairs" if tested > 1 else "the pair"
             return f"Mean {self.raw} decides {which} as mean {self.score} does."
-        opposite = int((other["verdict"] == "opposite").sum())
+        opposite = int((other["decision"] == "opposite").sum())
         more = f", {opposite:,} of them in the opposite direction" if opposite else ""
         pairs = f"{tested:,} pairs" if tested > 1 else "1 pair"
         return f"Mean {self.raw} decides {len(other):,} of {pairs} otherwise than mean {self.score}{more}."
@@ -123,7 +122,7 @@ class ScaleAgreement(Result):
     def sentences(self) -> tuple[str, ...]:
         """How many pairs are decided alike, and one sentence for each that is not."""
         rows: list[Any] = self.disagreements().to_dict("records")
-        one_sided = self.table["verdict"].isin(["score only", "raw only"]).any()
+        one_sided = self.table["decision"].isin(["score only", "raw only"]).any()
         return (self.overview(), *(self._sentence(row) for row in rows), *([_NO_PROOF] if one_sided else []))
 
     @property
@@ -142,14 +141,14 @@ class ScaleAgreement(Result):
         )
 
     def _sentence(self, row: dict[str, Any]) -> str:
-        on_raw = row["verdict"] == "raw only"
+        on_raw = row["decision"] == "raw only"
         gap = row["raw_advantage"] if on_raw else row["advantage"]
         p, other_p = row["p_value"], row["raw_p_value"]
         p, other_p = (other_p, p) if on_raw else (p, other_p)
         first, second = (row["left"], row["right"]) if gap > 0 else (row["right"], row["left"])
         found, other = (self.raw, self.score) if on_raw else (self.score, self.raw)
         claim = f"{first} is better than {second} by mean {found}"
-        if row["verdict"] == "opposite":
+        if row["decision"] == "opposite":
             return f"{claim} ({p_text(p)}), and worse by mean {other} ({p_text(other_p)})."
         where = {"same": "ahead", "reversed": "behind", "tied": "level"}[row["order"]]
         return f"{claim} only ({p_text(p)}); by mean {other} it is {where}, without significance ({p_text(other_p)})."
@@ -225,21 +224,7 @@ def raw_runs(runs: Runs) -> Runs | None:
 
 
 def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, alpha: float) -> ScaleAgreement:
-    """Set the pairs of normalised runs beside those of the raw score.
-
-    Parameters
-    ----------
-    runs : Runs
-        With the normalised score, and a `scale`.
-    of_score, of_raw : Comparisons
-    alpha : float
-
-    Returns
-    -------
-    ScaleAgreement
-    """
-    import pandas as pd
-
+    """Set the pairs of normalised runs beside those of the raw score."""
     scale = runs.scale
     if scale is None:
         raise ArgumentError("runs must be normalised, but their score is as it was measured. Use runs.normalize(...).")
@@ -250,12 +235,28 @@ def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, a
         other = raw[row["left"], row["right"]]
         gap = _better(row["estimate"], row["se"], runs.direction)
         raw_gap = _better(other["estimate"], other["se"], scale.direction)
-        order = "tied" if gap * raw_gap == 0 else "same" if gap * raw_gap > 0 else "reversed"
-        verdict = _verdict(gap, row["p_value"], raw_gap, other["p_value"], alpha)
-        rows.append((row["left"], row["right"], gap, row["p_value"], raw_gap, other["p_value"], order, verdict))
-    columns = ["left", "right", "advantage", "p_value", "raw_advantage", "raw_p_value", "order", "verdict"]
+        p_value, raw_p_value = row["p_value"], other["p_value"]
+        found, raw_found = below(p_value, alpha), below(raw_p_value, alpha)
+        if not np.isfinite([p_value, raw_p_value]).all():
+            decision = "not tested"
+        elif found and raw_found:
+            decision = "same" if gap * raw_gap > 0 else "opposite"
+        else:
+            decision = "score only" if found else "raw only" if raw_found else "neither"
+        rows.append(
+            {
+                "left": row["left"],
+                "right": row["right"],
+                "advantage": gap,
+                "p_value": p_value,
+                "raw_advantage": raw_gap,
+                "raw_p_value": raw_p_value,
+                "order": "tied" if gap * raw_gap == 0 else "same" if gap * raw_gap > 0 else "reversed",
+                "decision": decision,
+            }
+        )
     return ScaleAgreement(
-        table=pd.DataFrame(rows, columns=columns),
+        table=pd.DataFrame(rows),
         score=runs.score,
         raw=scale.score,
         method=scale.method,
@@ -270,15 +271,6 @@ def _better(estimate: float, se: float, direction: str) -> float:
     if np.isfinite(se) and abs(estimate) <= 1e-7 * se:
         return 0.0
     return -estimate if direction == "minimize" else estimate
-
-
-def _verdict(gap: float, p: float, raw_gap: float, raw_p: float, alpha: float) -> str:
-    if not (np.isfinite(p) and np.isfinite(raw_p)):
-        return "not tested"
-    found, raw_found = below(p, alpha), below(raw_p, alpha)
-    if found and raw_found:
-        return "same" if gap * raw_gap > 0 else "opposite"
-    return "score only" if found else "raw only" if raw_found else "neither"
 
 
 def _decided(runs: Runs, alpha: float) -> Comparisons:

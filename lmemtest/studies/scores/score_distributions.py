@@ -17,7 +17,6 @@ from lmemtest._rounding import at_most
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_fraction, check_names
 from lmemtest.data.cells import by_levels
-from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.distributions.density import count_modes, density, drawn_bandwidth
@@ -138,7 +137,7 @@ def score_distributions(
     -------
     ScoreDistributions
         ``to_frame()`` has one row per group, ``densities`` the curves, ``several_modes`` the groups in which one mode
-        is rejected, ``sentence`` what that means.
+        is rejected, ``sentences()`` what that means.
 
     Raises
     ------
@@ -230,53 +229,42 @@ def _columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
 
 def _scores(runs: Runs, columns: tuple[str, ...], budget: Any) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
     """One row per score at the budget, the budget in words, and notes."""
-    extra = [runs.budget] if runs.budget and runs.budget not in columns else []
-    if budget is not None and not extra:
+    column = runs.budget if runs.budget not in columns else None
+    if budget is not None and column is None:
         why = "the budget is one of the columns of the groups" if runs.budget else "the runs have no budget"
         raise ArgumentError(f"budget={budget!r} has no meaning here, because {why}. Leave it out.")
-    compress(runs, by=[*columns, *extra], score=runs.score)  # refuses missing scores in words
-    names = dict.fromkeys([*columns, *extra, *([runs.benchmark] if runs.benchmark else []), runs.score])
+    study = runs.study
+    study.cells([*columns, *([column] if column else [])])  # refuses missing scores and levels
+    names = dict.fromkeys(name for name in (*columns, column, runs.benchmark, runs.score) if name is not None)
     table = runs.frame.lazy().select(*names).collect().to_pandas()
     table = table.rename(columns={runs.score: "score"}).astype({"score": float})
-    at, notes = "", tuple[str, ...]()
-    if extra:
-        column = str(runs.budget)
-        chosen = _chosen_budget(runs, table, columns, budget)
+    at, notes = "", []
+    if column:
+        levels = runs.levels(column)
+        if budget is None:
+            counts = study.distinct([*columns, column])[column].value_counts()
+            common = [level for level in levels if counts.get(level, 0) == study.count(*columns)]
+            if not common:
+                raise DataError(
+                    f"the groups have no value of {column!r} in common, so their scores would be of different budgets. "
+                    "Name one, budget=..., or put the budget into by."
+                )
+            chosen = common[-1]
+        elif isinstance(budget, Hashable) and budget in levels:
+            chosen = budget
+        else:
+            raise ArgumentError(f"budget must be a value of {column!r}, got {budget!r}. Values: {listed(levels)}.")
         table = table[table[column] == chosen]
         at = f"{column} {chosen:g}" if isinstance(chosen, (int, float, np.number)) else f"{column} {chosen}"
-        if budget is None and len(runs.levels(column)) > 1:
-            notes = (f"Scores are those at {at}; budget= takes another, and the budget can be one of by.",)
-    return table[[*columns, "score"]].reset_index(drop=True), at, (*notes, *_pooled(runs, table, columns))
-
-
-def _pooled(runs: Runs, table: pd.DataFrame, columns: tuple[str, ...]) -> tuple[str, ...]:
-    """A note where a group holds several benchmarks."""
-    name = runs.benchmark
-    if name is None or name in columns or table.groupby(list(columns), observed=True)[name].nunique().max() == 1:
-        return ()
-    return (
-        f"A group pools the scores of several levels of {name}: its clusters may be benchmarks. Put the benchmark into "
-        "by, or normalise the scores (runs.normalize).",
-    )
-
-
-def _chosen_budget(runs: Runs, table: pd.DataFrame, columns: tuple[str, ...], budget: Any) -> Any:
-    column = str(runs.budget)
-    levels = runs.levels(column)
-    if budget is not None:
-        if not isinstance(budget, Hashable) or budget not in levels:
-            raise ArgumentError(f"budget must be a value of {column!r}, got {budget!r}. Values: {listed(levels)}.")
-        return budget
-    pairs = table[[*columns, column]].drop_duplicates()
-    n_groups = len(pairs[list(columns)].drop_duplicates())
-    counts = pairs[column].value_counts()
-    common = [level for level in levels if counts.get(level, 0) == n_groups]
-    if not common:
-        raise DataError(
-            f"the groups have no value of {column!r} in common, so their scores would be of different budgets. Name "
-            "one, budget=..., or put the budget into by."
+        if budget is None and len(levels) > 1:
+            notes.append(f"Scores are those at {at}; budget= takes another, and the budget can be one of by.")
+    several = runs.benchmark is not None and runs.benchmark not in columns
+    if several and table.groupby(list(columns), observed=True)[runs.benchmark].nunique().max() > 1:
+        notes.append(
+            f"A group pools the scores of several levels of {runs.benchmark}: its clusters may be benchmarks. Put the "
+            "benchmark into by, or normalise the scores (runs.normalize)."
         )
-    return common[-1]
+    return table[[*columns, "score"]].reset_index(drop=True), at, tuple(notes)
 
 
 def _describe(x: FloatArray) -> tuple[tuple[Any, ...], dict[str, FloatArray] | None]:

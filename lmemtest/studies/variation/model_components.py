@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
-from lmemtest.errors import UnknownColumnError
+from lmemtest.errors import ConvergenceWarning, LmemtestError, UnknownColumnError
+from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.meaning import kind_of
 from lmemtest.words import GROUPS
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
@@ -26,20 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
-    """One source of variation.
+    """One source of variation: a term of the formula (or "Residual") with its part of the variance of a row.
 
-    Attributes
-    ----------
-    label : str
-        The term of the formula, or ``"Residual"``.
-    kind : str
-        What its groups are: benchmark, interaction, seed, run, budget, other, residual.
-    meaning : str
-        In words.
-    variance : float
-        Its contribution to the variance of a row, in squared units of the response.
-    share : float
-        Of the sum of all contributions.
+    ``kind`` is what its groups are (a key of `words.GROUPS`, or "residual"), ``meaning`` the same in words.
     """
 
     label: str
@@ -57,16 +48,7 @@ class Component:
 def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
     """Sources of variation of a fit with their shares, in the order of the formula, the residual last.
 
-    Parameters
-    ----------
-    fit : LmmFit
-    runs : Runs
-        Tells what the groups are.
-
-    Returns
-    -------
-    tuple of Component
-        A term with slopes contributes the mean over the rows of ``basis' Sigma basis``.
+    A term with slopes contributes the mean over the rows of ``basis' Sigma basis``.
 
     Examples
     --------
@@ -101,7 +83,7 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
 
 
 def _noun(groups: Iterable[str], runs: Runs) -> str:
-    """Benchmarks, or instances where groups are told apart by metafeatures."""
+    """Benchmarks, or instances where metafeatures distinguish groups."""
     return "instance" if set(groups) & set(runs.metafeatures) else "benchmark"
 
 
@@ -130,20 +112,7 @@ def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:
 
 
 def difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
-    """Standard deviation over benchmarks of the true difference of two algorithms.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    runs : Runs
-    left, right
-        Levels of the algorithm.
-
-    Returns
-    -------
-    float
-        NaN if the model lets no difference change between benchmarks.
-    """
+    """Standard deviation over benchmarks of the true difference of two algorithms; NaN if none can change."""
     parts = [
         pair_variance(fit, runs, index, left, right)
         for index, bar in enumerate(fit.design.parsed.bars)
@@ -157,12 +126,7 @@ def own_difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
     """The same standard deviation, estimated from the runs of the two alone.
 
     A model of several algorithms has one variance for the advantages of all of them, which is that of no pair where
-    one of them is more erratic than the others.
-
-    Returns
-    -------
-    float
-        NaN as above, or if the model cannot be fitted to the two.
+    one of them is more erratic than the others. NaN as above, or if the model cannot be fitted to the two.
 
     Examples
     --------
@@ -172,11 +136,6 @@ def own_difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
     >>> [round(sd(fit, runs, "HB", "RS"), 5) for sd in (difference_sd, own_difference_sd)]
     [0.01407, 0.01811]
     """
-    import warnings
-
-    from lmemtest.errors import ConvergenceWarning, LmemtestError
-    from lmemtest.model import fit_lmm
-
     if len(runs.algorithms) == 2:
         return difference_sd(fit, runs, left, right)
     try:
@@ -190,23 +149,7 @@ def own_difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
 
 
 def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, right: Any) -> float | None:
-    """What one random term adds to the variance of the difference of two algorithms; None if it adds to none.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    runs : Runs
-    index : int
-        Which term of the formula.
-    left, right
-        Levels of the algorithm.
-
-    Returns
-    -------
-    float or None
-    """
-    import pandas as pd
-
+    """What one random term adds to the variance of the difference of two algorithms; None if it adds to none."""
     bar, S = fit.design.parsed.bars[index], fit.covariances[index]
     columns = {name: fit.cells.frame[name].iloc[0] for name in bar.groups if name in fit.cells.frame}
     conditions = [[(name, level) for level in runs.levels(name)] for name in runs.metafeatures if name not in columns]
@@ -243,7 +186,5 @@ def share_of_benchmarks(difference: float, sd: float) -> float:
 
 def components_frame(components: tuple[Component, ...]) -> pd.DataFrame:
     """One row per component: ``term``, ``meaning``, ``variance``, ``sd``, ``share``."""
-    import pandas as pd
-
     rows = [(c.label, c.meaning, c.variance, c.sd, c.share) for c in components]
     return pd.DataFrame(rows, columns=["term", "meaning", "variance", "sd", "share"])

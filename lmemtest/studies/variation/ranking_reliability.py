@@ -14,14 +14,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.studies.variation.run_layout import ALGORITHM, CONDITION, EVERYTHING, SEED, RunLayout, layout_of
+from lmemtest.studies.variation.run_layout import (
+    ALGORITHM,
+    BENCHMARK,
+    CONDITION,
+    EVERYTHING,
+    SEED,
+    RunLayout,
+    layout_of,
+)
 from lmemtest.studies.variation.variance_sources import RunComponents, run_components
 from lmemtest.words import format_number
 
@@ -267,7 +275,8 @@ def ranking_reliability(
     layout = layout_of(runs, task="reliability is judged")
     level = check_fraction(level, "level")
     repeated = any(ALGORITHM in term for term in layout.terms[:-1])
-    benchmarks = _counts(n_benchmarks, "n_benchmarks") or _around(layout.n_benchmarks)
+    n = layout.frame[BENCHMARK].nunique()
+    benchmarks = _counts(n_benchmarks, "n_benchmarks") or sorted({5, 10, 20, 50, n, 2 * n})
     seeds = _seeds(n_seeds, layout.n_seeds, repeated=repeated)
     found = run_components(layout, level=None)
     means = found.fixed[0]
@@ -285,24 +294,21 @@ def ranking_reliability(
         ci_high=high / (1.0 + high),
         algorithm_variance=signal,
         **_errors(found, layout),
-        n_algorithms=layout.n_algorithms,
-        n_benchmarks=layout.n_benchmarks,
-        n_seeds=layout.n_seeds,
+        **layout.sizes,
         level=level,
         score=runs.score,
         notes=(*layout.notes, *_notes(layout, means.signal, str(runs.budget), repeated=repeated)),
     )
     rows = []
-    for n in seeds:
-        for b in benchmarks:
-            gain = means.noise / result.error_variance(b, n)  # of signal over noise
-            limits = [limit * gain / (1.0 + limit * gain) for limit in (low, high)]
-            rows.append((b, n, result.at(b, n), *limits, result.dependability_at(b, n)))
+    for size in [(b, n) for n in seeds for b in benchmarks]:
+        gain = means.noise / result.error_variance(*size)  # of signal over noise
+        limits = [limit * gain / (1.0 + limit * gain) for limit in (low, high)]
+        rows.append((*size, result.at(*size), *limits, result.dependability_at(*size)))
     names = ["n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]
     return replace(result, table=pd.DataFrame(rows, columns=names))
 
 
-def _errors(found: RunComponents, layout: RunLayout) -> dict[str, float]:
+def _errors(found: RunComponents, layout: RunLayout) -> dict[str, Any]:
     """Variances of the error of an algorithm's mean over the conditions, which stay as they are."""
     totals = dict.fromkeys(
         ("benchmark_variance", "run_variance", "shared_benchmark_variance", "shared_seed_variance"), 0.0
@@ -332,15 +338,10 @@ def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool
     if not repeated and any(value != observed for value in asked):
         raise ArgumentError(
             f"n_seeds must be {observed:g} here, as in the study, got {asked[0]:g}: every algorithm was run once on "
-            "each benchmark, so what seeds do cannot be told apart from what benchmarks do. Repeat runs with "
+            "each benchmark, so the effects of seeds and of benchmarks cannot be separated. Repeat runs with "
             "other seeds."
         )
     return asked or (sorted({1.0, observed}) if repeated else [observed])
-
-
-def _around(n: int) -> list[int]:
-    """Numbers of benchmarks below and above that of the study."""
-    return sorted({5, 10, 20, 50, n, 2 * n})
 
 
 def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> list[str]:
@@ -350,7 +351,7 @@ def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> 
             "The means of the algorithms differ no more than their standard errors would produce, so their variance is "
             "estimated as zero and with it the reliability. The upper end of the interval says how large it may be."
         )
-    if layout.n_algorithms == 2:
+    if layout.frame[ALGORITHM].nunique() == 2:
         notes.append("There are two algorithms: the variance of their means is half of one squared difference.")
     if layout.n_budgets > 1:
         notes.append(f"Runs are compared by their mean over the {layout.n_budgets} levels of {budget}.")

@@ -1,11 +1,11 @@
 """Where the variation of the scores comes from: algorithms, benchmarks, seeds, runs, budgets.
 
-A score is taken apart into the mean of its run over the budgets and the run's course about this mean. The means of
-the runs follow the recommended mixed model with one variance per source,
+A score is the mean of its run over the budgets plus the run's curve about this mean. The means of the runs follow the
+recommended mixed model with one variance per source,
 
     algorithm + benchmark + benchmark:algorithm + instance + instance:algorithm + instance:seed + run,
 
-an instance being a benchmark at one level of the metafeatures; the courses follow the same model of the budget's
+an instance being a benchmark at one level of the metafeatures; the curves follow the same model of the budget's
 effects. Algorithms, metafeatures and budgets are what the study is about and no sample, so their means are fixed and
 their variance is that of the true means, the error of the estimated ones taken off.
 """
@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import in_tie_order
@@ -24,6 +25,9 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import DataError
 from lmemtest.inference.intervals.balanced import BalancedModel, Factors, Stratum, signal_interval
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.inference.means.joint import f_test
+from lmemtest.model import fit_lmm
 from lmemtest.studies.variation.run_layout import (
     ALGORITHM,
     BENCHMARK,
@@ -36,16 +40,11 @@ from lmemtest.studies.variation.run_layout import (
 from lmemtest.words import GROUPS, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
 
-    Array = NDArray[np.float64]
-
 KINDS = ("algorithm", "condition", "benchmark", "interaction", "seed", "run", "budget", "residual")
-_NOTHING: Factors = frozenset()
+_ALL: Factors = frozenset()
 _FIXED: tuple[Factors, ...] = (
     frozenset({ALGORITHM}),
     frozenset({CONDITION}),
@@ -59,17 +58,12 @@ class Source:
 
     Attributes
     ----------
-    name : str
-        Columns whose groups differ.
-    kind : {"algorithm", "condition", "benchmark", "interaction", "seed", "run", "budget", "residual"}
-    meaning : str
-        In words.
-    variance : float
-        Its part of the variance of a score.
+    name, kind, meaning : str
+        Columns whose groups differ, one of `KINDS`, and what it is in words.
+    variance, share : float
+        Its part of the variance of a score, also as a share of the sum of all parts.
     ci_low, ci_high : float
         Interval of the standard deviation; NaN for budgets.
-    share : float
-        Of the sum of all parts.
     """
 
     name: str
@@ -146,8 +140,6 @@ class VarianceSources(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per source: source, kind, meaning, variance, share, sd, ci_low, ci_high (of the SD)."""
-        import pandas as pd
-
         rows = [(s.name, s.kind, s.meaning, s.variance, s.share, s.sd, s.ci_low, s.ci_high) for s in self.sources]
         names = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]
         return pd.DataFrame(rows, columns=names)
@@ -228,20 +220,32 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     """
     level = check_fraction(level, "level")
     layout = layout_of(runs, task="the variation is taken apart")
-    parts, notes = _of_runs(layout, level)
+    found = run_components(layout, level=level)
+    sources = [
+        *(_source(layout, m.factors, max(m.signal, 0.0), m.sd_limits(level)) for m in found.fixed),
+        *(_source(layout, factors, v, found.limits[factors]) for factors, v in found.variances.items()),
+    ]
+    notes = []
+    lost = [layout.label(means.factors) for means in found.fixed if means.signal < 0]
+    if lost:
+        notes.append(
+            f"The means of {' and of '.join(lost)} differ no more than their standard errors would produce, so their "
+            "variance is estimated as zero. This does not show that they are equal."
+        )
+    zero = [layout.label(factors) for factors, v in found.variances.items() if v == 0]
+    if zero:
+        notes.append(f"Estimated as zero: {', '.join(zero)}. The upper ends of the intervals say how large it may be.")
     if layout.n_budgets > 1:
-        course, more = _of_courses(layout, str(runs.budget))
-        parts, notes = [*parts, *course], [*notes, *more]
-    total = sum(part.variance for part in parts)
+        curves, note = _of_curves(layout, str(runs.budget))
+        sources, notes = [*sources, *curves], [*notes, note]
+    total = sum(source.variance for source in sources)
     return VarianceSources(
-        sources=tuple(replace(part, share=part.variance / total) for part in parts),
+        sources=tuple(replace(source, share=source.variance / total) for source in sources),
         level=level,
         balanced=layout.strata is not None,
-        n_algorithms=layout.n_algorithms,
-        n_benchmarks=layout.n_benchmarks,
+        **layout.sizes,
         n_conditions=layout.n_conditions,
         n_budgets=layout.n_budgets,
-        n_seeds=layout.n_seeds,
         score=runs.score,
         notes=(*layout.notes, *notes),
     )
@@ -252,18 +256,7 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedMeans:
-    """The variance of fixed means.
-
-    Attributes
-    ----------
-    factors : frozenset of str
-    signal : float
-        Variance of the true means; may be negative.
-    noise : float
-        Average variance of the error of an estimated mean.
-    f_ratio, df, error_df : float
-        Test of equal means.
-    """
+    """Variance of the true means of fixed levels (may be negative), mean variance of their errors, and their F-test."""
 
     factors: Factors
     signal: float
@@ -276,20 +269,15 @@ class FixedMeans:
         """Interval of signal over noise."""
         return signal_interval(self.f_ratio, self.df, self.error_df, level)
 
+    def sd_limits(self, level: float) -> tuple[float, float]:
+        """Interval of the standard deviation of the true means."""
+        low, high = (float(np.sqrt(self.noise * limit)) for limit in self.ratio_limits(level))
+        return low, high
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunComponents:
-    """Estimates for the means of the runs.
-
-    Attributes
-    ----------
-    variances : dict
-        Random term to variance; the last one is the run.
-    limits : dict
-        Random term to the interval of its standard deviation.
-    fixed : tuple of FixedMeans
-        The algorithms first.
-    """
+    """Variances of the random terms, the run last; intervals of their standard deviations; fixed means."""
 
     variances: dict[Factors, float]
     limits: dict[Factors, tuple[float, float]]
@@ -298,66 +286,58 @@ class RunComponents:
 
 def run_components(layout: RunLayout, *, level: float | None) -> RunComponents:
     """Variances of the model of the runs, with intervals unless `level` is None."""
-    return _from_mean_squares(layout, level) if layout.strata is not None else _from_fit(layout, level)
+    return _from_fit(layout, level) if layout.strata is None else _from_mean_squares(layout, layout.strata, level)
 
 
-def _from_mean_squares(layout: RunLayout, level: float | None) -> RunComponents:
-    strata = layout.strata or {}
+def _from_mean_squares(
+    layout: RunLayout, strata: dict[Factors, Stratum], level: float | None, means: tuple[Factors, ...] = _FIXED
+) -> RunComponents:
     model = BalancedModel.of([s for f, s in strata.items() if BENCHMARK in f], layout.terms, strata)
     values = model.estimate()
     expected = model.expected(values)
-    fixed = tuple(_fixed_means(strata, expected, factors) for factors in _FIXED if factors in strata)
-    limits = {t: model.interval(i, level) for i, t in enumerate(layout.terms)} if level is not None else {}
-    return RunComponents(variances=dict(zip(layout.terms, values.tolist(), strict=True)), limits=limits, fixed=fixed)
-
-
-def _fixed_means(strata: dict[Factors, Stratum], expected: dict[Factors, float], factors: Factors) -> FixedMeans:
-    error = strata.get(factors | {BENCHMARK}, strata[EVERYTHING])
-    here, noise = strata[factors], expected[error.factors]
-    return FixedMeans(
-        factors=factors,
-        signal=(here.mean_square - noise) / here.rows,
-        noise=noise / here.rows,
-        f_ratio=here.mean_square / error.mean_square if error.mean_square > 0 else np.inf,
-        df=float(here.df),
-        error_df=float(error.df),
-    )
+    fixed = []
+    for factors in means:
+        if factors in strata:
+            error = strata.get(factors | {BENCHMARK}, strata[EVERYTHING])
+            here, noise = strata[factors], expected[error.factors]
+            fixed.append(
+                FixedMeans(
+                    factors=factors,
+                    signal=(here.mean_square - noise) / here.rows,
+                    noise=noise / here.rows,
+                    f_ratio=here.mean_square / error.mean_square if error.mean_square > 0 else np.inf,
+                    df=float(here.df),
+                    error_df=float(error.df),
+                )
+            )
+    limits = {} if level is None else {t: model.interval(i, level) for i, t in enumerate(layout.terms)}
+    variances = dict(zip(layout.terms, values.tolist(), strict=True))
+    return RunComponents(variances=variances, limits=limits, fixed=tuple(fixed))
 
 
 def _from_fit(layout: RunLayout, level: float | None) -> RunComponents:
-    from lmemtest.inference.intervals.profile import profile
-    from lmemtest.model import fit_lmm
-
-    fit = fit_lmm(formula_of(layout), layout.frame)
     groups = [":".join(sorted(factors)) for factors in layout.terms[:-1]]
-    variances = {t: float(S[0, 0]) for t, S in zip(layout.terms[:-1], fit.covariances, strict=True)}
-    variances[EVERYTHING] = fit.scale
+    fixed = f"{ALGORITHM} * {CONDITION}" if CONDITION in layout.columns else ALGORITHM
+    fit = fit_lmm(" + ".join([f"score ~ {fixed}", *(f"(1 | {group})" for group in groups)]), layout.frame)
+    values = [*(float(S[0, 0]) for S in fit.covariances), fit.scale]
     limits = {}
     if level is not None:
-        table = profile(fit, [*groups, "residual sd"], level=level, reml=True).table
+        table = fit.profile([*groups, "residual sd"], level=level, reml=True).table
         ends = zip(table["ci_low"].tolist(), table["ci_high"].tolist(), strict=True)
         limits = dict(zip(layout.terms, ends, strict=True))
+    variances = dict(zip(layout.terms, values, strict=True))
     return RunComponents(variances=variances, limits=limits, fixed=tuple(_fixed_of_fit(fit, layout)))
 
 
-def formula_of(layout: RunLayout) -> str:
-    """The model of the runs on the columns of the layout."""
-    fixed = f"{ALGORITHM} * {CONDITION}" if CONDITION in layout.names else ALGORITHM
-    return " + ".join([f"score ~ {fixed}", *(f"(1 | {':'.join(sorted(factors))})" for factors in layout.terms[:-1])])
-
-
 def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
-    from lmemtest.inference.means.emmeans import emmeans
-    from lmemtest.inference.means.joint import f_test
-
-    roles = [role for role in (ALGORITHM, CONDITION) if role in layout.names]
+    roles = [role for role in (ALGORITHM, CONDITION) if role in layout.columns]
     means = emmeans(fit, roles)
     if np.isnan(means.estimate).any():
         lost = means.frame[np.isnan(means.estimate)].iloc[0]
+        algorithm, condition = (layout.label(frozenset({role})) for role in roles)
         raise DataError(
-            f"{layout.names[ALGORITHM]} {lost[ALGORITHM]!r} was never run at {layout.names[CONDITION]} "
-            f"{lost[CONDITION]!r}, so means over {layout.names[CONDITION]} do not compare. Leave one of them out: "
-            "runs.filter(...)."
+            f"{algorithm} {lost[ALGORITHM]!r} was never run at {condition} {lost[CONDITION]!r}, so means over "
+            f"{condition} do not compare. Leave one of them out: runs.filter(...)."
         )
     V = means.L @ means.V @ means.L.T
     sizes = {role: means.frame[role].nunique() for role in roles}
@@ -365,8 +345,7 @@ def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
         if not factors <= set(roles):
             continue
         P = np.ones((1, 1))
-        for role in roles:
-            k = sizes[role]
+        for role, k in sizes.items():
             P = np.kron(P, np.eye(k) - 1.0 / k if role in factors else np.full((k, k), 1.0 / k))
         df = float(np.prod([sizes[role] - 1 for role in factors]))
         rows = float(np.prod([sizes[role] for role in roles if role not in factors])) * df
@@ -377,40 +356,20 @@ def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
         yield FixedMeans(factors=factors, signal=signal, noise=noise, f_ratio=test.f_ratio, df=df, error_df=test.df_den)
 
 
-def _of_runs(layout: RunLayout, level: float) -> tuple[list[Source], list[str]]:
-    found = run_components(layout, level=level)
-    parts = []
-    for means in found.fixed:
-        low, high = (np.sqrt(means.noise * limit) for limit in means.ratio_limits(level))
-        parts.append(_source(layout, means.factors, max(means.signal, 0.0), (float(low), float(high))))
-    parts += [_source(layout, factors, v, found.limits[factors]) for factors, v in found.variances.items()]
-    notes = []
-    lost = [layout.label(means.factors) for means in found.fixed if means.signal < 0]
-    if lost:
-        notes.append(
-            f"The means of {' and of '.join(lost)} differ no more than their standard errors would produce, so their "
-            "variance is estimated as zero. This does not show that they are equal."
-        )
-    zero = [layout.label(factors) for factors, v in found.variances.items() if v == 0]
-    if zero:
-        notes.append(f"Estimated as zero: {', '.join(zero)}. The upper ends of the intervals say how large it may be.")
-    return parts, notes
-
-
 def _source(layout: RunLayout, factors: Factors, variance: float, limits: tuple[float, float]) -> Source:
     kind, meaning = _words(layout, factors)
-    name = layout.label(factors)
-    return Source(name=name, kind=kind, meaning=meaning, variance=variance, ci_low=limits[0], ci_high=limits[1])
+    low, high = limits
+    return Source(name=layout.label(factors), kind=kind, meaning=meaning, variance=variance, ci_low=low, ci_high=high)
 
 
 def _words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
-    condition = layout.names.get(CONDITION, "")
     if factors == EVERYTHING:
         alone = not any(ALGORITHM in term for term in layout.terms[:-1])
         more = ", and advantages that change between benchmarks" if alone else ""
         return "run", GROUPS["run"][1].format(noun=layout.unit) + more
     if SEED in factors:
         return "seed", GROUPS["seed"][1].format(where=f" on one {layout.unit}")
+    condition = layout.label(factors & {CONDITION})
     if BENCHMARK not in factors:
         return {
             _FIXED[0]: ("algorithm", "means of the algorithms"),
@@ -425,52 +384,45 @@ def _words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
     return kind, f"levels that change with {condition} on a benchmark (the same for all algorithms)"
 
 
-# ---------------------------------------------------------------------- courses over the budget
+# ---------------------------------------------------------------------- curves over the budget
 
 
-def _of_courses(layout: RunLayout, budget: str) -> tuple[list[Source], list[str]]:
+def _of_curves(layout: RunLayout, budget: str) -> tuple[list[Source], str]:
     """Variances of the budget's effects; budgets are fixed, so an effect's part of a score is (r - 1) / r of it."""
-    r = layout.n_budgets
-    if layout.course_strata is None:
-        variance = float((layout.courses**2).mean())
-        part = Source(name=budget, kind="budget", meaning="the courses of the runs over the budget", variance=variance)
-        return [part], ["The table is not balanced, so the courses of the runs over the budget are not taken apart."]
-    strata = layout.course_strata
-    model = BalancedModel.of([s for f, s in strata.items() if BENCHMARK in f], layout.terms, strata)
-    values = model.estimate()
-    expected = model.expected(values)
-    found = {}
-    for factors in (_NOTHING, *_FIXED):
-        if factors in strata:
-            error = strata.get(factors | {BENCHMARK}, strata[EVERYTHING]).factors
-            found[factors] = max((strata[factors].mean_square - expected[error]) / strata[factors].rows, 0.0)
-    found |= dict(zip(layout.terms, values.tolist(), strict=True))
-    parts = [
-        Source(
-            name="residual" if factors == EVERYTHING else ":".join(filter(None, [layout.label(factors), budget])),
-            kind="residual" if factors == EVERYTHING else "budget",
-            meaning=_course_words(layout, factors),
-            variance=variance * (r - 1) / r,
+    if layout.curve_strata is None:
+        variance = float((layout.curves**2).mean())
+        source = Source(name=budget, kind="budget", meaning="the curves of the runs over the budget", variance=variance)
+        return [source], "The table is not balanced, so the curves of the runs over the budget are not taken apart."
+    found = _from_mean_squares(layout, layout.curve_strata, None, (_ALL, *_FIXED))
+    variances = {means.factors: max(means.signal, 0.0) for means in found.fixed} | found.variances
+    sources = []
+    for factors, variance in variances.items():
+        rest = factors == EVERYTHING
+        sources.append(
+            Source(
+                name="residual" if rest else ":".join(filter(None, [layout.label(factors), budget])),
+                kind="residual" if rest else "budget",
+                meaning=_curve_words(layout, factors),
+                variance=variance * (layout.n_budgets - 1) / layout.n_budgets,
+            )
         )
-        for factors, variance in found.items()
-    ]
-    return parts, [
-        f"Scores of one run at several levels of {budget} depend on each other, so the sources of its course have no "
+    return sources, (
+        f"Scores of one run at several levels of {budget} depend on each other, so the sources of its curve have no "
         "intervals."
-    ]
+    )
 
 
-def _course_words(layout: RunLayout, factors: Factors) -> str:
-    if factors == _NOTHING:
-        return "the course over the budget that all runs share"
+def _curve_words(layout: RunLayout, factors: Factors) -> str:
+    if factors == _ALL:
+        return "the curve over the budget that all runs share"
     if factors == EVERYTHING:
-        return "a run's own course"
+        return "a run's own curve"
     if SEED in factors:
-        return "courses that all runs with one seed share"
+        return "curves that all runs with one seed share"
     who = "advantages of algorithms" if ALGORITHM in factors else "levels"
-    condition = f" with {layout.names[CONDITION]}" if CONDITION in factors else ""
-    where = f"{condition} on a benchmark" if BENCHMARK in factors and condition else condition
-    between = " between benchmarks" if BENCHMARK in factors and not condition else ""
-    return f"{who} that change over the budget and{where or between}" if where or between else (
-        f"{who} that change over the budget"
-    )  # fmt: skip
+    where = ""
+    if CONDITION in factors:
+        where = f" and with {layout.label(factors & {CONDITION})}{' on a benchmark' if BENCHMARK in factors else ''}"
+    elif BENCHMARK in factors:
+        where = " and between benchmarks"
+    return f"{who} that change over the budget{where}"
