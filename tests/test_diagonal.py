@@ -159,11 +159,10 @@ def test_equal_variances_are_inside_and_not_on_a_boundary(runs):
 
 
 def test_the_larger_model_starts_from_the_smaller_one_where_it_is_it(runs):
-    from lmemtest.inference.hypotheses.glrt import start_from_null
     from lmemtest.inference.hypotheses.nesting import check_nesting
 
     equal, spread = lt.fit_lmm(EQUAL, runs), lt.fit_lmm(SPREAD, runs)
-    start = start_from_null(equal, spread, check_nesting(equal, spread))
+    start = check_nesting(equal, spread).theta_of_null(equal, spread)
     assert start == approx([equal.theta[0], *[equal.theta[1]] * 4], rel=1e-12)
     at_start = spread.problem.evaluate(spread.problem.point(spread.problem.to_white(start)))
     assert -0.5 * (at_start.value + spread.problem.deviance_shift) == approx(equal.llf, rel=1e-12)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from lmemtest.errors import ArgumentError, EstimationError, NestingError
-from lmemtest.inference.hypotheses.glrt import glrt, start_from_null
+from lmemtest.inference.hypotheses.glrt import glrt
 from lmemtest.inference.hypotheses.nesting import check_nesting
 from lmemtest.model import fit_lmm
 
@@ -133,7 +133,7 @@ def test_the_start_from_the_null_has_the_likelihood_of_the_null(fitted):
         "y ~ algorithm + prior + (prior|benchmark) + (1|algorithm:benchmark) + (prior|benchmark:seed)",
     )
     null, alternative = (fitted("bench_prior_unbalanced", formula, False) for formula in formulas)
-    theta = start_from_null(null, alternative, check_nesting(null, alternative))
+    theta = check_nesting(null, alternative).theta_of_null(null, alternative)
     factors = {term.label: term for term in alternative.design.random}
     assert len(theta) == len(alternative.theta)
     assert len(factors) == 3

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from lmemtest._replicates import check_replicates
@@ -14,16 +15,11 @@ from lmemtest._rounding import written
 from lmemtest._table import Format
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_positive_int, resolve_rng
-from lmemtest.engine import theta as th
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.inference.hypotheses.exact_null import exact_null
+from lmemtest.inference.hypotheses.exact_null import ExactNull, exact_null
 from lmemtest.inference.hypotheses.nesting import Nesting, check_nesting
-from lmemtest.inference.hypotheses.simulated_null import SAME_OPTIMUM, NullDraws, draw_null
+from lmemtest.inference.hypotheses.simulated_null import SAME_OPTIMUM, LikelihoodRatio, NullDraws
 from lmemtest.inference.means.reference_grid import check_fit
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 REFERENCES = ("auto", "chi2", "mixture", "exact", "bootstrap")
 
@@ -81,8 +77,6 @@ class GlrtResult(Result):
 
     def table(self) -> pd.DataFrame:
         """One row: statistic, df, p_value, reference, method, both llf, n_obs and the two formulas."""
-        import pandas as pd
-
         names = ("statistic", "df", "p_value", "reference", "method", "llf_null", "llf_alternative", "n_obs")
         return pd.DataFrame([{name: getattr(self, name) for name in (*names, "null", "alternative")}])
 
@@ -231,21 +225,14 @@ def glrt(
         "n_obs": int(null.nobs),
     }
     if reference == "bootstrap":
-        draws = draw_null(
-            null,
-            alternative,
-            nesting,
-            start_from_null=start_from_null,
-            n_draws=n_draws or 999,
-            rng=rng,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
+        options = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "label": "Bootstrap of the null"}
+        task = LikelihoodRatio.of(null, alternative, nesting)
+        draws = NullDraws.of(task, n_draws or 999, drawn="table drawn from the null", **options)
         return _bootstrap_result(facts, draws, [*notes, *_unfinished(null, alternative)])
     chosen, components, why = _choose(reference, null, alternative, nesting, df)
     error = 0.0
     if chosen == "exact":
-        p_value, error = _exact_pvalue(null, alternative, statistic, n_draws or 10_000, rng)
+        p_value, error = _exact_null(null, alternative).p_value(statistic, n_draws or 10_000, resolve_rng(rng))
     else:
         p_value = float(sum(w * _chi2_tail(statistic, d) for w, d in components))
     return GlrtResult(
@@ -259,10 +246,12 @@ def glrt(
 
 
 def _bootstrap_result(facts: dict[str, Any], draws: NullDraws, notes: list[str]) -> BootstrapGlrtResult:
-    n_draws = len(draws.statistics)
-    p_value = draws.p_value(facts["statistic"])
+    p_value, error = draws.p_value(facts["statistic"], SAME_OPTIMUM)
     zeros = int(np.count_nonzero(draws.statistics <= SAME_OPTIMUM))
-    text = f"{n_draws:,} tables were drawn from the null and both models fitted to each; {zeros:,} statistics are 0."
+    text = (
+        f"{len(draws.statistics):,} tables were drawn from the null and both models fitted to each; {zeros:,} "
+        "statistics are 0."
+    )
     if draws.failed:
         text += f" {draws.failed:,} could not be fitted and count as larger than the observed one ({draws.reasons[0]})."
     if draws.unconverged:
@@ -270,7 +259,7 @@ def _bootstrap_result(facts: dict[str, Any], draws: NullDraws, notes: list[str])
     return BootstrapGlrtResult(
         **facts,
         p_value=p_value,
-        p_value_error=float(np.sqrt(p_value * (1.0 - p_value) / n_draws)),
+        p_value_error=error,
         reference="bootstrap",
         components=(),
         notes=(*notes, text),
@@ -307,7 +296,7 @@ def _not_below(null: Any, alternative: Any, nesting: Nesting) -> Any:
     slack = _ROUNDING * max(1.0, abs(float(null.llf)))
     if alternative.llf >= null.llf:
         return alternative
-    again = alternative.refit(reml=alternative.reml, theta_start=start_from_null(null, alternative, nesting))
+    again = alternative.refit(reml=alternative.reml, theta_start=nesting.theta_of_null(null, alternative))
     best = again if again.llf > alternative.llf else alternative
     if best.llf < null.llf - slack:
         raise EstimationError(
@@ -316,28 +305,6 @@ def _not_below(null: Any, alternative: Any, nesting: Nesting) -> Any:
             "although it contains the null. Check convergence (fit.optim) and the scale of numeric columns."
         )
     return best
-
-
-def start_from_null(null: Any, alternative: Any, nesting: Nesting) -> np.ndarray:
-    """The theta of the alternative at which it is the null model.
-
-    Parameters
-    ----------
-    null, alternative : LmmFit
-    nesting : Nesting
-
-    Returns
-    -------
-    (n_theta,) float
-        Lower triangles of the relative Cholesky factors, stacked by column.
-    """
-    factors = th.unpack(np.asarray(null.theta, dtype=float), null.problem.shapes)
-    parts = []
-    for j, shape in enumerate(alternative.problem.shapes):
-        inside = [A @ L for A, L, h in zip(nesting.maps, factors, nesting.home, strict=True) if h == j]
-        root = np.hstack([*inside, np.zeros((shape.k, shape.k))])
-        parts.append(th.root_of(root, diagonal=shape.diagonal))
-    return th.pack(parts, alternative.problem.shapes)
 
 
 # ---------------------------------------------------------------------- the reference
@@ -351,7 +318,7 @@ def _choose(
     mixture, why_not_mixture = _mixture(nesting, df)
     why_not_exact = _why_not_exact(null, alternative, nesting)
     if reference == "chi2":
-        return "chi2", plain, [_conservative(df)] if nesting.grown() else []
+        return "chi2", plain, [_conservative(df)] if nesting.grown else []
     if reference == "mixture":
         if mixture is None:
             raise ArgumentError(f"reference='mixture' does not apply: {why_not_mixture}. Use 'auto' or 'chi2'.")
@@ -360,17 +327,13 @@ def _choose(
         if why_not_exact:
             raise ArgumentError(f"reference='exact' does not apply: {why_not_exact}. Use 'auto'.")
         return "exact", (), []
-    if not nesting.grown():
+    if not nesting.grown:
         return "chi2", plain, _one_variance_at_zero(null, nesting)
     if not why_not_exact:
         return "exact", (), ["The single variance is tested with its exact finite-sample null distribution."]
     if mixture is not None:
-        return (
-            "mixture",
-            mixture,
-            ["The null puts a variance on its boundary, so the reference is a mixture."],
-        )
-    if any(r == -1 for _, r in nesting.grown()):
+        return "mixture", mixture, ["The null puts a variance on its boundary, so the reference is a mixture."]
+    if any(r == -1 for _, r in nesting.grown):
         return "chi2", plain, [f"chi2({df}) is used because {why_not_mixture}."]
     return "chi2", plain, [f"No simple mixture applies ({why_not_mixture}). {_conservative(df)}"]
 
@@ -397,7 +360,7 @@ def _conservative(df: int) -> str:
 
 def _mixture(nesting: Nesting, df: int) -> tuple[tuple[tuple[float, int], ...] | None, str]:
     """The chi-squared mixture for one variance on the boundary, or the reason why there is none."""
-    grown = nesting.grown()
+    grown = nesting.grown
     if not grown:
         return None, "no variance is on its boundary under the null"
     if any(r == -1 for _, r in grown):
@@ -422,28 +385,21 @@ def _why_not_exact(null: Any, alternative: Any, nesting: Nesting) -> str:
     return ""
 
 
-def _exact_pvalue(
-    null: Any, alternative: Any, statistic: float, n_draws: int, rng: int | np.random.Generator | None
-) -> tuple[float, float]:
-    term = alternative.design.random[0]
-    known = ~alternative.params.isna().to_numpy()
-    cells = alternative.cells
-    law = exact_null(
-        np.asarray(alternative.design.X, dtype=float)[:, known],
+def _exact_null(null: Any, alternative: Any) -> ExactNull:
+    term, cells = alternative.design.random[0], alternative.cells
+    return exact_null(
+        np.asarray(alternative.design.X, dtype=float)[:, ~alternative.params.isna().to_numpy()],
         term.basis[:, 0],
         term.codes,
         np.asarray(cells.n, dtype=float) * np.asarray(cells.weight, dtype=float),
         n_obs=int(null.nobs),
         reml=bool(null.reml),
     )
-    return law.p_value(statistic, n_draws, resolve_rng(rng))
 
 
 def _chi2_tail(statistic: float, df: int) -> float:
     """P(chi2(df) >= statistic); chi2(0) is the point 0."""
-    if df == 0:
-        return 1.0 if statistic <= 0 else 0.0
-    return float(special.chdtrc(df, statistic))
+    return float(special.chdtrc(df, statistic)) if df else float(statistic <= 0)
 
 
 def _cautions(null: Any, alternative: Any, nesting: Nesting) -> list[str]:

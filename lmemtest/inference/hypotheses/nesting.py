@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import written
+from lmemtest.engine import theta as th
 from lmemtest.errors import NestingError
 from lmemtest.formula.estimable import one_variance, same_partition
 
@@ -44,10 +45,10 @@ class Nesting:
     maps : tuple of (k, r) float
         For each random term of the null, its basis in terms of the alternative's: B0 = B A. Where a variance for each
         level takes the place of one for all, A is a column of ones.
-    added : tuple of (int, int)
-        Columns that each random term of the alternative has, and how many of them the null has in one term
-        (0: a new term; -1: the null has them in several terms, without their covariance). One variance for all levels
-        counts as all of them: it is not on a boundary.
+    grown : tuple of (int, int)
+        Of each random term that the alternative adds or extends its columns, and how many of them the null has in one
+        term (0: a new term; -1: the null has them in several terms, without their covariance). One variance for all
+        levels counts as all of them: it is not on a boundary.
     dispersion : bool
         The alternative adds residual variances.
     """
@@ -56,25 +57,22 @@ class Nesting:
     same_fixed_columns: bool
     home: tuple[int, ...]
     maps: tuple[FloatArray, ...]
-    added: tuple[tuple[int, int], ...]
+    grown: tuple[tuple[int, int], ...]
     dispersion: bool
 
-    def grown(self) -> tuple[tuple[int, int], ...]:
-        """The random terms that the alternative adds or extends."""
-        return tuple((k, r) for k, r in self.added if k != r)
+    def theta_of_null(self, null: Any, alternative: Any) -> FloatArray:
+        """The theta of the alternative at which it is the null model."""
+        factors = th.unpack(np.asarray(null.theta, dtype=float), null.problem.shapes)
+        parts = []
+        for j, shape in enumerate(alternative.problem.shapes):
+            inside = [A @ L for A, L, h in zip(self.maps, factors, self.home, strict=True) if h == j]
+            root = np.hstack([*inside, np.zeros((shape.k, shape.k))])
+            parts.append(th.root_of(root, diagonal=shape.diagonal))
+        return th.pack(parts, alternative.problem.shapes)
 
 
 def check_nesting(null: Any, alternative: Any) -> Nesting:
     """Check that two fits use the same data and that the null is contained in the alternative.
-
-    Parameters
-    ----------
-    null, alternative : LmmFit
-        The smaller and the larger model.
-
-    Returns
-    -------
-    Nesting
 
     Raises
     ------
@@ -116,23 +114,17 @@ def _check_same_data(null: Any, alternative: Any) -> None:
             f"The models were fitted to different data: {null.nobs} rows in the null, {alternative.nobs} in "
             "the alternative. Fit both to the same rows."
         )
-    for what, first, second in zip(_MOMENTS, _moments(null), _moments(alternative), strict=True):
+    moments = []  # sums that do not depend on how rows were grouped into cells
+    for fit in (null, alternative):
+        cells, weight = fit.cells, np.asarray(fit.cells.weight, dtype=float)
+        squares = weight * (np.asarray(cells.ss) + np.asarray(cells.n) * np.asarray(cells.mean) ** 2)
+        moments.append((float(np.sum(weight * cells.n)), float(np.sum(squares))))
+    for what, first, second in zip(("sum of the weights", "sum of squares of the response"), *moments, strict=True):
         if not np.isclose(first, second, rtol=_SAME, atol=0.0):
             raise NestingError(
                 f"The models were fitted to different data: the {what} is {written(first, '.10g')} in the null and "
                 f"{written(second, '.10g')} in the alternative. Fit both to the same rows, with the same weights."
             )
-
-
-_MOMENTS = ("sum of the weights", "sum of squares of the response")
-
-
-def _moments(fit: Any) -> tuple[float, float]:
-    """Sums that do not depend on how rows were grouped into cells."""
-    cells = fit.cells
-    weight = np.asarray(cells.weight, dtype=float)
-    squares = weight * (np.asarray(cells.ss) + np.asarray(cells.n) * np.asarray(cells.mean) ** 2)
-    return float(np.sum(weight * cells.n)), float(np.sum(squares))
 
 
 # ---------------------------------------------------------------------- containment
@@ -155,12 +147,13 @@ def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
             return f"no random term of the alternative contains {term.label}", None
         home.append(found[0])
         maps.append(found[1])
+    added = [_added(j, term, null, home, maps) for j, term in enumerate(alternative.design.random)]
     return "", Nesting(
-        fixed_df=_rank(X) - _rank(X0),
+        fixed_df=_orthonormal(X).shape[1] - _orthonormal(X0).shape[1],
         same_fixed_columns=X.shape == X0.shape and bool(np.allclose(X, X0, rtol=1e-12, atol=0.0)),
         home=tuple(home),
         maps=tuple(maps),
-        added=tuple(_added(j, t, null, home, maps) for j, t in enumerate(alternative.design.random)),
+        grown=tuple((k, r) for k, r in added if k != r),
         dispersion=null.dispersion != alternative.dispersion,
     )
 
@@ -195,17 +188,13 @@ def _home_of(null: Any, index: int, alternative: Any, frame: pd.DataFrame) -> tu
         larger, larger_codes = alternative.design.random_rows(j, frame)
         if same_partition(codes, larger_codes) and _spans(larger, basis):
             A = np.linalg.lstsq(larger, basis, rcond=None)[0]
-            if not other.diagonal or _one_to_one(A, term.diagonal):
+            # independent effects of the alternative leave a null term as it is: one of them for each of its own
+            alone = ((np.abs(A) > _SPAN_TOLERANCE * np.abs(A).max(axis=0)).sum(axis=0) == 1).all()
+            if not other.diagonal or (alone and (term.diagonal or A.shape[1] == 1)):
                 return j, A
         if one_variance(term.names, codes, other, larger, larger_codes):
             return j, np.ones((larger.shape[1], 1))
     return None
-
-
-def _one_to_one(A: FloatArray, diagonal: bool) -> bool:
-    """Whether independent effects of the alternative leave a null term as it is: one of them for each of its own."""
-    alone = (np.abs(A) > _SPAN_TOLERANCE * np.abs(A).max(axis=0)).sum(axis=0) == 1
-    return bool(alone.all()) and (diagonal or A.shape[1] == 1)
 
 
 def _added(j: int, term: RandomDesign, null: Any, home: Sequence[int], maps: Sequence[FloatArray]) -> tuple[int, int]:
@@ -227,10 +216,6 @@ def _orthonormal(X: FloatArray) -> FloatArray:
         return np.zeros((len(X), 0))
     U, d, _ = np.linalg.svd(scaled, full_matrices=False)
     return U[:, d > _SPAN_TOLERANCE * d[0]]
-
-
-def _rank(X: FloatArray) -> int:
-    return _orthonormal(X).shape[1]
 
 
 def _spans(X: FloatArray, inner: FloatArray) -> bool:

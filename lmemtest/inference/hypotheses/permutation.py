@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from lmemtest._replicates import Failure, check_replicates, replicate
+from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
@@ -22,9 +24,9 @@ from lmemtest.inference.hypotheses.relabelling import (
     find_relabelling,
     fit_for_comparison,
 )
+from lmemtest.inference.hypotheses.simulated_null import NullDraws
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
@@ -85,23 +87,13 @@ class PermutationResult(Result):
 
     def table(self) -> pd.DataFrame:
         """One row: statistic, p_value, p_value_error, unit, n_strata, n_draws, failed, unconverged, formula."""
-        import pandas as pd
+        names = ("statistic", "p_value", "p_value_error", "unit", "n_strata", "n_draws", "failed", "unconverged")
+        return pd.DataFrame([{name: getattr(self, name) for name in (*names, "formula")}])
 
-        return pd.DataFrame(
-            [
-                {
-                    "statistic": self.statistic,
-                    "p_value": self.p_value,
-                    "p_value_error": self.p_value_error,
-                    "unit": self.unit,
-                    "n_strata": self.n_strata,
-                    "n_draws": len(self.draws),
-                    "failed": self.failed,
-                    "unconverged": self.unconverged,
-                    "formula": self.formula,
-                }
-            ]
-        )
+    @property
+    def n_draws(self) -> int:
+        """Relabelled tables."""
+        return len(self.draws)
 
     @property
     def title(self) -> str:
@@ -138,14 +130,9 @@ class MaxT:
         return float(np.abs(estimate[known] / np.sqrt(variance[known])).max())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Draw:
-    table: RelabelledFit
-    statistic: Callable[[Any], Any]
-
-    def __call__(self, rng: np.random.Generator) -> tuple[float, bool]:
-        fit = self.table.refit(self.table.exchange.draw(rng))
-        return _number(self.statistic(fit)), bool(fit.converged)
+def _draw(table: RelabelledFit, statistic: Callable[[Any], Any], rng: np.random.Generator) -> tuple[float, bool]:
+    fit = table.refit(table.exchange.draw(rng))
+    return _number(statistic(fit)), bool(fit.converged)
 
 
 @one_blas_thread()
@@ -241,28 +228,24 @@ def permutation_test(
     if not np.isfinite(observed):
         raise ArgumentError(f"statistic must be a finite number for the table as it is, got {observed}.")
 
-    task = _Draw(RelabelledFit.of(fit, exchange), function)
-    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Permutations")
-    failures = [r.reason for r in results if isinstance(r, Failure)]
-    if len(failures) == n_draws:
-        raise EstimationError(f"no relabelled table could be fitted. {failures[0]}")
-    draws = np.array([np.nan if isinstance(r, Failure) else r[0] for r in results])
-    exceed = np.isnan(draws) | (draws >= observed - _SAME * abs(observed))
-    p_value = float((1 + np.count_nonzero(exceed)) / (n_draws + 1))
+    task = partial(_draw, RelabelledFit.of(fit, exchange), function)
+    options = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "label": "Permutations"}
+    draws = NullDraws.of(task, n_draws, drawn="relabelled table", **options)
+    p_value, error = draws.p_value(observed, _SAME * abs(observed))
     return PermutationResult(
         statistic=observed,
         statistic_name=name,
         p_value=p_value,
-        p_value_error=float(np.sqrt(p_value * (1.0 - p_value) / n_draws)),
-        draws=draws,
-        failed=int(np.isnan(draws).sum()),
-        unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
+        p_value_error=error,
+        draws=draws.statistics,
+        failed=draws.failed,
+        unconverged=draws.unconverged,
         unit=unit,
         exchangeable=exchanged_in_words(runs, exchange),
         hypothesis=hypothesis_in_words(unit, len(runs.algorithms)),
         n_strata=exchange.n_strata,
         formula=fit.label,
-        notes=(*_alike(unit, len(runs.algorithms)), *_notes(exchange, draws, failures, results)),
+        notes=tuple(_notes(exchange, draws, len(runs.algorithms))),
     )
 
 
@@ -298,16 +281,6 @@ def hypothesis_in_words(unit: str, n_algorithms: int) -> str:
     )
 
 
-def _alike(unit: str, n_algorithms: int) -> tuple[str, ...]:
-    """With three or more algorithms an exchange asks for more than equal means."""
-    if n_algorithms == 2 or unit == "run":
-        return ()
-    return (
-        "Exchanged names make the algorithms alike in every way, so a rejection may also come from one that varies "
-        "more than the others. sign_flip_test(runs) tests their means alone, pair by pair.",
-    )
-
-
 def _number(value: Any) -> float:
     try:
         return float(value)
@@ -315,26 +288,30 @@ def _number(value: Any) -> float:
         raise ArgumentError(f"statistic must return one number, got {type(value).__name__}.") from None
 
 
-def _notes(exchange: Relabelling, draws: FloatArray, failures: list[str], results: list[Any]) -> list[str]:
+def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int) -> list[str]:
     notes = []
+    if n_algorithms > 2 and exchange.unit != "run":
+        notes.append(
+            "Exchanged names make the algorithms alike in every way, so a rejection may also come from one that varies "
+            "more than the others. sign_flip_test(runs) tests their means alone, pair by pair."
+        )
     few = exchange.few_arrangements
     if few is not None:
         notes.append(
             f"There are only {few:,} distinct relabellings, so the p-value cannot be smaller than "
-            f"{written(1.0 / few, '.2g')} "
-            "apart from the resolution of the draws."
+            f"{written(1.0 / few, '.2g')} apart from the resolution of the draws."
         )
     if exchange.fixed_items:
         notes.append(
             f"{exchange.fixed_items:,} groups of runs have no partner to exchange labels with and keep theirs."
         )
-    lost = int(np.isnan(draws).sum())
-    if lost:
-        why = failures[0] if failures else "the statistic is not a number"
-        notes.append(f"{lost:,} of {len(draws):,} draws have no statistic ({why}); they count as larger.")
-    unconverged = sum(not isinstance(r, Failure) and not r[1] for r in results)
-    if unconverged:
-        notes.append(f"In {unconverged:,} draws the search did not complete its certificate; they are kept.")
+    if draws.failed:
+        why = draws.reasons[0] if draws.reasons else "the statistic is not a number"
+        notes.append(
+            f"{draws.failed:,} of {len(draws.statistics):,} draws have no statistic ({why}); they count as larger."
+        )
+    if draws.unconverged:
+        notes.append(f"In {draws.unconverged:,} draws the search did not complete its certificate; they are kept.")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""The parametric bootstrap's null distribution of a likelihood ratio.
+"""Null distributions by simulation: draws of a statistic, and those of a likelihood ratio by the parametric bootstrap.
 
 Tables are drawn from the fitted null model, on the combinations of columns that both models use, and both models are
 fitted to each of them: nothing about the boundary or the number of groups is assumed.
@@ -31,36 +31,44 @@ if TYPE_CHECKING:
 # Two optima of -2 log L this close are one: what snapping a variance to zero may lose.
 SAME_OPTIMUM = 1e-6
 
-ThetaFromNull = Callable[[Any, Any, "Nesting"], "FloatArray"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NullDraws:
-    """Draws of the statistic under the null.
+    """Draws of a statistic under the null.
 
-    Attributes
-    ----------
-    statistics : (n_draws,) float, >= 0
-        All draws, zeros included; NaN where a model could not be fitted.
-    unconverged : int
-        Draws in which the certificate of a fit is not complete; they are kept.
-    reasons : tuple of str
-        Why models could not be fitted, each reason once.
+    ``statistics`` has them all, NaN where a model could not be fitted; ``unconverged`` counts those in which the
+    certificate of a fit is not complete (they are kept); ``reasons`` says why models could not be fitted, once each.
     """
 
     statistics: FloatArray
     unconverged: int
     reasons: tuple[str, ...]
 
+    @classmethod
+    def of(
+        cls, task: Callable[[np.random.Generator], tuple[float, bool]], n_draws: int, *, drawn: str, **options: Any
+    ) -> NullDraws:
+        """Statistics of a task that says whether its search converged; `drawn` names a table that cannot be fitted."""
+        results = replicate(task, n_draws, **options)
+        failures = [r.reason for r in results if isinstance(r, Failure)]
+        if len(failures) == n_draws:
+            raise EstimationError(f"no {drawn} could be fitted. {failures[0]}")
+        return cls(
+            statistics=np.array([np.nan if isinstance(r, Failure) else r[0] for r in results]),
+            unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
+            reasons=tuple(dict.fromkeys(failures)),
+        )
+
     @property
     def failed(self) -> int:
         """Draws without a statistic."""
         return int(np.isnan(self.statistics).sum())
 
-    def p_value(self, statistic: float) -> float:
-        """``(1 + #{T* >= T}) / (B + 1)``; a draw without a statistic counts as one that is larger."""
-        exceed = np.isnan(self.statistics) | (self.statistics >= statistic - SAME_OPTIMUM)
-        return float((1 + np.count_nonzero(exceed)) / (len(self.statistics) + 1))
+    def p_value(self, statistic: float, slack: float) -> tuple[float, float]:
+        """``(1 + #{T* >= T}) / (B + 1)`` with its Monte-Carlo error; a draw without a statistic counts as larger."""
+        exceed, n = np.isnan(self.statistics) | (self.statistics >= statistic - slack), len(self.statistics)
+        p = float((1 + np.count_nonzero(exceed)) / (n + 1))
+        return p, float(np.sqrt(p * (1.0 - p) / n))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,16 +90,9 @@ class Simulator:
             RandomTerm(basis=basis, codes=codes, n_levels=len(term.levels), diagonal=term.diagonal)
             for (basis, codes), term in zip(rows, fit.design.random, strict=True)
         )
-        factors = tuple(th.unpack(fit.theta, fit.problem.shapes))
         mean = fit.estimate(fit.design.rows(cells.frame)) + fit.design.known(cells.frame)
-        return cls(
-            cells=cells,
-            mean=mean,
-            terms=terms,
-            factors=factors,
-            sigma2=fit.scale,
-            precision=fit.row_precision(cells),
-        )
+        factors = tuple(th.unpack(fit.theta, fit.problem.shapes))
+        return cls(cells, mean, terms, factors, fit.scale, fit.row_precision(cells))
 
     def draw(self, rng: np.random.Generator) -> Cells:
         """One table."""
@@ -108,95 +109,46 @@ class Simulator:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Draw:
-    """One draw of the statistic: simulate under the null, fit both models."""
+class LikelihoodRatio:
+    """One draw of the likelihood ratio of two nested fits: simulate under the null, fit both models."""
 
     null: Any
     alternative: Any
     nesting: Nesting
-    start_from_null: ThetaFromNull
     simulator: Simulator
     to_null: CellMap
     to_alternative: CellMap
+
+    @classmethod
+    def of(cls, null: Any, alternative: Any, nesting: Nesting) -> LikelihoodRatio:
+        """Prepare the draws on the cells of all columns of both models; usually those of the alternative."""
+        names = list(dict.fromkeys((*alternative.cells.frame.columns, *null.cells.frame.columns)))
+        known = [fit.cells for fit in (alternative, null) if len(names) == len(fit.cells.frame.columns)]
+        if known:
+            fine = known[0]
+        else:
+            parsed, weights = alternative.design.parsed, alternative.weights
+            transform = parsed.response_transform
+            fine = compress(alternative.data, by=names, score=parsed.response, transform=transform, weights=weights)
+        return cls(
+            null=replace(null, data=None),  # replicates need the cells only, and other processes get a copy
+            alternative=replace(alternative, data=None),
+            nesting=nesting,
+            simulator=Simulator.of(null, fine),
+            to_null=CellMap.of(fine, null.cells),
+            to_alternative=CellMap.of(fine, alternative.cells),
+        )
 
     def __call__(self, rng: np.random.Generator) -> tuple[float, bool]:
         table = self.simulator.draw(rng)
         null = self.null.refit(cells=self.to_null.aggregate(table))
         cells = self.to_alternative.aggregate(table)
         alternative = self.alternative.refit(cells=cells)
-        statistic = 2.0 * (alternative.llf - null.llf)
-        if statistic < 0.0:
-            start = self.start_from_null(null, self.alternative, self.nesting)
+        if alternative.llf < null.llf:
+            start = self.nesting.theta_of_null(null, self.alternative)
             again = self.alternative.refit(cells=cells, theta_start=start)
             alternative = max(alternative, again, key=lambda fit: fit.llf)
-            statistic = 2.0 * (alternative.llf - null.llf)
+        statistic = 2.0 * (alternative.llf - null.llf)
         if statistic < -1e-8 * max(1.0, abs(null.llf)):
             raise EstimationError("the alternative stopped below the likelihood of the null that it contains")
         return max(0.0, statistic), bool(null.converged and alternative.converged)
-
-
-def draw_null(
-    null: Any,
-    alternative: Any,
-    nesting: Nesting,
-    *,
-    start_from_null: ThetaFromNull,
-    n_draws: int,
-    rng: int | np.random.Generator | None,
-    n_jobs: int,
-    progress: bool | None,
-) -> NullDraws:
-    """Draw the likelihood ratio of two nested fits under the null.
-
-    Parameters
-    ----------
-    null, alternative : LmmFit
-        Fitted by the same likelihood.
-    nesting : Nesting
-        How the null lies in the alternative.
-    start_from_null : callable
-        Theta of the alternative at which it is the null.
-    n_draws : int
-        Draws.
-    rng, n_jobs, progress
-        As in `lmemtest._replicates.replicate`.
-
-    Returns
-    -------
-    NullDraws
-    """
-    fine = _joint_cells(null, alternative)
-    task = _Draw(
-        null=replace(null, data=None),  # replicates need the cells only, and other processes get a copy
-        alternative=replace(alternative, data=None),
-        nesting=nesting,
-        start_from_null=start_from_null,
-        simulator=Simulator.of(null, fine),
-        to_null=CellMap.of(fine, null.cells),
-        to_alternative=CellMap.of(fine, alternative.cells),
-    )
-    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap of the null")
-    failures = [r.reason for r in results if isinstance(r, Failure)]
-    if len(failures) == n_draws:
-        raise EstimationError(f"no table drawn from the null could be fitted. {failures[0]}")
-    return NullDraws(
-        statistics=np.array([np.nan if isinstance(r, Failure) else r[0] for r in results]),
-        unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
-        reasons=tuple(dict.fromkeys(failures)),
-    )
-
-
-def _joint_cells(null: Any, alternative: Any) -> Cells:
-    """Cells of all columns of both models; usually those of the alternative."""
-    names = list(dict.fromkeys((*alternative.cells.frame.columns, *null.cells.frame.columns)))
-    for fit in (alternative, null):
-        if len(names) == len(fit.cells.frame.columns):
-            return fit.cells
-    parsed = alternative.design.parsed
-    return compress(
-        alternative.data,
-        by=names,
-        score=parsed.response,
-        transform=parsed.response_transform,
-        weights=alternative.weights,
-    )
