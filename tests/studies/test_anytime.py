@@ -72,7 +72,7 @@ def test_means_per_budget_are_the_paired_t_test_of_benchmark_means():
         assert row["t_ratio"] == approx(witness.statistic, rel=1e-9)
     assert set(result.df_differences.ravel()) == {7}
     assert list(result.budgets) == list(BUDGETS)
-    assert result.columns is None
+    assert result.model.columns is None
     assert result.formula is None
 
 
@@ -88,6 +88,14 @@ def test_means_per_budget_pool_the_variance_over_algorithms():
     assert first["se"].to_numpy() == approx(np.sqrt(2 * mean_square / 8), rel=1e-9)
     curve = result.curves.query("algorithm == 'a1'")
     assert curve["mean"].to_numpy() == approx(y[:, 1].mean(axis=0), rel=1e-9)
+
+
+def test_the_estimates_at_a_budget_are_compared_like_any_others():
+    result = anytime(runs_of(table(algorithms=3)), columns="budgets", vcov="model")
+    pairs = result.estimates.pairs(adjust="none").to_frame().sort_values(["left", "right", "budget"])
+    for name in ("estimate", "se"):
+        assert pairs[name].to_numpy() == approx(result.differences[name].to_numpy(), rel=1e-9)
+    assert result.estimates.to_frame()["estimate"].to_numpy() == approx(result.curves["mean"].to_numpy())
 
 
 def test_splines_have_the_errors_of_the_coefficients_of_each_benchmark():
@@ -161,7 +169,7 @@ def test_one_benchmark_makes_runs_the_sample():
     for row in result.differences.to_dict("records"):
         at = frame[frame["budget"] == row["budget"]].set_index(["algo", "seed"])["loss"]
         assert row["t_ratio"] == approx(stats.ttest_rel(at["a0"], at["a1"]).statistic, rel=1e-9)
-    assert (result.sample, set(result.df_differences.ravel())) == ("runs", {11})
+    assert (result.model.sample, set(result.df_differences.ravel())) == ("runs", {11})
     assert "There is one benchmark, so the answer holds there and says nothing about others." in result.notes
 
 
@@ -273,11 +281,11 @@ def test_the_same_table_gives_the_same_bands_every_time():
 
 def test_auto_takes_the_fewest_columns_that_follow_the_differences():
     smooth = anytime(runs_of(table(spread=0.5, effect=lambda a, x: a * (x - x**2 / 3))))
-    assert 3 <= smooth.columns <= 4
+    assert 3 <= smooth.model.columns <= 4
     jagged = anytime(
         runs_of(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
     )
-    assert jagged.columns is None
+    assert jagged.model.columns is None
     assert "each budget has means of its own and nothing is said between budgets" in " ".join(jagged.notes)
 
 
@@ -300,9 +308,9 @@ def test_the_spline_is_that_of_the_formula():
 
 
 def test_the_axis_is_logarithmic_where_budgets_span_doublings():
-    assert anytime(runs_of(table())).scale == "log"
+    assert anytime(runs_of(table())).model.scale == "log"
     frame = table().query("budget <= 4")
-    assert anytime(runs_of(frame)).scale == "linear"
+    assert anytime(runs_of(frame)).model.scale == "linear"
 
 
 # ------------------------------------------------------------------ incomplete and thin tables
@@ -343,8 +351,8 @@ def test_sentences_name_whom_the_best_is_compared_with_and_where(df):
         "budget 3 to 16."
     )
     means = [text for text in result.sentences() if text.startswith("Averaged")]
-    assert means[0].startswith("Averaged over budget 3 to 16 (on a log scale), a0 is better than a1 by ")
-    assert means[1].startswith("Averaged over budget 1 to 16 (on a log scale), a0 is better than a2 by ")
+    assert means[0].startswith("Averaged over budget 3 to 16 (log scale), a0 is better than a1 by ")
+    assert means[1].startswith("Averaged over budget 1 to 16 (log scale), a0 is better than a2 by ")
     ranges = result.overall[["left", "right", "budget_from", "budget_to"]].to_numpy().tolist()
     assert ranges == [["a0", "a1", 3.0, 16.0], ["a0", "a2", 1.0, 16.0], ["a1", "a2", 3.0, 16.0]]
 
@@ -360,10 +368,10 @@ def test_means_over_different_ranges_without_a_difference_say_so():
     even = table(spread=1.0, seed=4)
     frame = even.query("algo != 'a1' or budget >= 3")
     assert anytime(runs_of(even), columns=3).sentences()[-1] == (
-        "Averaged over budget 1 to 16 (on a log scale), no pair is shown to differ."
+        "Averaged over budget 1 to 16 (log scale), no pair is shown to differ."
     )
     assert anytime(runs_of(frame), columns=3).sentences()[-1] == (
-        "Averaged over the range of budget that both have (on a log scale), no pair is shown to differ."
+        "Averaged over the range of budget that both have (log scale), no pair is shown to differ."
     )
 
 
@@ -417,7 +425,7 @@ def test_which_of_anytime_and_horizons_asks_less_depends_on_the_number_of_budget
 def test_a_condition_that_some_benchmarks_lack_keeps_its_fixed_effects():
     frame = table(benchmarks=9, conditions=("good", "bad")).query("prior == 'good' or task != 't03'")
     result = anytime(runs_of(frame, metafeatures=["prior"]), columns=3)
-    assert "algo * prior * bs" in result.formula
+    assert "algo:prior:bs" in result.formula
 
 
 def test_a_metafeature_of_benchmarks_is_no_condition():
@@ -579,5 +587,5 @@ def test_priorband_wins_at_the_end_and_loses_at_the_start():
     assert ("PB", "RS", 4.0, 24.0) in pairs
     by_model = set(map(tuple, model.stretches[["better", "worse", "budget_from", "budget_to"]].to_numpy()))
     assert ("PB", "RS", 3.0, 24.0) in by_model
-    assert result.n_sample == 12
+    assert result.model.n_sample == 12
     assert set(model.df_differences.ravel()) == {22}

@@ -5,26 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy.special import fdtrc
 
 from lmemtest._result import Result, result
-from lmemtest._rounding import written
+from lmemtest._rounding import tie_order, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.means.adjust import adjust
 from lmemtest.inference.means.moderated import deviations
-from lmemtest.studies.budget import stretches
+from lmemtest.inference.means.moderation import pair_ratios
+from lmemtest.inference.means.separation import maximal_cliques
 from lmemtest.studies.budget.anytime_words import best_sentences, overall_sentences, stretch_sentences
 from lmemtest.studies.budget.curve_model import CurveModel, curve_model, to_axis
-from lmemtest.studies.budget.curves import CurveFamily, MeanCurves, complete_curves, spline_curves
+from lmemtest.studies.budget.curves import MeanCurves, complete_curves, spline_curves
+from lmemtest.studies.budget.stretches import best_stretches, better_stretches, candidates
 from lmemtest.words import format_level, listed, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.distributions.largest_t import DrawnLargestT
+    from lmemtest.inference.means.estimates import Estimates
     from lmemtest.inference.means.moderation import Moderation
     from lmemtest.model import LmmFit
 
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
 _FEW = 6  # benchmarks
 _ROUNDING = 1e-12  # of the largest score
 _CHANCE = 0.05  # that the variances of pairs differ as much as they do
-_VCOV = ("moderated", "model")
 
 
 @result
@@ -64,27 +67,21 @@ class Anytime(Result):
     algorithms : tuple of str
     budgets : (points,) float
         Where curves are evaluated: the observed budgets, and points between them on smooth curves.
-    observed : (n,) float
-        Observed budgets.
+    estimates : Estimates
+        The curves by budget, with the errors of the model: ``.pairs()``, ``.separation()`` at each budget by itself.
     critical_means : float
     critical_differences : (pairs, points) float
         Half widths of the bands in standard errors.
-    df_means : float
     df_differences : (pairs, points) float
     vcov : {"moderated", "model"}
         Standard errors of differences: each pair's own, squeezed towards the common ones, or the common ones.
     level : float
-    scale : {"linear", "log"}
-    columns : int or None
-        Of the spline; None where every budget has means of its own.
-    sample : {"benchmarks", "runs"}
-        What the answer generalises to.
-    n_sample : int
+    model : CurveModel
+        How curves are modelled: ``scale`` and ``columns`` of the spline, the observed ``budgets``, ``sample`` and
+        ``n_sample``, ``df_means``.
     score, direction, budget : str
-    formula : str or None
-        The model of smooth curves; None where every budget has means of its own.
     fit : LmmFit or None
-        Its fit; None where the table is complete and the solution is in closed form.
+        The fit of smooth curves; None where the table is complete and the solution is in closed form.
     notes : tuple of str
     """
 
@@ -100,21 +97,16 @@ class Anytime(Result):
     decisions: NDArray[np.int8]
     algorithms: tuple[str, ...]
     budgets: Array
-    observed: Array
+    estimates: Estimates
     critical_means: float
     critical_differences: Array
-    df_means: float
     df_differences: Array
     vcov: str
     level: float
-    scale: str
-    columns: int | None
-    sample: str
-    n_sample: int
+    model: CurveModel
     score: str
     direction: str
     budget: str
-    formula: str | None
     fit: LmmFit | None
     notes: tuple[str, ...] = ()
 
@@ -138,11 +130,18 @@ class Anytime(Result):
             The nearest point of `budgets` is taken.
         """
         point = self._point(budget)
-        means = self.means()
-        order = {i: rank for rank, i in enumerate(stretches.ordered(means[:, point], self.direction))}
-        found = stretches.groups_at(self.decisions, np.isfinite(means), point)
-        ranked = [tuple(sorted(group, key=order.__getitem__)) for group in found]
-        return tuple(tuple(self.algorithms[i] for i in g) for g in sorted(ranked, key=lambda g: order[g[0]]))
+        means = self.means()[:, point]
+        order = {i: rank for rank, i in enumerate(tie_order(means, descending=self.direction == "maximize"))}
+        here = np.flatnonzero(np.isfinite(means))
+        alike = self.decisions[:, :, point][np.ix_(here, here)] == 0
+        ranked = [sorted((int(here[i]) for i in group), key=order.__getitem__) for group in maximal_cliques(alike)]
+        ranked.sort(key=lambda group: order[group[0]])
+        return tuple(tuple(self.algorithms[i] for i in group) for group in ranked)
+
+    @property
+    def formula(self) -> str | None:
+        """The model of smooth curves; None where every budget has means of its own."""
+        return None if self.model.spec is None else self.model.spec.formula
 
     def means(self) -> Array:
         """``(k, points)`` mean curves; NaN beyond the budgets of an algorithm."""
@@ -150,7 +149,7 @@ class Anytime(Result):
 
     def candidates(self) -> NDArray[np.bool_]:
         """``(k, points)``: algorithms that nobody is shown to be better than."""
-        return stretches.candidates(self.decisions, np.isfinite(self.means()))
+        return candidates(self.decisions, np.isfinite(self.means()))
 
     def critical_difference(self) -> tuple[Array, Array]:
         """Smallest and largest difference over pairs that would be shown, at each point."""
@@ -167,14 +166,19 @@ class Anytime(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """The model of the curves, and how large a difference must be."""
-        over = f"the logarithm of {self.budget}" if self.scale == "log" else self.budget
+        model = self.model
+        over = f"the logarithm of {self.budget}" if model.scale == "log" else self.budget
+
+        def span(values: Array) -> str:
+            return " to ".join(dict.fromkeys(written(float(x), ".3g") for x in (values.min(), values.max())))
+
         return (
-            f"{self.formula}: splines with {self.columns} columns over {over}."
+            f"{self.formula}: splines with {model.columns} columns over {over}."
             if self.formula
             else f"Means at each observed {self.budget}, with an unstructured covariance.",
             f"Simultaneous for all pairs and budgets at {percent(self.level)}: a difference counts beyond "
-            f"{_span(self.critical_differences)} standard errors ({_span(self.df_differences)} degrees of freedom, "
-            f"{self.n_sample} {self.sample}).",
+            f"{span(self.critical_differences)} standard errors ({span(self.df_differences)} degrees of freedom, "
+            f"{model.n_sample} {model.sample}).",
         )
 
     def shown(self) -> pd.DataFrame:
@@ -192,8 +196,8 @@ class Anytime(Result):
                 f"budget must be between {low:g} and {high:g}, the budgets of the runs, got {budget!r}: curves say "
                 "nothing beyond them."
             )
-        axis = to_axis(self.budgets, self.scale)
-        return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), self.scale)[0])))
+        axis, scale = to_axis(self.budgets, self.model.scale), self.model.scale
+        return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), scale))))
 
 
 @one_blas_thread()
@@ -283,182 +287,120 @@ def anytime(
     >>> result.stretches[["better", "worse"]].drop_duplicates().values.tolist()
     [['HB', 'RS']]
     """
-    from lmemtest.model import fit_lmm
-
     level = check_fraction(level, "level")
     n_draws = check_positive_int(n_draws, "n_draws", minimum=1000)
     average = check_flag(average, "average")
-    check_choice(vcov, "vcov", _VCOV)
-    generator = resolve_rng(rng)
+    check_choice(vcov, "vcov", ("moderated", "model"))
+    draws: dict[str, Any] = {"n_draws": n_draws, "rng": resolve_rng(rng)}
     model = curve_model(runs, scale=scale, columns=columns, average=average)
+    fit = None
     if model.paired is not None:
-        fit, mean = None, complete_curves(model.paired, model, runs)
+        mean = complete_curves(model.paired, model, runs)
     else:
-        assert model.formula is not None  # means per budget need a complete table
-        fit = fit_lmm(model.formula, model.frame)
+        assert model.spec is not None  # means per budget need a complete table
+        fit = model.spec.fit(model.frame)
         mean = spline_curves(fit, model, runs)
     curves, pairs = mean.curves(), mean.differences()
-    _check_varies(pairs, model, runs)
-    law = curves.largest(model.df_means, n_draws=n_draws, rng=generator)
-    critical_means = float(law.isf(1.0 - level, model.df_means))
-    spread = None
-    df_differences = np.full(pairs.se.shape, model.df_differences)
-    if vcov == "moderated" and mean.can_be_moderated:
-        law = pairs.largest(np.inf, n_draws=n_draws, rng=generator)
-        common = pairs
-        spread, pairs, df_differences = mean.moderated(common, model.df_differences)
-        curves = mean.moderated_curves(curves, common, spread)
-    else:
-        law = pairs.largest(model.df_differences, n_draws=n_draws, rng=generator)
-    critical = law.isf(1.0 - level, df_differences)
-    square, square_se = mean.square(pairs.estimate, -1.0), mean.square(pairs.se)
-    half = mean.square(critical)
-    decisions = stretches.decide(square / square_se, half, runs.direction)
-    return Anytime(
-        curves=_curve_table(mean, curves, model.df_means, level, critical_means),
-        differences=_difference_table(mean, pairs, law, critical, df_differences),
-        stretches=_stretches(mean, decisions, square, square_se * half, smooth=model.columns is not None),
-        best=_best(mean, decisions),
-        overall=_overall(mean, model.df_differences, level, moderate=spread is not None),
-        decisions=decisions,
-        algorithms=mean.algorithms,
-        budgets=mean.budgets,
-        observed=model.budgets,
-        critical_means=critical_means,
-        critical_differences=critical,
-        df_means=model.df_means,
-        df_differences=df_differences,
-        vcov="model" if spread is None else "moderated",
-        level=level,
-        scale=model.scale,
-        columns=model.columns,
-        sample=model.sample,
-        n_sample=model.n_sample,
-        score=runs.score,
-        direction=runs.direction,
-        budget=str(runs.budget),
-        formula=model.formula,
-        fit=fit,
-        notes=(*model.notes, *_cautions(fit, model), *_variance_notes(runs, model, mean, spread, vcov)),
-    )
-
-
-def _span(values: Array) -> str:
-    """Smallest to largest."""
-    low, high = (written(x, ".3g") for x in (float(np.min(values)), float(np.max(values))))
-    return low if low == high else f"{low} to {high}"
-
-
-def _check_varies(pairs: CurveFamily, model: CurveModel, runs: Runs) -> None:
-    """Differences that are the same on every unit leave nothing to judge them by, and rounding is no error."""
-    size = float(np.abs(model.frame[runs.score].to_numpy(dtype=float)).max())
-    if not (pairs.se > _ROUNDING * size).any():
+    if not (pairs.se > _ROUNDING * model.frame[runs.score].abs().max()).any():  # rounding is no error
         raise DesignError(
             f"the differences between algorithms are the same for all {model.sample}, so there is no variation to "
             "judge them by. Check for constant scores and for an algorithm that is a copy of another: "
             "lmemtest.check_all(runs)."
         )
-
-
-# ------------------------------------------------------------------ tables
-
-
-def _curve_table(mean: MeanCurves, curves: CurveFamily, df: float, level: float, critical: float) -> pd.DataFrame:
-    import pandas as pd
-
-    from lmemtest.inference.distributions.student import t_quantile
-
-    t = float(t_quantile(0.5 * (1.0 - level), df))
-    estimate, se = curves.estimate.ravel(), curves.se.ravel()
-    return pd.DataFrame(
-        {
-            "algorithm": np.repeat(np.array(mean.algorithms, dtype=object), len(mean.budgets)),
-            "budget": np.tile(mean.budgets, mean.n),
-            "mean": estimate,
-            "se": se,
-            "ci_low": estimate - t * se,
-            "ci_high": estimate + t * se,
-            "band_low": estimate - critical * se,
-            "band_high": estimate + critical * se,
-        }
+    curve_se, pair_se = curves.se, pairs.se
+    critical_means = float(mean.largest(curves, model.df_means, **draws).isf(1.0 - level, model.df_means))
+    df = np.full(pair_se.shape, model.df_differences)
+    spread = None
+    if vcov == "moderated" and len(model.algorithms) > 2 and model.paired is not None and model.paired.free > 1:
+        law = mean.largest(pairs, np.inf, **draws)
+        spread, ratio, df = pair_ratios(np.asarray(mean.residuals), model.paired.free, model.df_differences)
+        # of the errors of curves, the part that differences have is exchanged for each algorithm's own
+        advantage = np.nan_to_num(pair_se[0]) ** 2 / 2.0
+        shared = np.maximum(curve_se**2 - advantage, 0.0)
+        curve_se, pair_se = np.sqrt(shared + advantage * spread.scale[:, None]), pair_se * np.sqrt(ratio)
+    else:
+        law = mean.largest(pairs, model.df_differences, **draws)
+    critical = np.asarray(law.isf(1.0 - level, df))
+    t_ratio = pairs.estimate / pair_se
+    square, half = mean.square(pairs.estimate, -1.0), mean.square(critical * pair_se)
+    sign = -1 if runs.direction == "minimize" else 1
+    shown = mean.square(np.where(np.abs(t_ratio) > critical, sign * np.sign(t_ratio), 0.0), -1.0)
+    decisions = np.nan_to_num(shown).astype(np.int8)
+    t = float(t_quantile(0.5 * (1.0 - level), model.df_means))
+    first, second = mean.pairs
+    names = np.array(model.algorithms, dtype=object)
+    return Anytime(
+        curves=_table(
+            {"algorithm": names[:, None], "budget": mean.budgets, "mean": curves.estimate, "se": curve_se},
+            {"ci": t * curve_se, "band": critical_means * curve_se},
+        ),
+        differences=_table(
+            {
+                "left": names[first][:, None],
+                "right": names[second][:, None],
+                "budget": mean.budgets,
+                "estimate": pairs.estimate,
+                "se": pair_se,
+                "df": df,
+                "t_ratio": t_ratio,
+                "p_value": law.sf(t_ratio, df),
+            },
+            {"band": critical * pair_se},
+        ),
+        stretches=better_stretches(mean, decisions, square, half),
+        best=best_stretches(mean, decisions, np.isfinite(curves.estimate)),
+        overall=_overall(mean, level, moderate=spread is not None),
+        decisions=decisions,
+        algorithms=model.algorithms,
+        budgets=mean.budgets,
+        estimates=mean.estimates,
+        critical_means=critical_means,
+        critical_differences=critical,
+        df_differences=df,
+        vcov="model" if spread is None else "moderated",
+        level=level,
+        model=model,
+        score=runs.score,
+        direction=runs.direction,
+        budget=str(runs.budget),
+        fit=fit,
+        notes=(*model.notes, *_cautions(fit, model), *_variance_notes(runs, mean, spread, vcov)),
     )
 
 
-def _difference_table(
-    mean: MeanCurves, pairs: CurveFamily, law: DrawnLargestT, critical: Array, df: Array
-) -> pd.DataFrame:
-    import pandas as pd
-
-    names = np.array(mean.algorithms, dtype=object)
-    first, second = mean.first_second
-    estimate, se = pairs.estimate.ravel(), pairs.se.ravel()
-    df, half = df.ravel(), (critical * pairs.se).ravel()
-    return pd.DataFrame(
-        {
-            "left": np.repeat(names[first], len(mean.budgets)),
-            "right": np.repeat(names[second], len(mean.budgets)),
-            "budget": np.tile(mean.budgets, len(first)),
-            "estimate": estimate,
-            "se": se,
-            "df": df,
-            "t_ratio": estimate / se,
-            "p_value": law.sf(estimate / se, df),
-            "band_low": estimate - half,
-            "band_high": estimate + half,
-        }
-    )
+def _table(columns: dict[str, Any], half_widths: dict[str, Array]) -> pd.DataFrame:
+    """Columns of ``(curves, points)`` numbers, one row each, with intervals about the estimate."""
+    estimate = columns["mean" if "mean" in columns else "estimate"]
+    for name, half in half_widths.items():
+        columns |= {f"{name}_low": estimate - half, f"{name}_high": estimate + half}
+    return pd.DataFrame({name: np.broadcast_to(x, estimate.shape).ravel() for name, x in columns.items()})
 
 
-def _stretches(mean: MeanCurves, decisions: Any, square: Array, half_width: Array, *, smooth: bool) -> pd.DataFrame:
-    table = stretches.better_stretches(decisions, square, half_width, mean.axis, list(mean.algorithms), smooth=smooth)
-    return table.assign(
-        budget_from=mean.budgets_at(table["start"].to_numpy(dtype=float)),
-        budget_to=mean.budgets_at(table["end"].to_numpy(dtype=float)),
-        whole_range=table["whole"].astype(bool),
-        at=mean.budgets[table["at"].to_numpy(dtype=int)],
-    )[["better", "worse", "budget_from", "budget_to", "whole_range", "largest", "at"]]
-
-
-def _best(mean: MeanCurves, decisions: Any) -> pd.DataFrame:
-    table = stretches.best_stretches(decisions, mean.defined, list(mean.algorithms))
-    return table.assign(
-        budget_from=mean.budgets[table["first"].to_numpy(dtype=int)],
-        budget_to=mean.budgets[table["last"].to_numpy(dtype=int)],
-    )[["budget_from", "budget_to", "compared", "candidates", "best"]]
-
-
-def _overall(mean: MeanCurves, df: float, level: float, *, moderate: bool) -> pd.DataFrame:
+def _overall(mean: MeanCurves, level: float, *, moderate: bool) -> pd.DataFrame:
     """Differences of the means over the axis, with Tukey's adjustment, or step-down with moderated standard errors."""
-    import pandas as pd
-
-    from lmemtest.inference.means.adjust import adjust
-
-    names = np.array(mean.algorithms, dtype=object)
-    first, second = mean.first_second
-    estimate, se = mean.mean_differences()
-    each_df = np.full(len(se), df)
+    model, (first, second) = mean.model, mean.pairs
+    found = mean.mean_differences()
+    estimate, se, df = found.estimate, found.se, np.full(found.se.shape, model.df_differences)
     if moderate:
-        ratio, each_df = mean.moderated_means(df)
+        assert model.paired is not None
+        _, ratio, df = pair_ratios(mean.mean_residuals()[:, :, None], model.paired.free, model.df_differences)
         se = se * np.sqrt(ratio)
-    t = estimate / se
-    adjusted = adjust(t, each_df, method="stepdown" if moderate else "tukey", n_means=mean.n, level=level)
-    half = adjusted.critical * se
-    both = np.where(mean.defined[first] & mean.defined[second], mean.budgets, np.nan)
-    return pd.DataFrame(
-        {
-            "left": names[first],
-            "right": names[second],
-            "budget_from": np.fmin.reduce(both, axis=1),
-            "budget_to": np.fmax.reduce(both, axis=1),
-            "estimate": estimate,
-            "se": se,
-            "df": each_df,
-            "t_ratio": t,
-            "p_value": adjusted.p_value,
-            "ci_low": estimate - half,
-            "ci_high": estimate + half,
-        }
-    )
+    t, method = estimate / se, "stepdown" if moderate else "tukey"
+    adjusted = adjust(t[:, 0], df[:, 0], method=method, n_means=len(model.algorithms), level=level)
+    names = np.array(model.algorithms, dtype=object)
+    both = np.where(np.isfinite(mean.differences().estimate), mean.budgets, np.nan)
+    columns = {
+        "left": names[first][:, None],
+        "right": names[second][:, None],
+        "budget_from": np.fmin.reduce(both, axis=1)[:, None],
+        "budget_to": np.fmax.reduce(both, axis=1)[:, None],
+        "estimate": estimate,
+        "se": se,
+        "df": df,
+        "t_ratio": t,
+        "p_value": adjusted.p_value[:, None],
+    }
+    return _table(columns, {"ci": adjusted.critical[:, None] * se})
 
 
 def _cautions(fit: LmmFit | None, model: CurveModel) -> list[str]:
@@ -478,38 +420,30 @@ def _cautions(fit: LmmFit | None, model: CurveModel) -> list[str]:
     return notes
 
 
-def _variance_notes(runs: Runs, model: CurveModel, mean: MeanCurves, spread: Moderation | None, vcov: str) -> list[str]:
+def _variance_notes(runs: Runs, mean: MeanCurves, spread: Moderation | None, vcov: str) -> list[str]:
     """Whose variances the standard errors of differences are, and who varies more than the others."""
+    model, names, paired = mean.model, mean.model.algorithms, mean.model.paired
     if spread is not None:
-        unit = runs.benchmark if model.sample == "benchmarks" else runs.seed
-        said = (
-            "Standard errors of differences are moderated: each pair's own scatter over the "
-            f"{model.n_sample} {model.sample}, squeezed towards the common one."
-        )
         scatter = mean.mean_residuals()
         scatter = scatter - scatter.mean(axis=1, keepdims=True)
-        return [said, *deviations(spread.observed, scatter, list(mean.algorithms), str(unit))]
-    if vcov == "moderated" and mean.n > 2:
-        why = "The table is not complete" if model.paired is None else f"There are only {model.n_sample} {model.sample}"
+        unit = runs.benchmark if model.sample == "benchmarks" else runs.seed
+        return [
+            "Standard errors of differences are moderated: each pair's own scatter over the "
+            f"{model.n_sample} {model.sample}, squeezed towards the common one.",
+            *deviations(spread.observed, scatter, list(names), str(unit)),
+        ]
+    if vcov == "moderated" and len(names) > 2:
+        why = "The table is not complete" if paired is None else f"There are only {model.n_sample} {model.sample}"
         return [f"{why}, so all pairs have the model's standard errors, which are right if all algorithms vary alike."]
-    return _uneven(runs, model)
-
-
-def _uneven(runs: Runs, model: CurveModel) -> list[str]:
-    """Pairs whose own differences vary more between units than the common variance says."""
-    if model.paired is None or model.paired.scores.shape[1] < 3 or model.paired.free < 3:
+    if paired is None or len(names) < 3 or paired.free < 3:
         return []
-    names = [str(a) for a in runs.levels(runs.algorithm)]
-    first, second = np.triu_indices(len(names), 1)
-    squares = (model.paired.own_errors()[first, second] ** 2).mean(axis=1)
-    if not squares.any():
+    squares = paired.own_variances().mean(axis=1)
+    least = max(squares.min(), np.finfo(float).tiny)
+    chance = len(squares) * float(fdtrc(paired.free, paired.free, squares.max() / least))
+    if not squares.any() or chance > _CHANCE:
         return []
     worst, ratio = int(np.argmax(squares)), float(np.sqrt(squares.max() / squares.mean()))
-    free = model.paired.free
-    chance = len(squares) * float(fdtrc(free, free, squares.max() / max(squares.min(), np.finfo(float).tiny)))
-    if chance > _CHANCE:
-        return []
-    left, right = names[first[worst]], names[second[worst]]
+    left, right = (names[side[worst]] for side in mean.pairs)
     return [
         f"The difference of {left} and {right} varies between {model.sample} more than that of other pairs: its own "
         f"standard error is {written(ratio, '.2f')} times the common one, so statements about it are too sure. "

@@ -62,8 +62,8 @@ def stretch_sentences(result: Anytime) -> list[str]:
 
 
 def overall_sentences(result: Anytime) -> list[str]:
-    """Who is better as a mean over the budgets that both have."""
-    how = " (on a log scale)" if result.scale == "log" else ""
+    """Who is better on average over the budgets that both have."""
+    how = " (log scale)" if result.model.scale == "log" else ""
     sure = result.overall[below(result.overall["p_value"], 1.0 - result.level)]
     if sure.empty:
         ranges = result.overall[["budget_from", "budget_to"]].drop_duplicates().to_numpy(dtype=float)

@@ -14,11 +14,12 @@ import pandas as pd
 
 from lmemtest._rounding import written
 from lmemtest._validate import check_choice, check_positive_int
-from lmemtest.data.cells import column_codes
+from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.formula import Term, parse_term
 from lmemtest.formula.smooth import fit_spline
 from lmemtest.formula.tokens import quote_name
-from lmemtest.studies.budget.run_table import RunTable, benchmark_means, run_table
+from lmemtest.model import ModelSpec
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -49,46 +50,37 @@ class PairedCurves:
     Attributes
     ----------
     scores : (units, algorithms, budgets) float
-    group : (units,) int
-        Condition of each unit; each has the same number of units.
+    residuals : (units, algorithms, budgets) float
+        Scores less the mean of their condition.
+    free : int
+        Units less conditions; each condition has the same number of units.
     """
 
     scores: Array
-    group: NDArray[np.intp]
+    residuals: Array
+    free: int
 
     @property
     def mean(self) -> Array:
         """``(algorithms, budgets)``."""
         return np.asarray(self.scores.mean(axis=0))
 
-    @property
-    def free(self) -> int:
-        """Units less conditions."""
-        return len(self.scores) - int(self.group.max()) - 1
-
-    @property
-    def residuals(self) -> Array:
-        """Scores less the mean of their condition."""
-        n_groups = int(self.group.max()) + 1
-        means = np.stack([self.scores[self.group == g].mean(axis=0) for g in range(n_groups)])
-        return np.asarray(self.scores - means[self.group])
-
-    def own_errors(self) -> Array:
-        """Standard errors of mean differences from their own variation, ``(algorithms, algorithms, budgets)``."""
-        e = self.residuals
-        squares = ((e[:, :, None] - e[:, None, :]) ** 2).sum(axis=0)
-        return np.asarray(np.sqrt(squares / (self.free * len(self.scores))))
+    def own_variances(self) -> Array:
+        """Variances of the mean difference of each pair from its own variation, ``(pairs, budgets)``."""
+        first, second = np.triu_indices(self.scores.shape[1], 1)
+        squares = ((self.residuals[:, first] - self.residuals[:, second]) ** 2).sum(axis=0)
+        return np.asarray(squares / (self.free * len(self.scores)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CurveModel:
-    """Curves over the budget and the formula of their model.
+    """Curves over the budget and their model.
 
     Attributes
     ----------
     frame : pandas.DataFrame
-        The rows that are fitted.
-    formula : str or None
+        The rows that are fitted; algorithms are text, in the order of their levels.
+    spec : ModelSpec or None
         None where every budget has means of its own.
     conditions : tuple of str
         Metafeatures with fixed effects, over whose levels the curves are averaged with equal weights.
@@ -96,13 +88,11 @@ class CurveModel:
     columns : int or None
         Of the spline; None where every budget has means of its own.
     sample : {"benchmarks", "runs"}
-        What the curves are a sample of.
+        What the curves are a sample of, and so what the answer generalises to.
     n_sample : int
         Benchmarks, or runs of an algorithm.
     df_means, df_differences : float
         Degrees of freedom of the variances of mean curves and of their differences.
-    bias : float
-        Largest distance of a difference from the observed one, in standard errors; NaN where it cannot be seen.
     paired : PairedCurves or None
         The curves themselves, where the table is complete.
     ranges : dict
@@ -113,7 +103,7 @@ class CurveModel:
     """
 
     frame: pd.DataFrame
-    formula: str | None
+    spec: ModelSpec | None
     conditions: tuple[str, ...]
     scale: str
     columns: int | None
@@ -121,38 +111,59 @@ class CurveModel:
     n_sample: int
     df_means: float
     df_differences: float
-    bias: float
     paired: PairedCurves | None
     ranges: dict[str, tuple[float, float]]
     budgets: Array
     notes: tuple[str, ...]
 
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        return tuple(self.ranges)
+
 
 def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) -> CurveModel:
     """Choose the curves, the spline and the random effects for a table of runs."""
-    roles = run_table(runs)
-    _check_runs_known(roles)
-    _check_budgets(roles.frame, roles.algorithm, roles.budget)
-    scale = _scale(roles, scale)
-    roles, notes = benchmark_means(roles) if average else (roles, ())
-    x = to_axis(roles.frame[roles.budget].to_numpy(dtype=float), scale)
-    paired = _paired_curves(roles)
-    chosen, bias, more = _columns(roles, paired, x, columns)
-    n_sample, df_means, df_differences = _degrees_of_freedom(roles)
+    require_runs(runs)
+    budget, names = runs.study.require("budget", "there are no curves"), [str(a) for a in runs.algorithms]
+    cells = runs.study.cells([*runs.study.run, budget])
+    if runs.seed is None and not runs.study.several_benchmarks and (cells.n > 1).any():
+        raise DataError(
+            "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
+            "column: Runs(table, ..., seed=...)."
+        )
+    ranges = _checked_ranges(runs, names)
+    lowest = min(low for low, _ in ranges.values())
+    budgets = np.array(runs.study.levels(budget), dtype=float)
+    if check_choice(scale, "scale", SCALES) == "auto":
+        scale = natural_scale(budgets)
+    elif scale == "log" and lowest <= 0:
+        raise ArgumentError(
+            f"scale='log' needs budgets above 0, the lowest {budget} is {format_level(lowest)}. Use 'linear'."
+        )
+    averaged, notes = _averaged(runs) if average else (runs, [])
+    study = averaged.study
+    paired = _paired_curves(averaged)
+    chosen, more = _columns(averaged, paired, to_axis(budgets, scale), columns)
+    n_sample, df_means, df_differences = _degrees_of_freedom(averaged)
+    cells = study.cells([*study.run, budget])
+    frame = cells.frame.assign(**{runs.score: cells.mean})
+    frame[runs.algorithm] = pd.Categorical(frame[runs.algorithm].astype(str), names)
+    crossed = study.conditions
+    if study.several_benchmarks:
+        crossed = tuple(c for c in crossed if study.count(c) <= MOST_CONDITIONS)
     return CurveModel(
-        frame=roles.frame,
-        formula=None if chosen is None else _formula(roles, scale, chosen),
-        conditions=_crossed(roles),
+        frame=frame,
+        spec=None if chosen is None else _spec(averaged, crossed, frame, scale, chosen),
+        conditions=crossed,
         scale=scale,
         columns=chosen,
-        sample="benchmarks" if roles.generalises else "runs",
+        sample="benchmarks" if study.several_benchmarks else "runs",
         n_sample=n_sample,
         df_means=df_means,
         df_differences=df_differences,
-        bias=bias,
         paired=paired,
-        ranges=_ranges(roles),
-        budgets=np.unique(roles.frame[roles.budget].to_numpy(dtype=float)),
+        ranges=ranges,
+        budgets=budgets,
         notes=(*notes, *more),
     )
 
@@ -160,58 +171,113 @@ def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) ->
 # ------------------------------------------------------------------ the table
 
 
-def _check_runs_known(roles: RunTable) -> None:
-    if roles.seed is None and not roles.generalises and (roles.rows > 1).any():
-        raise DataError(
-            "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
-            "column: Runs(table, ..., seed=...)."
-        )
-
-
-def _check_budgets(frame: pd.DataFrame, algorithm: str, budget: str) -> None:
-    column = frame[budget]
-    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+def _checked_ranges(runs: Runs, names: list[str]) -> dict[str, tuple[float, float]]:
+    """The lowest and the highest budget of each algorithm, if there are enough budgets and they overlap."""
+    algorithm, budget = runs.algorithm, str(runs.budget)
+    seen = runs.study.distinct([algorithm, budget])
+    if not pd.api.types.is_numeric_dtype(seen[budget]) or pd.api.types.is_bool_dtype(seen[budget]):
         raise DataError(
             f"A curve over {budget!r} needs numbers, and the column has none. Give the budgets as numbers, or "
             "compare at single budgets with lmemtest.horizons(runs)."
         )
-    if column.nunique() < FEWEST_BUDGETS:
+    if seen[budget].nunique() < FEWEST_BUDGETS:
         raise DataError(
-            f"A curve needs scores at {FEWEST_BUDGETS} budgets or more, {budget!r} has {column.nunique()}. "
+            f"A curve needs scores at {FEWEST_BUDGETS} budgets or more, {budget!r} has {seen[budget].nunique()}. "
             "Compare at each of them with lmemtest.horizons(runs)."
         )
-    own = frame.groupby(algorithm, observed=True)[budget].agg(["min", "max", "nunique"])
-    short = [format_level(a) for a in own.index[own["nunique"] < FEWEST_BUDGETS]]
-    if short:
+    own = seen.groupby(seen[algorithm].astype(str))[budget].agg(["min", "max", "size"]).loc[names]
+    short = own.index[own["size"] < FEWEST_BUDGETS]
+    if len(short):
         raise DataError(
             f"{listed(short)} has scores at fewer than {FEWEST_BUDGETS} budgets, which is no curve. Leave it out, "
             f"runs.filter({algorithm}=[...]), or bring its scores at other budgets."
         )
     if own["min"].max() >= own["max"].min():
-        ranges = [f"{format_level(a)}: {format_level(r['min'])} to {format_level(r['max'])}" for a, r in own.iterrows()]
+        ranges = [f"{a}: {format_level(r['min'])} to {format_level(r['max'])}" for a, r in own.iterrows()]
         raise DataError(
             f"The budgets of the algorithms do not overlap ({listed(ranges)}), so their curves cannot be compared. "
             "Bring scores of all algorithms at common budgets."
         )
+    return {str(a): (float(low), float(high)) for a, low, high, _ in own.itertuples()}
 
 
-def _ranges(roles: RunTable) -> dict[str, tuple[float, float]]:
-    own = roles.frame.groupby(roles.algorithm, observed=True)[roles.budget].agg(["min", "max"])
-    return {str(a): (float(low), float(high)) for a, low, high in own.itertuples()}
+def _averaged(runs: Runs) -> tuple[Runs, list[str]]:
+    """Means over runs and conditions, if every algorithm has the same ones on every benchmark.
+
+    Comparisons over benchmarks depend on the runs through the means of each algorithm on each benchmark alone then, so
+    these means may take the place of the runs: a table of thousands of rows becomes one of hundreds.
+    """
+    study = runs.study
+    if not study.several_benchmarks:
+        return runs, []
+    notes = []
+    budgets = study.count(runs.budget)
+    if runs.seed is not None:
+        table = study.distinct([*study.run, str(runs.budget)])
+        sizes = table.groupby([*study.instance, runs.algorithm], observed=True).size()
+        if (table.groupby(list(study.run), observed=True).size() != budgets).any() or sizes.nunique() > 1:
+            return runs, [
+                "Runs differ in number or in their budgets, so rows are fitted as they are and each run has a random "
+                "curve of its own."
+            ]
+        notes.append(f"Curves are means over {sizes.iloc[0] // budgets} runs of each algorithm and instance.")
+        runs = study.average("seed")
+    for condition in study.conditions:
+        study = runs.study
+        levels, places = study.count(condition), study.count(runs.benchmark, runs.algorithm)
+        rows, groups = study.count(*study.run, runs.budget), study.count(*study.instance, runs.algorithm)
+        if study.count(runs.benchmark, runs.algorithm, condition) == levels * places and rows == groups * budgets:
+            notes.append(f"Curves are means over the {levels} levels of {condition}.")
+            runs = study.average(condition)
+    return runs, notes
+
+
+def _paired_curves(runs: Runs) -> PairedCurves | None:
+    """The curves of a complete table: every unit has every algorithm at every budget."""
+    study = runs.study
+    if study.several_benchmarks and (runs.seed is not None or study.conditions):
+        return None  # rows of several kinds: a benchmark has more than one curve per algorithm
+    units = study.count(*study.instance, runs.seed)
+    whole = units * study.count(runs.algorithm) * study.count(runs.budget)
+    if study.count(*study.run, runs.budget) != whole:
+        return None
+    scores, _ = study.array("instance", "seed", "algorithm", "budget")
+    present = ~np.isnan(scores[:, :, 0, 0])
+    group = np.nonzero(present)[0] if study.conditions else np.zeros(units, dtype=np.intp)
+    sizes = np.bincount(group)
+    if (sizes != sizes[0]).any() or sizes[0] < 2:
+        return None
+    curves = scores[present]
+    means = np.stack([curves[group == g].mean(axis=0) for g in range(len(sizes))])
+    return PairedCurves(curves, curves - means[group], len(curves) - len(sizes))
+
+
+def _degrees_of_freedom(runs: Runs) -> tuple[int, float, float]:
+    """Sample size, and degrees of freedom of mean curves and of differences: what is left between the groups."""
+    study = runs.study
+    a = study.count(runs.algorithm)
+    if study.several_benchmarks:
+        b = study.count(runs.benchmark)
+        free = study.count(runs.benchmark, runs.algorithm) - b - a + 1
+        if free < 1:
+            raise DataError(
+                "No two algorithms share two benchmarks, so how much their difference varies is not known. Bring "
+                "scores of the same benchmarks for all algorithms."
+            )
+        return b, float(b - 1), float(free)
+    cells, n_runs = study.count(*study.instance, runs.algorithm), study.count(*study.run)
+    if n_runs == cells:
+        raise DataError(
+            "There is one benchmark and one run per algorithm, so how much curves vary is not known. Bring more seeds "
+            "(they show what holds on this benchmark) or more benchmarks."
+        )
+    pairs, conditions = study.count(*study.instance, runs.seed), study.count(*study.instance)
+    if pairs == n_runs:  # every run has a seed of its own
+        return n_runs // a, float(n_runs - cells), float(n_runs - cells)
+    return n_runs // a, float(pairs - conditions), float(max(n_runs - pairs - cells + conditions, 1))
 
 
 # ------------------------------------------------------------------ the spline
-
-
-def _scale(roles: RunTable, scale: str) -> str:
-    check_choice(scale, "scale", SCALES)
-    budgets = roles.frame[roles.budget]
-    if scale == "log" and budgets.min() <= 0:
-        raise ArgumentError(
-            f"scale='log' needs budgets above 0, the lowest {roles.budget} is {format_level(budgets.min())}. Use "
-            "'linear'."
-        )
-    return natural_scale(budgets.to_numpy(dtype=float)) if scale == "auto" else scale
 
 
 def natural_scale(budgets: Array) -> str:
@@ -229,23 +295,22 @@ def from_axis(places: Array, scale: str) -> Array:
     return np.exp(places) if scale == "log" else np.asarray(places, dtype=float)
 
 
-def _curve_text(budget: str, scale: str, columns: int) -> str:
-    x = f"log({quote_name(budget)})" if scale == "log" else quote_name(budget)
-    if columns == 1:
-        return x
-    return f"bs({x}, df={columns})" if columns >= DEGREE else f"bs({x}, df={columns}, degree={columns})"
+def spline_over(x: Array, columns: int) -> Callable[[Array], Array]:
+    """The spline of the formula over these places, with a column of ones."""
+    degree = min(DEGREE, columns)
+    spline = fit_spline(x, np.ones_like(x), n_inner=columns - degree, inner=None, degree=degree, lower=None, upper=None)
+    return lambda places: np.column_stack([np.ones_like(places), spline(places)])
 
 
-def _columns(
-    roles: RunTable, paired: PairedCurves | None, x: Array, given: str | int
-) -> tuple[int | None, float, list[str]]:
-    """Columns of the spline, its bias, and what to say about it.
+def _columns(runs: Runs, paired: PairedCurves | None, x: Array, given: str | int) -> tuple[int | None, list[str]]:
+    """Columns of the spline over the places of the budgets, and what to say about it.
 
     The fewest columns with which no difference of two mean curves departs from the observed one by more than a
     quarter of its standard error; if none follows them to half of it, every budget gets means of its own.
     """
-    own = roles.frame.groupby(list(roles.run), observed=True)[roles.budget].nunique()
-    most = max(int(own.median()) - 2, 1)
+    study = runs.study
+    table = study.distinct([*study.run, str(runs.budget)])
+    most = max(int(table.groupby(list(study.run), observed=True).size().median()) - 2, 1)
     if isinstance(given, str) and given == "budgets":
         if paired is None:
             raise DataError(
@@ -253,26 +318,25 @@ def _columns(
                 "seed where there is one benchmark). Use columns='auto', a smooth curve, or filter the runs to what is "
                 "complete."
             )
-        return None, 0.0, []
-    if not (isinstance(given, str) and given == "auto"):
-        given = _given_columns(given, most)
-        bias = float(_bias_of(paired, x, (given,))[0])
-        return given, bias, _bias_notes(given, bias)
-    # With more than a column for every other budget a spline swings between budgets.
-    options = tuple(range(min(DEGREE, most), max(min(MOST_COLUMNS, most, (most + 2) // 2), min(DEGREE, most)) + 1))
-    biases = _bias_of(paired, x, options)
+        return None, []
+    automatic = isinstance(given, str) and given == "auto"
+    chosen = min(DEFAULT_COLUMNS, most) if automatic else _given_columns(given, most)
     if paired is None:
-        return min(DEFAULT_COLUMNS, most), float("nan"), []
-    best = next((i for i, bias in enumerate(biases) if bias <= SMALL_BIAS), int(np.argmin(biases)))
-    if biases[best] <= LARGE_BIAS:
-        return options[best], float(biases[best]), []
-    if roles.count((roles.budget,)) <= MOST_MEANS:
-        note = (
+        return chosen, []
+    if not automatic:
+        return chosen, _bias_notes(chosen, _bias(paired, x, chosen))
+    # With more than a column for every other budget a spline swings between budgets.
+    options = range(min(DEGREE, most), max(min(MOST_COLUMNS, most, (most + 2) // 2), min(DEGREE, most)) + 1)
+    biases = {option: _bias(paired, x, option) for option in options}
+    chosen = next(
+        (option for option, bias in biases.items() if bias <= SMALL_BIAS), min(biases, key=biases.__getitem__)
+    )
+    if biases[chosen] > LARGE_BIAS and len(x) <= MOST_MEANS:
+        return None, [
             f"No spline with up to {options[-1]} columns follows the observed differences, so each budget has means of "
             f"its own and nothing is said between budgets. columns={options[-1]} gives smooth curves."
-        )
-        return None, 0.0, [note]
-    return options[best], float(biases[best]), _bias_notes(options[best], float(biases[best]))
+        ]
+    return chosen, _bias_notes(chosen, biases[chosen])
 
 
 def _given_columns(given: str | int, most: int) -> int:
@@ -288,137 +352,55 @@ def _given_columns(given: str | int, most: int) -> int:
     return columns
 
 
-def _bias_of(paired: PairedCurves | None, x: Array, options: tuple[int, ...]) -> Array:
-    """Largest bias of a difference in (pooled) standard errors, for each number of columns."""
-    if paired is None:
-        return np.full(len(options), np.nan)
+def _bias(paired: PairedCurves, x: Array, columns: int) -> float:
+    """Largest distance of a difference of curves on a spline from the observed one, in (pooled) standard errors."""
     first, second = np.triu_indices(paired.scores.shape[1], 1)
-    mean = paired.mean[first] - paired.mean[second]
-    pooled = np.sqrt((paired.own_errors()[first, second] ** 2).mean(axis=0))
+    difference = paired.mean[first] - paired.mean[second]
+    pooled = np.sqrt(paired.own_variances().mean(axis=0))
     se = np.maximum(pooled, 1e-9 * max(float(np.abs(paired.scores).max()), np.finfo(float).tiny))
-    places = np.unique(x)
-    return np.array([float(np.max(np.abs(mean - mean @ _hat(places, k)) / se)) for k in options])
-
-
-def _paired_curves(roles: RunTable) -> PairedCurves | None:
-    """The curves of a complete table: every unit has every algorithm at every budget."""
-    units = [c for c in (*roles.instance, roles.seed) if c is not None]
-    algorithms, budgets = roles.count((roles.algorithm,)), roles.count((roles.budget,))
-    inside = [c for c in roles.conditions if roles.generalises]
-    if not units or (roles.generalises and (roles.seed is not None or inside)):
-        return None  # rows of several kinds: a benchmark has more than one curve per algorithm
-    levels, _ = column_codes(roles.frame[roles.algorithm])
-    wide = roles.frame.assign(**{roles.algorithm: levels}).pivot_table(  # algorithms in the order of their levels
-        index=units, columns=[roles.algorithm, roles.budget], values=roles.score, observed=True
-    )
-    if wide.isna().to_numpy().any() or wide.shape[1] != algorithms * budgets:
-        return None
-    places = wide.index.to_frame(index=False)
-    group = places.groupby(list(roles.conditions), observed=True).ngroup().to_numpy() if roles.conditions else 0
-    group = np.broadcast_to(group, len(wide)).astype(np.intp)
-    sizes = np.bincount(group)
-    if (sizes != sizes[0]).any() or sizes[0] < 2:
-        return None
-    return PairedCurves(wide.to_numpy().reshape(len(wide), algorithms, budgets), group)
-
-
-def spline_over(x: Array, columns: int) -> Callable[[Array], Array]:
-    """The spline of the formula over these places, with a column of ones."""
-    degree = min(DEGREE, columns)
-    spline = fit_spline(x, np.ones_like(x), n_inner=columns - degree, inner=None, degree=degree, lower=None, upper=None)
-    return lambda places: np.column_stack([np.ones_like(places), spline(places)])
-
-
-def _hat(x: Array, columns: int) -> Array:
-    """Projection onto the spline over the points."""
     basis = np.linalg.qr(spline_over(x, columns)(x))[0]
-    return np.asarray(basis @ basis.T)
+    return float(np.max(np.abs(difference - difference @ basis @ basis.T) / se))
 
 
 def _bias_notes(columns: int, bias: float) -> list[str]:
-    if not bias > LARGE_BIAS:
+    if bias <= LARGE_BIAS:
         return []
     return [
         f"The curves ({columns} columns) depart from the observed differences by up to {written(bias, '.2g')} "
-        f"standard errors, so "
-        "read them as a smooth summary; columns='budgets' gives each budget means of its own."
+        "standard errors, so read them as a smooth summary; columns='budgets' gives each budget means of its own."
     ]
 
 
 # ------------------------------------------------------------------ the model
 
 
-def _crossed(roles: RunTable) -> tuple[str, ...]:
-    """Metafeatures whose levels are conditions within the sample."""
-    if not roles.generalises:
-        return roles.conditions
-    benchmarks = roles.count((str(roles.benchmark),))
-    return tuple(
-        c
-        for c in roles.conditions
-        if roles.count((str(roles.benchmark), c)) > benchmarks and roles.count((c,)) <= MOST_CONDITIONS
-    )
-
-
-def _formula(roles: RunTable, scale: str, columns: int) -> str:
-    curve = _curve_text(roles.budget, scale, columns)
-    return f"{quote_name(roles.score)} ~ {' + '.join([_fixed(roles, curve), *_random(roles, curve, columns)])}"
-
-
-def _fixed(roles: RunTable, curve: str) -> str:
-    algorithm = quote_name(roles.algorithm)
-    parts = [f"{algorithm} * {curve}"]
-    for name in _crossed(roles):
-        factor = f"C({quote_name(name)})" if pd.api.types.is_numeric_dtype(roles.frame[name]) else quote_name(name)
-        parts.append(f"{algorithm} * {factor} * {curve}")
-    return " + ".join(parts)
-
-
-def _random(roles: RunTable, curve: str, columns: int) -> list[str]:
-    """Random curves of what is repeated, random levels of what lies between."""
-    seed = (roles.seed,) if roles.seed else ()
-    if roles.generalises:
-        benchmark = (str(roles.benchmark),)
-        groups = [(benchmark, True), ((*benchmark, roles.algorithm), True)]
-        if roles.conditions:
-            groups += [(roles.instance, False), ((*roles.instance, roles.algorithm), False)]
-        groups += [((*roles.instance, *seed), False)] if seed else []
-    else:
-        groups = [((*roles.instance, *seed), True)] if seed else []
-    groups.append((roles.run, True))
+def _spec(runs: Runs, crossed: tuple[str, ...], frame: pd.DataFrame, scale: str, columns: int) -> ModelSpec:
+    """Fixed curves of algorithms and conditions, random curves of what is repeated, random levels between."""
+    study, algorithm = runs.study, runs.algorithm
+    x = quote_name(str(runs.budget))
+    x = f"log({x})" if scale == "log" else x
+    degree = "" if columns >= DEGREE else f", degree={columns}"
+    curve = parse_term(x if columns == 1 else f"bs({x}, df={columns}{degree})")
+    spec = ModelSpec(response=runs.score).with_crossed(algorithm, curve)
+    for name in crossed:
+        numeric = pd.api.types.is_numeric_dtype(frame[name])
+        spec = spec.with_crossed(algorithm, Term.levels(name) if numeric else name, curve)
+    seed = () if runs.seed is None else (runs.seed,)
+    groups: list[tuple[tuple[str, ...], bool]] = []
+    if study.several_benchmarks:
+        benchmark = str(runs.benchmark)
+        groups = [((benchmark,), True), ((benchmark, algorithm), True)]
+        if study.conditions:
+            groups += [(study.instance, False), ((*study.instance, algorithm), False)]
+    if seed:
+        groups.append(((*study.instance, *seed), not study.several_benchmarks))
     kept: list[tuple[str, ...]] = []
-    terms = []
-    for group, curved in groups:
-        n = roles.count(group)
-        same = any(set(k) < set(group) and roles.count(k) == n for k in kept)
-        if group in kept or same or n < 2 or n >= len(roles.frame):
+    for group, curved in [*groups, (study.run, True)]:
+        n = study.count(*group)
+        same = any(set(k) < set(group) and study.count(*k) == n for k in kept)
+        if group in kept or same or n < 2 or n >= len(frame):
             continue
         kept.append(group)
-        curved = curved and n * (columns + 1) < len(roles.frame)
-        terms.append(f"({f'1 + {curve}' if curved else '1'} | {':'.join(map(quote_name, group))})")
-    return terms
-
-
-def _degrees_of_freedom(roles: RunTable) -> tuple[int, float, float]:
-    """Sample size, and degrees of freedom of mean curves and of differences: what is left between the groups."""
-    a = roles.count((roles.algorithm,))
-    if roles.generalises:
-        b = roles.count((str(roles.benchmark),))
-        free = roles.count((str(roles.benchmark), roles.algorithm)) - b - a + 1
-        if free < 1:
-            raise DataError(
-                "No two algorithms share two benchmarks, so how much their difference varies is not known. Bring "
-                "scores of the same benchmarks for all algorithms."
-            )
-        return b, float(b - 1), float(free)
-    cells, runs = roles.count((*roles.instance, roles.algorithm)), roles.count(roles.run)
-    if runs == cells:
-        raise DataError(
-            "There is one benchmark and one run per algorithm, so how much curves vary is not known. Bring more seeds "
-            "(they show what holds on this benchmark) or more benchmarks."
-        )
-    pairs = roles.count((*roles.instance, str(roles.seed)))
-    if pairs == runs:  # every run has a seed of its own
-        return runs // a, float(runs - cells), float(runs - cells)
-    conditions = max(roles.count(roles.instance), 1) if roles.instance else 1
-    return runs // a, float(pairs - conditions), float(max(runs - pairs - cells + conditions, 1))
+        varies = curved and n * (columns + 1) < len(frame)
+        spec = spec.with_slope(curve, *group) if varies else spec.with_random(*group)
+    return spec

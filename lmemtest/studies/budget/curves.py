@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._levels import in_order
 from lmemtest.errors import DataError
 from lmemtest.inference.distributions.largest_t import DrawnLargestT, largest_over_curves
-from lmemtest.inference.means.moderation import Moderation, pair_ratios
+from lmemtest.inference.means.estimates import Estimates
 from lmemtest.studies.budget.curve_model import CurveModel, PairedCurves, from_axis, spline_over, to_axis
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
@@ -27,33 +27,12 @@ _POINTS = 41  # evenly spaced, beside the observed budgets
 _MOST_OBSERVED = 60
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CurveFamily:
-    """Linear functions of the coefficients: curves at points, with their estimates.
-
-    Attributes
-    ----------
-    rows : (curves, points, p) float
-    cov : (p, p) float
-    estimate, se : (curves, points) float
-        NaN where a curve is not defined.
-    """
+class Family(NamedTuple):
+    """Linear functions ``(curves, points, p)`` of the coefficients, with estimates and errors ``(curves, points)``."""
 
     rows: Array
-    cov: Array
     estimate: Array
     se: Array
-
-    @classmethod
-    def of(cls, rows: Array, coefficients: Array, cov: Array, defined: NDArray[np.bool_]) -> CurveFamily:
-        estimate = np.where(defined, rows @ coefficients, np.nan)
-        variance = np.einsum("cxp,cxp->cx", rows @ cov, rows)
-        se = np.sqrt(np.maximum(variance, 0.0))
-        return cls(rows, cov, estimate, np.where(defined & (se > 0), se, np.nan))
-
-    def largest(self, df: float, *, n_draws: int, rng: np.random.Generator) -> DrawnLargestT:
-        """Law of the largest |t| over all curves and points."""
-        return largest_over_curves(self.rows, self.cov, df, defined=np.isfinite(self.se), n_draws=n_draws, rng=rng)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,130 +41,116 @@ class MeanCurves:
 
     Attributes
     ----------
-    algorithms : tuple of str
-    budgets, axis : (points,) float
-        The grid, and its places on the axis on which curves are smooth.
-    scale : {"linear", "log"}
-    rows : (k, points, p) float
-    coefficients : (p,) float
-    cov : (p, p) float
-    defined : (k, points) bool
+    model : CurveModel
+    budgets : (points,) float
+        The grid.
+    estimates : Estimates
+        Of each algorithm at each budget, algorithms first; NaN where an algorithm has no curve.
     residuals : (units, k, points) float or None
         Curves of every unit less their means, where the table is complete.
-    free : int
-        Degrees of freedom of `residuals`.
     """
 
-    algorithms: tuple[str, ...]
+    model: CurveModel
     budgets: Array
-    axis: Array
-    scale: str
-    rows: Array
-    coefficients: Array
-    cov: Array
-    defined: NDArray[np.bool_]
+    estimates: Estimates
     residuals: Array | None = None
-    free: int = 0
+
+    @classmethod
+    def of(cls, model: CurveModel, runs: Runs, budgets: Array, rows: Array, b: Array, V: Array) -> MeanCurves:
+        """From linear functions ``(k, points, p)``, NaN where there is no curve."""
+        grid = pd.MultiIndex.from_product([model.algorithms, budgets], names=["algorithm", "budget"])
+        estimates = Estimates.of(
+            L=rows.reshape(-1, len(b)),
+            b=b,
+            V=V,
+            df=model.df_means,
+            frame=grid.to_frame(index=False),
+            by=("budget",),
+            score=runs.score,
+            direction=runs.direction,
+        )
+        return cls(model, budgets, estimates)
 
     @property
-    def n(self) -> int:
-        return len(self.algorithms)
+    def axis(self) -> Array:
+        """Places of the grid on the axis on which curves are smooth."""
+        return to_axis(self.budgets, self.model.scale)
 
     @property
-    def first_second(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Left and right algorithm of each pair."""
-        first, second = np.triu_indices(self.n, 1)
+        first, second = np.triu_indices(len(self.model.algorithms), 1)
         return first, second
 
-    def curves(self) -> CurveFamily:
+    def curves(self) -> Family:
         """The mean curves."""
-        return CurveFamily.of(self.rows, self.coefficients, self.cov, self.defined)
+        return self._family(self.estimates.L.reshape(len(self.model.algorithms), len(self.budgets), -1))
 
-    def differences(self) -> CurveFamily:
+    def differences(self) -> Family:
         """All differences, left minus right."""
-        first, second = self.first_second
-        both = self.defined[first] & self.defined[second]
-        return CurveFamily.of(self.rows[first] - self.rows[second], self.coefficients, self.cov, both)
+        rows, (first, second) = self.curves().rows, self.pairs
+        return self._family(rows[first] - rows[second])
+
+    def mean_differences(self) -> Family:
+        """Differences of the means over the axis where both have curves (trapezoid rule), ``(pairs, 1)``."""
+        found = self.differences()
+        weights = np.where(np.isnan(found.estimate), 0.0, self.weights)
+        with np.errstate(invalid="ignore"):  # of two without a common point
+            weights = weights / weights.sum(axis=1, keepdims=True)
+        return self._family(np.einsum("cx,cxp->cp", weights, np.nan_to_num(found.rows))[:, None])
 
     @property
-    def can_be_moderated(self) -> bool:
-        """Whether the units show how much each of several pairs varies."""
-        return self.residuals is not None and self.n > 2 and self.free > 1
+    def weights(self) -> Array:
+        """Of the points, for a mean over the axis."""
+        gaps = np.diff(self.axis) / 2.0
+        return np.concatenate([[0.0], gaps]) + np.concatenate([gaps, [0.0]])
 
-    def moderated(self, pairs: CurveFamily, most_df: float) -> tuple[Moderation, CurveFamily, Array]:
-        """The differences with moderated standard errors, and their degrees of freedom, ``(pairs, points)``."""
-        assert self.residuals is not None
-        family, ratio, df = pair_ratios(self.residuals, self.free, most_df)
-        return family, replace(pairs, se=pairs.se * np.sqrt(ratio)), df
+    def _family(self, rows: Array) -> Family:
+        shape = rows.shape[:2]
+        estimate, se, _ = self.estimates.evaluate(rows.reshape(-1, rows.shape[2]))
+        return Family(rows, estimate.reshape(shape), np.where(se > 0, se, np.nan).reshape(shape))
 
-    def moderated_curves(self, curves: CurveFamily, pairs: CurveFamily, family: Moderation) -> CurveFamily:
-        """The curves, with the part of their errors that differences have exchanged for each algorithm's own.
-
-        `pairs` are the differences with the common standard errors.
-        """
-        advantage = np.nan_to_num(pairs.se[0]) ** 2 / 2.0
-        shared = np.maximum(curves.se**2 - advantage, 0.0)
-        return replace(curves, se=np.sqrt(shared + advantage * family.scale[:, None]))
-
-    def moderated_means(self, most_df: float) -> tuple[Array, Array]:
-        """Ratios of the variances of `mean_differences` to the common one, and degrees of freedom, ``(pairs,)``."""
-        _, ratio, df = pair_ratios(self.mean_residuals()[:, :, None], self.free, most_df)
-        return ratio[:, 0], df[:, 0]
+    def largest(self, family: Family, df: float, *, n_draws: int, rng: np.random.Generator) -> DrawnLargestT:
+        """Law of the largest |t| over all curves and points."""
+        known = np.isfinite(family.se)
+        return largest_over_curves(family.rows, self.estimates.V, df, defined=known, n_draws=n_draws, rng=rng)
 
     def mean_residuals(self) -> Array:
         """Means of `residuals` over the axis, ``(units, k)``."""
         assert self.residuals is not None
-        weights = _trapezoid(self.axis)
-        return np.asarray(self.residuals @ weights / weights.sum())
-
-    def mean_differences(self) -> tuple[Array, Array]:
-        """Differences of the means over the axis, where both have curves (trapezoid rule), and standard errors."""
-        first, second = self.first_second
-        weights = np.where(self.defined[first] & self.defined[second], _trapezoid(self.axis), 0.0)
-        total = weights.sum(axis=1, keepdims=True)
-        weights = np.divide(weights, total, out=np.full_like(weights, np.nan), where=total > 0)
-        rows = np.einsum("cx,cxp->cp", weights, self.rows[first] - self.rows[second])
-        return rows @ self.coefficients, np.sqrt(np.einsum("cp,pq,cq->c", rows, self.cov, rows))
+        return np.asarray(self.residuals @ self.weights / self.weights.sum())
 
     def square(self, values: Array, sign: float = 1.0) -> Array:
         """``(k, k, points)`` from values of the pairs; `sign` -1 for what changes sign with the order."""
-        first, second = self.first_second
-        out = np.full((self.n, self.n, values.shape[1]), np.nan)
+        (first, second), k = self.pairs, len(self.model.algorithms)
+        out = np.full((k, k, values.shape[1]), np.nan)
         out[first, second], out[second, first] = values, sign * values
         return out
 
     def budgets_at(self, places: Array) -> Array:
         """Places of the axis as budgets; those of the grid exactly."""
-        budgets = from_axis(np.asarray(places, dtype=float), self.scale)
+        budgets = from_axis(np.asarray(places, dtype=float), self.model.scale)
         nearest = self.budgets[np.abs(budgets[:, None] - self.budgets).argmin(axis=1)]
         return np.where(np.isclose(budgets, nearest, rtol=1e-9), nearest, budgets)
 
 
 def spline_curves(fit: LmmFit, model: CurveModel, runs: Runs) -> MeanCurves:
     """Curves of a fitted spline model, conditions averaged with equal weights."""
-    algorithms, budgets = _algorithms(runs), _grid(model)
-    columns = [runs.algorithm, *model.conditions, str(runs.budget)]
+    algorithms, budgets = model.algorithms, _grid(model)
     values = [algorithms, *(in_order(model.frame[c].unique()) for c in model.conditions), budgets]
-    rows = fit.design.rows(_product(columns, values))
+    grid = pd.MultiIndex.from_product(values, names=[runs.algorithm, *model.conditions, str(runs.budget)])
+    rows = fit.design.rows(grid.to_frame(index=False))
     rows = rows.reshape(len(algorithms), -1, len(budgets), rows.shape[1]).mean(axis=1)
     known = fit.estimable(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:2])
-    if not known.any(axis=1).all():
-        lost = [a for a, ok in zip(algorithms, known.any(axis=1), strict=True) if not ok]
+    lost = [a for a, ok in zip(algorithms, known.any(axis=1), strict=True) if not ok]
+    if lost:
         raise DataError(
             f"The curve of {listed(lost)} cannot be estimated: it lacks some of the conditions "
             f"({listed(model.conditions)}) that the others have. Filter the runs to conditions that all have."
         )
-    inside = np.array([(budgets >= low) & (budgets <= high) for low, high in (model.ranges[a] for a in algorithms)])
-    return MeanCurves(
-        algorithms=algorithms,
-        budgets=budgets,
-        axis=to_axis(budgets, model.scale),
-        scale=model.scale,
-        rows=rows[:, :, fit.problem.kept],
-        coefficients=fit.kept_params,
-        cov=fit.cov_params().to_numpy(),
-        defined=inside & known,
-    )
+    inside = np.array([(budgets >= low) & (budgets <= high) for low, high in model.ranges.values()])
+    rows = np.where((inside & known)[:, :, None], rows[:, :, fit.problem.kept], np.nan)
+    return MeanCurves.of(model, runs, budgets, rows, fit.kept_params, fit.cov_params().to_numpy())
 
 
 def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> MeanCurves:
@@ -198,8 +163,7 @@ def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> Mean
     no variance is zero; where one is (scores like ranks have the same mean on every benchmark) it stays right, while
     the fit takes the spread of the means for evidence that differences vary little.
     """
-    algorithms, k = _algorithms(runs), paired.scores.shape[1]
-    observed = to_axis(model.budgets, model.scale)
+    k, observed = paired.scores.shape[1], to_axis(model.budgets, model.scale)
     if model.columns is None:
         budgets, basis, at_grid = model.budgets, np.eye(len(observed)), np.eye(len(observed))
     else:
@@ -214,22 +178,8 @@ def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> Mean
     share = np.full((k, k), 1.0 / k)
     cov = (np.kron(share, between) + np.kron(np.eye(k) - share, within)) / len(e)
     rows = np.stack([np.kron(np.eye(k)[i], at_grid) for i in range(k)])
-    return MeanCurves(
-        algorithms=algorithms,
-        budgets=budgets,
-        axis=to_axis(budgets, model.scale),
-        scale=model.scale,
-        rows=rows,
-        coefficients=(paired.mean @ least_squares).ravel(),
-        cov=cov,
-        defined=np.ones(rows.shape[:2], dtype=bool),
-        residuals=e @ at_grid.T,
-        free=paired.free,
-    )
-
-
-def _algorithms(runs: Runs) -> tuple[str, ...]:
-    return tuple(str(a) for a in runs.levels(runs.algorithm))
+    mean = MeanCurves.of(model, runs, budgets, rows, (paired.mean @ least_squares).ravel(), cov)
+    return MeanCurves(model, budgets, mean.estimates, e @ at_grid.T)
 
 
 def _grid(model: CurveModel) -> Array:
@@ -241,14 +191,3 @@ def _grid(model: CurveModel) -> Array:
         return np.concatenate([[low], even, [high]])
     far = np.abs(even[:, None] - model.budgets).min(axis=1) > 1e-6 * (high - low)
     return np.unique(np.concatenate([model.budgets, even[far]]))
-
-
-def _product(columns: list[str], values: list[Any]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.MultiIndex.from_product(values, names=columns).to_frame(index=False)
-
-
-def _trapezoid(x: Array) -> Array:
-    gaps = np.diff(x) / 2.0
-    return np.concatenate([[0.0], gaps]) + np.concatenate([gaps, [0.0]])

@@ -13,7 +13,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.formula.tokens import quote_name
+from lmemtest.formula import Term
 from lmemtest.studies.budget.horizon_scores import HorizonScores, Place, RunCurves
 from lmemtest.studies.budget.horizon_tests import (
     ACROSS,
@@ -386,12 +386,11 @@ def _model(curves: RunCurves, scores: HorizonScores, windows: str) -> tuple[Runs
     if n == 1:
         return table, spec, ()
     # the effect of the budget, and the random effects that keep benchmarks from bending as one
-    budget, algorithm = quote_name(str(table.budget)), quote_name(table.algorithm)
-    spec = spec.with_term(f"C({budget})" if windows == "fixed" else f"(1 | {budget})")
-    study = table.study
+    study, budget = table.study, str(table.budget)
+    spec = spec.with_term(Term.levels(budget)) if windows == "fixed" else spec.with_random(budget)
     if study.several_benchmarks:
-        instance = ":".join(map(quote_name, study.instance))
-        spec = spec.with_term(f"(1 | {instance}:{budget})")
-        if study.count(*study.instance, table.algorithm, table.budget) < table.n_rows:
-            spec = spec.with_term(f"(1 | {instance}:{algorithm}:{budget})")
+        spec = spec.with_random(*study.instance, budget)
+        groups = (*study.instance, table.algorithm, budget)
+        if study.count(*groups) < table.n_rows:
+            spec = spec.with_random(*groups)
     return table, spec, ()

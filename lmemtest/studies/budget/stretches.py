@@ -1,95 +1,68 @@
-"""From differences at every budget to stretches: where one algorithm is better, who can be the best, who is not."""
+"""From differences at every budget to stretches: where one algorithm is better, and who can be the best."""
 
 from __future__ import annotations
 
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import tie_order
-from lmemtest.inference.means.separation import maximal_cliques
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from lmemtest.studies.budget.curves import MeanCurves
 
     Array = NDArray[np.float64]
     Decisions = NDArray[np.int8]
 
 
-def decide(t_ratio: Array, critical: Array, direction: str) -> Decisions:
-    """Who is better where, from the t ratios of all ordered pairs."""
-    sign = -1 if direction == "minimize" else 1
-    with np.errstate(invalid="ignore"):
-        return (sign * np.sign(t_ratio) * (np.abs(t_ratio) > critical)).astype(np.int8)
-
-
-def better_stretches(
-    decisions: Decisions,
-    differences: Array,
-    half_width: Array,
-    axis: Array,
-    names: list[str],
-    *,
-    smooth: bool,
-) -> pd.DataFrame:
+def better_stretches(mean: MeanCurves, decisions: Decisions, differences: Array, half_width: Array) -> pd.DataFrame:
     """Stretches where one algorithm of a pair is better: one row per stretch."""
+    names, axis = mean.model.algorithms, mean.axis
+    smooth = mean.model.columns is not None
     rows = []
-    for i, better in enumerate(names):
-        for j, worse in enumerate(names):
-            known = np.flatnonzero(np.isfinite(differences[i, j]))
-            # Above 0 where the band excludes 0.
-            inside = np.abs(differences[i, j]) - half_width[i, j] if smooth else np.full(len(axis), np.nan)
-            for first, last in _stretches(decisions[i, j] == 1):
-                peak = first + int(np.argmax(np.abs(differences[i, j, first : last + 1])))
-                rows.append(
-                    {
-                        "better": better,
-                        "worse": worse,
-                        "start": _crossing(inside, axis, first, -1),
-                        "end": _crossing(inside, axis, last, 1),
-                        "whole": bool(first == known[0] and last == known[-1]),
-                        "largest": float(differences[i, j, peak]),
-                        "at": peak,
-                    }
-                )
-    return pd.DataFrame(rows, columns=["better", "worse", "start", "end", "whole", "largest", "at"])
+    for i, j in np.argwhere((decisions == 1).any(axis=2)):
+        known = np.flatnonzero(np.isfinite(differences[i, j]))
+        # Above 0 where the band excludes 0.
+        inside = np.abs(differences[i, j]) - half_width[i, j] if smooth else np.full(len(axis), np.nan)
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], decisions[i, j] == 1, [0]])))
+        for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
+            peak = first + int(np.argmax(np.abs(differences[i, j, first : last + 1])))
+            start, end = _crossing(inside, axis, first, -1), _crossing(inside, axis, last, 1)
+            whole = bool(first == known[0] and last == known[-1])
+            rows.append((names[i], names[j], start, end, whole, differences[i, j, peak], mean.budgets[peak]))
+    columns = ["better", "worse", "budget_from", "budget_to", "whole_range", "largest", "at"]
+    table = pd.DataFrame(rows, columns=columns)
+    kinds = dict.fromkeys(("budget_from", "budget_to", "largest", "at"), float) | {"whole_range": bool}
+    table = table.astype(kinds)
+    return table.assign(**{end: mean.budgets_at(table[end].to_numpy()) for end in ("budget_from", "budget_to")})
 
 
-def best_stretches(decisions: Decisions, present: NDArray[np.bool_], names: list[str]) -> pd.DataFrame:
-    """Who can be the best from which point to which: one row per stretch with the same answer."""
+def best_stretches(mean: MeanCurves, decisions: Decisions, present: NDArray[np.bool_]) -> pd.DataFrame:
+    """Who can be the best from which budget to which: one row per stretch with the same answer."""
+    names = np.array(mean.model.algorithms, dtype=object)
     candidate = candidates(decisions, present)
-    keys: list[tuple[tuple[str, ...], tuple[str, ...], str | None]] = []
-    for x in range(decisions.shape[2]):
-        here = tuple(name for name, one in zip(names, present[:, x], strict=True) if one)
-        who = tuple(name for name, one in zip(names, candidate[:, x], strict=True) if one)
-        others = present[:, x].sum() - 1
-        beats_all = present[:, x] & ((decisions[:, :, x] == 1).sum(axis=1) == others) & (others > 0)
-        keys.append((here, who, names[int(np.argmax(beats_all))] if beats_all.any() else None))
+    n = present.sum(axis=0)
+    beats_all = present & ((decisions == 1).sum(axis=1) == n - 1) & (n > 1)
+    keys = [
+        (
+            tuple(names[present[:, x]]),
+            tuple(names[candidate[:, x]]),
+            names[beats_all[:, x]][0] if beats_all[:, x].any() else None,
+        )
+        for x in range(len(mean.budgets))
+    ]
     rows = []
-    for (here, who, best), group in groupby(range(len(keys)), key=keys.__getitem__):
+    for key, group in groupby(range(len(keys)), key=keys.__getitem__):
         members = list(group)
-        rows.append({"first": members[0], "last": members[-1], "compared": here, "candidates": who, "best": best})
-    return pd.DataFrame(rows, columns=["first", "last", "compared", "candidates", "best"])
+        rows.append((mean.budgets[members[0]], mean.budgets[members[-1]], *key))
+    return pd.DataFrame(rows, columns=["budget_from", "budget_to", "compared", "candidates", "best"])
 
 
 def candidates(decisions: Decisions, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """``(k, points)``: algorithms that no other is shown to be better than."""
     return np.asarray(present & ~(decisions == -1).any(axis=1))
-
-
-def groups_at(decisions: Decisions, present: NDArray[np.bool_], point: int) -> tuple[tuple[int, ...], ...]:
-    """Maximal groups of algorithms without a difference at one point."""
-    here = np.flatnonzero(present[:, point])
-    alike = decisions[:, :, point][np.ix_(here, here)] == 0
-    return tuple(tuple(int(here[i]) for i in group) for group in maximal_cliques(alike))
-
-
-def _stretches(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First and last index of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
-    return [(int(first), int(last) - 1) for first, last in pairwise(edges.tolist()) if mask[first]]
 
 
 def _crossing(inside: Array, axis: Array, at: int, step: int) -> float:
@@ -99,8 +72,3 @@ def _crossing(inside: Array, axis: Array, at: int, step: int) -> float:
         return float(axis[at])
     share = inside[at] / (inside[at] - min(inside[beyond], 0.0))
     return float(axis[at] + share * (axis[beyond] - axis[at]))
-
-
-def ordered(means: Array, direction: str) -> list[int]:
-    """Positions best first, missing ones last."""
-    return tie_order(np.where(np.isfinite(means), means, np.nan), descending=direction == "maximize")

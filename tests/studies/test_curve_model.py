@@ -1,4 +1,4 @@
-"""Means over runs and conditions: when they may take the place of the rows, and that nothing is lost."""
+"""The table of mean curves: when means over runs and conditions take the place of the rows, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.studies.budget.run_table import benchmark_means, run_table
+from lmemtest.studies.budget.curve_model import curve_model
 
 
 def table(seed=0, *, benchmarks=20, priors=("bad", "good"), seeds=4) -> pd.DataFrame:
@@ -28,55 +28,57 @@ def runs_of(frame, **roles) -> lt.Runs:
     return lt.Runs(frame, score="loss", direction="minimize", algorithm="algo", **given)
 
 
+def model_of(runs, **options):
+    return curve_model(runs, **{"scale": "auto", "columns": 1, "average": True} | options)
+
+
 def test_means_give_the_same_comparison_as_the_rows():
     runs = runs_of(table())
-    means, notes = benchmark_means(run_table(runs))
+    means = model_of(runs)
     formula = "loss ~ algo + (1 | task) + (1 | task:algo)"
     by_rows = lt.fit_lmm(formula, runs).emmeans("algo", vcov="model").pairs().to_frame()
     averaged = means.frame.groupby(["task", "algo"])["loss"].mean().reset_index()
     by_means = lt.fit_lmm("loss ~ algo + (1 | task)", averaged).emmeans("algo").pairs().to_frame()
     for column in ("estimate", "se", "df"):
         assert by_rows[column].to_numpy() == approx(by_means[column].to_numpy(), rel=1e-4)
-    assert notes == (
+    assert means.notes == (
         "Curves are means over 4 runs of each algorithm and instance.",
         "Curves are means over the 2 levels of prior.",
     )
     assert len(means.frame) == 20 * 3 * 3
-    assert means.rows.sum() == len(table())
-    assert (means.seed, means.conditions) == (None, ())
+    assert (set(means.frame.columns), means.conditions) == ({"task", "algo", "budget", "loss"}, ())
 
 
 def test_a_missing_run_keeps_the_rows():
     frame = table().drop(index=range(3))
-    before = run_table(runs_of(frame))
-    after, notes = benchmark_means(before)
-    assert after is before
-    assert notes[0].startswith("Runs differ in number or in their budgets")
+    model = model_of(runs_of(frame))
+    assert len(model.frame) == len(frame)
+    assert model.notes[0].startswith("Runs differ in number or in their budgets")
 
 
 def test_a_condition_that_some_benchmarks_lack_is_not_averaged():
     frame = table().query("task != 't03' or prior == 'good'")
-    means, _ = benchmark_means(run_table(runs_of(frame)))
-    assert means.conditions == ("prior",)
-    assert means.seed is None
+    model = model_of(runs_of(frame))
+    assert model.conditions == ("prior",)
+    assert "seed" not in model.frame
 
 
 def test_repeated_rows_of_a_run_are_their_mean():
     frame = pd.concat([table(), table().assign(loss=lambda t: t["loss"] + 2)])
-    found = run_table(runs_of(frame))
-    assert found.frame["loss"].mean() == approx(table()["loss"].mean() + 1)
-    assert set(found.rows) == {2}
+    model = model_of(runs_of(frame), average=False)
+    assert model.frame["loss"].mean() == approx(table()["loss"].mean() + 1)
+    assert len(model.frame) == len(table())
 
 
 def test_kinds_of_benchmarks_are_no_conditions_and_one_benchmark_keeps_them():
     frame = table().assign(kind=lambda t: np.where(t["task"] < "t10", "x", "y"))
-    assert run_table(runs_of(frame, metafeatures=["kind", "prior"])).conditions == ("prior",)
-    alone = frame.query("task == 't00'")
-    one = run_table(runs_of(alone))
+    model = model_of(runs_of(frame, metafeatures=["kind", "prior"]), average=False)
+    assert model.conditions == ("prior",)
+    one = model_of(runs_of(frame.query("task == 't00'")))
     assert one.conditions == ("prior",)
-    assert benchmark_means(one) == (one, ())
+    assert one.notes == ()
 
 
 def test_the_budget_is_needed():
     with pytest.raises(ArgumentError, match=r"^runs has no budget column, so there are no curves\. Name it: Runs"):
-        run_table(runs_of(table(), budget=None))
+        model_of(runs_of(table(), budget=None))
