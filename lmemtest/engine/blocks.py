@@ -8,9 +8,9 @@ remains is the dense *tail*, which together with ``[X y]`` forms the remainder `
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import accumulate, combinations_with_replacement, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -70,6 +70,13 @@ class Block:
     def size(self) -> int:
         return self.q * self.K
 
+    def places(self, sizes: Sequence[int]) -> Iterator[tuple[int, slice]]:
+        """Its terms, and their columns in it."""
+        start = 0
+        for i in self.members:
+            yield i, slice(start, start + sizes[i])
+            start += sizes[i]
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -104,13 +111,15 @@ class System:
         """Chain blocks, then tail blocks: the order of the Cholesky factors that the sweep takes."""
         return (*(s.block for s in self.chain), *self.tail)
 
+    @property
+    def tail_rows(self) -> list[slice]:
+        """Rows of every tail block in the remainder."""
+        ends = [0, *accumulate(b.size for b in self.tail)]
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
     def by_tail_block(self, M: Array) -> list[Array]:
         """The tail's rows of a matrix with the rows of the remainder, ``(q, K, c)`` per block."""
-        out, start = [], 0
-        for block in self.tail:
-            out.append(M[start : start + block.size].reshape(block.q, block.K, -1))
-            start += block.size
-        return out
+        return [M[rows].reshape(b.q, b.K, -1) for rows, b in zip(self.tail_rows, self.tail, strict=True)]
 
 
 def group_terms(terms: Sequence[RandomTerm]) -> tuple[Block, ...]:

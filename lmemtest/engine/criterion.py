@@ -30,9 +30,32 @@ class Criterion:
     value: float
     b: Array  # (p,)
     r2: float
-    sigma2: float
+    m: int  # rows, of REML less the fixed effects
     RX: Array  # (p, p) lower Cholesky factor of F_XX
     sweep: Sweep
+    reml: bool
+
+    @property
+    def sigma2(self) -> float:
+        return self.r2 / self.m
+
+    @property
+    def v(self) -> Array:
+        """Coefficients of ``[X y]`` in the residual, ``(p + 1,)``."""
+        return np.append(-self.b, 1.0)
+
+    @property
+    def F_bar(self) -> Array:
+        """Gradient in ``F``."""
+        p = self.system.p
+        out = (self.m / self.r2) * np.outer(self.v, self.v)
+        if self.reml and p:
+            out[:p, :p] += solve_spd(self.RX, np.eye(p))
+        return out
+
+    def adjoint(self, *, inputs: bool = False) -> Adjoint:
+        """Gradient in each block's ``Sigma`` and, with ``inputs``, in the cross-products."""
+        return gradient(self.system, self.sweep, self.F_bar, inputs=inputs)
 
 
 def evaluate(system: System, factors: tuple[Array, ...], *, reml: bool) -> Criterion:
@@ -49,15 +72,4 @@ def evaluate(system: System, factors: tuple[Array, ...], *, reml: bool) -> Crite
     value = done.logdet + m * (1.0 + np.log(2.0 * np.pi * r2 / m)) - system.sum_log_w
     if reml:
         value += 2.0 * float(np.log(RX.diagonal()).sum())
-    return Criterion(system=system, value=float(value), b=b, r2=r2, sigma2=r2 / m, RX=RX, sweep=done)
-
-
-def adjoint(at: Criterion, *, reml: bool, inputs: bool = False) -> Adjoint:
-    """Gradient of the criterion in each block's ``Sigma`` and, with ``inputs``, in the cross-products."""
-    p, n = at.system.p, at.system.n_rows
-    v = np.append(-at.b, 1.0)
-    m = n - p if reml else n
-    F_bar = (m / at.r2) * np.outer(v, v)
-    if reml and p:
-        F_bar[:p, :p] += solve_spd(at.RX, np.eye(p))
-    return gradient(at.system, at.sweep, F_bar, inputs=inputs)
+    return Criterion(system=system, value=float(value), b=b, r2=r2, m=m, RX=RX, sweep=done, reml=reml)

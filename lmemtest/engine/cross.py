@@ -9,13 +9,16 @@ operations from both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -34,8 +37,31 @@ def left_multiply(T: Array, V: Array) -> Array:
     return T * V if T.shape[1:] == (1, 1) else T @ V
 
 
+class _Values:
+    """What both forms do to their values alone."""
+
+    values: Array
+
+    def _with(self, values: Array) -> Self:
+        return replace(self, values=values)  # type: ignore[type-var]
+
+    def scaled(self, factor: float) -> Self:
+        """All values times a number."""
+        return self._with(factor * self.values)
+
+    def inner(self, other: Any) -> float:
+        """Sum of the products of all values."""
+        return float(np.vdot(self.values, other.values))
+
+    def __add__(self, other: Any) -> Self:
+        return self._with(self.values + other.values)
+
+    def __neg__(self) -> Self:
+        return self._with(-self.values)
+
+
 @dataclass(frozen=True)
-class DenseCross:
+class DenseCross(_Values):
     """All ``(q, K, m)`` cross-products as one array."""
 
     values: Array
@@ -87,20 +113,6 @@ class DenseCross:
         q, K, m = self.values.shape
         summed = indicator @ child.values.reshape(len(parent), -1)
         return DenseCross(self.values + summed.reshape(q, K, m))
-
-    def scaled(self, factor: float) -> DenseCross:
-        """All values times a number."""
-        return DenseCross(factor * self.values)
-
-    def inner(self, other: Any) -> float:
-        """Sum of the products of all values."""
-        return float(np.vdot(self.values, other.values))
-
-    def __add__(self, other: Any) -> DenseCross:
-        return DenseCross(self.values + other.values)
-
-    def __neg__(self) -> DenseCross:
-        return DenseCross(-self.values)
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,7 @@ def _chunks(start: Index) -> tuple[Index, ...]:
 
 
 @dataclass(frozen=True)
-class SparseCross:
+class SparseCross(_Values):
     """The cross-products that can differ from zero: ``values[e, k]`` belongs to entry ``e`` of ``pattern``."""
 
     pattern: SparsePattern
@@ -250,20 +262,6 @@ class SparseCross:
         nnz = len(self.values)
         sums = [np.bincount(entries, weights=c, minlength=nnz) for c in child.values.T]
         return SparseCross(self.pattern, self.values + np.stack(sums, axis=1))
-
-    def scaled(self, factor: float) -> SparseCross:
-        """All values times a number."""
-        return SparseCross(self.pattern, factor * self.values)
-
-    def inner(self, other: Any) -> float:
-        """Sum of the products of all values."""
-        return float(np.vdot(self.values, other.values))
-
-    def __add__(self, other: Any) -> SparseCross:
-        return SparseCross(self.pattern, self.values + other.values)
-
-    def __neg__(self) -> SparseCross:
-        return SparseCross(self.pattern, -self.values)
 
 
 Cross = DenseCross | SparseCross

@@ -78,10 +78,8 @@ def by_term(problem: Problem, at: Criterion, by_block: Sequence[Array]) -> list[
     """Rows of the blocks' levels by term."""
     out: list[Array] = [np.empty(0)] * len(problem.sizes)
     for block, values in zip(at.system.blocks, by_block, strict=True):
-        start = 0
-        for i in block.members:
-            out[i] = values[:, start : start + problem.sizes[i]]
-            start += problem.sizes[i]
+        for i, place in block.places(problem.sizes):
+            out[i] = values[:, place]
     return out
 
 
@@ -117,8 +115,8 @@ def log_scale_slopes(problem: Problem, x: Array, at: Criterion) -> Array:
     """Derivatives of the log residual variance, ``(n_free,)``."""
     z = scores(at)
     out = []
-    for block, start, dL, L in directions(problem, x):
-        own = z[block][:, start : start + len(L)]
+    for block, place, dL, L in directions(problem, x):
+        own = z[block][:, place]
         out.append(-2.0 * float(np.sum((own @ dL) * (own @ L))))
     if problem.strata is not None:
         out += list(problem.strata.directions(problem.split(x)[1], at)[1])

@@ -20,7 +20,7 @@ import scipy.linalg as sla
 
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import System
-from lmemtest.engine.criterion import Criterion, adjoint
+from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Cross
 from lmemtest.engine.information import directions
 from lmemtest.engine.problem import Problem
@@ -45,9 +45,9 @@ def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
     here = _Point.of(problem, at)
     factors = problem.unpack(x)
     columns = []
-    for term, (block, start, dL, L) in zip(_terms(problem), directions(problem, x), strict=True):
+    terms = [i for i, shape in enumerate(problem.shapes) for _ in range(shape.n_theta)]  # of each element of theta
+    for term, (block, inside, dL, L) in zip(terms, directions(problem, x), strict=True):
         dSigma = np.zeros((at.system.blocks[block].K,) * 2)
-        inside = slice(start, start + len(L))
         dSigma[inside, inside] = dL @ L.T + L @ dL.T
         slope = here.along({block: dSigma}, None)
         column = _column(problem, x, at, factors, slope)
@@ -66,18 +66,12 @@ def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
     return 0.5 * (H + H.T)
 
 
-def _terms(problem: Problem) -> list[int]:
-    """The term that each element of theta belongs to."""
-    return [i for i, shape in enumerate(problem.shapes) for _ in range(shape.n_theta)]
-
-
 def _column(problem: Problem, x: Array, at: Criterion, factors: Sequence[Array], slope: _Slope) -> Array:
     """Derivative of the gradient in ``x`` with the factors and precisions that multiply it held."""
     by_term = problem.by_term(slope.bar.sigma)
     column = th.pack([2.0 * dG @ L for dG, L in zip(by_term, factors, strict=True)], problem.shapes)
     if problem.strata is not None:
-        m = at.system.n_rows - (at.system.p if problem.reml else 0)
-        of_strata = problem.strata.gradient(problem.split(x)[1], slope.bar, -m / at.r2**2 * slope.d_r2)
+        of_strata = problem.strata.gradient(problem.split(x)[1], slope.bar, -at.m / at.r2**2 * slope.d_r2)
         column = np.append(column, of_strata + problem.strata.n_rows[1:])  # a number of rows does not change
     return column
 
@@ -119,11 +113,6 @@ class _Point:
     @classmethod
     def of(cls, problem: Problem, at: Criterion) -> _Point:
         done, system, t = at.sweep, at.system, at.system.t
-        v = np.append(-at.b, 1.0)
-        m = system.n_rows - (system.p if problem.reml else 0)
-        F_bar = (m / at.r2) * np.outer(v, v)
-        if problem.reml and system.p:
-            F_bar[: system.p, : system.p] += solve_spd(at.RX, np.eye(system.p))
         Q = np.empty((0, 0))
         if t:
             tail_factors = done.factors[len(done.steps) :]
@@ -134,8 +123,8 @@ class _Point:
         return cls(
             problem=problem,
             at=at,
-            bar=adjoint(at, reml=problem.reml, inputs=True),
-            F_bar=F_bar,
+            bar=at.adjoint(inputs=True),
+            F_bar=at.F_bar,
             Q=Q,
             P=P,
             R=0.5 * (R + R.T),
@@ -153,12 +142,9 @@ class _Point:
 
     def _tail_sigma(self, sigma: dict[int, Array]) -> tuple[slice, Array] | None:
         """Rows of the tail's block that moves, and its ``dSigma``."""
-        first = len(self.at.sweep.steps)
-        start = 0
-        for i, block in enumerate(self.at.system.tail):
-            if first + i in sigma:
-                return slice(start, start + block.size), sigma[first + i]
-            start += block.size
+        for i, rows in enumerate(self.at.system.tail_rows, start=len(self.at.sweep.steps)):
+            if i in sigma:
+                return rows, sigma[i]
         return None
 
     # -- the sweep ----------------------------------------------------------------------------------------------
@@ -216,8 +202,7 @@ class _Point:
     def _d_F_bar(self, dF: Array, d_ss: float) -> tuple[Array, float]:
         """Derivative of the gradient in ``F``, and of the residual sum of squares."""
         at, p = self.at, self.at.system.p
-        m = at.system.n_rows - (p if self.problem.reml else 0)
-        v = np.append(-at.b, 1.0)
+        m, v = at.m, at.v
         d_r2 = float(v @ dF @ v) + d_ss
         dv = np.append(-solve_spd(at.RX, dF[:p] @ v) if p else np.empty(0), 0.0)
         out = m / at.r2 * (np.outer(dv, v) + np.outer(v, dv)) - m * d_r2 / at.r2**2 * np.outer(v, v)
@@ -296,10 +281,7 @@ class _Point:
             dQV = dQV + P[rows].T @ _by_level(dSigma, PV[rows])
         dPV = dPV - A @ dQV
         sigma = []
-        start = 0
-        for block in self.at.system.tail:
-            own = slice(start, start + block.size)
-            start += block.size
+        for block, own in zip(self.at.system.tail, self.at.system.tail_rows, strict=True):
             one_side = _level_sum(dPV[own] @ F_bar, PV[own], block.K)
             G = -one_side - one_side.T - _level_sum(PV[own] @ d_F_bar, PV[own], block.K)
             if PdA is not None:
@@ -357,21 +339,16 @@ def _d_Q(step: Eliminated, dA: Array | None, dSigma: Array | None) -> Array | No
 def _d_sigma_gradient(step: Eliminated, here: Returned, d: _Moved, dH: Array) -> Array:
     """Derivative of ``sum_l R - P H P'``."""
     P = np.eye(step.A.shape[1]) - step.A @ step.Q
+    moves = []  # dR and dP by what moves them
+    if d.A is not None:
+        PdA = P @ d.A
+        moves.append((PdA @ transposed(P), -PdA @ step.Q))
+    if d.sigma is not None:
+        R = P @ step.A
+        moves.append((-R @ d.sigma @ R, -R @ d.sigma @ P))
     dG = -(P @ dH @ transposed(P))
-    for dR, dP in _moves(step, P, d):
+    for dR, dP in moves:
         one_side = dP @ here.H @ transposed(P)
         dG = dG + dR - one_side - transposed(one_side)
     G = dG.sum(axis=0)
     return np.asarray(0.5 * (G + G.T))
-
-
-def _moves(step: Eliminated, P: Array, d: _Moved) -> list[tuple[Array, Array]]:
-    """``dR`` and ``dP`` by what moves them."""
-    out = []
-    if d.A is not None:
-        PdA = P @ d.A
-        out.append((PdA @ transposed(P), -PdA @ step.Q))
-    if d.sigma is not None:
-        R = P @ step.A
-        out.append((-R @ d.sigma @ R, -R @ d.sigma @ P))
-    return out

@@ -120,28 +120,17 @@ def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -
 def scores(at: Criterion) -> list[Array]:
     """``Z'P y`` per block of the system, ``(q, K)`` each."""
     system = at.system
-    v = np.append(-at.b, 1.0)
-    modes = conditional_modes(system, at.sweep, v)
-    residual = multiply(system, [-u[:, :, None] for u in modes], v[:, None])
+    modes = conditional_modes(system, at.sweep, at.v)
+    residual = multiply(system, [-u[:, :, None] for u in modes], at.v[:, None])
     return [c[:, :, 0] for c in [*residual.chain, *system.by_tail_block(residual.remainder)]]
 
 
-def directions(problem: Problem, theta: Array) -> list[tuple[int, int, Array, Array]]:
-    """Per element of theta: block, first column of its term in the block, ``dL`` and ``L`` of its term."""
-    place = {}
-    for b, block in enumerate(problem.system.blocks):
-        start = 0
-        for i in block.members:
-            place[i] = (b, start)
-            start += problem.sizes[i]
+def directions(problem: Problem, theta: Array) -> list[tuple[int, slice, Array, Array]]:
+    """Per element of theta: block, columns of its term in the block, ``dL`` and ``L`` of its term."""
+    place = {i: (b, at) for b, block in enumerate(problem.system.blocks) for i, at in block.places(problem.sizes)}
     out = []
-    start = 0
-    for i, shape in enumerate(problem.shapes):
-        L = np.zeros((shape.k, shape.k))
-        columns, rows = free_indices(shape)
-        L[rows, columns] = theta[start : start + len(rows)]
-        start += len(rows)
-        for c, r in zip(columns, rows, strict=True):
+    for i, (shape, L) in enumerate(zip(problem.shapes, problem.unpack(theta), strict=True)):
+        for c, r in zip(*free_indices(shape), strict=True):
             dL = np.zeros_like(L)
             dL[r, c] = 1.0
             out.append((*place[i], dL, L))
@@ -157,8 +146,7 @@ def average_information(problem: Problem, x: Array, at: Criterion, gradients: Se
         products = joined([products, *of_strata], at.system)
         d_r2 = np.append(d_r2, d_r2_strata)
     W = projected_gram(at.system, at.sweep, at.RX, products)
-    m = at.system.n_rows - (at.system.p if problem.reml else 0)
-    H = W / at.sigma2 - np.outer(d_r2, d_r2) / (m * at.sigma2**2)
+    H = W / at.sigma2 - np.outer(d_r2, d_r2) / (at.m * at.sigma2**2)
     start = 0
     for shape, G in zip(problem.shapes, gradients, strict=True):
         columns, rows = free_indices(shape)
@@ -177,10 +165,10 @@ def _theta_directions(problem: Problem, theta: Array, at: Criterion) -> tuple[Pr
     n = len(steps)
     coefficients = [np.zeros((b.q, b.K, n)) for b in at.system.blocks]
     d_r2 = np.empty(n)
-    for i, (b, start, dL, L) in enumerate(steps):
-        own = z[b][:, start : start + len(L)]
+    for i, (b, place, dL, L) in enumerate(steps):
+        own = z[b][:, place]
         half = own @ dL
-        coefficients[b][:, start : start + len(L), i] = own @ L @ dL.T + half @ L.T
+        coefficients[b][:, place, i] = own @ L @ dL.T + half @ L.T
         d_r2[i] = -2.0 * float(np.sum(half * (own @ L)))
     found = multiply(at.system, coefficients, np.zeros((at.system.p + 1, n)))
     return replace(found, coefficients=coefficients), d_r2

@@ -310,13 +310,11 @@ def _elements(problem: Problem) -> list[Array]:
     out = []
     for block in problem.system.blocks:
         rows = []
-        start = 0
-        for i in block.members:
+        for i, place in block.places(problem.sizes):
             for c, r in zip(*free_indices(problem.shapes[i]), strict=True):
                 E = np.zeros((block.K, block.K))
-                E[start + r, start + c] = E[start + c, start + r] = 1.0
+                E[place, place][[r, c], [c, r]] = 1.0
                 rows.append(E.ravel())
-            start += problem.sizes[i]
         out.append(np.array(rows))
     return out
 

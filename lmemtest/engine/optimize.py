@@ -40,6 +40,7 @@ _SNAP = 1e-3
 _SNAP_LOSS = 1e-6
 # Work of one evaluation up to which further starts are made (they then cost milliseconds).
 _CHEAP_FLOPS = 5e7
+_CLOSED = "solved in closed form"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +123,7 @@ def trust_region_step(g: Array, H: Array, radius: float) -> tuple[Array, float]:
     return vectors @ s, float(-(gt @ s + 0.5 * values @ s**2))
 
 
-def _symmetric_rank_one(matrix: Array, step: Array, missing: Array) -> Array:
+def symmetric_rank_one(matrix: Array, step: Array, missing: Array) -> Array:
     """Update ``matrix`` so that it maps ``step`` to ``missing`` more, if that is well defined."""
     curvature = float(missing @ step)
     if abs(curvature) < 1e-8 * np.linalg.norm(missing) * np.linalg.norm(step):
@@ -165,7 +166,7 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
         there = counter.point(here.theta + step, trial)
         slow = slow + 1 if promised > 0.25 * before else 0
         if slow >= _SLOW:
-            learned = _symmetric_rank_one(learned, step, there.g - here.g - (there.H + learned) @ step)
+            learned = symmetric_rank_one(learned, step, there.g - here.g - (there.H + learned) @ step)
         before = promised
         if promised < 10 * noise and np.linalg.norm(there.g) > 0.5 * np.linalg.norm(here.g):
             break  # below rounding, and the gradient no longer shrinks
@@ -264,8 +265,10 @@ def optimise(
     steps of each; `LinAlgError` if the criterion can be evaluated at none of them.
     """
     counter = _Counter(problem)
-    if not problem.n_free:
-        return _closed_form(counter)
+    if not problem.n_free:  # without random effects the criterion is a number
+        at = problem.evaluate(np.empty(0))
+        none = _Point(theta=np.empty(0), at=at, gradients=[], g=np.empty(0), H=np.empty((0, 0)))
+        return replace(_certified(counter, none, 0.0, restarts=0, agreeing=1), evaluations=1, message=_CLOSED)
     cheap = evaluation_cost(problem) < _CHEAP_FLOPS
     tolerance = _DECREMENT if cheap else _DECREMENT_EXPENSIVE
     if restarts is None:
@@ -287,25 +290,6 @@ def optimise(
     if restarts:
         best, decrement = _descend(counter, best.theta, best.at, max_steps, tolerance)
     return _certified(counter, best, decrement, restarts=len(found) - 1, agreeing=agreeing)
-
-
-def _closed_form(counter: _Counter) -> Optimum:
-    """Without random effects the criterion is a number."""
-    at = counter.value(np.empty(0))
-    if at is None:
-        raise np.linalg.LinAlgError("the residual sum of squares is not positive")
-    return Optimum(
-        theta=np.empty(0),
-        criterion=at,
-        converged=True,
-        evaluations=1,
-        restarts=0,
-        agreeing=1,
-        at_boundary=False,
-        decrement=0.0,
-        boundary_slope=float("nan"),
-        message="solved in closed form",
-    )
 
 
 def _certified(counter: _Counter, best: _Point, decrement: float, *, restarts: int, agreeing: int) -> Optimum:

@@ -17,7 +17,7 @@ from lmemtest._rounding import written
 from lmemtest._validate import check_magnitude
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm, Shape, System, build_system
-from lmemtest.engine.criterion import Criterion, adjoint, evaluate
+from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.triangular import solve_lower
@@ -94,12 +94,11 @@ class Problem:
 
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's whitened ``Sigma``, and in ``x``: ``2 G L`` for every term, then the strata's."""
-        bar = adjoint(at, reml=self.reml, inputs=self.strata is not None)
+        bar = at.adjoint(inputs=self.strata is not None)
         gradients = self.by_term(bar.sigma)
         g = th.pack([2.0 * G @ L for G, L in zip(gradients, self.unpack(x), strict=True)], self.shapes)
         if self.strata is not None:
-            m = at.system.n_rows - (at.system.p if self.reml else 0)
-            g = np.append(g, self.strata.gradient(self.split(x)[1], bar, m / at.r2))
+            g = np.append(g, self.strata.gradient(self.split(x)[1], bar, at.m / at.r2))
         return gradients, g
 
     def fixed_effects(self, at: Criterion) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import Shape, System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
-from lmemtest.engine.optimize import trust_region_step
+from lmemtest.engine.optimize import symmetric_rank_one, trust_region_step
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.sweep import Sweep, gradient, sweep
@@ -468,7 +468,7 @@ class Minimiser:
             gain = ev.value - trial.value
             noise = 1e-13 * max(1.0, abs(ev.value))
             there = self._gradient(trial)
-            H = _rank_one(H, step, there - g)
+            H = symmetric_rank_one(H, step, there - g - H @ step)
             if gain < 0.1 * promised - noise:
                 radius = 0.25 * length
             elif gain > 0.75 * promised and length > 0.8 * radius:
@@ -525,14 +525,6 @@ def _solve(H: Array, rhs: Array) -> Array:
     values, vectors = np.linalg.eigh(H)
     good = values > 1e-6 * max(values[-1], 0.0)
     return (vectors[:, good] / values[good]) @ (vectors[:, good].T @ rhs)
-
-
-def _rank_one(H: Array, step: Array, change: Array) -> Array:
-    missing = change - H @ step
-    along = float(missing @ step)
-    if abs(along) < 1e-8 * np.linalg.norm(missing) * np.linalg.norm(step):
-        return H
-    return H + np.outer(missing, missing) / along
 
 
 def _null_space(T: Array) -> Array:

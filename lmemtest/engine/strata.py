@@ -77,12 +77,11 @@ class Strata:
 
         ``w_g`` is minus the residual of the rows of stratum ``g``; those of two strata are orthogonal.
         """
-        v = np.append(-at.b, 1.0)
-        modes = conditional_modes(at.system, at.sweep, v)
+        modes = conditional_modes(at.system, at.sweep, at.v)
         coefficients = [-u[:, :, None] for u in modes]
         products, d_r2 = [], np.empty(self.n_delta)
         for g, (part, tau) in enumerate(zip(self.systems[1:], np.exp(delta), strict=True)):
-            found = multiply(part, coefficients, v[:, None])
+            found = multiply(part, coefficients, at.v[:, None])
             d_r2[g] = tau * (float(found.gram[0, 0]) + part.ss_within)
             products.append(
                 Products(

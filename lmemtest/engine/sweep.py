@@ -234,13 +234,10 @@ def _back_through_tail(system: System, done: Sweep, F_bar: Array, *, inputs: boo
     QV = tail_times(tail, L_tail, QV, transpose=False)
     PV = V - A @ QV
     grads = []
-    start = 0
-    for block, L in zip(tail, L_tail, strict=True):
-        rows = slice(start, start + block.size)
+    for block, L, rows in zip(tail, L_tail, system.tail_rows, strict=True):
         u = PV[rows].reshape(block.q, block.K, -1)
         explained = np.einsum("lac,cd,lbd->ab", u, F_bar, u, optimize=True)
         grads.append(_unexplained(system, done, L_tail, M_inverse, block, L, rows) - explained)
-        start += block.size
     if not (done.steps or inputs):
         return grads, F_bar
     B_bar = np.empty_like(system.B)
@@ -298,10 +295,7 @@ def conditional_modes(system: System, done: Sweep, v: Array) -> list[Array]:
         z = solve_spd(done.tail_C, z)
         u = tail_times(system.tail, L_tail, z, transpose=False)[:, 0]
         r[:t] = -u
-        start = 0
-        for block in system.tail:
-            modes.append(u[start : start + block.size].reshape(block.q, block.K))
-            start += block.size
+        modes = [u[rows].reshape(b.q, b.K) for rows, b in zip(system.tail_rows, system.tail, strict=True)]
     chain_modes: dict[int, Array] = {}
     for i in reversed(range(len(done.steps))):
         step = done.steps[i]

@@ -107,11 +107,8 @@ def block_factors(factors: Sequence[Array], blocks: Sequence[Block]) -> tuple[Ar
             out.append(factors[block.members[0]])
             continue
         L = np.zeros((block.K, block.K))
-        start = 0
-        for i in block.members:
-            k = len(factors[i])
-            L[start : start + k, start : start + k] = factors[i]
-            start += k
+        for i, place in block.places([len(f) for f in factors]):
+            L[place, place] = factors[i]
         out.append(L)
     return tuple(out)
 
@@ -120,9 +117,6 @@ def term_blocks(matrices: Sequence[Array], blocks: Sequence[Block], sizes: Seque
     """The members' diagonal parts of one ``(K, K)`` matrix per block, in the order of the terms."""
     out: list[Array] = [np.empty(0)] * len(sizes)
     for block, M in zip(blocks, matrices, strict=True):
-        start = 0
-        for i in block.members:
-            stop = start + sizes[i]
-            out[i] = M[start:stop, start:stop]
-            start = stop
+        for i, place in block.places(sizes):
+            out[i] = M[place, place]
     return out
