@@ -39,7 +39,7 @@ def main() -> None:
     print("With budgets as repetitions:", *naive.sentences(), end="\n\n")
 
     # ranks within benchmark, prior and budget: every budget and every benchmark counts the same
-    ranks = runs.filter(algorithm=list(algorithms)).normalize("rank", per=("benchmark", "prior", "budget"))
+    ranks = runs.filter(algorithm=list(algorithms)).normalize("rank", by=("benchmark", "prior", "budget"))
     model = metafeature_effect(ranks, algorithms=algorithms, metafeature="prior", rng=0)
     print(model)
 

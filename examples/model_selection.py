@@ -26,7 +26,7 @@ def study() -> lt.Runs:
     runs = lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet")
     last = runs.filter(used_fidelity=runs.levels("used_fidelity")[-1])
     # benchmarks have scores on scales of their own: ranks count each of them the same
-    return last.normalize("rank", per=("benchmark", "prior"))
+    return last.normalize("rank", by=("benchmark", "prior"))
 
 
 def main() -> None:

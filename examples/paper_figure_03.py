@@ -32,7 +32,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
     seeds = lt.seed_effect(runs)
-    information = lt.benchmark_information(runs, per="benchmark")
+    information = lt.benchmark_information(runs, by="benchmark")
     budget = lt.budget_effect(runs)
     print(f"\n{PAPER}\n")
     for found in (seeds, information, budget):

@@ -225,8 +225,10 @@ def check(
             table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
         )
         roles = roles_of(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore, seed_own)
-        found = reading.runs(roles, yes, settle=yes).check()
-        typer.echo(found.to_frame().to_json(orient="records", indent=2) if json else found.summary())
+        runs = reading.runs(roles, yes, settle=yes)
+        with progress() as step:
+            found = runs.check(progress=step)
+        typer.echo(found.to_frame("findings").to_json(orient="records", indent=2) if json else found.summary())
         if any(finding.severity == "error" for finding in found.findings):
             raise typer.Exit(1)
 

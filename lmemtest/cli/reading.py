@@ -73,7 +73,8 @@ class Reading:
             table = self.table(source, roles)
         runs = Runs(table, **roles)
         if settle:
-            from lmemtest.data.roles import options_of, refuse_unnamed, unnamed_columns, with_roles
+            from lmemtest.data.roles import options_of, unnamed_columns, with_roles
+            from lmemtest.studies.checks.rules import refuse_unnamed
 
             columns = unnamed_columns(runs)
             if columns and _agreed(options_of(columns), yes):

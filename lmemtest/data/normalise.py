@@ -40,30 +40,18 @@ class Scale(NamedTuple):
     method: str
     score: str
     direction: str
-    per: tuple[str, ...]
+    by: tuple[str, ...]
 
 
-def normalised(runs: Runs, method: str, per: str | Sequence[str] | None, name: str | None) -> Runs:
-    """`Runs.normalize`: the definitions are there.
-
-    Parameters
-    ----------
-    runs : Runs
-    method : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret"}
-    per : str, sequence of str or None
-    name : str or None
-
-    Returns
-    -------
-    Runs
-    """
+def normalised(runs: Runs, method: str, by: str | Sequence[str] | None, name: str | None) -> Runs:
+    """`Runs.normalize`: the definitions are there."""
     from lmemtest.data.runs import with_scale
 
     check_choice(method, "method", METHODS)
     column = new_column(runs, name, f"{runs.score}_{method}")
-    groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if per is None else per)
+    groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if by is None else by)
     summary = _summary(runs, method, groups)
-    if per is None and runs.benchmark and runs.budget and summary and _alone(summary):
+    if by is None and runs.benchmark and runs.budget and summary and _alone(summary):
         groups = _group_columns(runs, "benchmark")
         summary = _summary(runs, method, groups)
         warnings.warn(
@@ -82,7 +70,7 @@ def normalised(runs: Runs, method: str, per: str | Sequence[str] | None, name: s
     roles["score"] = column
     if method in _LOWER_IS_BETTER:
         roles["direction"] = "minimize"
-    scale = Scale(method=method, score=runs.score, direction=runs.direction, per=groups)
+    scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups)
     return with_scale(type(runs)(frame, **roles), scale)
 
 
@@ -123,9 +111,9 @@ def new_column(runs: Runs, name: str | None, default: str) -> str:
     return column
 
 
-def _group_columns(runs: Runs, per: str | Sequence[str]) -> tuple[str, ...]:
+def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
     """Columns of the groups; roles come before columns of the same name."""
-    given = check_names(per, "per")
+    given = check_names(by, "by")
     columns = []
     for item in given:
         role = getattr(runs, item) if item in _ROLES else None
@@ -136,7 +124,7 @@ def _group_columns(runs: Runs, per: str | Sequence[str]) -> tuple[str, ...]:
         elif item not in ("benchmark", "budget"):
             options = (*_ROLES, *runs.columns)
             raise UnknownColumnError(
-                f"per names {item!r}, which is neither a role ({', '.join(_ROLES)}) nor a column. "
+                f"by names {item!r}, which is neither a role ({', '.join(_ROLES)}) nor a column. "
                 f"Columns: {listed(runs.columns)}.{suggest(str(item), options)}"
             )
     if not columns:
@@ -146,7 +134,7 @@ def _group_columns(runs: Runs, per: str | Sequence[str]) -> tuple[str, ...]:
             f"{', '.join(map(repr, given)) or 'the roles'}. Give the column of the tasks, {named}."
         )
     if runs.score in columns:
-        raise ArgumentError(f"per must not name the score, got {runs.score!r}.")
+        raise ArgumentError(f"by must not name the score, got {runs.score!r}.")
     return tuple(dict.fromkeys(columns))
 
 

@@ -16,10 +16,8 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import command_with, in_words_of
 from lmemtest.data.cells import column_codes, combine_codes
-from lmemtest.data.findings import Finding
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -29,8 +27,6 @@ __all__ = [
     "direction_of",
     "guess_roles",
     "options_of",
-    "refuse_unnamed",
-    "role_findings",
     "role_of",
     "unnamed_columns",
     "with_roles",
@@ -311,62 +307,6 @@ def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
 # ----------------------------------------------------------------------------------------------------- what is said
 
 
-def role_findings(runs: Runs) -> list[Finding]:
-    """Columns without a role that structure the rows, and a direction that contradicts the name of the score."""
-    return [*_unnamed(runs), *_ignored(runs), *_direction(runs)]
-
-
-def refuse_unnamed(runs: Runs, *, known: Iterable[str] = ()) -> None:
-    """No winner is named while columns that structure the rows have no role: the rows would pass for independent.
-
-    Parameters
-    ----------
-    runs : Runs
-    known : iterable of str
-        Further columns that a model takes notice of.
-
-    Raises
-    ------
-    ArgumentError
-        With the whole call or command that gives the guessed roles.
-    """
-    for finding in _unnamed(runs, known):
-        raise ArgumentError(f"{finding.message} {finding.advice}")
-
-
-def _unnamed(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
-    columns = unnamed_columns(runs, known=known)
-    if not columns:
-        return []
-    several = len(columns) > 1
-    message = (
-        f"The column{'s' * several} {' and '.join(column.in_words() for column in columns)} "
-        f"{'have' if several else 'has'} no role, but rows that are alike in all named columns differ there: they "
-        "would count as independent, and chance would pass for differences between algorithms."
-    )
-    return [Finding(severity="warning", kind="unnamed_columns", count=len(columns), message=message,
-                    advice=_advice(runs, columns))]  # fmt: skip
-
-
-def _advice(runs: Runs, columns: tuple[Unnamed, ...]) -> str:
-    """The whole call or command with the guessed roles, and how to leave columns out on purpose."""
-    names = [column.name for column in columns]
-    python = (
-        f"Give them roles: {call_of(with_roles(runs, columns))}. If a column is left out on purpose: "
-        f"Runs(..., ignore={names!r})."
-    )
-    ignore = command_with([part for name in names for part in ("--ignore", name)])
-    command_line = (
-        f"Give them roles: {command_with(options_of(columns))} (or the same command with --yes). If a column is left "
-        f"out on purpose: {ignore}."
-    )
-    choice = [column.name for column in columns if role_of(column.name) == "choice"]
-    if choice:
-        python += f" To look at one value of it: runs.filter({choice[0]}=...)."
-        command_line += f" To look at one value of it: --where {choice[0]}=VALUE."
-    return in_words_of(python=python, command_line=command_line)
-
-
 def with_roles(runs: Runs, columns: Iterable[Unnamed]) -> dict[str, Any]:
     """The roles of the runs with those that were guessed; what has none is ignored."""
     roles = runs.roles()
@@ -402,42 +342,6 @@ def stated(roles: dict[str, Any]) -> dict[str, Any]:
         for name, value in roles.items()
         if (value is False if name == "seed_shared" else value not in (None, ()))
     }
-
-
-def _ignored(runs: Runs) -> list[Finding]:
-    """Columns that structure the rows and were left out on purpose: nothing to mend, but to be told."""
-    columns = unnamed_columns(runs, ignored=True) if runs.ignore else ()
-    if not columns:
-        return []
-    several = len(columns) > 1
-    what = [f"{column.name!r} ({column.n_values:,} values)" for column in columns]
-    message = (
-        f"The column{'s' * several} {' and '.join(what)} {'were' if several else 'was'} left out on purpose: rows that "
-        "share a value there count as independent."
-    )
-    advice = "If they are not, the p-values are too small: give the column a role, or average over it first."
-    return [Finding(severity="note", kind="ignored_columns", count=len(columns), message=message, advice=advice)]
-
-
-def _direction(runs: Runs) -> list[Finding]:
-    usual = direction_of(runs.score)
-    if usual is None or usual == runs.direction:
-        return []
-    end = "high" if usual == "maximize" else "low"
-    advice = in_words_of(
-        python=f"If so here, every verdict is upside down: give direction={usual!r}.",
-        command_line=f"If so here, every verdict is upside down: give --direction {usual}.",
-    )
-    return [
-        Finding(
-            severity="note",
-            kind="direction",
-            count=runs.n_rows,
-            message=f"The score is called {runs.score!r}, and the direction is {runs.direction!r}; by its name a {end} "
-            "score is good.",
-            advice=advice,
-        )
-    ]
 
 
 # ------------------------------------------------------------------------------------------------ guessing all roles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.cells import Groups
-    from lmemtest.data.checks import RunsCheck
     from lmemtest.data.normalise import Scale
+    from lmemtest.studies.checks.findings import RunsCheck
 
 __all__ = ["DIRECTIONS", "Runs", "with_scale"]
 
@@ -88,7 +89,7 @@ class Runs:
         The table.
     scale : Scale or None
         How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
-        ``direction``), and the columns within which it was normalised (``per``). None for a score as measured.
+        ``direction``), and the columns within which it was normalised (``by``). None for a score as measured.
     n_rows : int
         Its number of rows.
     algorithms : tuple
@@ -335,7 +336,7 @@ class Runs:
     def normalize(
         self,
         method: str = "minmax",
-        per: str | Sequence[str] | None = None,
+        by: str | Sequence[str] | None = None,
         *,
         name: str | None = None,
     ) -> Runs:
@@ -359,7 +360,7 @@ class Runs:
 
             The first four take out the unit of each group. "log" does where groups differ by a factor. "regret" moves
             the best to 0 and keeps the unit, so benchmarks of a large scale still decide a mean over benchmarks.
-        per : str or sequence of str, optional
+        by : str or sequence of str, optional
             Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. By default benchmark
             and budget, as far as the runs have them; where few runs share a budget (as with times) the benchmark
             alone, with a warning.
@@ -382,7 +383,7 @@ class Runs:
         -----
         DataWarning
             If all scores of a group are equal: they say nothing, and get 0 (zscore), 0.5 (minmax), a regret of 0
-            or the mean rank. If `per` is not given and few runs share a budget.
+            or the mean rank. If `by` is not given and few runs share a budget.
 
         Notes
         -----
@@ -402,7 +403,7 @@ class Runs:
         """
         from lmemtest.data.normalise import normalised
 
-        return normalised(self, method, per, name)
+        return normalised(self, method, by, name)
 
     def best_so_far(self, *, name: str | None = None) -> Runs:
         """The runs with the best score up to each budget, in a new column.
@@ -484,20 +485,21 @@ class Runs:
 
         return at_budgets(self, budgets)
 
-    def check(self) -> RunsCheck:
-        """Look for what can spoil a comparison.
+    def check(self, **options: Any) -> RunsCheck:
+        """Look for what can spoil a comparison: `lmemtest.check` of these runs.
 
-        Missing cells, duplicates, constant scores, ties, unequal scales, unpaired seeds, missing and infinite
-        scores, and scores that get worse with the budget.
+        Parameters
+        ----------
+        **options
+            Of `lmemtest.check`, such as ``rules_only=True``.
 
         Returns
         -------
         RunsCheck
-            Findings, the worst first, each with a next step, and a table per benchmark and algorithm.
+            The checks as a tree, and what to fix first.
         """
-        from lmemtest.data.checks import check_runs
-
-        return check_runs(self)
+        found: RunsCheck = importlib.import_module("lmemtest.studies.checks.check").check(self, **options)
+        return found
 
     def summary(self) -> str:
         """The size of the table and its roles, as text."""

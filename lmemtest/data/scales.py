@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest.data.points import Points, collect_points, effect_scales, residual_scales
+from lmemtest.data.points import Points
 from lmemtest.data.score_kind import looks_like
 from lmemtest.errors import DataWarning, LmemtestError
 from lmemtest.words import format_number
@@ -51,7 +51,7 @@ class Modelled(NamedTuple):
             if (points.n > 1).any():  # rows within a point are not known
                 frame = points.runs.to_frame()
                 frame[points.runs.score] = self.function(frame[points.runs.score].to_numpy(dtype=float))
-                return collect_points(type(points.runs)(frame, **points.runs.roles()))
+                return Points.of(type(points.runs)(frame, **points.runs.roles()))
             values = self.function(points.mean)
         known = np.isfinite(values)
         values = np.where(known, values, np.nan)
@@ -60,8 +60,8 @@ class Modelled(NamedTuple):
 
 def spreads(points: Points) -> pd.Series[float]:
     """Per benchmark the scatter between seeds; where nothing was repeated that between algorithms."""
-    scales = residual_scales(points)
-    return scales["residual_sd"] if (scales["df"] > 0).sum() > 1 else effect_scales(points)["sd"]
+    scales = points.residual_scales()
+    return scales["residual_sd"] if (scales["df"] > 0).sum() > 1 else points.effect_scales()["sd"]
 
 
 def scale_ratio(spread: pd.Series[float]) -> float:
@@ -113,7 +113,7 @@ def _ratio_after(points: Points, method: str) -> float:
         try:
             if (points.n > 1).any():  # rows within a point are not known
                 return scale_ratio(
-                    spreads(collect_points(normalised(points.runs, method, None, f"{points.runs.score} by {method}")))
+                    spreads(Points.of(normalised(points.runs, method, None, f"{points.runs.score} by {method}")))
                 )
             scores = normalised(_as_runs(points), method, None, "new").to_frame()["new"].to_numpy(dtype=float)
         except LmemtestError:

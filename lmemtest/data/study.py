@@ -16,6 +16,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of
 from lmemtest.data.cells import (
     Cells,
     Groups,
@@ -296,9 +297,9 @@ class Study:
     @cached_property
     def points(self) -> Points:
         """The table as coded points, for the checks."""
-        from lmemtest.data.points import collect_points
+        from lmemtest.data.points import Points
 
-        return collect_points(self.runs)
+        return Points.of(self.runs)
 
     @cached_property
     def crossing(self) -> Crossing | None:
@@ -366,9 +367,9 @@ class Study:
         """
         column = getattr(self.runs, role)
         if column is None:
+            name = in_words_of(python=f"Runs(table, ..., {role}=...)", command_line=f"--{role} COLUMN")
             raise ArgumentError(
-                f"runs has no {role} column, so {so}. Name it: Runs(table, ..., {role}=...). "
-                f"Columns: {listed(self.runs.columns)}."
+                f"runs has no {role} column, so {so}. Name it: {name}. Columns: {listed(self.runs.columns)}."
             )
         return str(column)
 

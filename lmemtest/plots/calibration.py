@@ -1,4 +1,4 @@
-"""Realised false-positive rates of models, beside the promised one."""
+"""Realised false-positive rates of models, beside the nominal one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def calibration_plot(audit: Audit, *, ax: Axes | None = None) -> Axes:
     >>> from lmemtest.plots.calibration import calibration_plot
     >>> from lmemtest.studies.checks.audit import audit
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
-    >>> ax = calibration_plot(audit(runs, n=4, unit="benchmark", rng=1))
+    >>> ax = calibration_plot(audit(runs, n_draws=4, unit="benchmark", rng=1))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['exchange by benchmark']
     """
@@ -75,7 +75,7 @@ def calibration_plot(audit: Audit, *, ax: Axes | None = None) -> Axes:
         legend=True,
         reference=100.0 * audit.alpha,
         axis_label="Tables with a significant difference where there is none, % (95 % interval)\n"
-        f"The line marks the promised {100.0 * audit.alpha:g} %.",
+        f"The line marks the nominal {100.0 * audit.alpha:g} %.",
     )
     if ax is None:  # one or two rows: axis label and legend need more room than the rows themselves
         ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _ROW * len(units) + _AROUND)

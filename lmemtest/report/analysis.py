@@ -18,9 +18,7 @@ import numpy as np
 from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction
-from lmemtest.data.checks import check_runs
-from lmemtest.data.findings import SEVERITIES, Finding
-from lmemtest.data.roles import refuse_unnamed, stated
+from lmemtest.data.roles import stated
 from lmemtest.data.runs import Runs, require_runs, with_scale
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError
@@ -37,6 +35,9 @@ from lmemtest.studies.benchmark.metafeature_interactions import (
     without_properties_of_algorithms,
 )
 from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages, observed_advantages, turns
+from lmemtest.studies.checks.check import check_rules
+from lmemtest.studies.checks.findings import CheckOutcome, Finding, RunsCheck
+from lmemtest.studies.checks.rules import refuse_unnamed
 from lmemtest.studies.modelling.adequacy import (
     BudgetUse,
     Missing,
@@ -54,7 +55,6 @@ from lmemtest.words import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.data.checks import RunsCheck
     from lmemtest.inference.diagnostics.diagnose import Diagnosis
     from lmemtest.model import LmmFit
     from lmemtest.report.document import Document
@@ -360,7 +360,7 @@ def analyze(
     given = _with_named_algorithms(runs)
     runs = without_properties_of_algorithms(given)
     with clock("checking the table"):
-        check = check_runs(runs, modelled=_modelled(formula))
+        check = check_rules(runs, _modelled(formula))
         _refuse_unnamed(runs, check, formula, dispersion)
     with clock("choosing the model"):
         recommendation = recommend(given)
@@ -421,11 +421,19 @@ def analyze(
 
 
 def _with(check: RunsCheck, finding: Finding | None) -> RunsCheck:
-    """The check with one finding more, the worst first."""
+    """The check with what the model says of seeds that algorithms share."""
     if finding is None:
         return check
-    findings = sorted((*check.findings, finding), key=lambda f: SEVERITIES.index(f.severity))
-    return replace(check, findings=tuple(findings))
+    seeds = CheckOutcome(
+        stage="effects",
+        check="shared seeds",
+        question="Do runs of different algorithms with the same seed have something in common?",
+        findings=(finding,),
+        text="",
+        skipped=False,
+        level=check.alpha,
+    )
+    return replace(check, outcomes=(*check.outcomes, seeds))
 
 
 def _response(fit: LmmFit) -> str:

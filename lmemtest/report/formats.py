@@ -43,7 +43,7 @@ def json_of(analysis: Analysis) -> str:
         "versions": analysis.versions,
         "roles": {name: list(value) if isinstance(value, tuple) else value for name, value in runs.roles().items()},
         "size": analysis.check.overview,
-        "findings": _records(analysis.check.to_frame()),
+        "findings": _records(analysis.check.to_frame("findings")),
         "formula": analysis.formula,
         "alpha": analysis.alpha,
         "adjust": analysis.pairs.adjust,

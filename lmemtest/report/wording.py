@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest._rounding import below, in_tie_order, written
-from lmemtest.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.report.document import Strong, Text
 from lmemtest.studies.benchmark.cautious_check import CautiousCheck, cautious_check
 from lmemtest.studies.benchmark.observed_advantages import leaders, turns
+from lmemtest.studies.checks.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.studies.modelling.adequacy import ZERO
 from lmemtest.studies.scores.scale_agreement import hypothesis_on, what_differs
 from lmemtest.studies.variation.model_components import own_difference_sd, share_of_benchmarks

@@ -178,7 +178,7 @@ def resampling(rows: pd.DataFrame, count: str) -> list[Task]:
         Task(
             key="audit",
             what=f"audit of two models, one exchange, {count}",
-            call=lambda _: lt.audit(runs, n=N_EXCHANGES, unit="benchmark", rng=1, progress=False),
+            call=lambda _: lt.audit(runs, n_draws=N_EXCHANGES, unit="benchmark", rng=1, progress=False),
             per=N_EXCHANGES,
             once=True,
         ),

@@ -154,7 +154,7 @@ def calls() -> dict[str, Call]:
         "tuning.best_of": (lt.tuning.best_of, sides),
         "tuning.bootstrap_fit": (lt.tuning.bootstrap_fit, {"fit": parametric(), "n_draws": 99, "rng": 1}),
         "tuning.band": (lt.tuning.band, {"n_scores": 5}),
-        "check_all": (lt.check_all, {"runs": few(), "rng": 1}),
+        "check": (lt.check, {"runs": few(), "rng": 1}),
         "tuning.compare": (lt.tuning.compare, {**sides, "n_draws": 0, "rng": 1}),
         "tuning.expected_best": (lt.tuning.expected_best, {"scores": a, "direction": "minimize"}),
         "budget_effect": (lt.budget_effect, {"runs": runs()}),

@@ -131,7 +131,7 @@ CALLS: dict[str, Callable[[lt.Runs], object]] = {
     "benchmark_information": lt.benchmark_information,
     "diagnose": lambda runs: lt.fit_lmm(MODEL, runs).diagnose(influence=False, n_draws=99, rng=1),
     "bootstrap": lambda runs: lt.fit_lmm(MODEL, runs).bootstrap(lambda fit: fit.params, n_draws=20, rng=1),
-    "audit": lambda runs: lt.audit(runs, n=20, rng=1),
+    "audit": lambda runs: lt.audit(runs, n_draws=20, rng=1),
     "profile": lambda runs: lt.fit_lmm("loss ~ tool + (1 | task)", runs).profile(),
     "tuning.fit": lambda _: lt.tuning.fit(
         np.random.default_rng(1).normal(size=30) ** 2, direction="minimize", law="noisy_quadratic"

@@ -50,11 +50,8 @@ FIELDS = {
 }
 
 ALLOWED = {
-    "Runs.normalize(per)",
-    "Traces.verdict",
     "benchmark_effects(interval)",
     "benchmark_effects(per)",
-    "benchmark_information(per)",
     "metafeature_analysis(error)",
     "metafeature_analysis(rng=0)",
     "metafeature_effect(rng=0)",

@@ -12,10 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from lmemtest.data.checks import SEVERITIES, Finding, RunsCheck
-from lmemtest.data.copies import _chance
 from lmemtest.data.runs import Runs
-from lmemtest.studies.checks.copies import copied_runs
+from lmemtest.studies.checks.copies import _chance, copied_runs
+from lmemtest.studies.checks.findings import SEVERITIES, Finding, RunsCheck
 from lmemtest.studies.checks.traces import broken_traces
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
@@ -47,7 +46,7 @@ def frame() -> pd.DataFrame:
 
 
 def check(frame: Any, **roles: Any) -> RunsCheck:
-    return Runs(frame, **{**ROLES, **roles}).check()
+    return Runs(frame, **{**ROLES, **roles}).check(rules_only=True)
 
 
 def only(found: RunsCheck, kind: str) -> list[Finding]:
@@ -69,14 +68,15 @@ def test_a_clean_table_has_no_findings(frame: pd.DataFrame) -> None:
     found = check(frame)
     assert found.findings == found.problems == ()
     assert found.ok
-    assert found.summary() == (
-        "360 rows: 3 algorithms, 4 benchmarks, 8 instances, 5 seeds, 3 budgets; complete and balanced.\n"
-        "No problems found."
+    assert found.summary().startswith(
+        "Checks: 360 rows: 3 algorithms, 4 benchmarks, 8 instances, 5 seeds, 3 budgets; complete and balanced.\n"
     )
-    assert list(found.to_frame().columns) == [
+    assert found.sentences() == ("Nothing has to be fixed before an analysis.",)
+    assert list(found.to_frame().columns) == [*("priority", "stage", "check", "severity", "found", "advice", "level")]
+    assert list(found.to_frame("findings").columns) == [
         *("severity", "kind", "benchmark", "algorithm", "count", "message", "advice")
     ]
-    assert len(found.to_frame()) == 0
+    assert set(found.to_frame()["severity"]) == {"fine"}
     assert found.cells.shape == (12, 11)
     assert (found.cells[["n", "seeds", "budgets", "missing", "duplicates", "non_finite"]] == [30, 5, 3, 0, 0, 0]).all(
         axis=None
@@ -284,7 +284,11 @@ def test_curves_have_one_verdict_in_both_checks(frame: pd.DataFrame) -> None:
         (trials.assign(loss=rng.random(len(trials))).rename(columns={"epochs": "trial"}), {"single_trials"}),
     ):
         runs = Runs(table, **{**ROLES, "budget": "trial" if "trial" in table else "epochs"})
-        of_check = [f for f in runs.check().findings if f.kind in {"broken_trace", "not_best_so_far", "single_trials"}]
+        of_check = [
+            f
+            for f in runs.check(rules_only=True).findings
+            if f.kind in {"broken_trace", "not_best_so_far", "single_trials"}
+        ]
         assert {f.kind for f in of_check} == kinds
         assert of_check == list(broken_traces(runs).findings)
 
@@ -300,7 +304,7 @@ COPY_ROLES: dict[str, Any] = {"seed": None, "budget": None, "metafeatures": []}
 def copies_in(table: pd.DataFrame) -> list[str]:
     """The messages of `check` on algorithms that are copies; those of the recipe are the same."""
     runs = Runs(table, **{**ROLES, **COPY_ROLES})
-    said = [f for f in runs.check().findings if f.kind == "copied_algorithms"]
+    said = [f for f in runs.check(rules_only=True).findings if f.kind == "copied_algorithms"]
     assert said == [f for f in copied_runs(runs).findings if f.kind == "copied_algorithms"]
     return [f.message for f in said]
 
@@ -360,9 +364,9 @@ def test_findings_come_by_severity_and_the_summary_stays_short(frame: pd.DataFra
     ranks = [SEVERITIES.index(f.severity) for f in found.findings]
     assert ranks == sorted(ranks)
     assert found.findings[0].kind == "non_finite"
-    assert len(found.to_frame()) == len(found.findings) == 12 + 12 + 1
-    assert len(found.summary().splitlines()) < 20
-    assert "  - ... and 9 more of this kind; see to_frame()." in found.summary()
+    assert len(found.to_frame("findings")) == len(found.findings) == 12 + 12 + 1
+    assert len(found.summary().splitlines()) < 35
+    assert "  ... and 10 more; see to_frame()." in found.summary()
     assert repr(found) == found.summary()
     assert "<table" in found._repr_html_()
 
@@ -370,11 +374,11 @@ def test_findings_come_by_severity_and_the_summary_stays_short(frame: pd.DataFra
 def test_a_table_with_scores_and_algorithms_only() -> None:
     table = {"tool": list("aabb"), "loss": [1.0, 2.0, 3.0, 4.0]}
     roles: dict[str, Any] = {"score": "loss", "direction": "minimize", "algorithm": "tool"}
-    found = Runs(table, **roles).check()
+    found = Runs(table, **roles).check(rules_only=True)
     assert found.findings == ()
     assert found.overview == "4 rows: 2 algorithms; complete and balanced."
     assert found.cells["benchmark"].tolist() == [None, None]
-    found = Runs({**table, "loss": [1.0, np.nan, 3.0, 3.0]}, **roles).check()
+    found = Runs({**table, "loss": [1.0, np.nan, 3.0, 3.0]}, **roles).check(rules_only=True)
     assert [f.message for f in found.findings] == [
         "1 of 2 scores of 'a' is missing or infinite, so no model can be fitted.",
         "All 2 scores of 'b' are 3.000.",
@@ -396,7 +400,7 @@ def test_findings_do_not_depend_on_the_backend(frame: pd.DataFrame, backend: str
         "shuffled": frame.sample(frac=1, random_state=0),
     }[backend]
     want, got = check(frame), check(data)
-    pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
+    pd.testing.assert_frame_equal(got.to_frame("findings"), want.to_frame("findings"))
     pd.testing.assert_frame_equal(got.cells, want.cells, rtol=1e-12, check_dtype=False)
     assert len({f.kind for f in want.findings}) > 4
 
@@ -409,7 +413,7 @@ def priorband(data_dir: Path) -> pd.DataFrame:
 def test_priorband_is_balanced_and_its_scales_differ(priorband: pd.DataFrame) -> None:
     roles = {"score": "value", "algorithm": "algorithm", "benchmark": "benchmark", "budget": "used_fidelity"}
     runs = Runs(priorband, **{**ROLES, **roles})
-    found = runs.check()
+    found = runs.check(rules_only=True)
     assert found.overview == (
         "86,400 rows: 3 algorithms, 12 benchmarks, 24 instances, 50 seeds, 24 budgets; complete and balanced."
     )

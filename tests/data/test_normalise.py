@@ -135,15 +135,15 @@ def test_groups_are_roles_or_columns():
     frame = table(3).assign(task=lambda t: t["task"])
     runs = make(frame)
     by_task = frame["loss"] - frame.groupby("task")["loss"].transform("min")
-    np.testing.assert_allclose(scores(runs.normalize("regret", per="benchmark")), by_task)
-    np.testing.assert_allclose(scores(runs.normalize("regret", per=["task"])), by_task)
+    np.testing.assert_allclose(scores(runs.normalize("regret", by="benchmark")), by_task)
+    np.testing.assert_allclose(scores(runs.normalize("regret", by=["task"])), by_task)
     np.testing.assert_allclose(scores(make(frame, budget=None).normalize("regret")), by_task)  # no budget to group by
-    with pytest.raises(UnknownColumnError, match=r"per names 'tsak', which is neither a role .* Did you mean 'task'\?"):
-        runs.normalize(per="tsak")
+    with pytest.raises(UnknownColumnError, match=r"by names 'tsak', which is neither a role .* Did you mean 'task'\?"):
+        runs.normalize(by="tsak")
     with pytest.raises(ArgumentError, match="the runs have none of 'benchmark', 'budget'"):
         make(frame, benchmark=None, budget=None).normalize()
-    with pytest.raises(ArgumentError, match="per must not name the score, got 'loss'"):
-        runs.normalize(per="loss")
+    with pytest.raises(ArgumentError, match="by must not name the score, got 'loss'"):
+        runs.normalize(by="loss")
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_every_backend_gives_the_same_runs(frame: pd.DataFrame, backend: str) ->
     pd.testing.assert_frame_equal(back, frame, check_dtype=False)
     assert runs.drop_missing().n_rows == 48
     assert runs.filter(tool=["HB", "RS"], task="t1", epochs=10).n_rows == 12
-    assert runs.check().ok
+    assert runs.check(rules_only=True).ok
     for text in (repr(runs), runs.summary(), runs._repr_html_()):
         assert "48 rows" in text
         assert "HB, RS" in text
@@ -118,7 +118,7 @@ def test_column_names_may_be_anything(frame: pd.DataFrame) -> None:
         runs = Runs(data, **roles)
         assert runs.levels("Verfahren ü") == ("HB", "RS")
         assert runs.filter(**{"`a` \"b\" 'c'": "t1"}).n_rows == 24
-        assert runs.check().ok
+        assert runs.check(rules_only=True).ok
 
 
 def test_direction_is_required_and_lists_its_options(frame: pd.DataFrame) -> None:
@@ -263,7 +263,7 @@ def test_budgets_must_have_an_order(frame: pd.DataFrame) -> None:
     ordered = frame.assign(epochs=pd.Categorical(frame["epochs"].map({1: "low", 10: "high"}), ["low", "high"]))
     assert Runs(ordered, **ROLES).levels("epochs") == ("low", "high")
     dates = frame.assign(epochs=pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["epochs"], "D"))
-    assert Runs(dates, **ROLES).check().ok
+    assert Runs(dates, **ROLES).check(rules_only=True).ok
 
 
 def test_scores_may_be_missing_until_a_fit(frame: pd.DataFrame) -> None:
@@ -273,7 +273,7 @@ def test_scores_may_be_missing_until_a_fit(frame: pd.DataFrame) -> None:
         runs = Runs(data, **ROLES)
         assert runs.n_rows == 48, backend
         assert runs.drop_missing().n_rows == 45, backend
-        assert {finding.kind for finding in runs.check().problems} == {"non_finite"}, backend
+        assert {finding.kind for finding in runs.check(rules_only=True).problems} == {"non_finite"}, backend
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -319,8 +319,8 @@ def test_a_lazy_table_is_never_collected_whole(frame: pd.DataFrame, monkeypatch:
 
     monkeypatch.setattr(pl.LazyFrame, "collect", spy)
     runs = Runs(pl.from_pandas(frame).lazy(), **ROLES)
-    runs.filter(task="t1").drop_missing().check()
-    runs.check()
+    runs.filter(task="t1").drop_missing().check(rules_only=True)
+    runs.check(rules_only=True)
     repr(runs)
     assert max(heights) <= 48
 
@@ -328,5 +328,5 @@ def test_a_lazy_table_is_never_collected_whole(frame: pd.DataFrame, monkeypatch:
 def test_html_escapes_what_comes_from_data(frame: pd.DataFrame) -> None:
     frame["tool"] = frame["tool"].map({"HB": "<script>alert(1)</script>", "RS": "b"})
     runs = Runs(frame, **ROLES)
-    for html in (runs._repr_html_(), runs.check()._repr_html_()):
+    for html in (runs._repr_html_(), runs.check(rules_only=True)._repr_html_()):
         assert not re.search(r"<script", html)

@@ -169,8 +169,8 @@ def test_each_run_has_one_score_over_the_budgets_of_its_instance():
 QUESTIONS = {
     "recommend": lt.recommend,
     "explain": lambda runs: lt.ModelBuilder(runs).recommended().explain(),
-    "check": lambda runs: runs.check(),
-    "check_all": lt.check_all,
+    "check": lt.check,
+    "rules": lambda runs: runs.check(rules_only=True),
     "analyze": lt.analyze,
     "horizons": lt.horizons,
     "anytime": lt.anytime,

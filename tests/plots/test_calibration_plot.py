@@ -39,7 +39,7 @@ def test_markers_are_the_rates_in_percent():
 
 
 def test_the_axis_says_what_the_line_is():
-    assert "promised 5 %" in calibration_plot(make_audit()).get_xlabel().replace("\n", " ")
+    assert "nominal 5 %" in calibration_plot(make_audit()).get_xlabel().replace("\n", " ")
 
 
 def test_only_audits_are_drawn():

@@ -13,11 +13,11 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
-from lmemtest.data.points import collect_points
+from lmemtest.data.points import Points
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.studies.benchmark.metafeature_interactions import interactions
+from lmemtest.studies.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
 Make = Callable[..., Any]
 
@@ -186,20 +186,20 @@ def trials(name: str, kind: str) -> lt.Runs:
     ],
 )
 def test_budgets_are_unlike_where_algorithms_ran_longer(runs: lt.Runs, unlike: bool) -> None:
-    assert budgets_unlike(collect_points(runs)) == unlike
+    assert budgets_unlike(Points.of(runs)) == unlike
 
 
 def test_times_of_ones_own_from_the_same_range_are_alike() -> None:
-    rates = [budgets_unlike(collect_points(logs((100, 100, 100), seed=seed, seeds=3))) for seed in range(40)]
+    rates = [budgets_unlike(Points.of(logs((100, 100, 100), seed=seed, seeds=3))) for seed in range(40)]
     assert sum(rates) <= 1
 
 
 def test_benchmarks_may_have_budgets_of_their_own(table: Make, as_runs: Make) -> None:
     frame = pd.concat([table().assign(epoch=lambda d, b=b: b * (1 + d["task"].str[-1].astype(int))) for b in (1, 2)])
-    points = collect_points(as_runs(frame, budget="epoch"))
+    points = Points.of(as_runs(frame, budget="epoch"))
     assert budgets_shared(points)
     assert not budgets_unlike(points)
-    lacking = collect_points(as_runs(frame[~((frame["tool"] == "C") & (frame["epoch"] > 8))], budget="epoch"))
+    lacking = Points.of(as_runs(frame[~((frame["tool"] == "C") & (frame["epoch"] > 8))], budget="epoch"))
     assert not budgets_shared(lacking)
     assert budgets_unlike(lacking)
 
@@ -215,7 +215,7 @@ def test_benchmarks_may_have_budgets_of_their_own(table: Make, as_runs: Make) ->
     ],
 )
 def test_rows_that_go_up_and_down_are_single_trials(name: str, kind: str, single: bool) -> None:
-    assert are_single_trials(collect_points(trials(name, kind))) == single
+    assert are_single_trials(Points.of(trials(name, kind))) == single
 
 
 def test_logs_that_end_at_different_times_have_no_winner() -> None:
@@ -249,11 +249,11 @@ def test_trials_are_no_best_so_far_and_the_advice_works() -> None:
     assert text.startswith("The means cannot be compared as they stand: ")
     assert "it is the mean over single trials (number 0 to 49)" in text
     assert "p =" not in text
-    finding = next(f for f in runs.check().findings if f.kind == "single_trials")
+    finding = next(f for f in runs.check(rules_only=True).findings if f.kind == "single_trials")
     assert finding.severity == "warning"
     assert "runs.best_so_far()" in finding.advice
     better = runs.best_so_far()
-    assert "single_trials" not in {f.kind for f in better.check().findings}
+    assert "single_trials" not in {f.kind for f in better.check(rules_only=True).findings}
     assert "cannot be compared" not in analyze(better).headline()
 
 

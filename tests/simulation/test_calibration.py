@@ -59,7 +59,7 @@ def test_one_algorithm_against_itself_is_significant_in_a_third_of_the_splits(pr
 @pytest.mark.parametrize("budget", [None, 10.0])
 def test_the_recommended_model_keeps_its_level_whatever_is_exchanged(priorband, budget, unit):
     runs = runs_of(two_algorithms(priorband, budget), "normalized_regret")
-    recommended = audit(runs, n=2000, unit=unit, rng=1, n_jobs=2).rates[1]
+    recommended = audit(runs, n_draws=2000, unit=unit, rng=1, n_jobs=2).rates[1]
     assert recommended.failed == 0
     assert 0.035 <= recommended.rate <= 0.065
 
@@ -68,7 +68,7 @@ def test_the_recommended_model_keeps_its_level_whatever_is_exchanged(priorband, 
 def test_on_raw_scores_three_benchmarks_decide_and_the_recommended_model_is_careful(priorband, unit):
     """The paired t-test over the 12 benchmark means, which is exact for normal ones, never rejects there."""
     part = two_algorithms(priorband, 10.0)
-    recommended = audit(runs_of(part), n=200, unit=unit, rng=1, n_jobs=2).rates[1]
+    recommended = audit(runs_of(part), n_draws=200, unit=unit, rng=1, n_jobs=2).rates[1]
     assert recommended.rate <= 0.065
     means = part.groupby(["benchmark", "algorithm"], observed=True)["value"].mean().unstack()
     gaps = (means["HB"] - means["PB"]).to_numpy()

@@ -17,7 +17,19 @@ from lmemtest.inference.hypotheses.relabelling import find_relabelling, fit_for_
 from lmemtest.studies.checks.audit import Rate, _rejects, audit, tables_needed
 
 COLUMNS = [
-    *("unit", "model", "rate", "ci_low", "ci_high", "n", "rejected", "failed", "unconverged", "verdict", "formula")
+    *(
+        "unit",
+        "model",
+        "rate",
+        "ci_low",
+        "ci_high",
+        "n_draws",
+        "rejected",
+        "failed",
+        "unconverged",
+        "decision",
+        "formula",
+    )
 ]
 
 
@@ -32,7 +44,7 @@ def make_runs(tasks=10, tools="ABC", seeds=6, spread=1.0, **roles):
 
 @pytest.fixture(scope="module")
 def result():
-    return audit(make_runs(), n=60, rng=1)
+    return audit(make_runs(), n_draws=60, rng=1)
 
 
 @pytest.mark.parametrize(("count", "n"), [(0, 10), (10, 10), (3, 60), (1676, 2000)])
@@ -80,7 +92,7 @@ def test_the_naive_and_the_recommended_model_stand_side_by_side(result):
 def test_rows_counted_as_independent_reject_where_benchmarks_are_the_sample(result):
     naive, recommended, by_run, _ = result.rates
     assert naive.interval[0] > 0.3
-    assert naive.verdict == "too often"
+    assert naive.decision == "too often"
     assert binomtest(recommended.rejected, 60, 0.05).pvalue > 0.001
     assert binomtest(by_run.rejected, 60, 0.05).pvalue > 0.001  # without differences the naive model is right
 
@@ -100,19 +112,19 @@ def test_sentences_are_for_readers_without_statistics(result):
 def test_a_model_of_ones_own_takes_the_place_of_the_naive_one():
     runs = make_runs()
     fit = lt.fit_lmm("loss ~ tool + (1|task:tool)", runs)
-    got = audit(runs, fit, n=5, unit="benchmark", rng=1)
+    got = audit(runs, fit, n_draws=5, unit="benchmark", rng=1)
     assert [r.model for r in got.rates] == ["yours", "recommended"]
     assert got.rates[0].formula == fit.formula
     assert "your model" in got.sentences()[0]
 
 
 def test_results_do_not_depend_on_the_number_of_processes():
-    one, two = (audit(make_runs(), n=12, rng=7, alpha=0.4, n_jobs=jobs).to_frame() for jobs in (1, 2))
+    one, two = (audit(make_runs(), n_draws=12, rng=7, alpha=0.4, n_jobs=jobs).to_frame() for jobs in (1, 2))
     pd.testing.assert_frame_equal(one, two)
 
 
 def test_a_placebo_is_one_algorithm_against_itself():
-    got = audit(make_runs(), n=40, rng=1, placebo="B")
+    got = audit(make_runs(), n_draws=40, rng=1, placebo="B")
     assert [r.unit for r in got.rates] == ["run", "run"]
     assert "whole runs on the same instance (task), in 10 such groups" in got.exchanged["run"]
     assert got.notes[0] == "Placebo: all runs are of 'B'; their names are made up."
@@ -120,13 +132,15 @@ def test_a_placebo_is_one_algorithm_against_itself():
 
 
 def test_a_unit_without_its_column_is_left_out_with_a_note():
-    got = audit(make_runs(seed=None), n=3, rng=1)
+    got = audit(make_runs(seed=None), n_draws=3, rng=1)
     assert {r.unit for r in got.rates} == {"benchmark"}
     assert got.notes == ("No exchange by run: the table has no seed column.",)
 
 
 def rate_of(rejected, n, alpha=0.05):
-    return Rate(model="naive", formula="", unit="run", n=n, rejected=rejected, failed=0, unconverged=0, alpha=alpha)
+    return Rate(
+        model="naive", formula="", unit="run", n_draws=n, rejected=rejected, failed=0, unconverged=0, alpha=alpha
+    )
 
 
 @pytest.mark.parametrize(
@@ -135,34 +149,34 @@ def rate_of(rejected, n, alpha=0.05):
         (0, 5, "cannot tell"),  # 0 to 52 %
         (2, 40, "cannot tell"),  # 0.6 to 16.9 %
         (5, 100, "cannot tell"),  # 1.6 to 11.3 %
-        (50, 1000, "as promised"),
-        (0, 40, "as promised"),  # 0 to 8.8 %
+        (50, 1000, "nominal"),
+        (0, 40, "nominal"),  # 0 to 8.8 %
         (0, 100, "too rarely"),
         (5, 20, "too often"),
     ],
 )
 def test_a_verdict_needs_an_interval_that_excludes_twice_the_level(rejected, n, verdict):
-    assert rate_of(rejected, n).verdict == verdict
+    assert rate_of(rejected, n).decision == verdict
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.25])
 def test_a_model_that_keeps_its_level_is_told_from_the_number_of_tables_that_is_named(alpha):
     n, step = tables_needed(alpha), round(1 / alpha)
     few, many = (n - 1) // step, -(-n // step)  # rejections at the nearest numbers of tables of which alpha is whole
-    assert rate_of(few, step * few, alpha).verdict == "cannot tell"
-    assert rate_of(many, step * many, alpha).verdict == "as promised"
+    assert rate_of(few, step * few, alpha).decision == "cannot tell"
+    assert rate_of(many, step * many, alpha).decision == "nominal"
     assert binom.cdf(few, step * few, 2 * alpha) > 0.025 >= binom.cdf(many, step * many, 2 * alpha)
 
 
 def test_too_few_tables_are_said_to_be_too_few():
-    got = audit(make_runs(), n=3, unit="benchmark", rng=1)
+    got = audit(make_runs(), n_draws=3, unit="benchmark", rng=1)
     assert got.sentences()[1].endswith(
         "too few tables to tell whether that is the nominal 5 %; n=142 would tell for a model that keeps its level."
     )
 
 
 def test_few_benchmarks_allow_few_relabellings_which_is_said():
-    got = audit(make_runs(tasks=3), n=3, unit="benchmark", rng=1)
+    got = audit(make_runs(tasks=3), n_draws=3, unit="benchmark", rng=1)
     assert got.notes == (
         "There are only 216 distinct relabellings by benchmark, so tables repeat: the rate is one over these 216, "
         "however many are drawn, and says little about tables like this one. More benchmarks would help.",
@@ -173,7 +187,7 @@ def test_the_recommended_model_has_the_response_of_yours():
     runs = make_runs()
     table = runs.to_frame().assign(loss=lambda t: np.exp(t["loss"]))
     runs = lt.Runs(table, **runs.roles())
-    got = audit(runs, "log(loss) ~ tool + (1 | task)", n=2, unit="benchmark", rng=1)
+    got = audit(runs, "log(loss) ~ tool + (1 | task)", n_draws=2, unit="benchmark", rng=1)
     assert got.rates[1].formula == "log" + lt.recommend(runs).formula.replace("loss", "(loss)", 1)
     assert "The recommended model has the response of yours, log(loss)." in got.notes
 
@@ -181,7 +195,7 @@ def test_the_recommended_model_has_the_response_of_yours():
 def test_the_rates_name_the_residual_variances_of_a_model():
     runs = make_runs()
     fit = lt.fit_lmm("loss ~ tool + (1 | task)", runs, dispersion="task")
-    got = audit(runs, fit, n=2, unit="benchmark", rng=1)
+    got = audit(runs, fit, n_draws=2, unit="benchmark", rng=1)
     assert got.rates[0].formula == "loss ~ tool + (1 | task), residual variance by task"
 
 
@@ -205,7 +219,7 @@ def test_the_rates_name_the_residual_variances_of_a_model():
 )
 def test_a_placebo_needs_several_runs(size, message):
     with pytest.raises(DataError) as raised:
-        audit(make_runs(**size), placebo="A", n=2, rng=1)
+        audit(make_runs(**size), placebo="A", n_draws=2, rng=1)
     assert str(raised.value) == message
 
 
@@ -213,11 +227,11 @@ def test_a_plain_table_is_told_that_its_columns_need_roles():
     with pytest.raises(
         ArgumentError, match=r"^runs must be Runs, got DataFrame. Say what the columns mean: lmemtest.Ru"
     ):
-        audit(make_runs().to_frame(), n=2)
+        audit(make_runs().to_frame(), n_draws=2)
 
 
 def test_failures_are_not_in_the_rate():
-    rate = Rate(model="naive", formula="", unit="run", n=50, rejected=4, failed=10, unconverged=0, alpha=0.05)
+    rate = Rate(model="naive", formula="", unit="run", n_draws=50, rejected=4, failed=10, unconverged=0, alpha=0.05)
     assert rate.rate == 0.1
     assert rate.interval == binomial_interval(4, 40)
 
@@ -239,4 +253,4 @@ def test_failures_are_not_in_the_rate():
 )
 def test_bad_input_is_named(roles, options, message):
     with pytest.raises(ArgumentError, match=message):
-        audit(make_runs(tools="ABC", **roles), **{"n": 2, "rng": 1, **options})
+        audit(make_runs(tools="ABC", **roles), **{"n_draws": 2, "rng": 1, **options})

@@ -138,21 +138,21 @@ def test_metafeatures_are_tested_apart_or_averaged():
     apart = benchmark_information(runs_of(both, metafeatures=("prior",)))
     assert apart.table["benchmark"].tolist()[:2] == ["B-0 / bad", "B-0 / good"]
     assert set(apart.informative) >= {"B-0 / bad", "B-0 / good"}
-    mean = benchmark_information(runs_of(both, metafeatures=("prior",)), per="benchmark")
+    mean = benchmark_information(runs_of(both, metafeatures=("prior",)), by="benchmark")
     assert mean.uninformative == ("B-0",)  # opposite differences cancel in the mean
     with pytest.raises(ArgumentError) as error:
-        benchmark_information(runs_of(both, metafeatures=("prior",), seed=None), per="benchmark")
-    assert str(error.value) == "per='benchmark' needs a benchmark and a seed column to average over metafeatures."
+        benchmark_information(runs_of(both, metafeatures=("prior",), seed=None), by="benchmark")
+    assert str(error.value) == "by='benchmark' needs a benchmark and a seed column to average over metafeatures."
 
 
 def test_means_over_different_levels_are_refused():
     table = appendix_c(np.random.default_rng(7), n=3)
     both = pd.concat([table.assign(prior="bad"), table[table["algorithm"] != "A-0"].assign(prior="good")])
     with pytest.raises(DataError) as error:
-        benchmark_information(runs_of(both, metafeatures=("prior",)), per="benchmark")
+        benchmark_information(runs_of(both, metafeatures=("prior",)), by="benchmark")
     assert str(error.value) == (
-        "per='benchmark' averages over metafeatures, but 9 runs lack some level, for example A-0 with seed 0 on B-0; "
-        "their means would not compare. Use per='instance', or filter to levels that all runs have."
+        "by='benchmark' averages over metafeatures, but 9 runs lack some level, for example A-0 with seed 0 on B-0; "
+        "their means would not compare. Use by='instance', or filter to levels that all runs have."
     )
 
 

@@ -208,8 +208,8 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     assert (
         f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentences()[0]
     )
-    assert mixed.sentences()[0].endswith("Means speak for all of them on one scale: runs.normalize(per='benchmark').")
-    on_one_scale = budget_effect(runs_of(table.assign(loss=table["loss"] * unit)).normalize(per="benchmark"))
+    assert mixed.sentences()[0].endswith("Means speak for all of them on one scale: runs.normalize(by='benchmark').")
+    on_one_scale = budget_effect(runs_of(table.assign(loss=table["loss"] * unit)).normalize(by="benchmark"))
     assert on_one_scale["interaction"].mean_p < 0.05
     assert on_one_scale["interaction"].deciding > 2 * mixed["interaction"].deciding
     assert "Only the direction" not in plain.sentences()[0]

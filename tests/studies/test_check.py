@@ -14,7 +14,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.studies.checks.check import CHECKS, check_all
+from lmemtest.studies.checks.check import CHECKS, RULES, check
 from lmemtest.studies.checks.copies import copied_runs
 from lmemtest.studies.checks.similar import _orders, _upper_p, similar_algorithms, similar_benchmarks
 from lmemtest.studies.checks.traces import broken_traces
@@ -113,7 +113,7 @@ def test_priorband_has_one_set_of_runs_for_algorithms_without_a_prior(data_dir):
     )  # fmt: skip
     found = copied_runs(runs)
     assert [(f.kind, f.algorithm) for f in found.findings] == [("copied_levels", "HB"), ("copied_levels", "RS")]
-    assert broken_traces(runs).verdict == "trace"
+    assert broken_traces(runs).decision == "trace"
 
 
 # ---------------------------------------------------------------------- curves
@@ -121,7 +121,7 @@ def test_priorband_has_one_set_of_runs_for_algorithms_without_a_prior(data_dir):
 
 def test_best_so_far_curves_are_fine():
     found = broken_traces(runs_of(make_table()))
-    assert (found.verdict, found.findings) == ("trace", ())
+    assert (found.decision, found.findings) == ("trace", ())
     assert found.table["runs"].sum() == 48
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
     one = (table["task"] == "b2") & (table["algorithm"] == "a1") & (table["seed"] == 0) & (table["budget"] == 6)
     table.loc[one, "loss"] += 20.0
     found = broken_traces(runs_of(table))
-    assert found.verdict == "broken"
+    assert found.decision == "broken"
     assert found.examples[0].startswith("a1 on b2, seed 0: worse by ")
     assert found.examples[0].endswith(" at budget 6")
     assert found.table.query("worse > 0")[["benchmark", "algorithm", "worse"]].to_numpy().tolist() == [["b2", "a1", 1]]
@@ -143,15 +143,15 @@ def test_the_direction_of_the_score_counts():
         table.assign(loss=-table["loss"]), score="loss", direction="maximize", algorithm="algorithm",
         benchmark="task", seed="seed", budget="budget",
     )  # fmt: skip
-    assert broken_traces(flipped).verdict == "trace"
-    assert broken_traces(runs_of(table.assign(loss=-table["loss"]))).verdict == "no trace"
+    assert broken_traces(flipped).decision == "trace"
+    assert broken_traces(runs_of(table.assign(loss=-table["loss"]))).decision == "no trace"
 
 
 def test_scores_of_each_budget_by_itself_are_no_traces():
     found = broken_traces(runs_of(make_table(trace=False)))
-    assert found.verdict == "no trace"
+    assert found.decision == "no trace"
     assert [f.severity for f in found.findings] == ["note"]
-    assert broken_traces(runs_of(make_table(budgets=2))).verdict == "not judged"
+    assert broken_traces(runs_of(make_table(budgets=2))).decision == "not judged"
     with pytest.raises(ArgumentError, match=re.escape("runs has no budget column, so there are no curves.")):
         broken_traces(runs_of(make_table(budgets=1), budget=None))
 
@@ -238,33 +238,33 @@ def test_few_algorithms_cannot_show_that_benchmarks_are_alike():
 
 @pytest.fixture(scope="module")
 def sound():
-    return check_all(runs_of(make_table(benchmarks=6, algorithms=4, seeds=6, budgets=4)), rng=1)
+    return check(runs_of(make_table(benchmarks=6, algorithms=4, seeds=6, budgets=4)), rng=1)
 
 
 def test_a_sound_table_has_nothing_to_fix(sound):
     assert sound.ok
     assert sound.sentences()[0] == (
-        "Nothing was found that has to be fixed; 1 of 16 checks could not be made (similar benchmarks)."
+        "Nothing was found that has to be fixed; 1 of 17 checks could not be made (similar benchmarks)."
     )
-    assert [o.check for o in sound.outcomes] == [check.name for check in CHECKS]
+    assert tuple(o.check for o in sound.outcomes) == CHECKS
     assert {o.severity for o in sound.outcomes if math.isnan(o.level)} <= {"fine", "note"}
 
 
 def test_nothing_to_fix_needs_checks_that_were_made():
-    report = check_all(runs_of(make_table(benchmarks=6, algorithms=7, seeds=6, budgets=4)), rng=1)
+    report = check(runs_of(make_table(benchmarks=6, algorithms=7, seeds=6, budgets=4)), rng=1)
     assert report.left_out == ()
     assert " ".join(report.sentences()) == "Nothing has to be fixed before an analysis."
 
 
 def test_two_rows_cannot_be_checked():
-    report = check_all(lt.Runs({"tool": ["A", "B"], "loss": [1.0, 2.0]}, score="loss", direction="minimize",
+    report = check(lt.Runs({"tool": ["A", "B"], "loss": [1.0, 2.0]}, score="loss", direction="minimize",
                                algorithm="tool"))  # fmt: skip
     assert not report.to_fix
     assert not report.ok
     assert len(report.left_out) == 12
     assert all(outcome.severity == "skipped" for outcome in report.tests)
     assert " ".join(report.sentences()) == (
-        "Almost nothing could be checked, so it means little that no fault was found: 12 of 16 checks could not be "
+        "Almost nothing could be checked, so it means little that no fault was found: 12 of 17 checks could not be "
         "made (coverage, duplicates, copies, constant, curves, similar algorithms, ... (12 in all)), among them all 5 "
         "tests. They need repeated runs of each algorithm on each benchmark, Runs(..., seed=...); three benchmarks or "
         "more, Runs(..., benchmark=...); scores at several budgets if the budget matters, Runs(..., budget=...)."
@@ -273,10 +273,10 @@ def test_two_rows_cannot_be_checked():
 
 
 def test_few_tests_are_said_to_be_few():
-    report = check_all(runs_of(make_table(seeds=1, trace=False)), rng=1)
+    report = check(runs_of(make_table(seeds=1, trace=False)), rng=1)
     assert report.ok
     assert " ".join(report.sentences()).startswith(
-        "Little could be checked, so it means little that no fault was found: 4 of 16 "
+        "Little could be checked, so it means little that no fault was found: 4 of 17 "
     )
     assert "among them 4 of the 5 tests. They need repeated runs of each algorithm on each bench" in " ".join(
         report.sentences()
@@ -284,21 +284,21 @@ def test_few_tests_are_said_to_be_few():
     assert "Test at alpha = 0.05: budget; the other checks are rules. It fires by chance alone in up to 5 %" in (
         report.summary()
     )
-    unnamed = check_all(runs_of(make_table(trace=False), seed=None), checks=CHECKS[8:])
+    unnamed = check(runs_of(make_table(trace=False), seed=None), checks=["ties", "scales", "seeds"])
     assert unnamed.needs == ("a column that tells the runs apart, Runs(..., seed=...)",)
 
 
 def test_what_was_found_does_not_hide_what_was_not_looked_for():
     table = make_table(seeds=1, trace=False)
-    report = check_all(runs_of(pd.concat([table, table.iloc[[5]]], ignore_index=True)), rng=1)
+    report = check(runs_of(pd.concat([table, table.iloc[[5]]], ignore_index=True)), rng=1)
     assert " ".join(report.sentences()).startswith("Fix first: duplicates. ")
-    assert "Other faults may be there: 4 of 16 checks could not be made (similar algorithms" in " ".join(
+    assert "Other faults may be there: 4 of 17 checks could not be made (similar algorithms" in " ".join(
         report.sentences()
     )
 
 
 @pytest.mark.parametrize(
-    ("check", "table", "roles", "why"),
+    ("name", "table", "roles", "why"),
     [
         ("duplicates", make_table(budgets=1), {"seed": None, "budget": None}, "the runs have no seed column, so a row"),
         ("constant", make_table(budgets=1, seeds=1), {"budget": None}, "no algorithm has two scores on a benchmark"),
@@ -307,8 +307,8 @@ def test_what_was_found_does_not_hide_what_was_not_looked_for():
         ("bounds", make_table(budgets=1, seeds=1), {"budget": None}, "Fewer than 20 single scores are known"),
     ],
 )
-def test_a_rule_without_anything_to_look_at_is_not_fine(check, table, roles, why):
-    outcome = check_all(runs_of(table, **roles), checks=tuple(c for c in CHECKS if c.name == check))[check]
+def test_a_rule_without_anything_to_look_at_is_not_fine(name, table, roles, why):
+    outcome = check(runs_of(table, **roles), checks=[name])[name]
     assert outcome.severity == "skipped"
     assert why in outcome.found[0]
 
@@ -317,14 +317,14 @@ def test_benchmarks_without_a_test_are_noted():
     table = make_table(budgets=1)
     table["loss"] += 10.0 * (table["algorithm"] == "a2")
     table.loc[table["task"] == "b0", "loss"] = 1.0
-    outcome = check_all(runs_of(table, budget=None), checks=tuple(c for c in CHECKS if c.name == "information"))
+    outcome = check(runs_of(table, budget=None), checks="information")
     assert outcome["information"].severity == "note"
     assert outcome["information"].found[0].endswith("b0 could not be tested, so nothing is known there.")
 
 
 def test_the_tree_shows_every_check_under_its_stage(sound):
     lines = str(sound).splitlines()
-    assert lines[0].startswith("Sanity checks: 576 rows: 4 algorithms, 6 benchmarks")
+    assert lines[0].startswith("Checks: 576 rows: 4 algorithms, 6 benchmarks")
     assert [line for line in lines if re.fullmatch(r"[a-z]+", line)] == [
         "table",
         "runs",
@@ -332,14 +332,14 @@ def test_the_tree_shows_every_check_under_its_stage(sound):
         "benchmarks",
         "effects",
     ]
-    for check in CHECKS:
-        assert sum(bool(re.match(rf"[├└]── {check.name}  ", line)) for line in lines) == 1
+    for name in CHECKS:
+        assert sum(bool(re.match(rf"[├└]── {name}  ", line)) for line in lines) == 1
 
 
 def test_results_are_within_reach_by_name(sound):
     assert sound["budget"].result.decision in ("none", "simple", "interaction")
     assert sound["copies"].result.n_runs == 144
-    with pytest.raises(KeyError, match="no check 'seed'; there are: scores, kind, names"):
+    with pytest.raises(KeyError, match="no check 'seed'; there are: scores, roles, kind, names"):
         sound["seed"]
 
 
@@ -347,21 +347,21 @@ def test_what_comes_first_is_fixed_first():
     table = copy_rows(make_table(), "algorithm == 'a0'", algorithm="a2")
     table.loc[0, "loss"] = table.loc[0, "loss"] - 50
     table = pd.concat([table, table.iloc[[5]]], ignore_index=True)
-    report = check_all(runs_of(table), checks=CHECKS[:8])
-    assert [o.check for o in report.to_fix] == ["duplicates", "copies", "curves"]
+    report = check(runs_of(table), rules_only=True)
+    assert [o.check for o in report.to_fix] == ["duplicates", "copies", "curves", "scales"]
     assert " ".join(report.sentences()).startswith(
         "Fix first: duplicates. 'a0' on 'b0' has 1 row more than one per algorithm"
     )
-    assert " ".join(report.sentences()).endswith("Then check again; after it come: copies, curves.")
+    assert " ".join(report.sentences()).endswith("Then check again; after it come: copies, curves, scales.")
     frame = report.to_frame()
-    assert frame["priority"].dropna().to_list() == [1, 2, 3]
+    assert frame["priority"].dropna().to_list() == [1, 2, 3, 4]
     assert frame["check"].iloc[:3].to_list() == ["duplicates", "copies", "curves"]
 
 
 def test_errors_come_before_warnings_and_stop_what_needs_scores():
     table = pd.concat([make_table(), make_table().iloc[[5]]], ignore_index=True)
     table.loc[3, "loss"] = np.nan
-    report = check_all(runs_of(table))
+    report = check(runs_of(table))
     assert [o.check for o in report.to_fix] == ["scores", "duplicates"]
     assert report["budget"].severity == "skipped"
     assert report["budget"].found == ("Left out: the scores have to be complete first.",)
@@ -379,7 +379,7 @@ def test_errors_come_before_warnings_and_stop_what_needs_scores():
     ],
 )
 def test_small_tables_are_checked_as_far_as_they_go(table, roles, skipped):
-    report = check_all(runs_of(table, **roles))
+    report = check(runs_of(table, **roles))
     left_out = {o.check: o.found[0] for o in report.outcomes if o.severity == "skipped"}
     assert skipped <= set(left_out)
     assert all(len(text) > 40 for text in left_out.values())
@@ -388,19 +388,33 @@ def test_small_tables_are_checked_as_far_as_they_go(table, roles, skipped):
 def test_options_are_checked():
     runs = runs_of(make_table())
     with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
-        check_all(runs, alpha=2)
+        check(runs, alpha=2)
     with pytest.raises(ArgumentError, match="form must be 'auto'"):
-        check_all(runs, form="cubic")
+        check(runs, form="cubic")
+    with pytest.raises(ArgumentError, match=r"checks must be 'scores'.* got 'score'"):
+        check(runs, checks=["score"])
+    with pytest.raises(ArgumentError, match="checks is empty"):
+        check(runs, checks=[])
+    with pytest.raises(ArgumentError, match="rules_only must be True or False"):
+        check(runs, rules_only="yes")
     with pytest.raises(ArgumentError, match="runs must be Runs, got int"):
-        check_all(3)
+        check(3)
+
+
+def test_runs_have_the_check_as_a_method():
+    runs = runs_of(make_table())
+    found, same = runs.check(rules_only=True), check(runs, checks=RULES)
+    assert found.summary() == same.summary()
+    pd.testing.assert_frame_equal(found.to_frame(), same.to_frame())
+    pd.testing.assert_frame_equal(found.to_frame("cells"), found.cells)
 
 
 def test_progress_is_told_the_name_of_every_check():
     steps = []
-    report = check_all(runs_of(make_table()), checks=CHECKS[:4], progress=steps.append)
+    report = check(runs_of(make_table()), checks=CHECKS[:4], progress=steps.append)
     assert steps == [f"checking {outcome.check}" for outcome in report.outcomes]
     with pytest.raises(ArgumentError, match="progress must be a function of the name of each step, or None, got 'bar'"):
-        check_all(runs_of(make_table()), progress="bar")
+        check(runs_of(make_table()), progress="bar")
 
 
 @pytest.mark.parametrize("benchmarks", [3, 12])
@@ -408,7 +422,7 @@ def test_curves_and_the_budget_speak_with_one_voice(benchmarks):
     """Best-so-far curves on scales of their own: none gets worse, and the budget check does not call that nothing."""
     table = make_table(benchmarks=benchmarks, seeds=3)
     table["loss"] = (table["loss"] - table["loss"].min()) * 10000.0 ** (table["task"].str[1:].astype(int) % 3)
-    report = check_all(runs_of(table), checks=tuple(c for c in CHECKS if c.name in ("curves", "budget")))
+    report = check(runs_of(table), checks=["curves", "budget"])
     assert report["curves"].found[0].startswith("None of ")
     budget = report["budget"]
     assert budget.severity == "note"

@@ -108,7 +108,7 @@ def test_the_twelve_contrasts_of_the_priorband_study_and_its_two_anomalies(data_
 
 def test_the_model_finds_the_direction_and_the_two_anomalies_on_priorband(data_dir):
     runs = priorband(data_dir).filter(algorithm=["HB", "PB"])
-    ranks = runs.normalize("rank", per=("benchmark", "prior", "budget"))
+    ranks = runs.normalize("rank", by=("benchmark", "prior", "budget"))
     result = metafeature_effect(ranks, algorithms=("PB", "HB"), metafeature="prior", rng=1)
     assert result.singled_out == ("LC-167190", "LC-168910")
     raw = result.to_frame().set_index("benchmark")["raw"]

@@ -207,5 +207,5 @@ def test_relative_scores_at_the_levels_of_a_metafeature():
     runs = runs_of(frame, metafeatures=("prior",))
     assert "(0 + C(prior) | task) +" in recommend(runs).formula
     assert "+ C(task) * C(prior) + (0 + C(prior) | task:algorithm)" in recommend(runs.normalize("rank")).formula
-    both = recommend(runs.normalize("rank", per=["task"]))
+    both = recommend(runs.normalize("rank", by=["task"]))
     assert "+ C(task) * C(prior) + (0 + C(prior) | task:algorithm)" in both.formula

@@ -293,7 +293,7 @@ def test_a_metafeature_of_the_benchmark_has_no_slope_by_benchmark():
 def test_ranks_start_without_a_variance_of_benchmarks():
     """Ranks have no levels of benchmarks: the start (1 | task) had variance zero, so every model was singular."""
     raw = runs_of(table(prior=1.0, pair=1.0, interaction=2.0))
-    ranks = raw.normalize("rank", per=("task", "prior"))
+    ranks = raw.normalize("rank", by=("task", "prior"))
     path = select_terms(ranks)
     fixed = ("tool", "task", "prior", "prior:task")
     assert set(path.start.terms) == {parse_term(term) for term in fixed}
@@ -346,7 +346,7 @@ def test_an_interaction_brings_its_main_effects():
     """In ranks a metafeature has no mean effect at all, which must not hide that it decides who is better."""
     frame = table(1)
     frame["y"] += 2.0 * (frame["prior"] == "p1") * frame["tool"].map({"A0": 1.0, "A1": -1.0, "A2": 0.0})
-    ranks = runs_of(frame).normalize("rank", per=("task", "prior"))
+    ranks = runs_of(frame).normalize("rank", by=("task", "prior"))
     found = design(ranks).select(candidates=["prior"])
     assert found.chosen == ("tool:prior",)
     assert found.formula == "y_rank ~ tool + prior + tool:prior + (1 | task) + (1 | task:tool)"

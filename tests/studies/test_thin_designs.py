@@ -223,7 +223,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "budget_effect linear": (lambda r: lt.budget_effect(r), {}, ("p_raw", "p_value")),
     "budget_effect spline": (lambda r: lt.budget_effect(r, form="spline"), {"budgets": 5, "seeds": 2}, ("p_value",)),
     "budget_effect categorical": (lambda r: lt.budget_effect(r, form="categorical"), {}, ("p_value",)),
-    "check_all": (lambda r: lt.check_all(r, rng=0), {}, ()),
+    "check": (lambda r: lt.check(r, rng=0), {}, ()),
     "metafeature_analysis": (lambda r: lt.metafeature_analysis(r, **pair(r), rng=0, n=199), {"levels": 2}, ()),
     "metafeature_effect": (lambda r: lt.metafeature_effect(r, **pair(r), rng=0), {"levels": 2}, ("contrast",)),
     "variance_sources": (lt.variance_sources, {}, ("variance", "share")),
@@ -257,7 +257,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
 ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     "seed_effect": {
         "there is one seed only (0), so its effect cannot be told from that of": ("one seed",),
-        "the runs have no seed column, so nothing can depend on it. Name it:": (
+        "runs has no seed column, so nothing can depend on it. Name it: Runs(table": (
             "no seed column",
             "no seed column, one row",
             "one row each",

@@ -18,7 +18,7 @@ from scipy import special
 
 from lmemtest._caller import in_words_of
 from lmemtest._result import result
-from lmemtest.data.points import Points, residual_scales
+from lmemtest.data.points import Points
 from lmemtest.data.runs import Runs
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import LmemtestError
@@ -229,7 +229,7 @@ def seed_scatter(fit: LmmFit, column: Column, points: Points | None) -> tuple[Ar
         return None
     if parsed.response_transform is not None:
         points = Modelled(parsed.response, parsed.response_transform).of(points)
-    scales = residual_scales(points)
+    scales = points.residual_scales()
     scales = scales.set_index(scales["benchmark"].map(str))
     if not set(column.levels) <= set(scales.index):
         return None

@@ -261,7 +261,7 @@ def metafeature_effect(
         first, second = map(format_level, pairs.algorithms)
         raise DesignError(
             f"the difference between {first} and {second} does not vary between runs, so there is nothing to judge it "
-            "by. Check for constant scores and for an algorithm that is a copy of another: lmemtest.check_all(runs)."
+            "by. Check for constant scores and for an algorithm that is a copy of another: lmemtest.check(runs)."
         )
     contrasts, how = benchmark_contrasts(fit, pairs, overall, alpha)
     return MetafeatureEffect(

@@ -305,7 +305,7 @@ def anytime(
         raise DesignError(
             f"the differences between algorithms are the same for all {model.sample}, so there is no variation to "
             "judge them by. Check for constant scores and for an algorithm that is a copy of another: "
-            "lmemtest.check_all(runs)."
+            "lmemtest.check(runs)."
         )
     curve_se, pair_se = curves.se, pairs.se
     critical_means = float(mean.largest(curves, model.df_means, **draws).isf(1.0 - level, model.df_means))

@@ -165,7 +165,7 @@ def _tested(
     if np.isnan(p):
         raise DataError(
             f"The effect of {curves.runs.budget} is the same on all {n} {curves.clusters} to the last digit, so how "
-            f"much it varies is not known. Check for copied rows: lmemtest.check_all(runs). Or bring more "
+            f"much it varies is not known. Check for copied rows: lmemtest.check(runs). Or bring more "
             f"{curves.clusters}."
         )
     better = worse = -1

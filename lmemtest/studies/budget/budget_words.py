@@ -143,7 +143,7 @@ def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
     if not test.uses_direction or not np.isfinite(test.mean_p):
         return ""
     if test.mean_p >= result.alpha > test.direction_p:
-        python = "runs.normalize(per='benchmark')"
+        python = "runs.normalize(by='benchmark')"
         advice = in_words_of(python=python, command_line="a score between 0 and 1 on every benchmark")
         return (
             f" Only the direction shows it: {test.deciding} of {test.n} {result.clusters} hold 90 % of the squared "

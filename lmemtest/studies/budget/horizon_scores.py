@@ -141,7 +141,7 @@ class RunCurves:
 
     def is_trace(self) -> bool:
         """Whether the runs are best-so-far curves, so that a score holds until the next one."""
-        return self.runs.seed is not None and broken_traces(self.runs).verdict == "trace"
+        return self.runs.seed is not None and broken_traces(self.runs).decision == "trace"
 
     def all_started(self) -> float:
         """The budget from which on all runs have a score at or before."""

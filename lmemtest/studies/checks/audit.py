@@ -60,7 +60,7 @@ UNSEEN = (
 )
 
 _LEVEL = 0.95  # of the interval of a rate: the simulation's own error
-_DOUBTFUL = 2.0  # times alpha: an interval that reaches further does not show that a model keeps its promise
+_DOUBTFUL = 2.0  # times alpha: an interval that reaches further does not show that a model keeps its level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Rate:
         With the residual variances by a column where the model has them.
     unit : {"benchmark", "instance", "run"}
         What was exchanged.
-    n : int
+    n_draws : int
         Relabelled tables.
     rejected, failed, unconverged : int
         Tables in which some pair differs "significantly"; in which the model could not be fitted (no rejection); in
@@ -87,7 +87,7 @@ class Rate:
     model: str
     formula: str
     unit: str
-    n: int
+    n_draws: int
     rejected: int
     failed: int
     unconverged: int
@@ -96,24 +96,24 @@ class Rate:
     @property
     def rate(self) -> float:
         """Share of the tables that could be fitted in which the model rejects."""
-        return self.rejected / (self.n - self.failed)
+        return self.rejected / (self.n_draws - self.failed)
 
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 95 % interval of the rate."""
-        return binomial_interval(self.rejected, self.n - self.failed)
+        return binomial_interval(self.rejected, self.n_draws - self.failed)
 
     @property
-    def verdict(self) -> str:
+    def decision(self) -> str:
         """Whether the interval lies above, around or below the nominal level, or is too wide to say.
 
-        "too often" and "too rarely" where it excludes `alpha`; "as promised" where it contains `alpha` and excludes
+        "too often" and "too rarely" where it excludes `alpha`; "nominal" where it contains `alpha` and excludes
         twice `alpha`; else "cannot tell".
         """
         low, high = self.interval
         if low > self.alpha or high < self.alpha:
             return "too often" if low > self.alpha else "too rarely"
-        return "as promised" if high <= _DOUBTFUL * self.alpha else "cannot tell"
+        return "nominal" if high <= _DOUBTFUL * self.alpha else "cannot tell"
 
 
 @result
@@ -141,8 +141,7 @@ class Audit(Result):
     notes: tuple[str, ...] = ()
 
     def _frame(self) -> pd.DataFrame:
-        """One row per unit and model: unit, model, rate, ci_low, ci_high, n, rejected, failed, unconverged, verdict,
-        formula."""
+        """One row per unit and model, with the fields of its `Rate`."""
         import pandas as pd
 
         rows = [
@@ -152,11 +151,11 @@ class Audit(Result):
                 "rate": r.rate,
                 "ci_low": r.interval[0],
                 "ci_high": r.interval[1],
-                "n": r.n,
+                "n_draws": r.n_draws,
                 "rejected": r.rejected,
                 "failed": r.failed,
                 "unconverged": r.unconverged,
-                "verdict": r.verdict,
+                "decision": r.decision,
                 "formula": r.formula,
             }
             for r in self.rates
@@ -195,19 +194,19 @@ class Audit(Result):
         end = {
             "too often": f"{r.rate / r.alpha:.1f} times the nominal {percent(r.alpha)}, so do not trust its p-values "
             "here",
-            "as promised": f"which agrees with the nominal {percent(r.alpha)}",
+            "nominal": f"which agrees with the nominal {percent(r.alpha)}",
             "cannot tell": f"too few tables to tell whether that is the nominal {percent(self.alpha)}; "
-            f"n={tables_needed(self.alpha):,} would tell for a model that keeps its level",
+            f"n_draws={tables_needed(self.alpha):,} would tell for a model that keeps its level",
             "too rarely": f"below the nominal {percent(r.alpha)}: it is conservative and may miss true differences",
-        }[r.verdict]
+        }[r.decision]
         return (
-            f"When {how}, {who} still reports a significant difference in {percent(r.rate)} of {r.n - r.failed:,} "
-            f"tables (95 % interval {percent(low)} to {percent(high)}), {end}."
+            f"When {how}, {who} still reports a significant difference in {percent(r.rate)} of "
+            f"{r.n_draws - r.failed:,} tables (95 % interval {percent(low)} to {percent(high)}), {end}."
         )
 
 
 def tables_needed(alpha: float) -> int:
-    """Relabelled tables after which a model that rejects in `alpha` of them is "as promised", not "cannot tell".
+    """Relabelled tables after which a model that rejects in `alpha` of them is "nominal", not "cannot tell".
 
     Parameters
     ----------
@@ -267,7 +266,7 @@ class _Rejects:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draw:
-    """The verdicts of all models on one relabelled table."""
+    """Whether each model rejects on one relabelled table."""
 
     exchange: Relabelling
     models: tuple[_Rejects, ...]
@@ -291,7 +290,7 @@ def audit(
     runs: Runs,
     model: str | LmmFit | None = None,
     *,
-    n: int = 1000,
+    n_draws: int = 1000,
     unit: str | Sequence[str] = UNITS,
     alpha: float = 0.05,
     placebo: Any = None,
@@ -309,7 +308,7 @@ def audit(
         Your model, whose response (such as ``log(loss)``) the recommended one then has as well; by default the naive
         ``score ~ algorithm + (1|benchmark)``, which counts every row as an independent observation. The recommended
         model (see `recommend`) is always beside it.
-    n : int
+    n_draws : int
         Relabelled tables per unit; 1,000 give a rate of 5 % an interval of 3.7 to 6.5 %. Each is a refit of both
         models, of 2 to 300 ms by their size: an audit of 1,000 tables takes seconds to minutes per unit.
     unit : {"benchmark", "instance", "run"} or a sequence of them
@@ -346,15 +345,15 @@ def audit(
     or "instance" keeps the differences that algorithms have on single benchmarks and makes their direction random;
     one by "run" removes them. A model can keep its level in one and fail in the other.
 
-    Exchanged names make the algorithms alike, and benchmarks independent of each other. "As promised" says that the
+    Exchanged names make the algorithms alike, and benchmarks independent of each other. "Nominal" says that the
     model keeps its level for algorithms that are alike in how much they vary. It does not show what happens where they
     are not: of six equally good algorithms one of which varies five times as much, a model with one variance for all
     calls some different in 14 % of the tables, and the audit of such a table says about 5 %. Nor does it show what
     happens where a seed means the same on several benchmarks (16 to 87 %; the audit says about 5 %). `fit.diagnose` and
     `seed_effect` look for these.
 
-    The verdict of a rate goes by its 95 % interval (Clopper & Pearson 1934): "too often" or "too rarely" where it
-    excludes `alpha`, "as promised" where it contains `alpha` and ends below twice `alpha`, "cannot tell" where it
+    The decision goes by its 95 % interval (Clopper & Pearson 1934): "too often" or "too rarely" where it
+    excludes `alpha`, "nominal" where it contains `alpha` and ends below twice `alpha`, "cannot tell" where it
     reaches further (at 5 % with fewer than about 140 tables).
 
     References
@@ -366,14 +365,14 @@ def audit(
     >>> import lmemtest as lt
     >>> from lmemtest.studies.checks.audit import audit
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
-    >>> result = audit(runs, n=4, unit="benchmark", rng=1)
-    >>> result.to_frame()[["unit", "model", "n"]]
-            unit        model  n
-    0  benchmark        naive  4
-    1  benchmark  recommended  4
+    >>> result = audit(runs, n_draws=4, unit="benchmark", rng=1)
+    >>> result.to_frame()[["unit", "model", "n_draws"]]
+            unit        model  n_draws
+    0  benchmark        naive        4
+    1  benchmark  recommended        4
     """
     require_runs(runs)
-    n = check_positive_int(n, "n")
+    n_draws = check_positive_int(n_draws, "n_draws")
     alpha = check_fraction(alpha, "alpha")
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     notes: list[str] = []
@@ -393,7 +392,9 @@ def audit(
         notes += _few_relabellings(exchange)
         models = tuple(_rejects(runs, fit, exchange, alpha, name) for name, fit in fits)
         label = f"Exchanges by {one}"
-        results = replicate(_Draw(exchange, models), n, rng=generator, n_jobs=n_jobs, progress=progress, label=label)
+        results = replicate(
+            _Draw(exchange, models), n_draws, rng=generator, n_jobs=n_jobs, progress=progress, label=label
+        )
         for i, (name, fit) in enumerate(fits):
             rate, why = _rate([r[i] for r in results], name, fit.label, one, alpha)
             rates.append(rate)
@@ -414,16 +415,16 @@ def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name:
     )
 
 
-def _rate(verdicts: list[Any], name: str, formula: str, unit: str, alpha: float) -> tuple[Rate, list[str]]:
-    failures = [v.reason for v in verdicts if isinstance(v, Failure)]
-    done = [v for v in verdicts if not isinstance(v, Failure)]
+def _rate(outcomes: list[Any], name: str, formula: str, unit: str, alpha: float) -> tuple[Rate, list[str]]:
+    failures = [v.reason for v in outcomes if isinstance(v, Failure)]
+    done = [v for v in outcomes if not isinstance(v, Failure)]
     if not done:
         raise EstimationError(f"the {name} model could be fitted to no relabelled table. {failures[0]}")
     rate = Rate(
         model=name,
         formula=formula,
         unit=unit,
-        n=len(verdicts),
+        n_draws=len(outcomes),
         rejected=sum(rejected for rejected, _ in done),
         failed=len(failures),
         unconverged=sum(not converged for _, converged in done),

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-PER = ("instance", "benchmark")
+BY = ("instance", "benchmark")
 ADJUSTMENTS = ("holm", "bonferroni", "fdr", "none")
 
 # Welch's test of 8 algorithms with 3 runs each rejects a true null in 10 % of 20,000 normal tables, with 5 runs in 7 %,
@@ -126,7 +126,7 @@ def benchmark_information(
     runs: Runs,
     *,
     rank_benchmarks: bool = False,
-    per: str = "instance",
+    by: str = "instance",
     alpha: float = 0.05,
     adjust: str = "holm",
     level: float = 0.95,
@@ -139,7 +139,7 @@ def benchmark_information(
         With at least two runs of two algorithms on some benchmark. Without a benchmark column all runs are one.
     rank_benchmarks : bool
         Also rank the benchmarks by the variance between the means of the algorithms.
-    per : {"instance", "benchmark"}
+    by : {"instance", "benchmark"}
         Test each benchmark at each level of its metafeatures, or each benchmark, with the mean over the levels as the
         score of a seed. Differences of opposite sign cancel in that mean.
     alpha : float in (0, 1)
@@ -158,7 +158,7 @@ def benchmark_information(
     DesignError
         If no benchmark has two runs of two algorithms.
     DataError
-        If runs have no budget in common or, for ``per="benchmark"``, not the same levels of the metafeatures.
+        If runs have no budget in common or, for ``by="benchmark"``, not the same levels of the metafeatures.
 
     Notes
     -----
@@ -192,13 +192,13 @@ def benchmark_information(
     (20, 20)
     """
     require_runs(runs)
-    check_choice(per, "per", PER)
+    check_choice(by, "by", BY)
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_fraction(alpha, "alpha")
     rank_benchmarks = check_flag(rank_benchmarks, "rank_benchmarks")
     check_fraction(level, "level")
     frame, averaged = runs.study.one_score_per_run()
-    if per == "benchmark" and len(runs.study.instance) > 1:
+    if by == "benchmark" and len(runs.study.instance) > 1:
         frame = _per_benchmark(frame, runs)
     notes = list(averaged)
     rows = []
@@ -230,7 +230,7 @@ def benchmark_information(
 def _per_benchmark(frame: pd.DataFrame, runs: Runs) -> pd.DataFrame:
     """One score per benchmark, algorithm and seed: its mean over the levels of the metafeatures."""
     if runs.benchmark is None or runs.seed is None:
-        raise ArgumentError("per='benchmark' needs a benchmark and a seed column to average over metafeatures.")
+        raise ArgumentError("by='benchmark' needs a benchmark and a seed column to average over metafeatures.")
     levels = frame.groupby("benchmark", observed=True)["instance"].nunique()
     means, size = group_means(frame, ["benchmark", "algorithm", "seed"], "score")
     means = means.assign(instance=means["benchmark"].map(format_level))
@@ -238,9 +238,9 @@ def _per_benchmark(frame: pd.DataFrame, runs: Runs) -> pd.DataFrame:
     if len(lacking):
         first = lacking.iloc[0]
         raise DataError(
-            f"per='benchmark' averages over metafeatures, but {len(lacking):,} runs lack some level, for example "
+            f"by='benchmark' averages over metafeatures, but {len(lacking):,} runs lack some level, for example "
             f"{first['algorithm']} with seed {first['seed']} on {first['instance']}; their means would not compare. "
-            "Use per='instance', or filter to levels that all runs have."
+            "Use by='instance', or filter to levels that all runs have."
         )
     return means
 
@@ -408,7 +408,7 @@ def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[st
                 f"The spread between runs differs by a factor of {written(residual.max() / residual.min(), ',.0f')} "
                 f"between "
                 "benchmarks, so this ranking is one of units. Compare the shares, which have none, or normalise first: "
-                'runs.normalize("zscore", per="benchmark").'
+                'runs.normalize("zscore", by="benchmark").'
             )
     return notes
 

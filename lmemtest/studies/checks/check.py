@@ -2,306 +2,330 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmemtest._caller import in_words_of
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_callable, check_choice, check_fraction, resolve_rng
-from lmemtest.data.findings import Finding
+from lmemtest._validate import check_callable, check_choice, check_flag, check_fraction, check_names, resolve_rng
+from lmemtest.data.points import Points
 from lmemtest.data.runs import require_runs
+from lmemtest.data.scales import Modelled, scale_ratio
+from lmemtest.data.score_kind import score_kind
 from lmemtest.errors import ArgumentError, LmemtestError
-from lmemtest.studies.checks.report import SEVERITIES, CheckOutcome, SanityReport
-from lmemtest.studies.checks.scope import needed_data, nothing_to_check
+from lmemtest.studies.checks import coverage, rules
+from lmemtest.studies.checks.benchmark_information import benchmark_information
+from lmemtest.studies.checks.copies import copied_runs
+from lmemtest.studies.checks.findings import SEVERITIES, CheckOutcome, Finding, RunsCheck
+from lmemtest.studies.checks.kinds import kind_findings
+from lmemtest.studies.checks.seed_effect import seed_effect
+from lmemtest.studies.checks.similar import similar_algorithms, similar_benchmarks
+from lmemtest.studies.checks.traces import broken_traces
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
-    from lmemtest.data.checks import RunsCheck
     from lmemtest.data.runs import Runs
+    from lmemtest.data.score_kind import ScoreKind
     from lmemtest.model import LmmFit
 
+_BENCHMARKS = 3  # with fewer, nothing sets a benchmark apart from the others
 
-@dataclass(slots=True, eq=False)
-class _Study:
-    """The runs with what several checks need, computed once."""
+
+@dataclass(kw_only=True, eq=False)
+class _Subject:
+    """What the checks look at, computed once."""
 
     runs: Runs
     alpha: float
     form: str
     rng: int | np.random.Generator | None
-    table: RunsCheck
-    _fit: LmmFit | None = field(default=None)
+    modelled: Modelled | None  # the function of the score that a model takes: scales are those of its values
 
-    @property
+    @cached_property
+    def points(self) -> Points:
+        return self.runs.study.points
+
+    @cached_property
+    def judged(self) -> Points:
+        """The points with the values whose scales count."""
+        return self.points if self.modelled is None else self.modelled.of(self.points)
+
+    @cached_property
+    def kind(self) -> ScoreKind:
+        return score_kind(self.points)
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        return self.points.cells()
+
+    @cached_property
+    def scales(self) -> pd.DataFrame:
+        return self.judged.residual_scales()
+
+    @cached_property
+    def tied(self) -> tuple[np.ndarray, np.ndarray]:
+        return rules.tied_pairs(self.points, limit=self.kind.high if self.kind.kind == "capped" else float("inf"))
+
+    @cached_property
     def fit(self) -> LmmFit:
         """The recommended model."""
-        if self._fit is None:
-            from lmemtest.model import fit_lmm
-            from lmemtest.studies.modelling.recommend import recommend
+        from lmemtest.model import fit_lmm
+        from lmemtest.studies.modelling.recommend import recommend
 
-            self._fit = fit_lmm(recommend(self.runs).formula, self.runs)
-        return self._fit
+        return fit_lmm(recommend(self.runs).formula, self.runs)
 
 
-Found = tuple[str, tuple[str, ...], str, Any]  # severity, findings, advice, result
+class Answer(NamedTuple):
+    """What a check found: findings, or a sentence on what is fine or why it was left out."""
+
+    findings: Sequence[Finding]
+    text: str = ""
+    skipped: bool = False
+    result: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SanityCheck:
+def _skipped(reason: str, result: Any = None) -> Answer:
+    return Answer((), reason, True, result)
+
+
+# ---------------------------------------------------------------------- rules
+
+
+def _scores(subject: _Subject) -> Answer:
+    return Answer(rules.non_finite(subject.points), "Every score is a finite number.")
+
+
+def _kind(subject: _Subject) -> Answer:
+    return Answer(kind_findings(subject.points, subject.kind), subject.kind.evidence)
+
+
+def _names(subject: _Subject) -> Answer:
+    return Answer(rules.similar_levels(subject.points), "No two names differ in case or blanks only.")
+
+
+def _roles(subject: _Subject) -> Answer:
+    return Answer(rules.role_findings(subject.runs), "No column without a role structures the rows.")
+
+
+def _coverage(subject: _Subject) -> Answer:
+    runs, points = subject.runs, subject.points
+    found = [*coverage.no_common_benchmark(points), *coverage.missing_cells(points)]
+    found += [*coverage.unpaired_seeds(points), *coverage.missing_budgets(points)]
+    if not found and not (runs.instance or runs.seed or runs.budget):
+        return _skipped(
+            "Left out: the table has no benchmark, seed or budget column, so there is nothing that an algorithm could "
+            "lack."
+        )
+    named = [f"{role}s" for role in ("seed", "budget") if getattr(runs, role) is not None]
+    return Answer(found, f"Every algorithm ran everywhere{', with the same ' * bool(named)}{' and '.join(named)}.")
+
+
+def _duplicates(subject: _Subject) -> Answer:
+    if subject.runs.seed is None:
+        return _skipped(
+            "Left out: the runs have no seed column, so a row that stands twice looks like a repeated run. Name it: "
+            f"{_role('seed')}."
+        )
+    return Answer(rules.duplicates(subject.points), "There is one row per run and budget.")
+
+
+def _copies(subject: _Subject) -> Answer:
+    found = copied_runs(subject.runs)
+    return Answer(found.findings, found.sentences()[0], not found.judged, found)
+
+
+def _constant(subject: _Subject) -> Answer:
+    found = rules.constant_scores(subject.points, subject.kind)
+    if not found and subject.kind.equal_by_nature:
+        return _skipped(f"Left out: equal scores are no fault here. {subject.kind.evidence}")
+    if not found and not (subject.cells["n"] > 1).any():
+        return _skipped("Left out: no algorithm has two scores on a benchmark, so nothing says whether they vary.")
+    return Answer(found, "No algorithm has one score throughout a benchmark.")
+
+
+def _curves(subject: _Subject) -> Answer:
+    found = broken_traces(subject.runs)
+    return Answer(found.findings, found.sentences()[0], found.decision == "not judged", found)
+
+
+def _ties(subject: _Subject) -> Answer:
+    if subject.kind.equal_by_nature:
+        return _skipped(f"Left out: equal scores are no fault here. {subject.kind.evidence}")
+    return Answer(rules.ties(subject.points, *subject.tied), "Exact ties of algorithms are rare.")
+
+
+def _scales(subject: _Subject) -> Answer:
+    if subject.kind.kind in ("two-valued", "ranks"):
+        return _skipped(f"Left out: such scores have one scale by nature. {subject.kind.evidence}")
+    if len(subject.scales) < 2:
+        return _skipped("Left out: there are no two benchmarks, so there are no scales to compare.")
+    found = rules.scale_findings(subject.points, subject.judged, subject.kind, subject.scales, subject.modelled)
+    return Answer(found, "No sign that benchmarks are on different scales.")
+
+
+# ---------------------------------------------------------------------- tests, and rules for a fit
+
+
+def _similar_algorithms(subject: _Subject) -> Answer:
+    found = similar_algorithms(subject.runs, alpha=subject.alpha, model=subject.fit)
+    return Answer(found.findings, found.sentences()[0], result=found)
+
+
+def _bounds(subject: _Subject) -> Answer:
+    """Floors and ceilings, as `fit.diagnose()` finds them."""
+    from lmemtest.inference.diagnostics.bounds import bounds
+    from lmemtest.inference.diagnostics.scores import rows_of
+
+    found = bounds(subject.fit, rows_of(subject.fit))
+    if found.table.empty:  # too few scores to judge
+        return _skipped(found.advice, found)
+    severity = {"look": "note", "act": "warning"}.get(found.decision)
+    notes = () if severity is None else (Finding(severity=severity, kind="bounds", message=found.advice, advice=""),)
+    return Answer(notes, found.advice, result=found)
+
+
+def _similar_benchmarks(subject: _Subject) -> Answer:
+    found = similar_benchmarks(subject.runs, alpha=subject.alpha)
+    return Answer(found.findings, found.sentences()[0], found.smallest_p >= subject.alpha, found)
+
+
+def _information(subject: _Subject) -> Answer:
+    found = benchmark_information(subject.runs, alpha=subject.alpha)
+    text = " ".join(found.sentences())
+    if not found.uninformative and not found.untested:
+        return Answer((), text, result=found)
+    advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
+    note = Finding(
+        severity="note",
+        kind="benchmark_information",
+        message=text,
+        advice=advice if found.uninformative else "",
+        count=len(found.uninformative) + len(found.untested),
+    )
+    return Answer((note,), result=found)
+
+
+def _seeds(subject: _Subject) -> Answer:
+    found = seed_effect(subject.runs, alpha=subject.alpha, rng=subject.rng)
+    text = " ".join(found.sentences())
+    advice = "Settle this before counting the seeds as independent repetitions."
+    warning = Finding(severity="warning", kind="seed_effect", message=text, advice=advice, count=len(found.affected))
+    return Answer((warning,) if found.affected else (), text, result=found)
+
+
+def _budget(subject: _Subject) -> Answer:
+    from lmemtest.studies.budget.budget_effect import budget_effect
+    from lmemtest.studies.budget.budget_words import fit_sentence, one_way
+
+    found = budget_effect(subject.runs, form=subject.form, alpha=subject.alpha)
+    text, effect = found.sentences()[0], found.get("effect")
+    if found.decision == "none" and found.fits and not (effect is not None and one_way(found, effect)):
+        return Answer((), text, result=found)
+    messages = [text, *([fit_sentence(found)] if found.decision != "none" and not found.fits else [])]
+    notes = [Finding(severity="note", kind="budget_effect", message=message, advice="") for message in messages]
+    return Answer(notes, result=found)
+
+
+class Question(NamedTuple):
     """A check of the tree: what it asks, and the function that answers.
 
-    Attributes
-    ----------
-    stage, name, question : str
-    run : callable
-        Takes the study, gives severity, findings in words, advice and a result; an error of lmemtest means that the
-        check does not apply to this table, and its message says why.
-    tests : bool
-        Whether it is a test at level alpha, not a rule.
+    An error of lmemtest means that the check does not apply to this table, and its message says why.
     """
 
     stage: str
     name: str
     question: str
-    run: Callable[[_Study], Found]
-    tests: bool = False
-
-
-def _of_table(*kinds: str, fine: str) -> Callable[[_Study], Found]:
-    """The findings of `Runs.check` of some kinds."""
-
-    def run(study: _Study) -> Found:
-        found = [f for f in study.table.findings if f.kind in kinds]
-        return _from_findings(found, fine, None)
-
-    return run
-
-
-def _kind(study: _Study) -> Found:
-    """The kind of score, and what it asks to know."""
-    kinds = ("two_values", "capped_scores", "penalised_scores", "mixed_units", "folds")
-    return _of_table(*kinds, fine=study.table.kind.evidence)(study)
-
-
-def _coverage(study: _Study) -> Found:
-    named = [role for role in ("seed", "budget") if getattr(study.runs, role) is not None]
-    fine = "Every algorithm ran everywhere"
-    fine += f", with the same {' and '.join(f'{role}s' for role in named)}." if named else "."
-    kinds = ("no_common_benchmark", "missing_cells", "unpaired_seeds", "missing_budgets", "irregular_budgets")
-    return _of_table(*kinds, fine=fine)(study)
-
-
-def _from_findings(found: list[Finding] | tuple[Finding, ...], fine: str, result: Any) -> Found:
-    if not found:
-        return "fine", (fine,), "", result
-    severity = min((f.severity for f in found), key=SEVERITIES.index)
-    first = next(f for f in found if f.severity == severity)
-    ordered = sorted(found, key=lambda f: SEVERITIES.index(f.severity))
-    return severity, tuple(f.message for f in ordered), first.advice, result
-
-
-def _copies(study: _Study) -> Found:
-    from lmemtest.studies.checks.copies import copied_runs
-
-    result = copied_runs(study.runs)
-    if not result.judged:
-        return "skipped", (result.sentences()[0],), "", result
-    return _from_findings(result.findings, result.sentences()[0], result)
-
-
-def _traces(study: _Study) -> Found:
-    from lmemtest.studies.checks.traces import broken_traces
-
-    result = broken_traces(study.runs)
-    if result.verdict == "not judged":
-        return "skipped", (result.sentences()[0],), "", result
-    return _from_findings(result.findings, result.sentences()[0], result)
-
-
-def _similar_algorithms(study: _Study) -> Found:
-    from lmemtest.studies.checks.similar import similar_algorithms
-
-    result = similar_algorithms(study.runs, alpha=study.alpha, model=study.fit)
-    return _from_findings(result.findings, result.sentences()[0], result)
-
-
-def _similar_benchmarks(study: _Study) -> Found:
-    from lmemtest.studies.checks.similar import similar_benchmarks
-
-    result = similar_benchmarks(study.runs, alpha=study.alpha)
-    severity = "fine" if result.smallest_p < study.alpha else "skipped"
-    return _from_findings(result.findings, result.sentences()[0], result) if result.findings else (
-        severity, (result.sentences()[0],), "", result,
-    )  # fmt: skip
-
-
-def _bounds(study: _Study) -> Found:
-    """Floors and ceilings, as `fit.diagnose()` finds them."""
-    from lmemtest.inference.diagnostics.bounds import bounds
-    from lmemtest.inference.diagnostics.scores import rows_of
-
-    result = bounds(study.fit, rows_of(study.fit))
-    severity = {"fine": "fine", "look": "note", "act": "warning"}[result.decision]
-    if result.table.empty:  # too few scores to judge
-        return "skipped", (result.advice,), "", result
-    return severity, (result.advice,), "", result
-
-
-def _information(study: _Study) -> Found:
-    from lmemtest.studies.checks.benchmark_information import benchmark_information
-
-    result = benchmark_information(study.runs, alpha=study.alpha)
-    if not result.uninformative:
-        return "note" if result.untested else "fine", (" ".join(result.sentences()),), "", result
-    advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
-    return "note", (" ".join(result.sentences()),), advice, result
-
-
-def _seeds(study: _Study) -> Found:
-    from lmemtest.studies.checks.seed_effect import seed_effect
-
-    result = seed_effect(study.runs, alpha=study.alpha, rng=study.rng)
-    if not result.affected:
-        return "fine", (" ".join(result.sentences()),), "", result
-    return (
-        "warning",
-        (" ".join(result.sentences()),),
-        "Settle this before counting the seeds as independent repetitions.",
-        result,
-    )
-
-
-def _budget(study: _Study) -> Found:
-    from lmemtest.studies.budget.budget_effect import budget_effect
-    from lmemtest.studies.budget.budget_words import fit_sentence, one_way
-
-    result = budget_effect(study.runs, form=study.form, alpha=study.alpha)
-    found = (result.sentences()[0], *((fit_sentence(result),) if result.decision != "none" and not result.fits else ()))
-    effect = result.get("effect")
-    nothing = result.decision == "none" and result.fits and not (effect is not None and one_way(result, effect))
-    return "fine" if nothing else "note", found, "", result
+    answer: Callable[[_Subject], Answer]
+    test: bool = False  # at level alpha; else a rule
+    fits: bool = False  # a model; else it reads the table only
 
 
 # The order is that of the tree: a problem can cause those below it, so it is fixed first.
-CHECKS: tuple[SanityCheck, ...] = (
-    SanityCheck(
-        stage="table",
-        name="scores",
-        question="Is every score a finite number?",
-        run=_of_table("non_finite", fine="Every score is a finite number."),
+TREE = (
+    Question("table", "scores", "Is every score a finite number?", _scores),
+    Question("table", "roles", "Does every column that structures the rows have a role?", _roles),
+    Question("table", "kind", "What kind of score is it?", _kind),
+    Question("table", "names", "Is every level written in one way?", _names),
+    Question(
+        "table",
+        "coverage",
+        "Did every algorithm run everywhere, with the same seeds and budgets?",
+        _coverage,
     ),
-    SanityCheck(stage="table", name="kind", question="What kind of score is it?", run=_kind),
-    SanityCheck(
-        stage="table",
-        name="names",
-        question="Is every level written in one way?",
-        run=_of_table("similar_levels", fine="No two names differ in case or blanks only."),
+    Question("runs", "duplicates", "Is there one row per run and budget?", _duplicates),
+    Question("runs", "copies", "Does a run occur under two names?", _copies),
+    Question("runs", "constant", "Do scores vary between runs?", _constant),
+    Question("runs", "curves", "Does a best-so-far curve get worse?", _curves),
+    Question("algorithms", "ties", "Are scores of different algorithms exactly equal?", _ties),
+    Question("algorithms", "similar algorithms", "Do algorithms perform alike?", _similar_algorithms, True, True),
+    Question("benchmarks", "scales", "Are scores of all benchmarks on one scale?", _scales),
+    Question("benchmarks", "bounds", "Do scores sit on a floor or ceiling?", _bounds, fits=True),
+    Question(
+        "benchmarks", "similar benchmarks", "Do benchmarks order the algorithms alike?", _similar_benchmarks, test=True
     ),
-    SanityCheck(
-        stage="table",
-        name="coverage",
-        question="Did every algorithm run everywhere, with the same seeds and budgets?",
-        run=_coverage,
-    ),
-    SanityCheck(
-        stage="runs",
-        name="duplicates",
-        question="Is there one row per run and budget?",
-        run=_of_table("duplicates", fine="There is one row per run and budget."),
-    ),
-    SanityCheck(stage="runs", name="copies", question="Does a run occur under two names?", run=_copies),
-    SanityCheck(
-        stage="runs",
-        name="constant",
-        question="Do scores vary between runs?",
-        run=_of_table("constant_scores", fine="No algorithm has one score throughout a benchmark."),
-    ),
-    SanityCheck(stage="runs", name="curves", question="Does a best-so-far curve get worse?", run=_traces),
-    SanityCheck(
-        stage="algorithms",
-        name="ties",
-        question="Are scores of different algorithms exactly equal?",
-        run=_of_table("ties", fine="Exact ties of algorithms are rare."),
-    ),
-    SanityCheck(
-        stage="algorithms",
-        name="similar algorithms",
-        question="Do algorithms perform alike?",
-        run=_similar_algorithms,
-        tests=True,
-    ),
-    SanityCheck(
-        stage="benchmarks",
-        name="scales",
-        question="Are scores of all benchmarks on one scale?",
-        run=_of_table("score_scale", fine="No sign that benchmarks are on different scales."),
-    ),
-    SanityCheck(stage="benchmarks", name="bounds", question="Do scores sit on a floor or ceiling?", run=_bounds),
-    SanityCheck(
-        stage="benchmarks",
-        name="similar benchmarks",
-        question="Do benchmarks order the algorithms alike?",
-        run=_similar_benchmarks,
-        tests=True,
-    ),
-    SanityCheck(
-        stage="benchmarks",
-        name="information",
-        question="Does every benchmark tell the algorithms apart?",
-        run=_information,
-        tests=True,
-    ),
-    SanityCheck(
-        stage="effects",
-        name="seeds",
-        question="Does the score of an algorithm depend on the seed?",
-        run=_seeds,
-        tests=True,
-    ),
-    SanityCheck(
-        stage="effects",
-        name="budget",
-        question="Does the score depend on the budget, and alike for all algorithms?",
-        run=_budget,
-        tests=True,
+    Question("benchmarks", "information", "Does every benchmark tell the algorithms apart?", _information, test=True),
+    Question("effects", "seeds", "Does the score of an algorithm depend on the seed?", _seeds, test=True),
+    Question(
+        "effects",
+        "budget",
+        "Does the score depend on the budget, and alike for all algorithms?",
+        _budget,
+        test=True,
+        fits=True,
     ),
 )
-_TABLE = ("scores", "kind", "names", "coverage", "duplicates", "constant", "ties", "scales")
+CHECKS = tuple(question.name for question in TREE)
+RULES = tuple(question.name for question in TREE if not question.test and not question.fits)
 
 
 @one_blas_thread()
-def check_all(
+def check(
     runs: Runs,
     *,
+    checks: Sequence[str] | None = None,
+    rules_only: bool = False,
     alpha: float = 0.05,
     form: str = "auto",
     rng: int | np.random.Generator | None = None,
-    checks: tuple[SanityCheck, ...] = CHECKS,
     progress: Callable[[str], None] | None = None,
-) -> SanityReport:
-    """Run all sanity checks and say what to fix first.
+) -> RunsCheck:
+    """Look for what can spoil a comparison, and say what to fix first.
 
     Parameters
     ----------
     runs : Runs
-        Any table of runs; checks that it has no columns for are left out, with the reason.
+        Any table of runs; checks that it has no columns for are left out, with the reason. Of a lazy table only one
+        row per algorithm, instance, seed and budget is collected.
+    checks : sequence of str, optional
+        Names of the checks to make; by default "scores", "roles", "kind", "names", "coverage", "duplicates", "copies",
+        "constant", "curves", "ties", "similar algorithms", "scales", "bounds", "similar benchmarks", "information",
+        "seeds" and "budget".
+    rules_only : bool
+        Leave out statistical tests and what needs a model; the rules take well under a second.
     alpha : float in (0, 0.5)
         Level of every statistical check by itself.
     form : {"auto", "linear", "log", "categorical", "spline"}
         How `budget_effect` takes the budget.
     rng : int, numpy.random.Generator or None
         For checks that simulate.
-    checks : tuple of SanityCheck
-        The checks, in the order of the tree; all by default.
     progress : callable, optional
         Called with the name of each check before it is made, as ``print`` or a progress bar can be.
 
     Returns
     -------
-    SanityReport
-        ``summary()`` is the tree, ``to_frame()`` one row per finding, ``to_fix`` what to fix in which order,
-        ``report["budget"].result`` the result of a check.
+    RunsCheck
+        ``summary()`` is the tree, ``findings`` are all findings with advice, the worst first, ``to_fix`` says what to
+        fix in which order, ``result["budget"].result`` is the result behind a check, ``cells`` a table per benchmark
+        and algorithm.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is out of its range or names no check.
 
     Notes
     -----
@@ -315,10 +339,9 @@ def check_all(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.checks.check import CHECKS, check_all
-    >>> report = check_all(lt.datasets.load_hpo_runs().filter(prior="good"), checks=CHECKS[:7])
-    >>> [(outcome.check, outcome.severity) for outcome in report.outcomes][:3]
-    [('scores', 'fine'), ('kind', 'fine'), ('names', 'fine')]
+    >>> found = lt.check(lt.datasets.load_hpo_runs().filter(prior="good"), rules_only=True)
+    >>> [(outcome.check, outcome.severity) for outcome in found.outcomes][:3]
+    [('scores', 'fine'), ('roles', 'fine'), ('kind', 'fine')]
     """
     from lmemtest.studies.budget.budget_model import FORMS
 
@@ -327,43 +350,77 @@ def check_all(
     check_choice(form, "form", FORMS)
     check_callable(progress, "progress", "the name of each step")
     resolve_rng(rng)
-    if (
-        not isinstance(checks, (tuple, list))
-        or not all(isinstance(check, SanityCheck) for check in checks)
-        or not checks
-    ):
-        raise ArgumentError(f"checks must be a tuple of checks such as CHECKS[:3], got {checks!r}.")
-    study = _Study(runs, alpha, form, rng, runs.check())
-    broken = any(f.severity == "error" for f in study.table.findings)
-    outcomes = []
-    for check in checks:
+    names = RULES if check_flag(rules_only, "rules_only") else CHECKS
+    if checks is not None:
+        names = check_names(checks, "checks")
+        for name in names:
+            check_choice(name, "checks", CHECKS)
+        if not names:
+            raise ArgumentError("checks is empty. Name some, such as ['scores', 'coverage'], or give None for all.")
+    return _checked(_Subject(runs=runs, alpha=alpha, form=form, rng=rng, modelled=None), names, progress)
+
+
+def check_rules(runs: Runs, modelled: Modelled | None = None) -> RunsCheck:
+    """The rules alone, with the scales of what a model takes of the score, such as its logarithm."""
+    return _checked(_Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled), RULES, None)
+
+
+def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:
+    outcomes: list[CheckOutcome] = []
+    met = subject.runs.study.crossing
+    broken = bool((subject.points.valid < subject.points.n).any()) or (met is not None and met.none_meet)
+    for question in TREE:
+        if question.name not in names:
+            continue
         if progress is not None:
-            progress(f"checking {check.name}")
-        outcomes.append(_outcome(check, study, broken))
-    needs = needed_data(runs, study.table)
-    return SanityReport(outcomes=tuple(outcomes), overview=study.table.overview, alpha=alpha, needs=needs)
-
-
-def _outcome(check: SanityCheck, study: _Study, broken: bool) -> CheckOutcome:
-    severity, found, advice, result = _answer(check, study, broken)
-    return CheckOutcome(
-        stage=check.stage,
-        check=check.name,
-        question=check.question,
-        severity=severity,
-        found=found,
-        advice=advice,
-        level=study.alpha if check.tests else float("nan"),
-        result=result,
+            progress(f"checking {question.name}")
+        if broken and question.name not in RULES:
+            answer = _skipped("Left out: the scores have to be complete first.")
+        else:
+            try:
+                answer = question.answer(subject)
+            except LmemtestError as error:
+                answer = _skipped(f"Left out: {error}")
+        outcomes.append(
+            CheckOutcome(
+                stage=question.stage,
+                check=question.name,
+                question=question.question,
+                findings=tuple(sorted(answer.findings, key=lambda found: SEVERITIES.index(found.severity))),
+                text=answer.text,
+                skipped=answer.skipped,
+                level=subject.alpha if question.test else float("nan"),
+                result=answer.result,
+            )
+        )
+    equal, pairs = subject.tied
+    return RunsCheck(
+        outcomes=tuple(outcomes),
+        overview=subject.points.overview(),
+        alpha=subject.alpha,
+        kind=subject.kind,
+        cells=subject.cells,
+        scales=subject.scales,
+        scale_ratio=scale_ratio(subject.scales["residual_sd"]),
+        tied_share=float(equal.sum() / pairs.sum()) if pairs.sum() else 0.0,
+        needs=_needs(subject),
     )
 
 
-def _answer(check: SanityCheck, study: _Study, broken: bool) -> Found:
-    if broken and check.name not in _TABLE:
-        return "skipped", ("Left out: the scores have to be complete first.",), "", None
-    try:
-        answer = check.run(study)
-    except LmemtestError as error:
-        return "skipped", (f"Left out: {error}",), "", None
-    nothing = nothing_to_check(check.name, study.runs, study.table) if answer[0] == "fine" else ""
-    return ("skipped", (f"Left out: {nothing}",), "", None) if nothing else answer
+def _needs(subject: _Subject) -> tuple[str, ...]:
+    """What the table lacks for the statistical checks, the most useful first."""
+    runs, needs = subject.runs, []
+    if runs.seed is None and runs.budget is not None:
+        needs.append(f"a column that tells the runs apart, {_role('seed')}")
+    elif not (subject.cells["seeds"] > 1 if runs.seed else subject.scales["df"] > 0).any():
+        needs.append(f"repeated runs of each algorithm on each benchmark, {_role('seed')}")
+    if len(subject.scales) < _BENCHMARKS:
+        needs.append(f"three benchmarks or more, {_role('benchmark')}")
+    if runs.budget is None:
+        needs.append(f"scores at several budgets if the budget matters, {_role('budget')}")
+    return tuple(needs)
+
+
+def _role(name: str) -> str:
+    """How a column is given a role."""
+    return in_words_of(python=f"Runs(..., {name}=...)", command_line=f"--{name} COLUMN")

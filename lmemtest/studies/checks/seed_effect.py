@@ -175,8 +175,10 @@ def seed_effect(
 
     Raises
     ------
+    ArgumentError
+        If the runs have no seed column, or an option is out of its range.
     DesignError
-        If there are no seeds, one seed, or no seed comes back, so that its effect cannot be told from chance.
+        If there is one seed, or no seed comes back, so that its effect cannot be told from chance.
 
     Notes
     -----
@@ -256,9 +258,7 @@ def _scores(runs: Runs, crossed: bool, standardized: bool) -> tuple[pd.DataFrame
 
 
 def _check_seeds(runs: Runs) -> None:
-    if runs.seed is None:
-        raise DesignError("the runs have no seed column, so nothing can depend on it. Name it: Runs(..., seed=...).")
-    seeds = runs.levels(runs.seed)
+    seeds = runs.levels(runs.study.require("seed", "nothing can depend on it"))
     if len(seeds) < 2:
         raise DesignError(
             f"there is one seed only ({seeds[0]!r}), so its effect cannot be told from that of the algorithm. "

@@ -11,11 +11,11 @@ import numpy as np
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below
 from lmemtest._validate import check_fraction
-from lmemtest.data.findings import Finding
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.studies.checks.findings import Finding
 from lmemtest.words import format_level, format_number, format_p, p_text
 
 if TYPE_CHECKING:

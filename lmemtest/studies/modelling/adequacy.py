@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest.data.findings import Finding, Severity
 from lmemtest.errors import LmemtestError
 from lmemtest.formula.bars import Bar, ParsedFormula, parse_formula
 from lmemtest.formula.tokens import quote_name
+from lmemtest.studies.checks.findings import Finding
 from lmemtest.studies.variation.model_components import pair_variance
 from lmemtest.words import format_level, format_number, listed
 
@@ -162,7 +162,7 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: str, alpha: float
     if not lucky:
         return None
     pair = f"(1 | {quote_name(str(runs.seed))}:{quote_name(runs.algorithm)})"
-    severity: Severity = "note"
+    severity = "note"
     if holds_shared_seeds(fit, runs):
         advice = (
             f"The model has {pair} for it, so seeds count as a sample, too. If seeds only number the repetitions, say "
@@ -244,7 +244,7 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     """
     if runs.budget is None:
         return BudgetUse(n=1, role="none", regular=True, shared=True, differ=False, trials=False, ranges={})
-    from lmemtest.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
+    from lmemtest.studies.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
     points = runs.study.points
     n, k = len(points.budgets), len(points.algorithms)

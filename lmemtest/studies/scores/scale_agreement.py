@@ -56,10 +56,10 @@ def hypothesis_on(scale: Scale) -> str:
     Examples
     --------
     >>> from lmemtest.data.normalise import Scale
-    >>> hypothesis_on(Scale(method="zscore", score="loss", direction="minimize", per=("task",)))
+    >>> hypothesis_on(Scale(method="zscore", score="loss", direction="minimize", by=("task",)))
     'mean scores are equal, each within task in units of the standard deviation of the scores there'
     """
-    within = f" within {' and '.join(scale.per)}" if scale.per else ""
+    within = f" within {' and '.join(scale.by)}" if scale.by else ""
     return _NULL[scale.method].format(within=within)
 
 

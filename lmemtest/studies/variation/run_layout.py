@@ -136,7 +136,7 @@ def layout_of(runs: Any, *, task: str) -> RunLayout:
         raise DataError(
             f"nothing is left to chance: runs of one algorithm on one benchmark have the same score, or all algorithms "
             f"have the same score with each seed, so there is no error by which {task}. Keep one run of each, and "
-            "look for copies: lmemtest.check_all(runs)."
+            "look for copies: lmemtest.check(runs)."
         )
     return RunLayout(
         frame=frame,

@@ -8,15 +8,13 @@ import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
-from lmemtest.data.findings import Finding
 from lmemtest.data.score_kind import looks_like
+from lmemtest.studies.checks.findings import Finding
 from lmemtest.words import format_number, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.points import Points
     from lmemtest.data.score_kind import ScoreKind
-
-__all__ = ["kind_findings", "unlike_units"]
 
 _NAMED = 4
 _FEWEST = 20  # scores of an algorithm, from which on the same answer everywhere is worth a look
@@ -24,21 +22,10 @@ _FRACTION_FROM, _PERCENT_FROM = 0.1, 5.0  # medians of shares of right answers i
 
 
 def kind_findings(points: Points, kind: ScoreKind) -> list[Finding]:
-    """Findings about the kind of score by itself.
-
-    Parameters
-    ----------
-    points : Points
-    kind : ScoreKind
-        Of these points.
-
-    Returns
-    -------
-    list of Finding
-    """
+    """What the kind of score, which is that of these points, asks to know."""
     found = [*_folds(points), *_mixed_units(points)]
     if kind.kind == "two-valued":
-        found += [*_one_answer(points), _proportions(points, kind)]
+        found.append(_proportions(points, kind))
     if kind.kind == "capped":
         found.append(_penalised(kind) if kind.penalised else _censored(points, kind))
     return found
@@ -63,14 +50,11 @@ def _proportions(points: Points, kind: ScoreKind) -> Finding:
     )
 
 
-def _one_answer(points: Points) -> list[Finding]:
+def one_answer(points: Points) -> list[Finding]:
     """Algorithms whose answers are all alike, as where none of the outputs could be read."""
     size = len(points.algorithms)
     n = np.bincount(points.algorithm, weights=points.valid, minlength=size)
-    low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    good = points.valid > 0
-    np.minimum.at(low, points.algorithm[good], points.low[good])
-    np.maximum.at(high, points.algorithm[good], points.high[good])
+    low, high = points.range_of(points.algorithm, size)
     return [
         Finding(
             severity="warning",

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from lmemtest._caller import in_words_of
-from lmemtest.data.points import Points, grid_shape
+from lmemtest.data.points import Points, starts_of
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -52,9 +52,9 @@ def trials_advice() -> str:
 
 def budgets_shared(points: Points) -> bool:
     """Whether all runs on one instance were scored at the same budgets."""
-    n_instances, _ = grid_shape(points)
+    n_instances, _ = points.shape
     cells = np.unique(np.stack([points.instance, points.budget]), axis=1).shape[1]
-    runs = np.bincount(points.instance[np.flatnonzero(np.diff(points.run, prepend=-1))], minlength=n_instances)
+    runs = np.bincount(points.instance[starts_of(points.run)[0]], minlength=n_instances)
     here = np.bincount(points.instance, minlength=n_instances)
     budgets = here / runs
     return bool(np.all(budgets == np.round(budgets)) and budgets.sum() == cells)
@@ -69,8 +69,7 @@ def budgets_unlike(points: Points) -> bool:
     if budgets_shared(points):
         return False
     u = _ranks(points)
-    starts = np.flatnonzero(np.diff(points.run, prepend=-1))  # points are sorted by run, then by budget
-    size = np.diff(starts, append=len(points.run))
+    starts, size = starts_of(points.run)
     last = u[starts + size - 1]
     group = points.instance[starts] * len(points.algorithms) + points.algorithm[starts]
     instance = points.instance[starts]
@@ -127,8 +126,7 @@ def are_single_trials(points: Points) -> bool:
         return False
     good = points.valid > 0
     run, y = points.run[good], points.mean[good]
-    starts = np.flatnonzero(np.diff(run, prepend=-1))
-    size = np.diff(starts, append=len(run))
+    starts, size = starts_of(run)
     centre = np.repeat(np.add.reduceat(y, starts) / size, size)
     deviations = float(np.sum((y - centre) ** 2 * np.repeat(size / np.maximum(size - 1, 1), size)))
     inside = np.diff(run) == 0

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.budget_mix import common_budgets_advice
-from lmemtest.data.findings import SHOWN, Finding, on, per_cell
-from lmemtest.data.points import Points, count_distinct, grid_shape, occurring, seed_groups, seeds_run
+from lmemtest.data.points import Points, occurring
+from lmemtest.studies.checks.budget_mix import common_budgets_advice
+from lmemtest.studies.checks.findings import SHOWN, Finding, on, per_cell
 from lmemtest.words import format_number, listed
-
-__all__ = ["missing_budgets", "missing_cells", "no_common_benchmark", "unpaired_seeds"]
 
 COMMON_BUDGETS = 0.8  # of the whole range of budgets; below it algorithms are not compared at the same ones
 
@@ -23,25 +21,17 @@ def no_common_benchmark(points: Points) -> list[Finding]:
     met = points.runs.study.crossing
     if met is None or not met.apart:
         return []
-    if met.none_meet:
-        finding = Finding(
-            severity="error",
-            kind="no_common_benchmark",
-            count=met.n_pairs,
-            message=f"{met.reason()[0].upper()}{met.reason()[1:]}.",
-            advice=met.advice(),
-        )
-        return [finding]
     count = len(met.apart)
-    finding = Finding(
-        severity="warning",
-        kind="no_common_benchmark",
-        count=count,
-        message=f"{count:,} of the {met.n_pairs:,} pairs of algorithms {'has' if count == 1 else 'have'} no benchmark "
-        f"in common ({met.shown()}), so what sets them apart may as well be their benchmarks.",
-        advice="They get no verdict. Run these algorithms on the same benchmarks to compare them.",
-    )
-    return [finding]
+    severity = "error" if met.none_meet else "warning"
+    if met.none_meet:
+        message, advice = f"{met.reason()[0].upper()}{met.reason()[1:]}.", met.advice()
+    else:
+        message = (
+            f"{count:,} of the {met.n_pairs:,} pairs of algorithms {'has' if count == 1 else 'have'} no benchmark in "
+            f"common ({met.shown()}), so what sets them apart may as well be their benchmarks."
+        )
+        advice = "They are not compared. Run these algorithms on the same benchmarks to compare them."
+    return [Finding(severity=severity, kind="no_common_benchmark", count=count, message=message, advice=advice)]
 
 
 def missing_cells(points: Points) -> list[Finding]:
@@ -49,7 +39,7 @@ def missing_cells(points: Points) -> list[Finding]:
     met = points.runs.study.crossing
     if met is not None and met.none_meet:
         return []
-    absent = points.by_instance((seeds_run(points) == 0).astype(int))
+    absent = points.by_instance((points.seeds_run == 0).astype(int))
     instances = np.bincount(points.benchmark_of, minlength=len(points.benchmarks))
     advice = (
         "Run what is missing; until then conclusions about this algorithm rest on what is there, and if the "
@@ -79,9 +69,9 @@ def unpaired_seeds(points: Points) -> list[Finding]:
     """Seeds that not all algorithms ran: a warning where they share some, a note where they share none."""
     if points.runs.seed is None:
         return []
-    n_instances, n_algorithms = grid_shape(points)
-    ran = seeds_run(points)
-    group, size = seed_groups(points)
+    n_instances, n_algorithms = points.shape
+    ran = points.seeds_run
+    group, size = points.seed_groups()
     lacking = size - ran
     members = np.zeros((n_instances, n_algorithms), dtype=int)
     np.add.at(members, (np.arange(n_instances)[:, None], group), ran > 0)
@@ -228,17 +218,14 @@ def missing_budgets(points: Points) -> list[Finding]:
             else common_budgets_advice(points.runs),
         )
         return [finding]
-    n_instances, n_algorithms = grid_shape(points)
-    budgets = count_distinct(points.instance, points.budget, n_instances, len(points.budgets))
-    pair = points.instance * n_algorithms + points.algorithm
-    there = np.bincount(pair, minlength=n_instances * n_algorithms).reshape(n_instances, n_algorithms)
-    expected = seeds_run(points) * budgets[:, None]
-    totals = points.by_instance(expected)
-
+    lacking = points.by_instance(points.lacking(points.seeds_run))
+    there = np.bincount(points.cell, minlength=points.n_cells)
     advice = "If runs stopped early, carry their last score forward; if they failed, score them as worst."
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
-        lacking = f"{count:,} of the {int(totals[cell]):,} scores that its runs would have at all budgets"
-        return f"{algorithm}{where} lacks {lacking}.", advice
+        total = there[cell] + count
+        return f"{algorithm}{where} lacks {count:,} of the {total:,} scores that its runs would have at all budgets.", (
+            advice
+        )
 
-    return per_cell(points, points.by_instance(expected - there), "warning", "missing_budgets", say)
+    return per_cell(points, lacking, "warning", "missing_budgets", say)
