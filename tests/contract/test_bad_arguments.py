@@ -147,7 +147,7 @@ def calls() -> dict[str, Call]:
         "VarianceComponents": (lt.VarianceComponents, {"interaction_sd": 0.1, "residual_sd": 0.2}),
         "analyze": (lt.analyze, {"runs": few()}),
         "anytime": (lt.anytime, {"runs": runs(), "n_draws": 1000}),
-        "audit": (lt.audit, {"runs": few(), "n": 2, "unit": "benchmark", "rng": 1}),
+        "audit": (lt.audit, {"runs": few(), "n_draws": 2, "unit": "benchmark", "rng": 1}),
         "benchmark_clusters": (lt.benchmark_clusters, {"runs": few(), "n_draws": 2, "rng": 1}),
         "benchmark_effects": (lt.benchmark_effects, {"runs": few(), "rng": 1}),
         "benchmark_information": (lt.benchmark_information, {"runs": few()}),

@@ -11,7 +11,7 @@ from lmemtest.studies.checks.audit import Audit, Rate
 
 
 def make_audit():
-    common = {"n": 200, "failed": 0, "unconverged": 0, "alpha": 0.05}
+    common = {"n_draws": 200, "failed": 0, "unconverged": 0, "alpha": 0.05}
     rates = tuple(
         Rate(model=model, formula="y ~ a", unit=unit, rejected=rejected, **common)
         for unit, model, rejected in [

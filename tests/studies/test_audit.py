@@ -171,7 +171,7 @@ def test_a_model_that_keeps_its_level_is_told_from_the_number_of_tables_that_is_
 def test_too_few_tables_are_said_to_be_too_few():
     got = audit(make_runs(), n_draws=3, unit="benchmark", rng=1)
     assert got.sentences()[1].endswith(
-        "too few tables to tell whether that is the nominal 5 %; n=142 would tell for a model that keeps its level."
+        "too few tables to tell whether that is the nominal 5 %; n_draws=142 would tell for a model that keeps its level."
     )
 
 
@@ -239,7 +239,7 @@ def test_failures_are_not_in_the_rate():
 @pytest.mark.parametrize(
     ("roles", "options", "message"),
     [
-        ({}, {"n": 0}, "n must be a whole number of at least 1, got 0."),
+        ({}, {"n_draws": 0}, "n_draws must be a whole number of at least 1, got 0."),
         ({}, {"unit": "seed"}, "got 'seed'. Runs with the same seed are the blocks within which unit='run' exchanges"),
         ({}, {"unit": ("run", "seed")}, "use unit='run'."),
         ({}, {"unit": ()}, "unit must name at least one of benchmark, instance, run, got none."),
