@@ -171,7 +171,8 @@ def test_a_model_that_keeps_its_level_is_told_from_the_number_of_tables_that_is_
 def test_too_few_tables_are_said_to_be_too_few():
     got = audit(make_runs(), n_draws=3, unit="benchmark", rng=1)
     assert got.sentences()[1].endswith(
-        "too few tables to tell whether that is the nominal 5 %; n_draws=142 would tell for a model that keeps its level."
+        "too few tables to tell whether that is the nominal 5 %; n_draws=142 would tell for a model that keeps its "
+        "level."
     )
 
 
