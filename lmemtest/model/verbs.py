@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from lmemtest.inference.intervals.cluster_robust import ClusterRobust
     from lmemtest.inference.intervals.profile import ProfileResult
     from lmemtest.inference.intervals.random_effects import RandomEffects
-    from lmemtest.inference.means.emmeans import EmmeansResult
+    from lmemtest.inference.means.emmeans import EmmeansResult, TrendsResult
     from lmemtest.inference.means.f_test import FTestsResult
     from lmemtest.inference.means.moderated import Moderated
-    from lmemtest.inference.means.trends import TrendsResult
     from lmemtest.inference.power.components import VarianceComponents
 
 R = TypeVar("R")
@@ -44,7 +43,7 @@ class Verbs:
     components: Verb[VarianceComponents] = Verb("power.components:components_of")
     diagnose: Verb[Diagnosis] = Verb("diagnostics.diagnose:diagnose")
     emmeans: Verb[EmmeansResult] = Verb("means.emmeans:emmeans")
-    emtrends: Verb[TrendsResult] = Verb("means.trends:emtrends")
+    emtrends: Verb[TrendsResult] = Verb("means.emmeans:emtrends")
     influence: Verb[InfluenceResult] = Verb("diagnostics.influence:influence")
     joint_tests: Verb[FTestsResult] = Verb("means.joint:joint_tests")
     moderated: Verb[Moderated] = Verb("means.moderated:moderated")

@@ -280,7 +280,7 @@ def test_the_best_and_controls_use_bonferroni_and_holm():
     assert best.candidates[()] == ("A00",)
     rivals = em.pairs(adjust="none").to_frame().iloc[:3]  # A00 minus each other one; smaller is better
     upper = -rivals["estimate"] + stats.t.isf(0.05 / 3, rivals["df"]) * rivals["se"]
-    row = best.to_frame().set_index("level").loc["A00"]
+    row = best.to_frame().set_index("algorithm").loc["A00"]
     assert row["ci_high"] == pytest.approx(upper.min(), rel=1e-9)
     result = em.against("A00").noninferiority(margin=3.0)
     assert result.adjust == "holm"

@@ -9,7 +9,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.inference.means.trends import TrendsResult, emtrends
+from lmemtest.inference.means.emmeans import TrendsResult, emtrends
 
 TRENDS = json.loads((Path(__file__).parent.parent / "reference" / "contrasts.json").read_text())["trends"]
 TERMS = [

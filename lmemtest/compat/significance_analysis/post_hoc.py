@@ -12,8 +12,7 @@ import pandas as pd
 from lmemtest._validate import check_choice
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
-from lmemtest.inference.means.trends import emtrends
+from lmemtest.inference.means.emmeans import EmmeansResult, emmeans, emtrends
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:

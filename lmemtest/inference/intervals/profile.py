@@ -44,7 +44,7 @@ _FEW = 10  # levels up to which the likelihood's intervals of a variance hold it
 _KEYS = ("kind", "group", "name1", "name2")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Parameter:
     """One row of the result: what it is called, and what the engine holds (None: undefined, with the reason)."""
 
@@ -226,18 +226,22 @@ def profile(
     level = check_fraction(level, "level")
     reml = check_flag(reml, "reml")
     check_replicates(progress=progress)
-    again, notes = _by_likelihood(fit, reml)
+    names, again, notes = ("maximum likelihood", "restricted maximum likelihood"), fit, []
+    if fit.reml != reml:
+        again = fit.refit(reml=reml)
+        notes = [f"The fit is by {names[fit.reml]}; it was refitted by {names[reml]}, whose estimates these are."]
     wanted = _wanted(again, parameters, linear, reml=reml)
     with one_blas_thread():
         again, found, more = _followed(again, wanted, cut=cut_of(level), reml=reml, progress=progress)
     notes += [*more, *_notes(found)]
     if not reml:
         notes += _few_levels(again, found)
+    table, curves = _tables(found)
     return ProfileResult(
-        table=_table(found),
-        curves=_curves(found),
+        table=table,
+        curves=curves,
         level=level,
-        likelihood="restricted maximum likelihood" if reml else "maximum likelihood",
+        likelihood=names[reml],
         formula=fit.label,
         evaluations=sum(path.evaluations for _, path in found if path is not None),
         notes=tuple(notes),
@@ -247,133 +251,80 @@ def profile(
 _Found = list[tuple[_Parameter, "Path | None"]]
 
 
-def _by_likelihood(fit: Any, reml: bool) -> tuple[Any, list[str]]:
-    if fit.reml == reml:
-        return fit, []
-    names = ("maximum likelihood", "restricted maximum likelihood")
-    return fit.refit(reml=reml), [
-        f"The fit is by {names[fit.reml]}; it was refitted by {names[reml]}, whose estimates these are."
-    ]
-
-
 # ---------------------------------------------------------------------- what to profile
 
 
 def _all_parameters(fit: Any) -> list[_Parameter]:
     """Everything that has a profile: the random part, residuals, fixed effects."""
-    out = [p for i, term in enumerate(fit.design.random) for p in _of_term(fit, i, term)]
+    out = []
+    for i, term in enumerate(fit.design.random):
+        names = term.names
+        alive = [has_variance(fit.problem, fit.optim.theta, i, j) for j in range(len(names))]
+        out += [_Parameter("sd", term.group, name, "", StandardDeviation(i, j)) for j, name in enumerate(names)]
+        for b, a in [] if term.diagonal else np.argwhere(np.tri(len(names), k=-1)).tolist():
+            zero = " and ".join(names[j] for j in (a, b) if not alive[j])
+            reason = f"the standard deviation of {zero} is estimated as zero" if zero else ""
+            target = None if zero else Correlation(i, a, b)
+            out.append(_Parameter("corr", term.group, names[a], names[b], target, reason))
     many = fit.problem.n_strata > 1
     for stratum, (name, variance) in enumerate(fit.residual_variances.items()):
-        out.append(
-            _Parameter(
-                kind="residual sd",
-                group="Residual",
-                name1=str(name) if many else "",
-                name2="",
-                target=ResidualDeviation(stratum),
-                estimate=float(np.sqrt(variance)),
-            )
-        )
+        label, sd = str(name) if many else "", float(np.sqrt(variance))
+        out.append(_Parameter("residual sd", "Residual", label, "", ResidualDeviation(stratum), estimate=sd))
     rows = np.eye(len(fit.design.x_names))
     return out + [_linear(fit, "fixed", name, row) for name, row in zip(fit.design.x_names, rows, strict=True)]
 
 
-def _of_term(fit: Any, i: int, term: Any) -> list[_Parameter]:
-    x, problem = fit.optim.theta, fit.problem
-    names = term.names
-    alive = [has_variance(problem, x, i, j) for j in range(len(names))]
-    out = [
-        _Parameter(kind="sd", group=term.group, name1=name, name2="", target=StandardDeviation(i, j))
-        for j, name in enumerate(names)
-    ]
-    for b in range(0 if term.diagonal else len(names)):
-        for a in range(b):
-            zero = [names[j] for j in (a, b) if not alive[j]]
-            reason = f"the standard deviation of {' and '.join(zero)} is estimated as zero" if zero else ""
-            out.append(
-                _Parameter(
-                    kind="corr",
-                    group=term.group,
-                    name1=names[a],
-                    name2=names[b],
-                    target=None if zero else Correlation(i, a, b),
-                    reason=reason,
-                )
-            )
-    return out
-
-
 def _linear(fit: Any, kind: str, name: str, row: FloatArray) -> _Parameter:
-    known = bool(fit.estimable(row)[0])
-    return _Parameter(
-        kind=kind,
-        group="",
-        name1=name,
-        name2="",
-        target=LinearFunction(row[fit.problem.kept]) if known else None,
-        reason="" if known else "the data do not identify it",
-    )
+    if fit.estimable(row)[0]:
+        return _Parameter(kind, "", name, "", LinearFunction(row[fit.problem.kept]))
+    return _Parameter(kind, "", name, "", None, "the data do not identify it")
 
 
 def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Parameter]:
-    known = _all_parameters(fit)
-    functions = _functions(fit, linear)
-    if reml:
-        _refuse_fixed(known, parameters, functions)
-        known = [p for p in known if p.kind != "fixed"]
-    if parameters is None:
-        return functions or known
-    return _selected(known, parameters) + functions
-
-
-def _refuse_fixed(known: list[_Parameter], parameters: Any, functions: list[_Parameter]) -> None:
-    asked = [] if parameters is None else [p for p in _selected(known, parameters) if p.kind == "fixed"]
-    if asked or functions:
+    """The parameters of the names, in the order of the model, and the linear functions."""
+    known, functions = _all_parameters(fit), _functions(fit, linear)
+    chosen = None if parameters is None else _selected(known, parameters)
+    fixed = [*(p for p in chosen or () if p.kind == "fixed"), *functions]
+    if reml and fixed:
         raise ArgumentError(
-            f"reml=True is for standard deviations and correlations, and {(asked or functions)[0].label!r} is a "
+            f"reml=True is for standard deviations and correlations, and {fixed[0].label!r} is a "
             "function of the fixed effects, which the restricted likelihood does not hold. Use reml=False, or "
             "emmeans() for intervals with degrees of freedom."
         )
-
-
-def _names(parameters: Any) -> list[str]:
-    names = [parameters] if isinstance(parameters, str) else parameters
-    if isinstance(names, Iterable):
-        names = list(names)
-        if names and all(isinstance(name, str) for name in names):
-            return names
-    raise ArgumentError(
-        f"parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got {parameters!r}."
-    )
+    if chosen is None:
+        return functions or [p for p in known if not (reml and p.kind == "fixed")]
+    return chosen + functions
 
 
 def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
-    """The parameters of the names, in the order of the model."""
+    names = [parameters] if isinstance(parameters, str) else parameters
+    names = list(names) if isinstance(names, Iterable) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(
+            f"parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got {parameters!r}."
+        )
     chosen: list[_Parameter] = []
-    for name in _names(parameters):
+    for name in names:
         matches = [p for p in known if p.label == name]
         matches = matches or [p for p in known if name == p.kind or (p.group and name == p.group)]
+        if not matches and name == "corr":
+            raise ArgumentError(
+                "parameters='corr': this model has no correlations, because every random-effects term has one effect. "
+                "Use 'sd'."
+            )
+        if not matches and name == "sd":
+            raise ArgumentError("parameters='sd': this model has no random effects. Use 'residual sd' or 'fixed'.")
         if not matches:
-            _refuse_name(known, name)
+            labels, groups, kinds = (
+                list(dict.fromkeys(word for p in known if (word := getattr(p, of))))
+                for of in ("label", "group", "kind")
+            )
+            raise ArgumentError(
+                f"parameters: {name!r} is not a parameter of this model. Kinds: {', '.join(kinds)}. Groups: "
+                f"{', '.join(groups)}. Parameters: {listed(labels)}.{suggest(name, [*labels, *groups, *kinds])}"
+            )
         chosen += matches
     return [p for p in known if p in chosen]
-
-
-def _refuse_name(known: list[_Parameter], name: str) -> None:
-    if name == "corr":
-        raise ArgumentError(
-            "parameters='corr': this model has no correlations, because every random-effects term has one effect. "
-            "Use 'sd'."
-        )
-    if name == "sd":
-        raise ArgumentError("parameters='sd': this model has no random effects. Use 'residual sd' or 'fixed'.")
-    labels = [p.label for p in known]
-    groups = list(dict.fromkeys(p.group for p in known if p.group))
-    kinds = list(dict.fromkeys(p.kind for p in known))
-    raise ArgumentError(
-        f"parameters: {name!r} is not a parameter of this model. Kinds: {', '.join(kinds)}. Groups: "
-        f"{', '.join(groups)}. Parameters: {listed(labels)}.{suggest(name, [*labels, *groups, *kinds])}"
-    )
 
 
 def _functions(fit: Any, linear: Any) -> list[_Parameter]:
@@ -408,90 +359,72 @@ def _followed(
     """All profiles; from a better optimum onwards where one turns up."""
     notes: list[str] = []
     for _ in range(_RESTARTS + 1):
-        found, better = _one_round(fit, wanted, cut=cut, reml=reml, progress=progress)
-        if better is None:
-            return fit, found, notes
-        parameter, path = better
+        found: _Found = []
+        with _bar(len(wanted), progress, "Profiles") as advance:
+            for parameter in wanted:
+                path = None if parameter.target is None else _path(fit, parameter, cut=cut, reml=reml)
+                if path is not None and path.better is not None:
+                    break
+                found.append((parameter, path))
+                advance(1)
+            else:
+                return fit, found, notes
         notes = [
             f"While {parameter.label} was profiled, a better optimum than the fit's was found (deviance lower by "
             f"{written(path.gain, '.3g')}). The model was fitted again from there, and these are its estimates; look "
-            f"at the fit's "
-            "certificate(), and use restarts=5."
+            "at the fit's certificate(), and use restarts=5."
         ]
         fit = fit.refit(theta_start=fit.problem.to_user(fit.problem.split(path.better)[0]))
-        wanted = _again(fit, wanted)
+        now = {p.label: p for p in _all_parameters(fit)}  # other variances may be zero
+        wanted = [p if p.kind == "linear" else now[p.label] for p in wanted]
     raise EstimationError(
         f"profiling '{fit.label}' met one better optimum after the other, so its likelihood has no settled maximum. "
         "Fit it with restarts=20, or simplify its random part."
     )
 
 
-def _one_round(
-    fit: Any, wanted: list[_Parameter], *, cut: float, reml: bool, progress: bool | None
-) -> tuple[_Found, tuple[_Parameter, Path] | None]:
-    found: _Found = []
-    with _bar(len(wanted), progress, "Profiles") as advance:
-        for parameter in wanted:
-            path = None
-            if parameter.target is not None:
-                try:
-                    path = follow(
-                        fit.problem, fit.optim.theta, fit.optim.criterion, parameter.target, cut=cut, reml=reml
-                    )
-                except np.linalg.LinAlgError as error:
-                    path = _failed(str(error), parameter)
-                if path.better is not None:
-                    return found, (parameter, path)
-            found.append((parameter, path))
-            advance(1)
-    return found, None
-
-
-def _failed(reason: str, parameter: _Parameter) -> Path:
-    none = End(float("nan"), reason=reason)
-    return Path(estimate=parameter.estimate, low=none, high=none, points=(), evaluations=0)
-
-
-def _again(fit: Any, wanted: list[_Parameter]) -> list[_Parameter]:
-    """The same parameters of another fit, where other variances may be zero."""
-    now = {p.label: p for p in _all_parameters(fit)}
-    return [p if p.kind == "linear" else now[p.label] for p in wanted]
+def _path(fit: Any, parameter: _Parameter, *, cut: float, reml: bool) -> Path:
+    assert parameter.target is not None
+    try:
+        return follow(fit.problem, fit.optim.theta, fit.optim.criterion, parameter.target, cut=cut, reml=reml)
+    except np.linalg.LinAlgError as error:
+        none = End(float("nan"), reason=str(error))
+        return Path(estimate=parameter.estimate, low=none, high=none, points=(), evaluations=0)
 
 
 # ---------------------------------------------------------------------- tables and words
 
 
-def _table(found: _Found) -> pd.DataFrame:
+def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The intervals, and the points of the profiles."""
     import pandas as pd
 
-    rows = [
-        {
-            **parameter.key,
-            "estimate": parameter.estimate if path is None else path.estimate,
-            "ci_low": float("nan") if path is None else path.low.value,
-            "ci_high": float("nan") if path is None else path.high.value,
-        }
-        for parameter, path in found
-    ]
-    return pd.DataFrame(rows, columns=[*_KEYS, "estimate", "ci_low", "ci_high"])
-
-
-def _curves(found: _Found) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = [
-        {**parameter.key, "value": point.value, "zeta": point.zeta, "slope": point.slope}
-        for parameter, path in found
-        if path is not None
-        for point in path.points
-    ]
-    return pd.DataFrame(rows, columns=[*_KEYS, "value", "zeta", "slope"])
+    nothing = End(float("nan"))
+    rows, points = [], []
+    for parameter, path in found:
+        estimate, low, high = (
+            (parameter.estimate, nothing, nothing) if path is None else (path.estimate, path.low, path.high)
+        )
+        rows.append({**parameter.key, "estimate": estimate, "ci_low": low.value, "ci_high": high.value})
+        for point in () if path is None else path.points:
+            points.append({**parameter.key, "value": point.value, "zeta": point.zeta, "slope": point.slope})
+    return (
+        pd.DataFrame(rows, columns=[*_KEYS, "estimate", "ci_low", "ci_high"]),
+        pd.DataFrame(points, columns=[*_KEYS, "value", "zeta", "slope"]),
+    )
 
 
 def _notes(found: _Found) -> list[str]:
     followed = [(p, path) for p, path in found if path is not None]
     notes = [f"{p.label} is undefined: {p.reason}." for p, path in found if path is None]
-    notes += _bound_notes(followed)
+    zero = [p.label for p, path in followed if p.kind == "sd" and path.low.at_bound]
+    if zero:
+        notes.append(f"Zero is not excluded for {listed(zero)}: the lower end is 0.")
+    ends = [(p, end) for p, path in followed if p.kind == "corr" for end in (path.low, path.high) if end.at_bound]
+    for value in (-1.0, 1.0):
+        labels = [p.label for p, end in ends if end.value == value]
+        if labels:
+            notes.append(f"A correlation of {value:g} is not excluded for {listed(labels)}.")
     flat = [p.label for p, path in followed if path.flat]
     if flat:
         notes.append(
@@ -515,18 +448,3 @@ def _few_levels(fit: Any, found: _Found) -> list[str]:
         f"Few levels ({counts}): the likelihood takes their standard deviations for smaller than they are, and the "
         "intervals hold the truth less often than stated. reml=True comes closer."
     ]
-
-
-def _bound_notes(followed: list[tuple[_Parameter, Path]]) -> list[str]:
-    zero = [p.label for p, path in followed if p.kind == "sd" and path.low.at_bound]
-    notes = []
-    if zero:
-        notes.append(f"Zero is not excluded for {listed(zero)}: the lower end is 0.")
-    for word, sign, ends in (
-        ("-1", -1.0, [(p, path.low) for p, path in followed]),
-        ("1", 1.0, [(p, path.high) for p, path in followed]),
-    ):
-        labels = [p.label for p, end in ends if p.kind == "corr" and end.at_bound and end.value == sign]
-        if labels:
-            notes.append(f"A correlation of {word} is not excluded for {listed(labels)}.")
-    return notes

@@ -28,29 +28,15 @@ _NODES_OVER_DF = 33  # of an interpolant of quantiles over the degrees of freedo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
-    """Adjusted p-values and the critical values of the simultaneous intervals.
+    """Adjusted two-sided p-values, and intervals ``estimate +- critical * se``.
 
-    Attributes
-    ----------
-    p_value : (m,) float
-        Adjusted two-sided p-values, NaN where the t ratio is NaN.
-    critical : (m,) float
-        The interval of row i is ``estimate[i] +- critical[i] * se[i]``.
-    method : str
-        Adjustment of the p-values that was applied.
-    interval_method : str
-        Adjustment behind `critical`.
-    n_tests : int
-        Number of comparisons in the family.
-    notes : tuple of str
-        What was replaced and why; empty if nothing was.
+    `method` and `interval_method` are the adjustments that were applied; `notes` say what was replaced and why.
     """
 
     p_value: FloatArray
     critical: FloatArray
     method: str
     interval_method: str
-    n_tests: int
     notes: tuple[str, ...] = ()
 
 
@@ -65,62 +51,38 @@ def adjust(
 ) -> Adjusted:
     """Adjust the two-sided p-values and the intervals of one family of t ratios.
 
-    Parameters
-    ----------
-    t_ratio : (m,) array_like of float
-        Estimate over standard error; NaN rows have no p-value but count as tests, since they were asked for.
-    df : array_like of float, > 0
-        Degrees of freedom per row (or one for all), ``inf`` for normal tests.
-    method : {"tukey", "stepdown", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none", "dunnett"}
-        "tukey" refers sqrt(2) |t| to the studentized range of `n_means` means; "stepdown" is for pairs with variances
-        of their own, see `step_down`; "mvt" and "dunnett" refer |t| to `joint`; "fdr" is Benjamini-Hochberg.
-    n_means : int, optional
-        Number of means whose pairwise differences are the family. Without it "tukey", "stepdown" and "shaffer" do not
-        fit the family and are replaced by "sidak" and "holm", with a note.
-    level : float in (0, 1), default 0.95
-        Simultaneous confidence level.
-    joint : LargestT, optional
-        Distribution of the largest |t| of the family, from `simultaneous.largest_t`; needed by "mvt" and "dunnett".
+    NaN rows have no p-value but count as tests, since they were asked for. "tukey" refers sqrt(2) |t| to the
+    studentized range of `n_means` means; "stepdown" is for pairs with variances of their own, see `step_down`; "mvt"
+    and "dunnett" refer |t| to `joint`, which they need; "fdr" is Benjamini-Hochberg. Without `n_means`, the number of
+    means whose pairwise differences are the family, "tukey", "stepdown" and "shaffer" do not fit it and are replaced by
+    "sidak" and "holm", with a note. "holm", "shaffer" and "fdr" have no simultaneous intervals: theirs are Bonferroni
+    intervals, with a note. Those of "stepdown" are of its first step: they exclude zero only where p is below 1 -
+    level, but not always then.
 
-    Returns
-    -------
-    Adjusted
-        "holm", "shaffer" and "fdr" have no simultaneous intervals: theirs are Bonferroni intervals, with a note. Those
-        of "stepdown" are of its first step: they exclude zero only where p is below 1 - level, but not always then.
-
-    Raises
-    ------
-    ArgumentError
-        If `method` is unknown or `level` is not strictly between 0 and 1.
-
-    References
-    ----------
     Holm (1979), Scand. J. Stat. 6, 65-70; Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x
 
-    Examples
-    --------
     >>> adjust([2.5, 1.0, 3.1], 20, method="holm").p_value.round(4)
     array([0.0425, 0.3293, 0.0169])
     """
     check_choice(method, "adjust", (*ADJUSTMENTS, "dunnett"))
     check_fraction(level, "level")
     t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
-    m = t.size
-    if method in JOINT_ADJUSTMENTS:
-        return _adjust_jointly(t, nu, method, level, joint)
     notes: list[str] = []
-    if method == "tukey" and n_means is None:
-        method = "sidak"
-        notes.append(
-            "The Tukey adjustment fits only all pairwise differences of a set of means; "
-            "the Šidák adjustment was used instead."
-        )
-    if method in ("stepdown", "shaffer") and n_means is None:
+    if method in JOINT_ADJUSTMENTS:
+        if joint is None:
+            raise ArgumentError(
+                f"adjust={method!r} needs the joint distribution of the family: pass joint=largest_t(correlation)."
+            )
+        p_value, critical = joint.sf(np.abs(t), nu), joint.isf(1.0 - level, nu)
+        said = (joint.note(np.abs(t), nu),)
+        return Adjusted(p_value=p_value, critical=critical, method=method, interval_method=method, notes=said)
+    if n_means is None and method in ("tukey", "stepdown", "shaffer"):
+        used = "sidak" if method == "tukey" else "holm"
         notes.append(
             f"The {ADJUSTMENT_NAMES[method]} adjustment fits only all pairwise differences of a set of means; "
-            "the Holm adjustment was used instead."
+            f"the {ADJUSTMENT_NAMES[used]} adjustment was used instead."
         )
-        method = "holm"
+        method = used
     interval_method = method
     if method in ("holm", "shaffer", "fdr"):
         interval_method = "bonferroni"
@@ -133,64 +95,27 @@ def adjust(
     elif method in ("stepdown", "shaffer"):
         p_value = step_down(two_sided_p(t, nu), n_means or 2, first_by_range=method == "stepdown")
     else:
-        p_value = adjust_raw(two_sided_p(t, nu), method, m)
+        p_value = adjust_raw(two_sided_p(t, nu), method, t.size)
+    critical = critical_values(nu, method=interval_method, n_means=n_means, n_tests=t.size, level=level)
     return Adjusted(
-        p_value=p_value,
-        critical=critical_values(nu, method=interval_method, n_means=n_means, n_tests=m, level=level),
-        method=method,
-        interval_method=interval_method,
-        n_tests=m,
-        notes=tuple(notes),
-    )
-
-
-def _adjust_jointly(t: FloatArray, df: FloatArray, method: str, level: float, joint: LargestT | None) -> Adjusted:
-    if joint is None:
-        raise ArgumentError(
-            f"adjust={method!r} needs the joint distribution of the family: pass joint=largest_t(correlation)."
-        )
-    return Adjusted(
-        p_value=joint.sf(np.abs(t), df),
-        critical=joint.isf(1.0 - level, df),
-        method=method,
-        interval_method=method,
-        n_tests=t.size,
-        notes=(joint.note(np.abs(t), df),),
+        p_value=p_value, critical=critical, method=method, interval_method=interval_method, notes=tuple(notes)
     )
 
 
 def step_down(p_value: FloatArray, n_means: int, *, first_by_range: bool) -> FloatArray:
-    """Step-down adjustment of the p-values of all pairwise differences.
+    """Step-down adjustment of the p-values of all n_means (n_means - 1) / 2 pairwise differences; NaN stays NaN.
 
-    Parameters
-    ----------
-    p_value : (m,) float
-        Unadjusted, m = n_means (n_means - 1) / 2; NaN stays NaN.
-    n_means : int
-    first_by_range : bool
-        Whether a step may use the range of normal scores in place of the number of hypotheses.
-
-    Returns
-    -------
-    (m,) float
-
-    Notes
-    -----
     Shaffer (1986): once r differences are found, not all sets of the others can be true at once; the r-th smallest
     p-value counts t_r times, t_r the largest number of pairs within groups of means that leaves r - 1 pairs or more
     between groups. Holm's count is m - r + 1. Valid for any dependence of the p-values.
 
-    With the range, the smaller of that and P(Q > sqrt(2) z) is taken, Q the range of `n_means` independent normal
-    variables and z the two-sided normal quantile of the p-value: Tukey's test on normal scores, which differs from
-    Tukey's where the pairs have different variances and degrees of freedom. It allows for the correlation of the
+    With `first_by_range`, the smaller of that and P(Q > sqrt(2) z) is taken, Q the range of `n_means` independent
+    normal variables and z the two-sided normal quantile of the p-value: Tukey's test on normal scores, which differs
+    from Tukey's where the pairs have different variances and degrees of freedom. It allows for the correlation of the
     differences; that of their standard errors is ignored, and the size is simulated (docs/validation.md).
 
-    References
-    ----------
     Shaffer (1986), J. Am. Stat. Assoc. 81, 826-831, doi:10.1080/01621459.1986.10478341
 
-    Examples
-    --------
     Three means: after one difference is found, only one of the two others can be zero.
 
     >>> step_down(np.array([0.01, 0.04, 0.02]), 3, first_by_range=False)
@@ -212,16 +137,6 @@ def step_down(p_value: FloatArray, n_means: int, *, first_by_range: bool) -> Flo
 def most_true_pairs(n_means: int) -> FloatArray:
     """Most pairs of means that can be equal after r = 0, 1, ... were found different (Shaffer 1986, table 1).
 
-    Parameters
-    ----------
-    n_means : int
-
-    Returns
-    -------
-    (m,) float
-
-    Examples
-    --------
     >>> most_true_pairs(4)
     array([6., 3., 3., 3., 2., 1.])
     """
@@ -240,24 +155,10 @@ def most_true_pairs(n_means: int) -> FloatArray:
 def critical_values(
     df: ArrayLike, *, method: str, n_tests: int, level: float, n_means: int | None = None
 ) -> FloatArray:
-    """Half width of a simultaneous interval in standard errors.
+    """Half widths of simultaneous intervals in standard errors: "tukey", "stepdown", "sidak", "bonferroni", "none".
 
-    Parameters
-    ----------
-    df : array_like of float, > 0
-    method : {"tukey", "stepdown", "sidak", "bonferroni", "none"}
-    n_tests : int
-        Size of the family; ignored by "tukey", "stepdown" and "none".
-    level : float in (0, 1)
-    n_means : int, optional
-        Number of means; needed by "tukey" and "stepdown".
+    `n_tests` is the size of the family, `n_means` the number of means for "tukey" and "stepdown".
 
-    Returns
-    -------
-    (shape of df) float array
-
-    Examples
-    --------
     >>> critical_values([20.0], method="tukey", n_tests=3, n_means=3, level=0.95).round(4)
     array([2.53])
     """
@@ -303,22 +204,8 @@ def _over_df(quantile: Callable[[FloatArray], FloatArray], df: FloatArray) -> Fl
 
 
 def adjust_raw(p_value: FloatArray, method: str, m: int) -> FloatArray:
-    """Adjust the p-values of single tests.
+    """Adjust the p-values of `m` single tests by "none", "bonferroni", "sidak", "holm" or "fdr"; NaN stays NaN.
 
-    Parameters
-    ----------
-    p_value : (n,) float
-        Unadjusted; NaN stays NaN.
-    method : {"none", "bonferroni", "sidak", "holm", "fdr"}
-    m : int
-        Number of tests in the family.
-
-    Returns
-    -------
-    (n,) float
-
-    Examples
-    --------
     >>> adjust_raw(np.array([0.01, 0.04]), "holm", 2)
     array([0.02, 0.04])
     """

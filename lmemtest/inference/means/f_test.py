@@ -1,4 +1,4 @@
-"""F-tests that several linear functions of coefficients are all zero: one, a table of them, that of all differences."""
+"""F-tests that several linear functions of coefficients are all zero."""
 
 from __future__ import annotations
 
@@ -33,18 +33,14 @@ class FTest:
     Attributes
     ----------
     f_ratio : float
-        Wald statistic over `df_num`, times `f_scale`.
-    df_num : int
-        Independent rows of L.
+        Wald statistic over `df_num`, the independent rows of L, times `f_scale`.
     df_den : float
-        Denominator degrees of freedom; NaN where Kenward and Roger's approximation does not exist, or the clusters
-        are too few.
+        Denominator degrees of freedom by the rule `ddf`; NaN where Kenward and Roger's approximation does not exist,
+        or the clusters are too few.
     p_value : float
         Probability of an F at least as large under the hypothesis.
     f_scale : float
         Kenward and Roger's scale factor, or that of the robust test (HTZ); 1 for the other methods.
-    ddf : str
-        Rule for the denominator degrees of freedom.
     """
 
     f_ratio: float

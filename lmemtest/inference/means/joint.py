@@ -15,8 +15,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.cluster_robust import ClusterRobust, check_vcov
 from lmemtest.inference.means.f_test import STATISTICS, FTest, FTestsResult, Hypotheses, principal, wald_f_test
 from lmemtest.inference.means.reference_grid import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
-from lmemtest.inference.means.sequential import type_one, type_two
-from lmemtest.inference.means.type_three import identified_part, term_columns, type_three
+from lmemtest.inference.means.term_hypotheses import identified_part, term_columns, type_one, type_three, type_two
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -33,46 +32,18 @@ _MEANING = {
 
 
 def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
-    """Test that several linear functions of the fixed effects are all zero.
+    """Test that several linear functions of the fixed effects, (rows, p) over all columns of the design, are all zero.
 
-    Parameters
-    ----------
-    fit : LmmFit
-        A fitted model; for Kenward-Roger by REML.
-    L : (rows, p) float
-        Over all columns of the design; rows that depend on others count once.
-    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
-        Denominator degrees of freedom.
-    vcov : ClusterRobust, optional
-        From `cluster_robust` of the same fit: the test is `ClusterRobust.f_test` then.
+    Rows that depend on others count once; NaN with `df_num` 0 where no row has a variance. With `vcov` the test is
+    `ClusterRobust.f_test`. Satterthwaite: df = 2 E / (E - q), E = sum of v / (v - 2) over the degrees of freedom v of
+    the q principal contrasts, 2 if one of them is 2 or less. Kenward-Roger: the Wald statistic with the adjusted
+    covariance, scaled so that its approximate mean and variance are those of F.
 
-    Returns
-    -------
-    FTest
-        NaN with `df_num` 0 where no row has a variance.
-
-    Raises
-    ------
-    ArgumentError
-        If a row is not estimable, or the fit is by maximum likelihood and `ddf` is "kenward-roger".
-
-    Notes
-    -----
-    Satterthwaite: df = 2 E / (E - q), E = sum of v / (v - 2) over the degrees of freedom v of the q principal
-    contrasts, 2 if one of them is 2 or less. Kenward-Roger: the Wald statistic with the adjusted covariance, scaled so
-    that its approximate mean and variance are those of F.
-
-    References
-    ----------
     Fai & Cornelius (1996), doi:10.1080/00949659608811740; Kenward & Roger (1997), doi:10.2307/2533558
 
-    Examples
-    --------
-    >>> import pandas as pd, lmemtest as lt
-    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
-    ...                      "score": [1., 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]})
-    >>> fit = lt.fit_lmm("score ~ algorithm + (1|task)", runs)
-    >>> test = f_test(fit, np.eye(3)[1:], ddf="kenward-roger")
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> test = f_test(lt.fit_lmm("score ~ tool + (1|task)", runs), np.eye(3)[1:], ddf="kenward-roger")
     >>> test.df_num, round(test.df_den, 6), round(test.f_ratio, 3)
     (2, 6.0, 48.0)
     """

@@ -74,7 +74,6 @@ class ModeratedMeans:
     h : (m,) float
         Model's variance of each mean's advantages: half of that of its differences from the others.
     families : tuple of Moderation
-        One per family.
     within : callable or None
         The standard errors and degrees of freedom of functions by the model of `robust`, if that is another one than
         the fit: what random effects that reach over clusters add to them is left as it is.
@@ -117,17 +116,9 @@ class ModeratedMeans:
         return cls(robust=robust, L=L, group=group, h=h, families=tuple(families), within=within)
 
     def __call__(self, L: FloatArray, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Moderated standard errors and degrees of freedom of ``L b`` in place of the model's.
+        """Moderated standard errors and degrees of freedom of ``L b`` in place of the model's `se` and `df`.
 
-        Parameters
-        ----------
-        L : (rows, p) float
-        se, df : (rows,) float
-            By the model; NaN stays NaN, and functions that are not of these means keep theirs.
-
-        Returns
-        -------
-        se, df : (rows,) float
+        NaN stays NaN, and functions that are not of these means keep theirs.
         """
         whole, df_whole = se, df
         if self.within is not None:
@@ -361,19 +352,7 @@ def benchmark_of(fit: Any) -> str | None:
 
 
 def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
-    """Moderated standard errors where the data have benchmarks that can be clusters, None elsewhere.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    specs : sequence of str
-        What has means: the algorithm must be among them.
-    ddf : str
-
-    Returns
-    -------
-    Moderated or None
-    """
+    """Moderated standard errors where the data have benchmarks that can be clusters, None elsewhere."""
     from lmemtest.data.runs import Runs
 
     runs = fit.data
@@ -391,16 +370,8 @@ def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated 
 def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], cluster: str) -> list[str]:
     """Sentences on means whose comparisons vary more between clusters than those of the others.
 
-    Each is tested against the others by `larger_scatter` at 5 %, Bonferroni-adjusted for their number.
-
-    Parameters
-    ----------
-    observed : (k,) float
-        Variance of each mean's advantages, from `Moderation`.
-    scores : (n_clusters, k) float
-        What each cluster adds to each mean beyond what it adds to all of them.
-    labels : (k,) sequence of str
-    cluster : str
+    `observed` (k,) is the variance of each mean's advantages, `scores` (n_clusters, k) what each cluster adds to each
+    mean beyond what it adds to all. Each is tested against the others by `larger_scatter` at 5 %, Bonferroni-adjusted.
     """
     known = np.flatnonzero(np.isfinite(observed))
     if len(known) < _FEWEST_MEANS:

@@ -57,10 +57,8 @@ class Moderation:
 
     Attributes
     ----------
-    scale : (..., k) float
-        Variance of each mean's advantages relative to the model's, squeezed towards each other.
-    scale_df : (..., k) float
-        Degrees of freedom of `scale`.
+    scale, scale_df : (..., k) float
+        Variance of each mean's advantages relative to the model's, squeezed towards each other, and its df.
     observed : (..., k) float
         The same before it was squeezed; NaN for means without a comparison that shows its variance.
     observed_df : (...) float
@@ -83,21 +81,10 @@ class Moderation:
     ) -> tuple[FloatArray, FloatArray]:
         """Moderated variances of contrasts relative to the model's, and their degrees of freedom.
 
-        Parameters
-        ----------
-        squares : (m, k) float
-            Squared coefficients of every contrast times the model's variance of each mean's advantages; rows need not
-            sum to one.
-        own : (..., m) float
-            Own variance of each contrast relative to the model's; NaN where the benchmarks do not show it.
-        df : (..., m) float
-            Degrees of freedom of `own`.
-        most_df : (..., m) float
-            Degrees of freedom of the model's variance, which cannot be exceeded.
-
-        Returns
-        -------
-        ratio, df : (..., m) float
+        `squares` (m, k) are the squared coefficients of every contrast times the model's variance of each mean's
+        advantages; `own` and `df` (..., m) each contrast's own variance relative to the model's, NaN where the
+        benchmarks do not show it, and its degrees of freedom; `most_df` those of the model's variance, which cannot be
+        exceeded.
         """
         parts = squares / squares.sum(axis=-1, keepdims=True)
         prior = self.scale @ parts.T
@@ -118,24 +105,9 @@ def moderation(
 ) -> Moderation:
     """How the variances of pairs of k means depart from the model's.
 
-    Parameters
-    ----------
-    v : (..., m) float
-        Own variance of each pair relative to the model's; NaN where the benchmarks do not show it.
-    df : (..., m) float
-        Degrees of freedom of `v`.
-    left, right : (m,) int
-        The means of each pair.
-    h : (k,) float
-        The model's variance of each mean's advantages, on any common scale.
-
-    Returns
-    -------
-    Moderation
-
-    Examples
-    --------
-    Three algorithms vary alike, the fourth 25 times as much; 11 degrees of freedom:
+    `v` and `df` (..., m) are each pair's own variance relative to the model's, NaN where the benchmarks do not show it,
+    and its degrees of freedom; `left` and `right` its means; `h` (k,) the model's variance of each mean's advantages,
+    on any common scale. Three algorithms vary alike, the fourth 25 times as much; 11 degrees of freedom:
 
     >>> left, right = np.triu_indices(4, 1)
     >>> own = np.array([0.2, 0.18, 2.5, 0.22, 2.7, 2.3])
@@ -177,21 +149,9 @@ def moderation(
 def fit_scaled_f(x: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Prior of independent variances: fit ``x ~ s0 F(df, d0)`` by the moments of log x (Smyth 2004, section 6.2).
 
-    Parameters
-    ----------
-    x : (..., n) float, > 0
-        Variances; NaN is left out.
-    df : (..., n) float, > 0
-        Their degrees of freedom.
+    Over the last axis, where NaN is left out. `d0` is `inf` where the variances scatter no more than chance makes them,
+    and `s0` is that of the logarithms all the same (R's limma has the mean of x then).
 
-    Returns
-    -------
-    s0, d0 : (...) float
-        Location, and prior degrees of freedom; these are `inf` where the variances scatter no more than chance makes
-        them, and the location is that of the logarithms all the same (R's limma has the mean of x then).
-
-    Examples
-    --------
     >>> s0, d0 = fit_scaled_f(np.array([0.5, 1.0, 4.0, 0.2]), np.full(4, 6.0))
     >>> s0.round(4).item(), d0.round(4).item()
     (0.6039, 2.4971)
@@ -210,21 +170,8 @@ def squeeze(
 ) -> tuple[FloatArray, FloatArray]:
     """Posterior variances ``(d0 s0 + df x) / (d0 + df)`` with ``d0 + df`` degrees of freedom (Smyth 2004, equation 3).
 
-    Parameters
-    ----------
-    x, df : (..., n) float
-        Variances and their degrees of freedom.
-    s0, d0 : float, broadcast against x
-        Prior, from `fit_scaled_f`.
-    among : int, optional
-        Number of values that `x` is one of: protects values above the prior, see the top of this module.
+    `among`, the number of values that `x` is one of, protects those above the prior, see the top of this module.
 
-    Returns
-    -------
-    variance, df : (..., n) float
-
-    Examples
-    --------
     >>> squeeze(np.array([0.5, 4.0]), np.array([6.0, 6.0]), np.array(1.0), np.array(2.0))
     (array([0.625, 3.25 ]), array([8., 8.]))
     """
@@ -239,27 +186,14 @@ def squeeze(
 
 
 def larger_scatter(scores: FloatArray) -> FloatArray:
-    """P-values of "these scores scatter more than the others'", by ranks within clusters, for each of k means.
+    """P-values of "these scores scatter more than the others'" for each of k means, by ranks within n clusters.
 
-    Parameters
-    ----------
-    scores : (..., n, k) float
-        Of n clusters; constants of a mean or of a cluster do not count.
+    One-sided, Bonferroni-adjusted; constants of a mean or of a cluster do not count. Where means are alike they can be
+    exchanged within each cluster, whatever its scale and tails. So the absolute scores, less the medians of the mean
+    and of the cluster, are ranked within clusters, and the mean rank is compared with that of exchanges (normal
+    approximation, as in Friedman's test). F-ratios of the variances are significant at 5 % in half of the tables or
+    more where means are alike and scores have heavy tails or clusters their own units.
 
-    Returns
-    -------
-    (..., k) float
-        One-sided, Bonferroni-adjusted.
-
-    Notes
-    -----
-    Where means are alike they can be exchanged within each cluster, whatever its scale and tails. So the absolute
-    scores, less the medians of the mean and of the cluster, are ranked within clusters, and the mean rank is compared
-    with that of exchanges (normal approximation, as in Friedman's test). F-ratios of the variances are significant at
-    5 % in half of the tables or more where means are alike and scores have heavy tails or clusters their own units.
-
-    Examples
-    --------
     >>> x = np.random.default_rng(0).normal(size=(12, 5)) * np.array([1, 1, 1, 1, 5])
     >>> larger_scatter(x) < 0.05
     array([False, False, False, False,  True])
@@ -317,16 +251,6 @@ def pair_ratios(residuals: FloatArray, df: float, most_df: float) -> tuple[Moder
 def trigamma_inverse(y: FloatArray) -> FloatArray:
     """x > 0 with ``psi'(x) = y``, elementwise; `inf` where y is not positive.
 
-    Parameters
-    ----------
-    y : (...) float
-
-    Returns
-    -------
-    (...) float
-
-    Examples
-    --------
     >>> trigamma_inverse(np.array([np.pi**2 / 6, 0.0])).round(12)
     array([ 1., inf])
     """

@@ -113,13 +113,7 @@ _ELSEWHERE = {
 
 
 def named_contrasts(name: str) -> NamedContrasts:
-    """The family of a name.
-
-    Raises
-    ------
-    ArgumentError
-        If there is none, or it has a function of its own.
-    """
+    """The family of a name; refused if there is none, or it has a function of its own."""
     if name in _ELSEWHERE:
         raise ArgumentError(
             f"coefficients={name!r} has a function of its own, with its adjustment: {_ELSEWHERE[name]}."

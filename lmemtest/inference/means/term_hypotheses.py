@@ -1,13 +1,19 @@
-"""Type III hypotheses: which linear functions of the fixed effects say "this term does nothing".
+"""Hypotheses of the fixed terms: which linear functions of the fixed effects say "this term does nothing".
 
-They are stated for the overparametrised model with an indicator column for every level and combination of levels, so
-they do not depend on how the formula codes its factors. Among the functions that the data identify, let S_F be those
-that involve only a term F and the terms that contain F, and S_C those that involve only the latter. The hypothesis of
-F is what S_F has beyond S_C, orthogonal to it (Goodnight 1980, Commun. Stat. Theory Methods 9, 167-180; lmerTest's
-doctrine). A term contains another if it has the same numeric columns, and all its factors and more.
+Type III hypotheses are stated for the overparametrised model with an indicator column for every level and combination
+of levels, so they do not depend on how the formula codes its factors. Among the functions that the data identify, let
+S_F be those that involve only a term F and the terms that contain F, and S_C those that involve only the latter. The
+hypothesis of F is what S_F has beyond S_C, orthogonal to it (Goodnight 1980, Commun. Stat. Theory Methods 9, 167-180;
+lmerTest's doctrine). A term contains another if it has the same numeric columns, and all its factors and more. The
+rows that span a hypothesis are its differences from the first level, as in lmerTest. F and Kenward-Roger do not depend
+on that choice; Satterthwaite's df of several degrees of freedom do a little when the data are unbalanced.
 
-The rows that span a hypothesis are its differences from the first level, as in lmerTest. F and Kenward-Roger do not
-depend on that choice; Satterthwaite's df of several degrees of freedom do a little when the data are unbalanced.
+Types I and II: let Q be an orthonormal basis of what the columns of a term have beyond those of some other terms, over
+the rows of the table. The hypothesis "the term adds nothing to these" is Q'X b = 0, X being the whole design. Type I
+puts the terms in the order of the formula (main effects first); type II gives each term all others but those that
+contain it, which is the type III hypothesis of a term that none contains. Both are the definitions of SAS and lmerTest:
+rows count alike, whatever their precision. In unbalanced data the hypothesis of a factor therefore depends on how many
+rows its levels have with those of other factors; type III does not.
 """
 
 from __future__ import annotations
@@ -36,20 +42,10 @@ _INSIDE = 1e-7
 
 
 def type_three(design: Design, frame: pd.DataFrame) -> dict[str, FloatArray]:
-    """Coefficients of the type III hypothesis of every fixed term but the intercept.
+    """Type III hypothesis of every fixed term but the intercept: (q, p) over the columns of the design.
 
-    Parameters
-    ----------
-    design : Design
-        The matrices of a model.
-    frame : pandas.DataFrame
-        The cells that they were built on.
-
-    Returns
-    -------
-    dict of str to (q, p) float
-        Linear functions of the columns of the design, one per degree of freedom; none for a term that the data do
-        not identify apart from those that contain it.
+    `frame` holds the cells that it was built on. One row per degree of freedom; none for a term that the data do not
+    identify apart from those that contain it.
     """
     indicators, owner, sizes = _indicators(design, frame)
     first = ~pd.DataFrame(indicators).duplicated().to_numpy()
@@ -71,6 +67,40 @@ def type_three(design: Design, frame: pd.DataFrame) -> dict[str, FloatArray]:
     return out
 
 
+def type_one(design: Design, counts: FloatArray) -> dict[str, FloatArray]:
+    """Type I hypotheses, as `type_three`, with the rows per cell; no rows for a term that adds nothing."""
+    every = list(range(len(design.terms)))
+    return {design.terms[i][0]: _added(design, counts, every[:i], i) for i in _tested(design)}
+
+
+def type_two(design: Design, frame: pd.DataFrame, counts: FloatArray) -> dict[str, FloatArray]:
+    """Type II hypotheses, as `type_three`, with the rows per cell."""
+    contains, every = containment(design), range(len(design.terms))
+    marginal = type_three(design, frame)
+    out = {}
+    for i in _tested(design):
+        label = design.terms[i][0]
+        before = [j for j in every if j != i and j not in contains[i]]
+        out[label] = _added(design, counts, before, i) if contains[i] else marginal[label]
+    return out
+
+
+def _tested(design: Design) -> list[int]:
+    return [i for i, term in enumerate(design.fixed_block.terms.terms) if term]
+
+
+def _added(design: Design, counts: FloatArray, before: list[int], term: int) -> FloatArray:
+    """Rows with 1 at one of the term's columns each, and 0 at its earlier ones and the columns before."""
+    X = design.X
+    columns = np.concatenate([np.arange(X.shape[1])[design.terms[j][1]] for j in [*before, term]])
+    kept = columns[independent_columns(X[:, columns], counts)]
+    root = np.sqrt(counts)[:, None]
+    Q, R = np.linalg.qr(X[:, kept] * root)
+    rows = Q.T @ (X * root) / R.diagonal()[:, None]
+    own = design.terms[term][1]
+    return np.asarray(rows[(kept >= own.start) & (kept < own.stop)])
+
+
 def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
     """Columns of the table that each fixed term uses, factors and numbers, in the order of `design.terms`."""
     from lmemtest.formula.functions import columns_of
@@ -88,19 +118,7 @@ def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
 
 
 def identified_part(rows: FloatArray, X: FloatArray) -> FloatArray:
-    """Combinations of the rows of ``rows`` that lie in the row space of ``X``: all of them if the data allow.
-
-    Parameters
-    ----------
-    rows : (r, p) float
-        Linear functions.
-    X : (n, p) float
-        The design.
-
-    Returns
-    -------
-    (q, p) float
-    """
+    """Combinations of ``rows``, (r, p), that lie in the row space of the design X: all of them if the data allow."""
     size = np.sqrt(np.mean(X**2, axis=0))
     size[size == 0] = 1.0
     _, s, Vt = np.linalg.svd(np.linalg.qr(X / size, mode="r"))
