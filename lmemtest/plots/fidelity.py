@@ -10,9 +10,8 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, draw_lines, looks
-from lmemtest.studies.budget.budget_effect import BudgetEffect
-from lmemtest.studies.budget.budget_words import short_fit
-from lmemtest.studies.budget.curve_model import natural_scale
+from lmemtest.studies.budget.budget_effect import BudgetEffect, short_fit
+from lmemtest.studies.budget.curves import natural_scale
 from lmemtest.words import counted
 
 if TYPE_CHECKING:

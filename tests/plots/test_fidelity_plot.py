@@ -14,7 +14,7 @@ from pytest import approx
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.fidelity import fidelity_plot
 from lmemtest.studies.budget.budget_effect import BudgetEffect
-from lmemtest.studies.budget.budget_tests import BudgetTest
+from lmemtest.studies.budget.budget_model import BudgetTest
 
 
 def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> BudgetEffect:

@@ -11,8 +11,7 @@ from scipy.stats import binomtest, rankdata
 
 import lmemtest as lt
 from lmemtest.errors import DataError
-from lmemtest.studies.budget.budget_model import BudgetCurves, Fitted, budget_columns
-from lmemtest.studies.budget.budget_tests import budget_tests
+from lmemtest.studies.budget.budget_model import BudgetCurves, Fitted, budget_columns, budget_tests
 
 pytestmark = pytest.mark.slow
 

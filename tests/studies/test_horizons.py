@@ -485,8 +485,8 @@ def test_one_benchmark_and_one_run_each_is_too_little():
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         horizons(runs_of(make_table(benchmarks=1, seeds=1)))
     message = (
-        "Which rows belong to one run is not known, and there is one benchmark, so that runs are the sample. Name the "
-        "seed column: Runs(table, ..., seed=...)."
+        "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
+        "column: Runs(table, ..., seed=...)."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         horizons(runs_of(make_table(benchmarks=1), seed=None))

@@ -13,8 +13,7 @@ from lmemtest.compat.significance_analysis.messages import errors_of
 from lmemtest.compat.significance_analysis.roles import as_runs
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, to_table
 from lmemtest.errors import DesignError
-from lmemtest.studies.budget.budget_effect import BudgetEffect, budget_effect
-from lmemtest.studies.budget.budget_words import tests_text
+from lmemtest.studies.budget.budget_effect import BudgetEffect, budget_effect, tests_text
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation, benchmark_information
 from lmemtest.studies.checks.seed_effect import SeedEffect, seed_effect
 from lmemtest.words import p_text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 from scipy.special import fdtrc
 
 from lmemtest._result import Result, result
-from lmemtest._rounding import tie_order, written
+from lmemtest._rounding import below, tie_order, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
@@ -18,11 +19,16 @@ from lmemtest.inference.means.adjust import adjust
 from lmemtest.inference.means.moderated import deviations
 from lmemtest.inference.means.moderation import pair_ratios
 from lmemtest.inference.means.separation import maximal_cliques
-from lmemtest.studies.budget.anytime_words import best_sentences, overall_sentences, stretch_sentences
-from lmemtest.studies.budget.curve_model import CurveModel, curve_model, to_axis
-from lmemtest.studies.budget.curves import MeanCurves, complete_curves, spline_curves
-from lmemtest.studies.budget.stretches import best_stretches, better_stretches, candidates
-from lmemtest.words import format_level, listed, percent
+from lmemtest.studies.budget.curves import (
+    CurveModel,
+    MeanCurves,
+    complete_curves,
+    curve_model,
+    ranges_text,
+    spline_curves,
+    to_axis,
+)
+from lmemtest.words import format_number, listed, p_text, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,8 +37,10 @@ if TYPE_CHECKING:
     from lmemtest.inference.means.estimates import Estimates
     from lmemtest.inference.means.moderation import Moderation
     from lmemtest.model import LmmFit
+    from lmemtest.studies.budget.curves import MeanCurves
 
     Array = NDArray[np.float64]
+    Decisions = NDArray[np.int8]
 
 _FEW = 6  # benchmarks
 _ROUNDING = 1e-12  # of the largest score
@@ -228,14 +236,11 @@ def anytime(
         error. "budgets" gives each budget a mean of its own, which needs a complete table.
     average : bool
         In a complete table with several benchmarks, average scores over runs and over levels of metafeatures first;
-        the solution is in closed form then. False fits all rows with random curves of runs, which gives the same where
-        no variance is estimated as zero.
+        the solution is in closed form then. False fits all rows with random curves of runs.
     vcov : {"moderated", "model"}
         Standard errors of differences. "moderated": each pair's own scatter over the benchmarks, squeezed towards the
-        common one, as in `moderated`; for complete tables of three or more algorithms and benchmarks. "model": the
-        common variance for all pairs, right if all algorithms vary alike between benchmarks. Two algorithms have one
-        difference, with its own variance in either case. Where the table is not complete the model's are used, with a
-        note.
+        common one, as in `moderated`; for complete tables of three or more algorithms and benchmarks, else the model's
+        are used, with a note. "model": the common variance for all pairs, right if all vary alike.
     level : float in (0, 1)
         Confidence of the bands and of all statements about budgets at once.
     n_draws : int
@@ -253,7 +258,7 @@ def anytime(
         If there are no curves to compare: no budget column, fewer than three budgets, nothing repeated, ranges of
         budgets that do not overlap.
     DesignError
-        If differences do not vary between benchmarks (between runs where there is one).
+        If differences do not vary.
 
     Notes
     -----
@@ -264,12 +269,10 @@ def anytime(
 
     A pair's variance is the common one at each budget times a ratio, its own over the common mean square averaged over
     budgets and moderated, or that of the budget itself where it is larger. Its t ratios become normal scores by its own
-    degrees of freedom, which are compared with the largest of the joint normal law of all pairs and budgets. In
-    simulated null tables (12 benchmarks, 6 algorithms) a stretch was found in 3 to 4 % where all vary alike, and in 1
-    to 2 % where they do not: the rule is conservative. With ``vcov="model"``, and for two algorithms, the width is the
-    quantile of the largest |t|, with variances that follow a
-    Wishart law along the curve; that holds if all pairs vary alike (then 2 to 6 % with 8 benchmarks or more, 5 to 9 %
-    with 5 or 6), and with one erratic algorithm of six a null table has a stretch in 27 to 40 %.
+    degrees of freedom, which are compared with the largest of the joint normal law of all pairs and budgets: the rule
+    is conservative. With ``vcov="model"``, and for two algorithms, the width is the quantile of the largest |t|, with
+    variances that follow a Wishart law along the curve; that holds if all pairs vary alike. Simulated error rates are
+    in docs/anytime.md.
 
     An algorithm with scores in a part of the range only is compared there.
 
@@ -413,8 +416,8 @@ def _cautions(fit: LmmFit | None, model: CurveModel) -> list[str]:
             "bands may be too narrow (with 2 to 5 benchmarks they held in 91 to 97 % of simulated tables at 95 %)."
         )
     if len(set(model.ranges.values())) > 1:
-        ranges = [f"{a}: {format_level(low)} to {format_level(high)}" for a, (low, high) in model.ranges.items()]
-        notes.append(f"Algorithms have different budgets ({listed(ranges)}); each pair is compared where both have.")
+        ranges = ranges_text(model.ranges)
+        notes.append(f"Algorithms have different budgets ({ranges}); each pair is compared where both have.")
     if fit is not None and not fit.converged:
         notes.append("The optimiser's certificate is not complete; see result.fit.certificate().")
     return notes
@@ -449,3 +452,131 @@ def _variance_notes(runs: Runs, mean: MeanCurves, spread: Moderation | None, vco
         f"standard error is {written(ratio, '.2f')} times the common one, so statements about it are too sure. "
         "vcov='moderated' gives each pair its own."
     ]
+
+
+_NAMED = 8  # algorithms in a sentence
+
+
+def best_sentences(result: Anytime) -> list[str]:
+    """Who is shown to be better than all others, from which budget to which."""
+    found = []
+    for best, group in groupby(result.best.to_dict("records"), key=lambda row: row["best"]):
+        stretch = list(group)
+        if not isinstance(best, str):
+            continue
+        where = range_text(result, stretch[0]["budget_from"], stretch[-1]["budget_to"])
+        if all(len(row["compared"]) == len(result.algorithms) for row in stretch):
+            found.append(f"{best} is better than all others {where}.")
+            continue
+        places: dict[str, list[str]] = {where: []}  # where each is compared: the names
+        for name in result.algorithms:
+            rows = [row for row in stretch if name in row["compared"]]
+            if rows and name != best:
+                place = range_text(result, rows[0]["budget_from"], rows[-1]["budget_to"])
+                places.setdefault(place, []).append(name)
+        parts = [
+            listed(names, most=_NAMED) + ("" if len(places) == 1 else f" {'throughout' if place == where else place}")
+            for place, names in places.items()
+            if names
+        ]
+        start = f"{where[0].upper()}{where[1:]} {best} is better than all others that have scores there"
+        found.append(f"{start}: {'; '.join(parts)}.")
+    return found or [f"At no {result.budget} is one algorithm shown to be better than all others."]
+
+
+def stretch_sentences(result: Anytime) -> list[str]:
+    """Who is better than whom, from which budget to which."""
+    return [
+        f"{row['better']} is better than {row['worse']} "
+        f"{range_text(result, row['budget_from'], row['budget_to'])} (by {format_number(abs(row['largest']))} at "
+        f"{written(row['at'], '.4g')}, where the difference is largest)."
+        for row in result.stretches.to_dict("records")
+    ] or ["No pair of algorithms is shown to differ at any budget."]
+
+
+def overall_sentences(result: Anytime) -> list[str]:
+    """Who is better on average over the budgets that both have."""
+    how = " (log scale)" if result.model.scale == "log" else ""
+
+    def averaged(low: float, high: float) -> str:
+        return f"Averaged over {result.budget} {written(low, '.4g')} to {written(high, '.4g')}{how}"
+
+    found = []
+    for row in result.overall[below(result.overall["p_value"], 1.0 - result.level)].to_dict("records"):
+        names = (row["left"], row["right"])
+        better, worse = names if (row["estimate"] < 0) == (result.direction == "minimize") else names[::-1]
+        found.append(
+            f"{averaged(row['budget_from'], row['budget_to'])}, {better} is better than {worse} by "
+            f"{format_number(abs(row['estimate']))} ({p_text(row['p_value'])})."
+        )
+    ranges = result.overall[["budget_from", "budget_to"]].drop_duplicates().to_numpy(dtype=float)
+    everywhere = f"Averaged over the range of {result.budget} that both have{how}"
+    start = averaged(*ranges[0]) if len(ranges) == 1 else everywhere
+    return found or [f"{start}, no pair is shown to differ."]
+
+
+def range_text(result: Anytime, low: float, high: float) -> str:
+    """A range of budgets in words."""
+    first, last = written(low, ".4g"), written(high, ".4g")
+    if np.isclose(low, high, rtol=1e-9):
+        return f"at {result.budget} {first}"
+    if np.isclose([low, high], result.budgets[[0, -1]], rtol=1e-9).all():
+        return f"at all budgets ({result.budget} {first} to {last})"
+    return f"from {result.budget} {first} to {last}"
+
+
+def better_stretches(mean: MeanCurves, decisions: Decisions, differences: Array, half_width: Array) -> pd.DataFrame:
+    """Stretches where one algorithm of a pair is better: one row per stretch."""
+    names, axis = mean.model.algorithms, mean.axis
+    smooth = mean.model.columns is not None
+    rows = []
+    for i, j in np.argwhere((decisions == 1).any(axis=2)):
+        known = np.flatnonzero(np.isfinite(differences[i, j]))
+        # Above 0 where the band excludes 0.
+        inside = np.abs(differences[i, j]) - half_width[i, j] if smooth else np.full(len(axis), np.nan)
+        edges = np.flatnonzero(np.diff(np.concatenate([[0], decisions[i, j] == 1, [0]])))
+        for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
+            peak = first + int(np.argmax(np.abs(differences[i, j, first : last + 1])))
+            start, end = _crossing(inside, axis, first, -1), _crossing(inside, axis, last, 1)
+            whole = bool(first == known[0] and last == known[-1])
+            rows.append((names[i], names[j], start, end, whole, differences[i, j, peak], mean.budgets[peak]))
+    columns = ["better", "worse", "budget_from", "budget_to", "whole_range", "largest", "at"]
+    table = pd.DataFrame(rows, columns=columns)
+    kinds = dict.fromkeys(("budget_from", "budget_to", "largest", "at"), float) | {"whole_range": bool}
+    table = table.astype(kinds)
+    return table.assign(**{end: mean.budgets_at(table[end].to_numpy()) for end in ("budget_from", "budget_to")})
+
+
+def best_stretches(mean: MeanCurves, decisions: Decisions, present: NDArray[np.bool_]) -> pd.DataFrame:
+    """Who can be the best from which budget to which: one row per stretch with the same answer."""
+    names = np.array(mean.model.algorithms, dtype=object)
+    candidate = candidates(decisions, present)
+    n = present.sum(axis=0)
+    beats_all = present & ((decisions == 1).sum(axis=1) == n - 1) & (n > 1)
+    keys = [
+        (
+            tuple(names[present[:, x]]),
+            tuple(names[candidate[:, x]]),
+            names[beats_all[:, x]][0] if beats_all[:, x].any() else None,
+        )
+        for x in range(len(mean.budgets))
+    ]
+    rows = []
+    for key, group in groupby(range(len(keys)), key=keys.__getitem__):
+        members = list(group)
+        rows.append((mean.budgets[members[0]], mean.budgets[members[-1]], *key))
+    return pd.DataFrame(rows, columns=["budget_from", "budget_to", "compared", "candidates", "best"])
+
+
+def candidates(decisions: Decisions, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """``(k, points)``: algorithms that no other is shown to be better than."""
+    return np.asarray(present & ~(decisions == -1).any(axis=1))
+
+
+def _crossing(inside: Array, axis: Array, at: int, step: int) -> float:
+    """The place where the band reaches 0 beyond the last point of a stretch, by linear interpolation."""
+    beyond = at + step
+    if not 0 <= beyond < len(axis) or not np.isfinite(inside[beyond]):
+        return float(axis[at])
+    share = inside[at] / (inside[at] - min(inside[beyond], 0.0))
+    return float(axis[at] + share * (axis[beyond] - axis[at]))

@@ -1,17 +1,24 @@
-"""Runs as curves over the budget: per benchmark and algorithm a level and a few coefficients.
+"""Runs as curves over the budget, and the tests of these curves.
 
 What a run says about the budget is how its score changes within the run. So scores are centred per run, and on every
 benchmark the runs of an algorithm give the coefficients of its curve: of a line, of a spline, or of a mean for every
 budget. The columns of these forms are orthonormal over the budgets and orthogonal to a constant, so the squared length
 of the coefficients is the squared distance of the curve from a flat one. Rows beyond the curves say nothing about
 other benchmarks: a table of 86,400 rows is 36 curves.
+
+A question is tested twice, by the mean of the effects and by their direction
+(`lmemtest.inference.hypotheses.mean_vectors`): the mean is what a comparison over benchmarks is about, but benchmarks
+of a large unit decide it; the direction is free of units. Twice the smaller p-value holds the level whatever the
+dependence of the two (Bonferroni). Where there are too few benchmarks for a direction to reach its share of the level
+at all, the mean has the whole of it; that is decided by the number of benchmarks alone. The two questions share the
+level by Holm's rule.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +28,17 @@ from lmemtest._validate import check_columns
 from lmemtest.data.cells import column_codes, first_rows, group_numbers
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.studies.budget.curve_model import natural_scale, spline_over, to_axis
+from lmemtest.inference.hypotheses.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.studies.budget.curves import (
+    budgets_of,
+    check_overlap,
+    natural_scale,
+    ranges_text,
+    require_repeats,
+    spline_over,
+    to_axis,
+)
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -46,15 +63,8 @@ _SAME = 1e-9  # of the size of the curves: what is less is rounding
 class Fitted:
     """Curves of one form; an algorithm that a unit lacks, or whose curve is not identified there, is NaN.
 
-    Attributes
-    ----------
-    columns : callable
-        Budgets to ``(n, c)``.
-    coefficients : (units, algorithms, c) float
-    level : (units, algorithms) float
-        Mean score.
-    place : (units, algorithms, c) float
-        Mean of the columns where that was observed.
+    `columns` maps budgets to ``(n, c)``. `coefficients` ``(units, algorithms, c)``, the mean score `level` ``(units,
+    algorithms)`` and the mean `place` of the columns where it was observed ``(units, algorithms, c)`` give the curve.
     """
 
     columns: Columns
@@ -71,31 +81,12 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BudgetCurves:
-    """Curves over the budget of every algorithm on every unit.
+    """Curves over the budget of every algorithm on every unit (benchmarks, or runs on one: `clusters`).
 
-    Attributes
-    ----------
-    runs : Runs
-        With the budget in its role.
-    form : {"linear", "log", "categorical", "spline"}
-    axis : {"linear", "log"} or None
-        On which lines and splines are drawn; None for budgets without numbers.
-    algorithms, budgets : tuple
-        Levels.
-    fitted : Fitted
-        Curves of the form.
-    free : Fitted or None
-        The same with a mean for every budget (a spline, with more than 50 budgets), in the columns of the form and
-        others orthogonal to them; None if that is the form.
-    clusters : {"benchmarks", "runs"}
-        What the units are: a sample of benchmarks, or of runs on one.
-    group : (units,) int
-        The condition in which runs on one benchmark were made.
-    relative : bool
-        Scores are relative to the benchmark at every budget: their mean over the algorithms cannot change.
-    n_obs : int
-        Rows of the table.
-    notes : tuple of str
+    `fitted` has the curves of the form; `free` the same with a mean for every budget (a spline, with more than 50
+    budgets) in the columns of the form and others orthogonal to them, None if that is the form. `axis` ("linear", "log"
+    or None) is where lines and splines are drawn, `group` the condition in which runs on one benchmark were made, and
+    scores are `relative` to the benchmark at every budget where their mean over the algorithms cannot change.
     """
 
     runs: Runs
@@ -132,7 +123,7 @@ def budget_curves(runs: Runs, budget: str | None, form: str) -> BudgetCurves:
     found = study.cells([*study.run, name])
     form, notes = _checked_form(budgets, numeric, form)
     notes += _check_common(runs, form)
-    _check_repeated(runs, found)
+    require_repeats(runs, f"the curve of a run cannot be distinguished from an effect of {name}")
     levels = tuple(budgets.tolist())
     axis = form if form in LINES else natural_scale(budgets.to_numpy(dtype=float)) if numeric else None
     columns, wider = budget_columns(levels, form, axis)
@@ -208,52 +199,27 @@ def _checked_form(budgets: pd.Series[Any], numeric: bool, form: str) -> tuple[st
 
 def _check_common(runs: Runs, form: str) -> list[str]:
     """Algorithms must be seen at budgets that others have as well: else algorithm and budget are one and the same."""
-    seen = runs.study.distinct([runs.algorithm, str(runs.budget)])
-    found = seen.groupby(runs.algorithm, observed=True)[str(runs.budget)].agg(set)
-    sets = {algorithm: found[algorithm] for algorithm in runs.levels(runs.algorithm)}
-    alone = [repr(str(a)) for a, own in sets.items() if len(own) < 2]
+    own = budgets_of(runs)
+    alone = [repr(algorithm) for algorithm, budgets in own.items() if len(budgets) < 2]
     if alone:
         raise DataError(
             f"{listed(alone)} ran at one budget only, so how budget acts on it is not known. "
             f"Leave it out, runs.filter({runs.algorithm}=[...]), or bring its scores at other budgets."
         )
-    everywhere, common = set.union(*sets.values()), set.intersection(*sets.values())
+    everywhere, common = (of(*map(set, own.values())) for of in (set.union, set.intersection))
     if form == "categorical" and len(common) < len(everywhere):
         raise DataError(
             f"form='categorical' compares algorithms at every budget, but they share {len(common)} of "
             f"{len(everywhere)} budgets. Filter the runs to the shared ones, runs.filter({runs.budget}=[...]), or use "
             "form='linear' or 'spline'."
         )
-    ends = {(min(own), max(own)) for own in sets.values()}
-    if len(ends) == 1:
+    if len({(budgets[0], budgets[-1]) for budgets in own.values()}) == 1:
         return []
-    text = listed([f"{a}: {format_level(min(s))} to {format_level(max(s))}" for a, s in sets.items()], most=4)
-    if min(high for _, high in ends) <= max(low for low, _ in ends):
-        raise DataError(
-            f"The budgets of the algorithms do not overlap ({text}), so the effect of {runs.budget} "
-            "cannot be separated from that of the algorithm. Bring scores of all algorithms at common budgets."
-        )
+    check_overlap(own, f"the effect of {runs.budget} cannot be separated from that of the algorithm")
     return [
-        f"Algorithms have different ranges of {runs.budget} ({text}); beyond its own range an algorithm's curve is "
-        "extrapolated."
+        f"Algorithms have different ranges of {runs.budget} ({ranges_text(own)}); beyond its own range an algorithm's "
+        "curve is extrapolated."
     ]
-
-
-def _check_repeated(runs: Runs, found: Cells) -> None:
-    """Something must be repeated, and rows of one run must be known as such."""
-    study = runs.study
-    if study.several_benchmarks:
-        return
-    if runs.seed is None and (found.n > 1).any():
-        raise DataError(
-            "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
-            "column: Runs(table, ..., seed=...)."
-        )
-    if study.count(*study.run) == study.count(*study.instance, runs.algorithm):
-        raise DataError(
-            "There is one benchmark and one run per algorithm, so the curve of a run cannot be distinguished from an "
-            f"effect of {runs.budget}. Bring more seeds (they show what holds on this benchmark) or more benchmarks."
-        )
 
 
 def _relative(coefficients: Array) -> bool:
@@ -392,3 +358,170 @@ def _by_run(runs: Runs, found: Cells) -> tuple[_ByRun, Codes]:
         place_of_cell=unit * len(algorithms) + algorithm,
     )
     return rows, group
+
+
+_HELD = 0.9  # of the squared effects: who decides a mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetTest:
+    """One question about the effects of the budget, tested by their mean and by their direction.
+
+    Attributes
+    ----------
+    question : {"effect", "interaction", "lack of fit"}
+        Does the mean score of the algorithms change with the budget; does it change differently for them; does it
+        depart from the form of the curves?
+    f_ratio, df_num, df_den, mean_p : float
+        F-test of the mean effect over the sample; NaN where effects do not vary.
+    better, worse : int
+        Benchmarks (runs) with an effect to the better and to the worse; -1 where effects are no single slopes.
+    agreement : float
+        Of directions, from 0 to 1.
+    direction_p : float
+    n : int
+        Benchmarks, or runs.
+    uses_direction : bool
+        Whether there are enough of them for the direction to count.
+    p_raw : float
+        Of both together.
+    p_value : float
+        After Holm, over the questions of the decision.
+    deciding : int
+        Benchmarks (runs) that hold 90 % of the squared effects.
+    """
+
+    question: str
+    f_ratio: float
+    df_num: float
+    df_den: float
+    mean_p: float
+    better: int
+    worse: int
+    agreement: float
+    direction_p: float
+    n: int
+    uses_direction: bool
+    p_raw: float
+    p_value: float
+    deciding: int
+
+
+def budget_tests(curves: BudgetCurves, alpha: float) -> tuple[tuple[BudgetTest, ...], tuple[str, ...]]:
+    """Answer the questions about the budget; with what is left out in words."""
+    effects, n = curves.fitted.coefficients, len(curves.group)
+    if not np.nan_to_num(effects).any():
+        raise DataError(
+            f"No score changes with {curves.runs.budget}: it is the same at every budget, so there is no effect to "
+            "test. Is another column the score, or the budget?"
+        )
+    asked = [*(() if curves.relative else ("effect",)), "interaction"]
+    level, notes = alpha / len(asked), tuple[str, ...]()
+    whole: NDArray[np.bool_] = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
+    if effects.shape[2] == 1 and not whole.all():
+        tests = [_patchy(curves, question, effects[:, :, 0], level) for question in asked]
+    else:
+        kept = int(whole.sum())
+        if not whole.all():
+            notes = (
+                f"{n - kept} of {n} {curves.clusters} lack an algorithm, or budgets that form={curves.form!r} needs, "
+                "and are left out.",
+            )
+        if kept < 2 and notes:
+            raise DataError(
+                f"Only {kept} of {n} {curves.clusters} have a curve of every algorithm, and form={curves.form!r} "
+                "compares them there. Use form='linear', or filter the runs to algorithms and budgets that share "
+                f"{curves.clusters}."
+            )
+        mean = effects[whole].mean(axis=1)
+        vectors = {"effect": mean, "interaction": (effects[whole] - mean[:, None]).reshape(kept, -1)}
+        tests = [_of_vectors(curves, question, vectors[question], whole, level) for question in asked]
+    adjusted = adjust_raw(np.array([test.p_raw for test in tests]), "holm", len(tests))
+    tests = [replace(test, p_value=float(p)) for test, p in zip(tests, adjusted, strict=True)]
+    if curves.free is not None:
+        # do budget means depart from the form: their deviations against how they vary between benchmarks
+        rest = curves.free.coefficients[:, :, effects.shape[2] :]
+        whole = np.asarray(np.isfinite(rest).all(axis=(1, 2)))
+        if whole.sum() > 1 and rest.shape[2]:
+            centre = rest[whole].mean(axis=1, keepdims=True) if curves.relative else 0.0
+            deviations = (rest[whole] - centre).reshape(int(whole.sum()), -1)
+            if np.abs(deviations).max() <= 1e-9 * float(np.abs(effects[whole]).max()):  # lines to the last digit
+                deviations = np.zeros_like(deviations)
+            tests.append(_of_vectors(curves, "lack of fit", deviations, whole, alpha))
+    return tuple(tests), notes
+
+
+def _of_vectors(
+    curves: BudgetCurves, question: str, vectors: Array, units: NDArray[np.bool_], level: float
+) -> BudgetTest:
+    """A question about the effects of some units, which have all algorithms."""
+    group = np.unique(curves.group[units], return_inverse=True)[1]
+    return _tested(question, vectors, mean_test(vectors, group), level, curves)
+
+
+def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) -> BudgetTest:
+    """Where algorithms lack units: slopes by a mixed model, directions of what is there."""
+    from lmemtest.inference.means.joint import f_test
+    from lmemtest.model import ModelSpec
+
+    known = np.isfinite(slopes)
+    unit, algorithm = np.nonzero(known)
+    frame = pd.DataFrame(
+        {"slope": slopes[known], "algorithm": [f"{a:06d}" for a in algorithm], "unit": [f"{u:06d}" for u in unit]}
+    )
+    several, k = known.sum(axis=1) > 1, slopes.shape[1]
+    spec = ModelSpec.parse("slope ~ 0 + algorithm")
+    fit = (spec.with_term("(1 | unit)") if several.any() else spec).fit(frame)
+    L = np.full((1, k), 1.0 / k) if question == "effect" else np.eye(k)[1:] - np.eye(k)[0]
+    found = f_test(fit, L, ddf="satterthwaite")
+    model = MeanTest(
+        f_ratio=found.f_ratio, df_num=float(found.df_num), df_den=float(found.df_den), p_value=float(found.p_value)
+    )
+    mean = np.nansum(slopes, axis=1) / np.maximum(known.sum(axis=1), 1)
+    if question == "effect":
+        return _tested(question, mean[:, None], model, level, curves)
+    differences = np.where(known, slopes - mean[:, None], 0.0)
+    return _tested(question, differences, model, level, curves, paired=bool(several.any()))
+
+
+def _tested(
+    question: str, vectors: Array, mean: MeanTest, level: float, curves: BudgetCurves, *, paired: bool = True
+) -> BudgetTest:
+    """Both tests and their p-value; runs of one algorithm each have no direction of differences."""
+    direction = direction_test(vectors)
+    n = len(vectors)
+    uses = paired and n >= fewest_directions(level / 2.0)
+    p = mean.p_value
+    if paired and not np.abs(vectors).any():
+        p = 1.0  # nothing to find: algorithms with the same curves do not differ, and exact lines fit
+    elif uses:
+        p = min(1.0, 2.0 * float(np.nanmin([p, direction.p_value])))
+    if np.isnan(p):
+        raise DataError(
+            f"The effect of {curves.runs.budget} is the same on all {n} {curves.clusters} to the last digit, so how "
+            f"much it varies is not known. Check for copied rows: lmemtest.check(runs). Or bring more "
+            f"{curves.clusters}."
+        )
+    better = worse = -1
+    if question == "effect" and curves.form in LINES:
+        good = -vectors[:, 0] if curves.runs.direction == "minimize" else vectors[:, 0]
+        limit = 1e-12 * float(np.abs(good).max(initial=0.0))
+        better, worse = int((good > limit).sum()), int((good < -limit).sum())
+    squares = np.sort(np.square(vectors).sum(axis=1))[::-1]
+    deciding = int(np.searchsorted(np.cumsum(squares), _HELD * squares.sum() * (1 - 1e-9)) + 1) if squares.any() else n
+    return BudgetTest(
+        question=question,
+        f_ratio=mean.f_ratio,
+        df_num=mean.df_num,
+        df_den=mean.df_den,
+        mean_p=mean.p_value,
+        better=better,
+        worse=worse,
+        agreement=direction.agreement,
+        direction_p=direction.p_value,
+        n=n,
+        uses_direction=uses,
+        p_raw=p,
+        p_value=p,
+        deciding=deciding,
+    )

@@ -77,18 +77,9 @@ class HorizonScores:
 class RunCurves:
     """The scores of runs over their budgets.
 
-    Attributes
-    ----------
-    keys : pandas.DataFrame
-        One row per run: instance, algorithm and, where there is one, seed.
-    run, budget : (n,) int
-        Which run and which of `budgets` each point belongs to; sorted by run, then by budget.
-    score : (n,) float
-        Mean of the rows of each point.
-    budgets : (k,) float
-        Ascending.
-    common : (k,) bool
-        Budgets at which all runs have a score.
+    `keys` has one row per run: instance, algorithm and, where there is one, seed. `run` and `budget` say which run and
+    which of the ascending `budgets` each point belongs to, sorted in this order, `score` its mean, and `common` at
+    which budgets all runs have a score.
     """
 
     runs: Runs

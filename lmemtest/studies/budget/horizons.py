@@ -14,6 +14,7 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula import Term
+from lmemtest.studies.budget.curves import ONE_RUN, UNKNOWN_RUNS
 from lmemtest.studies.budget.horizon_scores import HorizonScores, Place, RunCurves
 from lmemtest.studies.budget.horizon_tests import (
     ACROSS,
@@ -120,17 +121,16 @@ class Horizons(Result):
         ``significant`` (missing without a test), ``ci_low``, ``ci_high`` (simultaneous for the pairs of a horizon, at
         the horizon's level).
     changes : pandas.DataFrame
-        One row per pair of horizons, of which none is a part of the other, and pair of algorithms: ``earlier``,
-        ``later`` (by their ends, if they overlap), ``left``, ``right``, ``estimate_earlier``, ``estimate_later``
-        (left - right at each), ``change`` (later - earlier), ``se``, ``df``, ``p_raw`` (of this test alone),
-        ``p_value``, ``significant``, ``ci_low``, ``ci_high``, ``pattern``: "reverses" (significant at both, in
-        opposite directions, and so is the change), "grows", "shrinks" (a significant change of a difference that keeps
-        its sign), "changes" (another significant change) or "not shown".
+        One row per pair of algorithms and of horizons, of which none is a part of the other: ``earlier``, ``later`` (by
+        their ends), ``left``, ``right``, ``estimate_earlier``, ``estimate_later``, ``change`` (later - earlier), the
+        same numbers of its test, and ``pattern``: "reverses" (significant at both in opposite directions, and so is the
+        change), "grows", "shrinks" (a significant change of a difference that keeps its sign), "changes" (another
+        significant change) or "not shown".
     change_formula : str or None
         The model of the change of a run between two horizons.
-    budget, score : str
-    direction : {"minimize", "maximize"}
+    budget, score, direction : str
     windows, adjust, across, ddf : str
+        As given, or chosen.
     alpha : float
         Level of all comparisons together, and again of all changes together.
     notes : tuple of str
@@ -158,22 +158,7 @@ class Horizons(Result):
         return tuple(horizon.label for horizon in self.horizons)
 
     def horizon(self, label: Any) -> Horizon:
-        """One of the horizons.
-
-        Parameters
-        ----------
-        label : str, float or tuple of two floats
-            Its name, its budget, or its window.
-
-        Returns
-        -------
-        Horizon
-
-        Raises
-        ------
-        ArgumentError
-            If there is none of this name.
-        """
+        """One of the horizons, by its name, its budget or its window; `ArgumentError` if there is none."""
         if isinstance(label, (tuple, list)) and len(label) == 2:
             name = Place(*label).label
         else:
@@ -266,20 +251,15 @@ def horizons(
     Notes
     -----
     The model of a horizon is that of `recommend` for the scores there: benchmarks are the sample. In a window the
-    budgets of one run are one curve. With complete tables its mean over the budgets says all about the comparison: the
-    t-tests are those of the models of the rows with ``(1 | benchmark:budget)`` and ``(1 |
-    benchmark:algorithm:budget)``, which "fixed" and "random" have, as long as no variance is estimated as zero.
-
-    Where not all runs have a score at a budget, the last one at or before it counts if the runs are best-so-far
-    curves; else it is an error. In a window, budgets that not all runs have are left out.
+    budgets of one run are one curve, and with complete tables its mean says all about the comparison: the t-tests are
+    those of the rows with "fixed" and "random", as long as no variance is estimated as zero. Where not all runs have a
+    score at a budget, the last one at or before it counts if the runs are best-so-far curves; else it is an error. In a
+    window, budgets that not all runs have are left out.
 
     Over horizons the level is shared as by Holm: each of H horizons is tested at alpha / H, one whose pairs are all
-    significant hands its share on.
-
-    "Better at 5 and not significantly better at 15" is no evidence of a change (Gelman & Stern 2006). Changes have
-    tests of their own: each run's score at the later horizon minus that at the earlier is compared between algorithms
-    by the model recommended for one score per run. With complete tables of one instance per benchmark that is the
-    paired t-test of the benchmarks' mean changes.
+    significant hands its share on. Changes have tests of their own, since "better at 5 and not significantly better at
+    15" is no evidence of a change (Gelman & Stern 2006): each run's score at the later horizon minus that at the
+    earlier is compared between algorithms by the model recommended for one score per run.
 
     References
     ----------
@@ -310,7 +290,9 @@ def horizons(
     check_choice(across, "across", ACROSS)
     check_choice(ddf, "ddf", DDF_METHODS)
     curves = RunCurves.of(runs)
-    _check_repeated(curves)
+    if curves.n_runs <= runs.study.count(runs.algorithm):
+        one = ONE_RUN.format(so="a difference cannot be distinguished from chance")
+        raise DataError(UNKNOWN_RUNS if runs.seed is None else one)
     places, notes = curves.places(budgets)
     at = [curves.at(place) for place in places]
     models = [_model(curves, scores, windows) for scores in at]
@@ -350,21 +332,6 @@ def horizons(
         ddf=ddf,
         alpha=alpha,
         notes=tuple(dict.fromkeys([*notes, *flat, *scope])),
-    )
-
-
-def _check_repeated(curves: RunCurves) -> None:
-    runs = curves.runs
-    if curves.n_runs > runs.study.count(runs.algorithm):
-        return
-    if runs.seed is None:
-        raise DataError(
-            "Which rows belong to one run is not known, and there is one benchmark, so that runs are the sample. Name "
-            "the seed column: Runs(table, ..., seed=...)."
-        )
-    raise DataError(
-        "There is one benchmark and one run per algorithm, so a difference cannot be distinguished from chance. Bring "
-        "more seeds (they show what holds on this benchmark) or more benchmarks."
     )
 
 

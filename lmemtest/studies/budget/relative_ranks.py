@@ -1,11 +1,9 @@
 """Relative ranks of algorithms over the budget: who is ahead, from which budget on, and how sure is that?
 
-At every budget the algorithms are ranked within each instance and seed (1 = best), and the ranks are averaged: over the
-seeds of an instance, the instances of a benchmark, the benchmarks. What an interval around such a mean says depends on
-what counts as independent: benchmarks (what would others show?) or seeds (what would other seeds show on these?).
-
-Only complete comparisons count. An instance with a seed takes part if all algorithms ran there, and a budget if all of
-these runs have it; else the mean over budgets would also show which runs come and go.
+At every budget the algorithms are ranked within each instance and seed (1 = best), and the ranks are averaged over the
+seeds of an instance, the instances of a benchmark, the benchmarks. Only complete comparisons count: an instance with a
+seed takes part if all algorithms ran there, and a budget if all of these runs have it; else the mean over budgets would
+also show which runs come and go.
 """
 
 from __future__ import annotations
@@ -120,11 +118,8 @@ class RelativeRanks(Result):
     def leaders(self) -> pd.DataFrame:
         """Who has the lowest mean rank at each budget.
 
-        Returns
-        -------
-        pandas.DataFrame
-            ``by`` (if split), ``budget``, ``best`` (names joined by " and " where they tie), ``rank``, ``apart``
-            (whether the interval of the best ends below those of all others).
+        One row per panel and budget: ``by`` (if split), ``budget``, ``best`` (names joined by " and " where they tie),
+        ``rank``, ``apart`` (whether the interval of the best ends below those of all others).
         """
         rows = []
         for name in self.panels:
@@ -206,9 +201,8 @@ def relative_ranks(
         each of its levels.
     unit : {"benchmarks", "seeds"}, optional
         What counts as independent. "benchmarks" (default): the interval is for the mean rank over benchmarks like
-        these; instances of one benchmark are averaged first. "seeds": it is for the mean rank on exactly these
-        benchmarks with other seeds; its standard error is the band of the paper. With a single benchmark (in all or in
-        a level of `by`) the default is "seeds", and the notes say so.
+        these; instances of one benchmark are averaged first. "seeds" (default with a single benchmark): for the mean
+        rank on exactly these benchmarks with other seeds; its standard error is the band of the paper.
     level : float in (0, 1)
         Coverage of each interval by itself.
     budgets : iterable of float, optional
@@ -218,8 +212,6 @@ def relative_ranks(
     Returns
     -------
     RelativeRanks
-        ``to_frame()`` has [by,] algorithm, budget, rank, se, ci_low, ci_high, n; ``sentences()`` say who ranks best
-        from which budget on, ``leaders()`` shows it per budget.
 
     Raises
     ------
@@ -232,9 +224,8 @@ def relative_ranks(
     Notes
     -----
     Ties share the mean of their ranks. Ranks are bounded, so intervals are cut at 1 and at the number of algorithms.
-    The interval over benchmarks is a t interval of the benchmark means. That over seeds is one of the seed means (each
-    over all benchmarks) and holds the benchmarks fixed: it would become arbitrarily narrow with more seeds, however few
-    the benchmarks.
+    Intervals over seeds hold the benchmarks fixed: they become arbitrarily narrow with more seeds, however few the
+    benchmarks.
 
     Ranks know no distances, and the rank of one algorithm depends on the others: leave one out, and two others may
     change places. For differences in the score see `analyze` and `budget_effect`.

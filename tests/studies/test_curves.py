@@ -11,7 +11,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.studies.budget.curve_model import curve_model
+from lmemtest.studies.budget.curves import curve_model
 
 
 def table(seed=0, *, benchmarks=20, priors=("bad", "good"), seeds=4) -> pd.DataFrame:
