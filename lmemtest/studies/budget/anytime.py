@@ -263,9 +263,9 @@ def anytime(
     Notes
     -----
     The model is ``score ~ algorithm * f(budget)`` with random curves f of benchmarks, of algorithms on benchmarks and
-    of runs. So an advantage at some budget counts only as far as it holds across benchmarks (across runs where there is
-    one benchmark). Bands hold for all algorithms, or all pairs, at all budgets together: with probability `level` no
-    stretch where one algorithm is called better is wrong.
+    of runs, so an advantage counts only as far as it holds across benchmarks (across runs where there is one). Bands
+    hold for all algorithms, or all pairs, at all budgets together: with probability `level` no stretch where one
+    algorithm is called better is wrong. An algorithm with scores in a part of the range only is compared there.
 
     A pair's variance is the common one at each budget times a ratio, its own over the common mean square averaged over
     budgets and moderated, or that of the budget itself where it is larger. Its t ratios become normal scores by its own
@@ -273,8 +273,6 @@ def anytime(
     is conservative. With ``vcov="model"``, and for two algorithms, the width is the quantile of the largest |t|, with
     variances that follow a Wishart law along the curve; that holds if all pairs vary alike. Simulated error rates are
     in docs/anytime.md.
-
-    An algorithm with scores in a part of the range only is compared there.
 
     References
     ----------

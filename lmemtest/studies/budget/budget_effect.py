@@ -202,16 +202,14 @@ def budget_effect(
     On every benchmark the runs of an algorithm give one curve over the budget (least squares within runs), and these
     curves are the data: benchmarks are the sample (runs, if there is one benchmark). For a line this gives the
     F-ratios of the mixed model with random levels and slopes of benchmarks, of algorithms on them and of runs, where
-    the table is balanced and no variance is estimated as zero. Rows that count as independent observations find a
-    budget effect in most tables whose slopes vary around zero.
+    the table is balanced and no variance is estimated as zero.
 
     Two questions: does the mean score of the algorithms change ("effect"), and does it change differently for them
     ("interaction")? Each is tested by the mean effect, an F-test with Box's degrees of freedom whatever the covariance
     of the effects, and by their direction, an exact test over all signs that no unit can influence; p is twice the
     smaller one. The questions share the level by Holm's rule, so that a claim is wrong with probability `alpha` at
-    most. With so few benchmarks that directions cannot reach their share (up to 7 at 5 %), means decide alone.
-    "Lack of fit" tests the deviations of the budget means from the form in the same way; it is a check of the form and
-    no part of the decision.
+    most. With so few benchmarks that directions cannot reach their share (up to 7 at 5 %), means decide alone. "Lack of
+    fit" tests the deviations of the budget means from the form in the same way, and is no part of the decision.
 
     References
     ----------

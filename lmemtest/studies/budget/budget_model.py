@@ -375,20 +375,13 @@ class BudgetTest:
     f_ratio, df_num, df_den, mean_p : float
         F-test of the mean effect over the sample; NaN where effects do not vary.
     better, worse : int
-        Benchmarks (runs) with an effect to the better and to the worse; -1 where effects are no single slopes.
-    agreement : float
-        Of directions, from 0 to 1.
-    direction_p : float
+        How many of the sample have an effect to the better and to the worse; -1 where effects are no single slopes.
+    agreement, direction_p : float
+        Of directions: from 0 to 1, and its test, which counts if `uses_direction`: if there are enough of the sample.
     n : int
-        Benchmarks, or runs.
-    uses_direction : bool
-        Whether there are enough of them for the direction to count.
-    p_raw : float
-        Of both together.
-    p_value : float
-        After Holm, over the questions of the decision.
-    deciding : int
-        Benchmarks (runs) that hold 90 % of the squared effects.
+        Benchmarks, or runs; `deciding` of them hold 90 % of the squared effects.
+    p_raw, p_value : float
+        Of both tests together, and after Holm over the questions of the decision.
     """
 
     question: str

@@ -88,16 +88,15 @@ class CurveModel:
     frame : pandas.DataFrame
         The rows that are fitted; algorithms are text, in the order of their levels.
     spec : ModelSpec or None
-        None where every budget has means of its own.
+        None where every budget has means of its own, as `columns` of the spline is then.
     conditions : tuple of str
         Metafeatures with fixed effects, over whose levels the curves are averaged with equal weights.
     scale : {"linear", "log"}
     columns : int or None
-        Of the spline; None where every budget has means of its own.
     sample : {"benchmarks", "runs"}
-        What the curves are a sample of, and so what the answer generalises to.
+        What the curves are a sample of, and so what the answer generalises to; `n_sample` of them (runs of an
+        algorithm).
     n_sample : int
-        Benchmarks, or runs of an algorithm.
     df_means, df_differences : float
         Degrees of freedom of the variances of mean curves and of their differences.
     paired : PairedCurves or None
