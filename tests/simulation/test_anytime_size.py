@@ -42,7 +42,7 @@ def null_runs(rng, *, benchmarks, algorithms, seeds, budgets, kind, erratic=1.0)
 
 
 @pytest.mark.parametrize(
-    ("design", "df"),
+    ("design", "columns"),
     [
         ({"benchmarks": 12, "algorithms": 3, "seeds": 2, "budgets": 10, "kind": "walk"}, "budgets"),
         ({"benchmarks": 12, "algorithms": 3, "seeds": 2, "budgets": 10, "kind": "stationary"}, "auto"),
@@ -51,11 +51,11 @@ def null_runs(rng, *, benchmarks, algorithms, seeds, budgets, kind, erratic=1.0)
     ],
     ids=["means", "auto", "spline", "one benchmark"],
 )
-def test_stretches_and_bands_keep_their_level_over_all_budgets(design, df):
+def test_stretches_and_bands_keep_their_level_over_all_budgets(design, columns):
     rng = np.random.default_rng(23)
     false = missed = 0
     for _ in range(TABLES):
-        result = anytime(null_runs(rng, **design), df=df, n_draws=2000, rng=rng)
+        result = anytime(null_runs(rng, **design), columns=columns, n_draws=2000, rng=rng)
         false += len(result.stretches) > 0
         x = np.log(result.budgets) / np.log(32.0)
         truth = np.tile(np.sin(3 * x), len(result.algorithms))

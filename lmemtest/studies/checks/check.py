@@ -218,8 +218,7 @@ def _seeds(subject: _Subject) -> Answer:
 
 
 def _budget(subject: _Subject) -> Answer:
-    from lmemtest.studies.budget.budget_effect import budget_effect
-    from lmemtest.studies.budget.budget_effect import fit_sentence, one_way
+    from lmemtest.studies.budget.budget_effect import budget_effect, fit_sentence, one_way
 
     found = budget_effect(subject.runs, form=subject.form, alpha=subject.alpha)
     text, effect = found.sentences()[0], found.get("effect")
