@@ -4,60 +4,63 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import math
 import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
+from lmemtest._rounding import in_tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction
 from lmemtest.data.roles import stated
 from lmemtest.data.runs import Runs, require_runs, with_scale
 from lmemtest.data.scales import Modelled
-from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.emmeans import EmmeansResult, emmeans
-from lmemtest.inference.means.f_test import FTest
+from lmemtest.errors import ArgumentError, FormulaError, LmemtestError
+from lmemtest.formula.bars import parse_formula
+from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.joint import f_test
-from lmemtest.inference.means.separation import Separation
 from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.files import check_report_path, write_atomically
-from lmemtest.studies.benchmark.metafeature_interactions import (
-    Interaction,
-    interactions,
-    without_properties_of_algorithms,
-)
-from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages, observed_advantages, turns
+from lmemtest.studies.benchmark.metafeature_interactions import fitted_quietly, interactions
+from lmemtest.studies.benchmark.observed_advantages import observed_advantages, turns
 from lmemtest.studies.checks.check import check_rules
-from lmemtest.studies.checks.findings import CheckOutcome, Finding, RunsCheck
+from lmemtest.studies.checks.findings import CheckOutcome
 from lmemtest.studies.checks.rules import refuse_unnamed
-from lmemtest.studies.modelling.adequacy import (
-    BudgetUse,
-    Missing,
-    Sample,
-    budget_use,
-    missing_terms,
-    sample_of,
-    shared_seeds_finding,
-)
-from lmemtest.studies.modelling.recommend import Recommendation, recommend
-from lmemtest.studies.scores.scale_agreement import ScaleAgreement, decisions_compared, raw_runs
-from lmemtest.studies.variation.model_components import Component, variance_components
+from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
+from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.scores.scale_agreement import decisions_compared, raw_runs
+from lmemtest.studies.variation.model_components import variance_components
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.formula.bars import ParsedFormula
     from lmemtest.inference.diagnostics.diagnose import Diagnosis
+    from lmemtest.inference.means.comparisons import Comparisons
+    from lmemtest.inference.means.emmeans import EmmeansResult
+    from lmemtest.inference.means.estimates import Estimates
+    from lmemtest.inference.means.f_test import FTest
+    from lmemtest.inference.means.separation import Separation
     from lmemtest.model import LmmFit
     from lmemtest.report.document import Document
+    from lmemtest.studies.benchmark.metafeature_interactions import Interaction
+    from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
+    from lmemtest.studies.checks.findings import RunsCheck
+    from lmemtest.studies.modelling.adequacy import BudgetUse, Missing, Sample
+    from lmemtest.studies.modelling.recommend import Recommendation
+    from lmemtest.studies.scores.scale_agreement import ScaleAgreement
+    from lmemtest.studies.variation.model_components import Component
     from lmemtest.tuning.curves import TuningCurves
 
 Progress = Callable[[str], None]
@@ -67,7 +70,7 @@ _SIMULATED, DIAGNOSIS_RNG = 99, 1
 _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Analysis:
     """A whole analysis of a table of runs; made by `analyze`.
 
@@ -79,14 +82,10 @@ class Analysis:
         What was found in it.
     recommendation : Recommendation
         The model that the design calls for.
-    formula : str
-        The model that was fitted.
     own_formula : bool
-        Whether the user chose it.
+        Whether the user chose the model that was fitted.
     fit : LmmFit
         Fitted by REML.
-    means : EmmeansResult
-        Marginal means of the algorithms, intervals at 1 - `alpha`.
     joint : FTest or None
         Whether the algorithms differ at all, by the model; None with moderated standard errors (then the pairs say so)
         and with fewer than two estimable means.
@@ -96,18 +95,6 @@ class Analysis:
         The decisions at `alpha`, from which text, tables and figures are made.
     effects : ObservedAdvantages or None
         Deviations on each benchmark; None without a benchmark.
-    components : tuple of Component
-        Where the variation comes from.
-    sample : Sample
-        What the error of the comparisons takes as independent: benchmarks, or their instances.
-    missing : Missing
-        Terms of the recommended model that the fitted one lacks.
-    budgets : BudgetUse
-        At which budgets algorithms were scored, and what the model makes of it.
-    alpha : float
-        Chance of any false difference that the adjustment allows for.
-    versions : dict of str to str
-        Of lmemtest, Python and the packages behind the numbers.
     call : str
         What was called.
     timings : dict of str to float
@@ -125,26 +112,96 @@ class Analysis:
     runs: Runs
     check: RunsCheck
     recommendation: Recommendation
-    formula: str
     own_formula: bool
     fit: LmmFit
-    means: EmmeansResult
     joint: FTest | None
     pairs: Comparisons
     separation: Separation
     effects: ObservedAdvantages | None
-    components: tuple[Component, ...]
-    sample: Sample
-    missing: Missing
-    budgets: BudgetUse
-    alpha: float
-    versions: dict[str, str]
     call: str
     timings: dict[str, float] = field(repr=False)
     diagnosis: Diagnosis | None = None
     trials: TuningCurves | None = None
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: ScaleAgreement | None = None
+
+    # ------------------------------------------------------------------ what follows from the fields
+
+    @property
+    def formula(self) -> str:
+        """The model that was fitted."""
+        return self.fit.formula
+
+    @property
+    def alpha(self) -> float:
+        """Chance of any false difference that the adjustment allows for."""
+        return self.separation.alpha
+
+    @property
+    def means(self) -> EmmeansResult:
+        """Marginal means of the algorithms, intervals at 1 - `alpha`."""
+        return cast("EmmeansResult", self.pairs.estimates)
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """Where the variation comes from."""
+        return variance_components(self.fit, self.runs)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """What the error of the comparisons takes as independent: benchmarks, or their instances."""
+        return sample_of(self.fit, self.runs)
+
+    @cached_property
+    def missing(self) -> Missing:
+        """Terms of the recommended model that the fitted one lacks."""
+        return missing_terms(self.fit, self.runs, self.recommendation.formula)
+
+    @cached_property
+    def budgets(self) -> BudgetUse:
+        """At which budgets algorithms were scored, and what the model makes of it."""
+        return budget_use(self.fit, self.runs)
+
+    @property
+    def incomparable(self) -> bool:
+        """Whether the means are over unlike things that the model takes no notice of: no verdict follows from them."""
+        return self.budgets.trials or (self.budgets.differ and self.budgets.role == "none")
+
+    @property
+    def n_benchmarks(self) -> int:
+        """Levels of the benchmark column; 1 without one."""
+        return self.runs.study.count(self.runs.benchmark)
+
+    @property
+    def unit(self) -> str:
+        """What the tables of observed means have rows for: benchmarks, or instances where there are metafeatures."""
+        return "instance" if self.runs.metafeatures else "benchmark"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of lmemtest, Python and the packages behind the numbers."""
+        package = importlib.import_module("lmemtest")
+        found = {"lmemtest": str(package.__version__), "Python": platform.python_version()}
+        return {**found, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
+
+    @cached_property
+    def comparable(self) -> tuple[str, ...]:
+        """Algorithms whose differences are estimable, best first: a difference may be where the means are not."""
+        levels = self.separation.levels
+        gaps: dict[str, dict[str, float]] = {level: {level: 0.0} for level in levels}
+        table = self.pairs.to_frame()
+        for left, right, gap in zip(table["left"], table["right"], table["estimate"], strict=True):
+            if math.isfinite(gap):
+                gaps[left][right], gaps[right][left] = -gap, gap
+        first = max(levels, key=lambda level: len(gaps[level]))  # estimable differences make classes: the largest
+        found = tuple(level for level in levels if level in gaps[first])
+        means = dict(zip(levels, self.separation.means, strict=True))
+        if all(math.isfinite(means[level]) for level in found):
+            return found  # in the order of the tables, also where rounding decides
+        sign = 1.0 if self.runs.direction == "minimize" else -1.0
+        return tuple(in_tie_order(found, lambda level: sign * gaps[first][level]))
+
+    # ------------------------------------------------------------------ shown
 
     def to_frame(self) -> pd.DataFrame:
         """One row per algorithm, best first.
@@ -158,11 +215,8 @@ class Analysis:
         """
         import pandas as pd
 
-        from lmemtest.report.wording import comparable
-
         means = self.means.to_frame().set_index(pd.Index(self.means.labels()))
-        known = comparable(self)
-        levels = [*known, *(level for level in self.separation.levels if level not in known)]
+        levels = [*self.comparable, *(level for level in self.separation.levels if level not in self.comparable)]
         frame = means.loc[levels, ["emmean", "se", "df", "ci_low", "ci_high"]].reset_index(drop=True)
         frame.insert(0, "algorithm", levels)
         frame["letters"] = [self.separation.letters[level] for level in levels]
@@ -194,33 +248,28 @@ class Analysis:
 
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
-        from lmemtest.report.html import render_html
+        from lmemtest.report.render import render_html
 
         return render_html(self.document(progress=progress))
 
     def to_text(self, *, progress: Progress | None = None) -> str:
         """The report as plain text, without its figures."""
-        from lmemtest.report.figures import in_words
-        from lmemtest.report.text import render_text
-
-        with in_words():
-            return render_text(self.document(progress=progress))
+        return self._in_words("PlainText", progress)
 
     def to_markdown(self, *, progress: Progress | None = None) -> str:
         """The report as markdown, without its figures."""
-        from lmemtest.report.figures import in_words
-        from lmemtest.report.markdown import render_markdown
-
-        with in_words():
-            return render_markdown(self.document(progress=progress))
+        return self._in_words("Markdown", progress)
 
     def to_latex(self, *, progress: Progress | None = None) -> str:
         """The report as a LaTeX document, without its figures."""
+        return self._in_words("Latex", progress)
+
+    def _in_words(self, writer: str, progress: Progress | None) -> str:
+        from lmemtest.report import render
         from lmemtest.report.figures import in_words
-        from lmemtest.report.latex import render_latex
 
         with in_words():
-            return render_latex(self.document(progress=progress))
+            return str(getattr(render, writer)().write(self.document(progress=progress)))
 
     def to_csv(self) -> str:
         """The table of `to_frame` as text with commas, all digits."""
@@ -228,7 +277,7 @@ class Analysis:
 
     def to_json(self) -> str:
         """Roles, findings, model, answer, ranking, pairs and variance components as json, all digits."""
-        from lmemtest.report.formats import json_of
+        from lmemtest.report.files import json_of
 
         return json_of(self)
 
@@ -254,7 +303,7 @@ class Analysis:
         ArgumentError
             If the suffix is none of these, the path is a folder, or nothing can be written there.
         """
-        from lmemtest.report.formats import content_of
+        from lmemtest.report.files import content_of
 
         target = check_report_path(path)
         write_atomically(target, content_of(self, target.suffix.lower(), progress))
@@ -264,8 +313,8 @@ class Analysis:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        from lmemtest.report.html import render_fragment
         from lmemtest.report.leaders import leaders
+        from lmemtest.report.render import render_fragment
         from lmemtest.report.wording import headline
 
         shown = leaders(self)
@@ -348,7 +397,7 @@ def analyze(
     """
     roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "seed": seed,
              "budget": budget, "metafeatures": metafeatures, "ignore": ignore, "seed_shared": seed_shared}  # fmt: skip
-    runs = _runs_of(runs, roles)
+    runs = _runs_of(runs, {name: value for name, value in roles.items() if value is not None and value != ()})
     alpha = check_fraction(alpha, "alpha")
     if adjust is not None:
         check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
@@ -356,62 +405,62 @@ def analyze(
     check_callable(progress, "progress", "the name of each step")
     if dispersion is not None:
         check_columns(dispersion, runs.columns, argument="dispersion")
+    own = parse_formula(formula) if formula is not None else None
     clock = _Clock(progress or _quiet)
     given = _with_named_algorithms(runs)
-    runs = without_properties_of_algorithms(given)
+    own_conditions = tuple(name for name in given.metafeatures if name not in given.study.properties)
+    runs = given if own_conditions == given.metafeatures else given.with_metafeatures(*own_conditions)
     with clock("checking the table"):
-        check = check_rules(runs, _modelled(formula))
-        _refuse_unnamed(runs, check, formula, dispersion)
+        check = check_rules(runs, _modelled(own))
+        _refuse_unnamed(runs, check, own, dispersion)
     with clock("choosing the model"):
         recommendation = recommend(given)
-        chosen = formula if formula is not None else recommendation.formula
-        _check_formula(chosen, runs)
+        if own is not None:
+            _check_formula(own, runs)
     with clock("fitting the model"):
-        fit = _fitted(chosen, runs, dispersion)
+        fit = fitted_quietly(formula or recommendation.formula, runs, dispersion)
     with clock("comparing the algorithms"):
-        means = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha)
-        differences = means.pairs(adjust=adjust)
-        means, _ = means.for_adjustment(differences.adjust)
+        differences = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
         decisions = differences.separation(alpha=alpha, direction=runs.direction)
-        joint = _all_means_equal(fit, means)
-        agreement = None
-        raw = _fitted_to_raw(runs, formula, dispersion)
+        raw, agreement = _fitted_to_raw(runs, own, dispersion), None
         if raw is not None:
             of_raw = emmeans(raw, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
             agreement = decisions_compared(runs, differences, of_raw, alpha)
     with clock("looking at each benchmark"):
         effects = observed_advantages(fit, runs, level=1.0 - alpha)
-        components = variance_components(fit, runs)
-        sample, budgets = sample_of(fit, runs), budget_use(fit, runs)
-        missing = missing_terms(fit, runs, recommendation.formula)
-        check = _with(check, shared_seeds_finding(fit, runs, recommendation.formula, alpha))
+        seeds = shared_seeds_finding(fit, runs, recommendation.formula, alpha)
+        if seeds is not None:
+            found = CheckOutcome(
+                stage="effects",
+                check="shared seeds",
+                question="Do runs of different algorithms with the same seed have something in common?",
+                findings=(seeds,),
+                text="",
+                skipped=False,
+                level=check.alpha,
+            )
+            check = replace(check, outcomes=(*check.outcomes, found))
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
-        dependence = interactions(runs, _response(fit), ddf=ddf) if turning else {}
+        response = fit.design.parsed.text.split("~", 1)[0].strip()
+        dependence = interactions(runs, response, ddf=ddf) if turning else {}
     with clock("checking the fit"):
         diagnosis = _diagnosed(fit)
     curves = None
     if trials is not None:
         with clock("estimating the tuning curves"):
             curves = curves_of(trials, runs)
+    options = {"formula": formula, "dispersion": dispersion, "alpha": alpha, "adjust": adjust, "ddf": ddf}
     return Analysis(
         runs=runs,
         check=check,
         recommendation=recommendation,
-        formula=chosen,
-        own_formula=formula is not None,
+        own_formula=own is not None,
         fit=fit,
-        means=means,
-        joint=joint,
+        joint=_all_means_equal(fit, differences.estimates),
         pairs=differences,
         separation=decisions,
         effects=effects,
-        components=components,
-        sample=sample,
-        missing=missing,
-        budgets=budgets,
-        alpha=alpha,
-        versions=_versions(),
-        call=_call(runs, formula, dispersion, alpha, adjust, ddf, curves),
+        call=_call(runs, options, curves),
         timings=clock.seconds,
         diagnosis=diagnosis,
         trials=curves,
@@ -420,28 +469,7 @@ def analyze(
     )
 
 
-def _with(check: RunsCheck, finding: Finding | None) -> RunsCheck:
-    """The check with what the model says of seeds that algorithms share."""
-    if finding is None:
-        return check
-    seeds = CheckOutcome(
-        stage="effects",
-        check="shared seeds",
-        question="Do runs of different algorithms with the same seed have something in common?",
-        findings=(finding,),
-        text="",
-        skipped=False,
-        level=check.alpha,
-    )
-    return replace(check, outcomes=(*check.outcomes, seeds))
-
-
-def _response(fit: LmmFit) -> str:
-    """The left side of the formula as it is written there."""
-    return str(fit.design.parsed.text).split("~", 1)[0].strip()
-
-
-def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
+def _all_means_equal(fit: LmmFit, means: Estimates) -> FTest | None:
     """One F-test of all differences between the means; None without the model's standard errors, and if fewer than two
     means are estimable or not all pairs can be compared."""
     if means.comparable is not None or means.vcov != "model":
@@ -450,41 +478,32 @@ def _all_means_equal(fit: LmmFit, means: EmmeansResult) -> FTest | None:
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
 
 
-def _runs_of(table: Any, given: dict[str, Any]) -> Runs:
+def _runs_of(table: Any, roles: dict[str, Any]) -> Runs:
     """Runs as they are, or a dataframe with its roles."""
-    left_out = {name for name, value in given.items() if value is None or (isinstance(value, tuple) and not value)}
-    named = {name: value for name, value in given.items() if name not in left_out}
     if isinstance(table, Runs):
-        if named:
+        if roles:
             raise ArgumentError(
-                f"{next(iter(named))} is for a dataframe; Runs have their roles. Give others to Runs(table, ...)."
+                f"{next(iter(roles))} is for a dataframe; Runs have their roles. Give others to Runs(table, ...)."
             )
         return table
-    if not named:
+    if not roles:
         require_runs(table)
-    missing = [name for name in ("score", "algorithm") if name not in named]
+    missing = [name for name in ("score", "algorithm") if name not in roles]
     if missing:
         raise ArgumentError(
             f"analyze of a dataframe needs {' and '.join(f'{name}=' for name in missing)}: which column is it? "
             f"Columns: {listed(as_frame(table, argument='runs').collect_schema().names())}."
         )
-    return Runs(table, **named)
+    return Runs(table, **roles)
 
 
-def _refuse_unnamed(runs: Runs, check: RunsCheck, formula: str | None, dispersion: str | None) -> None:
+def _refuse_unnamed(runs: Runs, check: RunsCheck, own: ParsedFormula | None, dispersion: str | None) -> None:
     """Refuse columns without a role, other than those that a model of one's own uses."""
-    from lmemtest.formula.bars import parse_formula
-
-    if not any(finding.kind == "unnamed_columns" for finding in check.findings):
-        return
-    used = {dispersion} if dispersion is not None else set()
-    if formula is not None:
-        parsed = parse_formula(formula)
-        used |= {
-            name.value for terms in (parsed.terms, *(bar.terms for bar in parsed.bars)) for name in terms.columns()
-        }
-        used |= {name for bar in parsed.bars for name in bar.groups}
-    refuse_unnamed(runs, known=sorted(used))
+    if any(finding.kind == "unnamed_columns" for finding in check.findings):
+        used = {dispersion} if dispersion is not None else set()
+        if own is not None:
+            used |= set(own.columns)
+        refuse_unnamed(runs, known=sorted(used))
 
 
 def _with_named_algorithms(runs: Runs) -> Runs:
@@ -498,92 +517,52 @@ def _with_named_algorithms(runs: Runs) -> Runs:
     return with_scale(named, runs.scale)
 
 
-def _fitted(formula: str, runs: Runs, dispersion: str | None) -> LmmFit:
-    """The fit; what would be a warning is in its notes, and the report shows those."""
-    import warnings
-
-    from lmemtest.errors import ConvergenceWarning
-    from lmemtest.model import fit_lmm
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit_lmm(formula, runs, dispersion=dispersion)
-
-
-def _fitted_to_raw(runs: Runs, formula: str | None, dispersion: str | None) -> LmmFit | None:
+def _fitted_to_raw(runs: Runs, own: ParsedFormula | None, dispersion: str | None) -> LmmFit | None:
     """The same model of the score from which a normalised one was made; None where there is none to compare with."""
-    from lmemtest.errors import LmemtestError
-    from lmemtest.formula.bars import parse_formula
-    from lmemtest.formula.tokens import quote_name
-
     raw = raw_runs(runs)
-    if raw is None or (formula is not None and parse_formula(formula).response_function is not None):
+    if raw is None or (own is not None and own.response_function is not None):
         return None
     try:
-        chosen = recommend(raw).formula if formula is None else f"{quote_name(raw.score)} ~{formula.split('~', 1)[1]}"
-        return _fitted(chosen, raw, dispersion)
+        formula = recommend(raw).formula if own is None else f"{quote_name(raw.score)} ~{own.text.split('~', 1)[1]}"
+        return fitted_quietly(formula, raw, dispersion)
     except LmemtestError:  # a report on the normalised score is not lost because the raw one has no model
         return None
 
 
 def _diagnosed(fit: LmmFit) -> Diagnosis | None:
     """The checks that need no refits; a report is not lost because one of them fails."""
-    from lmemtest.errors import LmemtestError
-
     try:
         return fit.diagnose(influence=False, n_draws=_SIMULATED, rng=DIAGNOSIS_RNG)
     except LmemtestError:
         return None
 
 
-def _modelled(formula: str | None) -> Modelled | None:
+def _modelled(own: ParsedFormula | None) -> Modelled | None:
     """The function of the score that a model of one's own takes; None for the score itself."""
-    from lmemtest.formula.bars import parse_formula
-
-    parsed = parse_formula(formula) if formula is not None else None
-    if parsed is None or parsed.response_function is None or parsed.response_transform is None:
+    if own is None or own.response_function is None or own.response_transform is None:
         return None
-    return Modelled(f"{parsed.response_function}({parsed.response})", parsed.response_transform)
+    return Modelled(f"{own.response_function}({own.response})", own.response_transform)
 
 
-def _check_formula(formula: str, runs: Runs) -> None:
-    from lmemtest.formula.bars import parse_formula
-
-    parsed = parse_formula(formula)
-    if parsed.response != runs.score:
+def _check_formula(own: ParsedFormula, runs: Runs) -> None:
+    if own.response != runs.score:
         raise FormulaError(
-            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"formula models {own.response!r}, but the score of these runs is {runs.score!r}. Write "
             f"{runs.score!r} on the left, or give the runs another score."
         )
-    parsed.check_columns(runs.columns)
-    if runs.algorithm not in {name.value for name in parsed.terms.columns()}:
+    own.check_columns(runs.columns)
+    if runs.algorithm not in {name.value for name in own.terms.columns()}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {formula!r}. Write for instance {recommend(runs).formula!r}."
+            f"got {own.text!r}. Write for instance {recommend(runs).formula!r}."
         )
 
 
-def _versions() -> dict[str, str]:
-    package = importlib.import_module("lmemtest")
-    found = {"lmemtest": str(package.__version__), "Python": platform.python_version()}
-    return {**found, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
-
-
-def _call(
-    runs: Runs,
-    formula: str | None,
-    dispersion: str | None,
-    alpha: float,
-    adjust: str | None,
-    ddf: str,
-    curves: TuningCurves | None,
-) -> str:
+def _call(runs: Runs, options: dict[str, Any], curves: TuningCurves | None) -> str:
     roles = ", ".join(f"{name}={value!r}" for name, value in stated(runs.roles()).items())
-    own = {"formula": formula, "dispersion": dispersion}
-    given = [f"{name}={value!r}" for name, value in own.items() if value is not None]
-    given += [f"alpha={alpha!r}", *([] if adjust is None else [f"adjust={adjust!r}"]), f"ddf={ddf!r}"]
-    options = ", ".join([*given, *([f"trials={call_of(curves)}"] if curves is not None else [])])
-    return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {options})"
+    given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    given += [f"trials={call_of(curves)}"] if curves is not None else []
+    return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {', '.join(given)})"
 
 
 def _quiet(_: str) -> None:

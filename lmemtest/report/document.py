@@ -10,26 +10,6 @@ from typing import Literal, TypeAlias
 
 from lmemtest._table import ResultTable
 
-__all__ = [
-    "Block",
-    "Bullets",
-    "Callout",
-    "Code",
-    "CodeBlock",
-    "Document",
-    "FigureBlock",
-    "Fold",
-    "Inline",
-    "Link",
-    "Paragraph",
-    "Section",
-    "Strong",
-    "TableBlock",
-    "Text",
-    "paragraph",
-    "plain",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Code:

@@ -1,17 +1,24 @@
-"""Where results are written: paths that are checked before any work, and files that are whole or not there."""
+"""Where results are written, and what: paths that are checked before any work, content, files that are whole."""
 
 from __future__ import annotations
 
+import io
+import json
+import math
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
 from lmemtest.errors import ArgumentError
+from lmemtest.report.document import plain
 from lmemtest.words import listed
 
-__all__ = ["SUFFIXES", "check_folder", "check_report_path", "write_atomically"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.report.analysis import Analysis, Progress
 
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
 
@@ -107,21 +114,82 @@ def write_atomically(target: Path, content: str | bytes) -> None:
     """Write beside the target, then take its name, so that a reader never meets half a file."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     target = target.resolve()  # through a link, not over it
+    if target.exists():
+        mode = target.stat().st_mode & 0o777
+    else:
+        mask = os.umask(0)  # the only way to read it
+        os.umask(mask)
+        mode = 0o666 & ~mask
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".lmemtest-", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(name, _mode(target))
+        os.chmod(name, mode)
         os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def _mode(target: Path) -> int:
-    """The permissions of the file that is replaced, or those of a new one."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+# -------------------------------------------------------------------------------------------------------- content
+
+
+def content_of(analysis: Analysis, suffix: str, progress: Progress | None) -> str | bytes:
+    """What a file with this suffix holds."""
+    if suffix == ".csv":
+        return analysis.to_csv()
+    if suffix == ".json":
+        return analysis.to_json()
+    if suffix == ".png":
+        return _cd_diagram(analysis)
+    render = {".md": analysis.to_markdown, ".txt": analysis.to_text, ".tex": analysis.to_latex}
+    return render.get(suffix, analysis.to_html)(progress=progress)
+
+
+def json_of(analysis: Analysis) -> str:
+    """Roles, findings, model, answer, ranking and pairs, with all digits; what is not known is null."""
+    from lmemtest.report.wording import headline
+    from lmemtest.studies.variation.model_components import components_frame
+
+    def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+        return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+    roles = analysis.runs.roles().items()
+    found = {
+        "generator": f"lmemtest {analysis.versions['lmemtest']}",
+        "call": analysis.call,
+        "versions": analysis.versions,
+        "roles": {name: list(value) if isinstance(value, tuple) else value for name, value in roles},
+        "size": analysis.check.overview,
+        "findings": records(analysis.check.to_frame("findings")),
+        "formula": analysis.formula,
+        "alpha": analysis.alpha,
+        "adjust": analysis.pairs.adjust,
+        "ddf": analysis.means.ddf,
+        "headline": [plain(sentence) for sentence in headline(analysis)],
+        "ranking": records(analysis.to_frame()),
+        "pairs": records(analysis.pairs.to_frame()),
+        "variance_components": records(components_frame(analysis.components)),
+    }
+    return json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    """A value as json knows it."""
+    value = value.item() if hasattr(value, "item") else value
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
+
+
+def _cd_diagram(analysis: Analysis) -> bytes:
+    """The critical-difference diagram as an image."""
+    from lmemtest.plots import cd_diagram, detached_figures
+
+    with detached_figures():
+        figure: Any = cd_diagram(analysis.separation).figure
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=200, metadata={"Software": None})
+    return buffer.getvalue()

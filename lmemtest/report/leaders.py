@@ -38,7 +38,7 @@ def leaders(analysis: Analysis) -> Analysis:
     if effects is not None:
         kept = effects.table["algorithm"].map(format_level).isin(among)
         effects = replace(effects, table=effects.table[kept].reset_index(drop=True))
-    return replace(analysis, means=means, pairs=pairs, separation=separation, effects=effects)
+    return replace(analysis, pairs=pairs, separation=separation, effects=effects)
 
 
 def left_out(analysis: Analysis) -> str:

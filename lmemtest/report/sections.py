@@ -7,8 +7,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._table import ResultTable
+from lmemtest.errors import ArgumentError
 from lmemtest.report import methods, wording
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
@@ -28,16 +30,16 @@ from lmemtest.report.document import (
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
 from lmemtest.studies.variation.model_components import components_frame
-from lmemtest.words import counted, format_level, format_number, joined, sentence
+from lmemtest.words import MISSING, counted, format_level, format_number, joined, sentence
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.report.analysis import Analysis
     from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
 MOST_ROWS = 24  # of a table per benchmark before it is folded
+MOST_NAMES = 12  # in a sentence about groups
+SHOWN = 3  # findings of one kind
 UNITS = (
     " Deviations are in units of the scatter of the scores on the benchmark (see the table of the benchmarks), because "
     "raw ones differ too much in size to share an axis; the tables below have the raw ones."
@@ -46,23 +48,18 @@ RANKS = (
     "Ranks: those that the decisions leave open, from one more than the number of algorithms that are significantly "
     "better to the number of all less those that are significantly worse."
 )
-MOST_NAMES = 12  # in a sentence about groups
-SHOWN = 3  # findings of one kind
+ROWS_OR_BENCHMARKS = (
+    "The variation of advantages between the {n} benchmarks is estimated as zero, so the tests above rest on the "
+    "{units}. The table below uses one number per benchmark instead: where the two disagree, claim no difference."
+)
+ALIKE_OR_NOT = (
+    "The tests above take the advantages of all algorithms to vary between benchmarks to the same degree. The table "
+    "below does not, and uses one number per benchmark: where the two disagree, claim no difference."
+)
 
 
 def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Document:
-    """Put an analysis into words, tables and figures.
-
-    Parameters
-    ----------
-    analysis : Analysis
-    progress : callable
-        Called with the name of each step.
-
-    Returns
-    -------
-    Document
-    """
+    """Put an analysis into words, tables and figures; `progress` is called with the name of each step."""
     steps: list[tuple[str, Callable[[Analysis], Section | None]]] = [
         ("describing the data", _data),
         ("describing the model", methods.model_section),
@@ -80,135 +77,91 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
     sections = []
     for step, build in steps:
         progress(step)
-        section = build(analysis)
-        if section is not None:
-            sections.append(section)
+        sections.append(build(analysis))
     runs = analysis.runs
+    first, *others = wording.headline(analysis)
+    rest = [part for text in others for part in (" ", *text)][1:]
     return Document(
         title=f"Comparison of {len(runs.algorithms)} algorithms by {runs.score}",
         subtitle=analysis.check.overview,
-        lead=_lead(analysis),
-        sections=tuple(sections),
+        lead=(Paragraph(first), *([Paragraph(tuple(rest))] if rest else [])),
+        sections=tuple(section for section in sections if section is not None),
         generator=f"lmemtest {analysis.versions['lmemtest']}",
     )
-
-
-def _lead(analysis: Analysis) -> tuple[Block, ...]:
-    first, *others = wording.headline(analysis)
-    return (Paragraph(first), *((Paragraph(_spaced(others)),) if others else ()))
-
-
-def _spaced(texts: list[Any]) -> tuple[Any, ...]:
-    parts: list[Any] = []
-    for text in texts:
-        parts += [*([" "] if parts else []), *text]
-    return tuple(parts)
-
-
-def _better(analysis: Analysis) -> str:
-    return f"{'lower' if analysis.runs.direction == 'minimize' else 'higher'} is better"
 
 
 # ----------------------------------------------------------------------------------------------------- the data
 
 
 def _data(analysis: Analysis) -> Section:
-    runs = analysis.runs
-    blocks: list[Block] = [
-        paragraph("The score is ", Code(runs.score), f"; {_better(analysis)}."),
-        TableBlock(_roles(analysis)),
-        *_findings(analysis),
-    ]
-    table = TableBlock(_overview(analysis))
-    blocks.append(table if len(table.table.frame) <= MOST_ROWS else Fold("Table of the benchmarks", (table,)))
-    return Section("data", "Data and checks", tuple(blocks))
+    overview = TableBlock(_overview(analysis))
+    long = len(overview.table.frame) > MOST_ROWS
+    table = Fold("Table of the benchmarks", (overview,)) if long else overview
+    score = paragraph("The score is ", Code(analysis.runs.score), f"; {wording.better(analysis)} is better.")
+    return Section("data", "Data and checks", (score, TableBlock(_roles(analysis)), *_findings(analysis), table))
 
 
 def _roles(analysis: Analysis) -> ResultTable:
-    import pandas as pd
-
     runs = analysis.runs
-    names = [("score", runs.score), ("algorithm", runs.algorithm), ("benchmark", runs.benchmark), ("seed", runs.seed)]
-    names += [("budget", runs.budget), *(("metafeature", name) for name in runs.metafeatures)]
+    names = [("algorithm", runs.algorithm), ("benchmark", runs.benchmark), ("seed", runs.seed), ("budget", runs.budget)]
+    names += [("metafeature", name) for name in runs.metafeatures]
     names += [("left out on purpose", name) for name in runs.ignore]
-    rows = [(role, name, _levels(analysis, role, name)) for role, name in names if name is not None]
+    rows = [("score", runs.score, f"to {runs.direction}")]
+    for role, name in names:
+        if name is not None:
+            levels, most = [format_level(level) for level in runs.levels(name)], 24 if role == "algorithm" else 6
+            more = ", ..." if len(levels) > most else ""
+            rows.append((role, name, f"{len(levels):,}: {', '.join(levels[:most])}{more}"))
     return ResultTable("Columns and their roles", pd.DataFrame(rows, columns=["role", "column", "values"]))
 
 
-def _levels(analysis: Analysis, role: str, name: str) -> str:
-    if role == "score":
-        return f"to {analysis.runs.direction}"
-    levels = [format_level(level) for level in analysis.runs.levels(name)]
-    most = 24 if role == "algorithm" else 6
-    shown = ", ".join(levels[:most]) + (", ..." if len(levels) > most else "")
-    return f"{len(levels):,}: {shown}"
-
-
 def _findings(analysis: Analysis) -> list[Block]:
-    findings = analysis.check.findings
-    if not findings:
-        return [paragraph("The checks found no problems: no notable missing, duplicated, constant or tied scores.")]
     blocks: list[Block] = []
-    for (severity, kind), group in groupby(findings, lambda f: (f.severity, f.kind)):
+    for (severity, kind), group in groupby(analysis.check.findings, lambda f: (f.severity, f.kind)):
         found = list(group)
-        items: list[Any] = [(finding.message,) for finding in found[:SHOWN]]
-        if len(found) > SHOWN:
-            items.append((f"... and {len(found) - SHOWN:,} more of this kind.",))
-        advice = tuple(
-            paragraph(Strong("What to do: "), text) for text in dict.fromkeys(f.advice for f in found[:SHOWN])
-        )
-        blocks.append(Callout(severity, kind.replace("_", " ").capitalize(), (Bullets(tuple(items)), *advice)))
-    return blocks
+        items = [(finding.message,) for finding in found[:SHOWN]]
+        items += [(f"... and {len(found) - SHOWN:,} more of this kind.",)] if len(found) > SHOWN else []
+        advice = dict.fromkeys(finding.advice for finding in found[:SHOWN])
+        todo = [paragraph(Strong("What to do: "), text) for text in advice]
+        blocks.append(Callout(severity, kind.replace("_", " ").capitalize(), (Bullets(tuple(items)), *todo)))
+    nothing = "The checks found no problems: no notable missing, duplicated, constant or tied scores."
+    return blocks or [paragraph(nothing)]
 
 
 def _overview(analysis: Analysis) -> ResultTable:
     """One row per benchmark, with columns that say something only."""
-    runs, check = analysis.runs, analysis.check
-    cells = check.cells.assign(benchmark=check.cells["benchmark"].map(_name))
+    runs, check, regular = analysis.runs, analysis.check, analysis.budgets.regular
+
+    def name(benchmark: Any) -> str:
+        return "all runs" if benchmark is None else format_level(benchmark)
+
+    def span(values: pd.Series[Any]) -> str:
+        low, high = int(values.min()), int(values.max())
+        return str(high) if low == high else f"{low} to {high}"
+
+    def weighted(group: pd.DataFrame) -> float:
+        known = group[group["mean"].notna() & (group["n"] > 0)]
+        return float(np.average(known["mean"], weights=known["n"])) if len(known) else float("nan")
+
+    cells = check.cells.assign(benchmark=check.cells["benchmark"].map(name))
     rows, more = first_rows(list(dict.fromkeys(cells["benchmark"])), "analysis.check.cells")
     cells = cells[cells["benchmark"].isin(rows)]
     groups = cells.groupby("benchmark", sort=False)
-    scales = dict(zip(check.scales["benchmark"].map(_name), check.scales["residual_sd"], strict=True))
+    scales = dict(zip(check.scales["benchmark"].map(name), check.scales["residual_sd"], strict=True))
     table = groups.agg(rows=("n", "sum"), algorithms=("n", lambda n: int((n > 0).sum())))
-    if runs.seed:
-        table["seeds"] = groups["seeds"].agg(_span)
-    if runs.budget:
-        table["budgets"] = groups["budgets"].agg(_span)
-    for name in ("missing", "duplicates", "non_finite"):
-        if check.cells[name].sum():
-            table[name.replace("_", " ")] = groups[name].sum()
-    table["mean score"] = groups[["mean", "n"]].apply(lambda g: _weighted(g["mean"], g["n"]))
+    for column, role in (("seeds", runs.seed), ("budgets", runs.budget)):
+        if role:
+            table[column] = groups[column].agg(span)
+    for column in ("missing", "duplicates", "non_finite"):
+        if check.cells[column].sum():
+            table[column.replace("_", " ")] = groups[column].sum()
+    table["mean score"] = groups[["mean", "n"]].apply(weighted)
     table["scatter"] = [scales.get(name, float("nan")) for name in table.index]
-    note = (
-        "Mean score: over all rows. Scatter: standard deviation of the scores within algorithm"
-        + (", instance" if runs.metafeatures else "")
-        + (" and budget." if runs.budget and analysis.budgets.regular else ".")
-        + (" It contains the course over the budget." if not analysis.budgets.regular else "")
-    )
-    formats: dict[str, Any] = dict.fromkeys(("mean score", "scatter"), _four)
+    within = f"algorithm{', instance' * bool(runs.metafeatures)}{' and budget' * bool(runs.budget and regular)}."
+    note = f"Mean score: over all rows. Scatter: standard deviation of the scores within {within}"
+    note += "" if regular else " It includes how scores change over the budget."
+    formats: dict[str, Any] = dict.fromkeys(("mean score", "scatter"), format_number)
     return ResultTable("Benchmarks", table.reset_index(names="benchmark"), (note, *more), formats)
-
-
-def _name(benchmark: Any) -> str:
-    return "all runs" if benchmark is None else format_level(benchmark)
-
-
-def _span(values: pd.Series[Any]) -> str:
-    low, high = int(values.min()), int(values.max())
-    return str(high) if low == high else f"{low} to {high}"
-
-
-def _weighted(mean: pd.Series[Any], n: pd.Series[Any]) -> float:
-    known = mean.notna() & (n > 0)
-    return float(np.average(mean[known], weights=n[known])) if known.any() else float("nan")
-
-
-def _three(value: float) -> str:
-    return format_number(float(value), 3)
-
-
-def _four(value: float) -> str:
-    return format_number(float(value), 4)
 
 
 # ------------------------------------------------------------------------------------------------------ results
@@ -217,9 +170,8 @@ def _four(value: float) -> str:
 def _means(analysis: Analysis) -> Section:
     from lmemtest.plots import emmeans_plot
 
-    shown, more = leaders(analysis), left_out(analysis)
+    shown, more, score = leaders(analysis), left_out(analysis), analysis.means.score
     letters = readable_letters(shown)
-    separation = shown.separation if letters else None
     frame = shown.to_frame()
     interval = f"{100 * analysis.means.level:.4g} % CI"
     worse = frame.pop("worse_than_best")
@@ -228,337 +180,249 @@ def _means(analysis: Analysis) -> Section:
         frame = frame.drop(columns="letters")
     if more or not letters:
         ranks = analysis.separation.rank_ranges()
-        frame.insert(1, "ranks", [_rank_text(*ranks[name]) for name in frame[analysis.runs.algorithm]])
+        spans = [ranks[name] for name in frame[analysis.runs.algorithm]]
+        frame.insert(1, "ranks", [str(low) if low == high else f"{low}–{high}" for low, high in spans])
         frame["worse than the best"] = np.where(worse, "yes", "no")
-    decided = "the letters and the pairwise table" if letters else "the pairwise table"
+    parts = {kind: sum(c.share for c in analysis.components if c.kind == kind) for kind in ("benchmark", "interaction")}
+    difficulty = ", most of which is the difficulty of the benchmarks that all algorithms share"
     notes = (
-        *(("Algorithms that share a letter do not differ significantly.",) if letters else ()),
-        *((RANKS,) if more or not letters else ()),
-        f"An interval shows where one mean may lie{_what_means_share(analysis)}; whether two means differ is a "
-        f"question to {decided}, not to the overlap of two intervals.",
+        *(["Algorithms that share a letter do not differ significantly."] if letters else []),
+        *([RANKS] if more or not letters else []),
+        f"An interval shows where one mean may lie{difficulty * (parts['benchmark'] > parts['interaction'])}; whether "
+        f"two means differ is a question to {'the letters and ' * letters}the pairwise table, not to the overlap of "
+        "two intervals.",
         *analysis.means.notes,
     )
-    write = _estimates(frame["SE"])
-    formats: dict[str, Any] = {"df": ".1f", **dict.fromkeys(("mean", "SE", *frame.columns[4:6]), write)}
-    table = ResultTable(f"Estimated marginal means of {analysis.means.score}, best first", frame, notes, formats)
-    alt = f"Marginal means with {interval}s, best first: " + ", ".join(
-        f"{name} {_four(mean)}" for name, mean in _ranked(shown)
+    formats: dict[str, Any] = dict.fromkeys(("mean", "SE", *frame.columns[4:6]), _estimates(frame["SE"]))
+    table = ResultTable(f"Estimated marginal means of {score}, best first", frame, notes, {"df": ".1f", **formats})
+    ranked = zip(shown.separation.levels, shown.separation.means, strict=True)
+    means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
+    drawn = figure(
+        lambda: emmeans_plot(shown.means, separation=shown.separation if letters else None),
+        alt=f"Marginal means with {interval}s, best first: {means}",
+        caption=(f"Marginal means of {score} with {interval}s ({wording.better(analysis)} is better).",),
     )
-    return Section(
-        "means",
-        "Marginal means",
-        (
-            *_no_verdict(analysis),
-            paragraph(" ".join(filter(None, (wording.joint_sentence(analysis), more)))),
-            TableBlock(table),
-            figure(
-                lambda: emmeans_plot(shown.means, separation=separation),
-                alt=alt,
-                caption=(f"Marginal means of {analysis.means.score} with {interval}s ({_better(analysis)}).",),
-            ),
-        ),
-    )
+    text = paragraph(" ".join(filter(None, (wording.joint_sentence(analysis), more))))
+    return Section("means", "Marginal means", (*_no_verdict(analysis), text, TableBlock(table), drawn))
 
 
 def _without_test(analysis: Analysis) -> str:
     """How many pairs are undecided, where there are any."""
     count = int(np.triu(analysis.separation.undecided.to_numpy()).sum())
-    if not count:
-        return ""
-    if count == len(analysis.means.apart()) // 2:
-        met = "1 pair has no benchmark in common" if count == 1 else f"{count:,} pairs have no benchmark in common"
-        return f" {met} and {'is' if count == 1 else 'are'} undecided."
-    return (
-        " 1 pair has no test and is undecided." if count == 1 else f" {count:,} pairs have no test and are undecided."
+    why = "no benchmark in common" if count == len(analysis.means.apart()) // 2 else "no test"
+    one = count == 1
+    return f" {counted(count, 'pair')} {'has' if one else 'have'} {why} and {'is' if one else 'are'} undecided." * bool(
+        count
     )
-
-
-def _what_means_share(analysis: Analysis) -> str:
-    """The largest part of the error of a mean, where it is the same for all algorithms."""
-    parts = {"benchmark": 0.0, "interaction": 0.0}
-    for component in analysis.components:
-        if component.kind in parts:
-            parts[component.kind] += component.share
-    if not parts["benchmark"] > parts["interaction"]:
-        return ""
-    return ", most of which is the difficulty of the benchmarks that all algorithms share"
-
-
-def _rank_text(low: int, high: int) -> str:
-    return str(low) if low == high else f"{low}–{high}"
-
-
-def _ranked(analysis: Analysis) -> list[tuple[str, float]]:
-    return list(zip(analysis.separation.levels, analysis.separation.means, strict=True))
 
 
 def _pairs(analysis: Analysis) -> Section:
     from lmemtest.plots import pairs_matrix_plot, pairs_plot
 
     pairs, k, shown = analysis.pairs, len(analysis.separation.levels), leaders(analysis)
-    table = TableBlock(_pairs_table(shown))
-    count = int(np.triu(analysis.separation.significant.to_numpy()).sum())
+    found: list[Block] = []
+    said, n = wording.pairs_sentence(analysis), len(pairs.to_frame())
     text = paragraph(
-        f"{wording.pairs_sentence(analysis, count)}{_without_test(analysis)} A difference that is not significant may "
-        "be zero, or may be anything else inside its interval: it is not evidence of equality." + best_only(analysis)
+        f"{said}{_without_test(analysis)} A difference that is not significant may be zero, or may be anything else "
+        f"inside its interval: it is not evidence of equality.{best_only(analysis)}"
     )
-    alt = f"{wording.pairs_sentence(analysis, count)} The table has the numbers."
-    cautious = (*_cautious(analysis), *_other_score(analysis))
-    if len(pairs.to_frame()) <= MOST_PAIRS:
-        simultaneous = "simultaneous " if k > 2 else ""
-        caption = (f"Pairwise differences with {simultaneous}{100 * pairs.level:.4g} % intervals.",)
-        plot = figure(lambda: pairs_plot(pairs), alt=alt, caption=caption)
-        return Section("pairs", "Pairwise differences", (*_no_verdict(analysis), text, table, *cautious, plot))
+    check = wording.cautious(analysis)
+    if check is not None:  # one number per benchmark, where the tests rest on rows or on a common variance
+        why = ALIKE_OR_NOT
+        if wording.rests_on_rows(analysis):
+            why = ROWS_OR_BENCHMARKS.format(n=analysis.n_benchmarks, units=wording.finer_units(analysis))
+        found += [paragraph(why), TableBlock(check.to_table())]
+    if analysis.agreement is not None:  # of normalised scores: which pairs the raw score decides otherwise
+        count = len(analysis.agreement.disagreements())
+        first, *others = analysis.agreement.sentences()
+        more = f"... and {count - MOST_NAMES:,} more (see the table)." if count > MOST_NAMES else ""
+        words = " ".join(filter(None, (first, *others[:count][:MOST_NAMES], more, *others[count:])))
+        table = TableBlock(analysis.agreement.to_table())
+        found += [paragraph(words), Fold("Both scores, pair by pair", (table,))]
+    table, alt = TableBlock(_pairs_table(shown)), f"{said} The table has the numbers."
+    if n <= MOST_PAIRS:
+        caption = f"Pairwise differences with {'simultaneous ' * (k > 2)}{100 * pairs.level:.4g} % intervals."
+        drawn = figure(lambda: pairs_plot(pairs), alt=alt, caption=(caption,))
+        return Section("pairs", "Pairwise differences", (*_no_verdict(analysis), text, table, *found, drawn))
     caption = (
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
-        "Algorithms are in the order of their means.",
+        "Algorithms are in the order of their means."
     )
-    plot = figure(lambda: pairs_matrix_plot(shown.pairs), alt=alt, caption=caption)
-    title = (
-        f"Table of all {len(pairs.to_frame())} differences of {k} algorithms"
-        if shown is analysis
-        else f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.separation.levels)} best"
-    )
-    blocks = (*_no_verdict(analysis), text, plot, Fold(title, (table,)), *cautious)
+    drawn = figure(lambda: pairs_matrix_plot(shown.pairs), alt=alt, caption=(caption,))
+    title = f"Table of all {n} differences of {k} algorithms"
+    if shown is not analysis:
+        title = f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.separation.levels)} best"
+    blocks = (*_no_verdict(analysis), text, drawn, Fold(title, (table,)), *found)
     return Section("pairs", "Pairwise differences", blocks)
 
 
 def _no_verdict(analysis: Analysis) -> list[Block]:
     """A warning over results that are means over unlike things."""
-    if not wording.incomparable_budgets(analysis):
+    if not analysis.incomparable:
         return []
     why = wording.why_incomparable(analysis)
     return [Callout("warning", "No verdict follows from this", (paragraph(sentence(why.removesuffix("."))),))]
 
 
-def _cautious(analysis: Analysis) -> list[Block]:
-    """The tests over benchmark means, where those of the model rest on rows."""
-    check = wording.cautious(analysis)
-    if check is None:
-        return []
-    if wording.rests_on_rows(analysis):
-        text = (
-            f"The variation of advantages between the {wording.n_benchmarks(analysis)} benchmarks is estimated as "
-            f"zero, so the tests above rest on the {wording.finer_units(analysis)}. The table below uses one number "
-            "per benchmark instead: where the two disagree, claim no difference."
-        )
-    else:
-        text = (
-            "The tests above take the advantages of all algorithms to vary between benchmarks to the same degree. The "
-            "table below does not, and uses one number per benchmark: where the two disagree, claim no difference."
-        )
-    return [paragraph(text), TableBlock(check.to_table())]
-
-
-def _other_score(analysis: Analysis) -> list[Block]:
-    """Of normalised scores: which pairs the raw score decides otherwise."""
-    found = analysis.agreement
-    if found is None:
-        return []
-    count = len(found.disagreements())
-    first, *others = found.sentences()
-    said, closing = others[:count], others[count:]
-    more = f"... and {count - MOST_NAMES:,} more (see the table)." if count > MOST_NAMES else ""
-    text = " ".join(filter(None, (first, *said[:MOST_NAMES], more, *closing)))
-    return [paragraph(text), Fold("Both scores, pair by pair", (TableBlock(found.to_table()),))]
-
-
 def _pairs_table(analysis: Analysis) -> ResultTable:
     pairs = analysis.pairs
     frame = pairs.to_frame()
-    import pandas as pd
-
-    decided = analysis.separation.decision
-    values = [decided.loc[left, right] for left, right in zip(frame["left"], frame["right"], strict=True)]
-    decision = [
-        _untested(analysis, left, right) if pd.isna(value) else "yes" if value else "no"
-        for left, right, value in zip(frame["left"], frame["right"], values, strict=True)
-    ]
+    apart, decided = analysis.means.apart(), analysis.separation.decision
+    decision = []
+    for pair in zip(frame["left"], frame["right"], strict=True):
+        untested = "no common benchmark" if pair in apart else "not tested"
+        found = decided.loc[pair]
+        decision.append(untested if pd.isna(found) else "yes" if found else "no")
     interval = f"{100 * pairs.level:.4g} % CI"
     frame.columns = ["first", "second", "difference", "SE", "df", "t", "p", f"{interval} low", f"{interval} high"]
-    if pairs.log_base is not None:
-        ratios = pairs.ratios()
-        columns = (ratios[name] for name in ("ratio", "ci_low", "ci_high"))
-        frame["ratio"] = [
-            f"{_three(ratio)} ({_three(low)} to {_three(high)})" if np.isfinite(ratio) else "–"
-            for ratio, low, high in zip(*columns, strict=True)
-        ]
-    if not wording.incomparable_budgets(analysis):
-        frame["significant"] = decision
     sign = "negative" if analysis.runs.direction == "minimize" else "positive"
-    notes = (f"A {sign} difference means that the first of the two is better.", *pairs.notes)
+    notes = [f"A {sign} difference means that the first of the two is better.", *pairs.notes]
     if pairs.log_base is not None:
-        notes = (*notes, f"Ratio: geometric mean of {analysis.runs.score} of the first over that of the second.")
+        ratios = pairs.ratios()[["ratio", "ci_low", "ci_high"]].to_numpy(dtype=float)
+        written = [[format_number(value, 3) for value in row] for row in ratios]
+        frame["ratio"] = [MISSING if ratio == MISSING else f"{ratio} ({low} to {high})" for ratio, low, high in written]
+        notes.append(f"Ratio: geometric mean of {analysis.runs.score} of the first over that of the second.")
+    if not analysis.incomparable:
+        frame["significant"] = decision
+    formats: dict[str, Any] = dict.fromkeys(("difference", "SE", *frame.columns[7:9]), _estimates(frame["SE"]))
     title = f"Differences of the means of {analysis.means.score}: first − second"
-    write = _estimates(frame["SE"])
-    formats = dict.fromkeys(("difference", "SE", *frame.columns[7:9]), write)
-    return ResultTable(title, frame, notes, {"df": ".1f", "t": ".2f", **formats})
-
-
-def _untested(analysis: Analysis, left: str, right: str) -> str:
-    return "no common benchmark" if (left, right) in analysis.means.apart() else "not tested"
+    return ResultTable(title, frame, tuple(notes), {"df": ".1f", "t": ".2f", **formats})
 
 
 def _estimates(se: pd.Series[Any]) -> Callable[[float], str]:
     """One way to write estimates, standard errors and intervals: three digits of the smallest standard error."""
     known = se[np.isfinite(se) & (se > 0)]
-    return wording.writer(float(known.min()) / 10.0) if len(known) else _four
+    return wording.writer(float(known.min()) / 10.0) if len(known) else format_number
 
 
 def _ranking(analysis: Analysis) -> Section | None:
     from lmemtest.plots import cd_diagram
 
-    if wording.incomparable_budgets(analysis):
+    if analysis.incomparable:
         return None  # a diagram of decisions would be a verdict
     shown = leaders(analysis)
     sep = shown.separation
+    low, high = map(format_number, sep.critical_difference)
+    width = low if np.isclose(*sep.critical_difference) else f"{low} to {high}, depending on the pair"
     groups = [group for group in sep.groups if len(group) > 1]
-    low, high = sep.critical_difference
-    write = _four
-    width = write(low) if np.isclose(low, high) else f"{write(low)} to {write(high)}, depending on the pair"
+    if not groups:
+        named = "There is no group without significant differences: all algorithms differ from each other."
+    elif sum(map(len, groups)) > MOST_NAMES:
+        where = "the letters of the means name them" if readable_letters(shown) else "the bars of the diagram show them"
+        named = f"There are {len(groups)} groups without significant differences; {where}."
+    else:
+        members = "; ".join(joined(group, most=MOST_NAMES) for group in groups)
+        named = f"Groups without significant differences: {members}."
     silent = _without_test(analysis)
-    text = f"Means further apart than the critical difference ({width}) differ significantly. "
-    text += _groups_text(groups, shown) + (f"{silent} A group says nothing of them." if silent else "")
-    alt = "Critical-difference diagram, best first: " + ", ".join(name for name, _ in _ranked(shown)) + ". " + text
-    text += best_only(analysis)
-    blocks: list[Block] = [paragraph(text)]
+    text = f"Means further apart than the critical difference ({width}) differ significantly. {named}"
+    text += f"{silent} A group says nothing of them." if silent else ""
     drawn = _try_figure(
         lambda: cd_diagram(sep),
-        alt=alt,
-        caption=(
-            "Critical-difference diagram on the scale of the marginal means. A bar joins algorithms that do not differ "
-            "significantly; it carries a dot at each of its members."
-            + (" Diamonds: a pair of the bar has no test." * bool(silent)),
-        ),
+        alt=f"Critical-difference diagram, best first: {', '.join(sep.levels)}. {text}",
+        caption="Critical-difference diagram on the scale of the marginal means. A bar joins algorithms that do not "
+        "differ significantly; it carries a dot at each of its members."
+        + " Diamonds: a pair of the bar has no test."
+        * bool(silent),
     )
-    return Section("ranking", "Critical-difference diagram", (*blocks, drawn))
+    return Section("ranking", "Critical-difference diagram", (paragraph(text + best_only(analysis)), drawn))
 
 
-def _groups_text(groups: list[tuple[str, ...]], shown: Analysis) -> str:
-    """The groups by name where that can be read, and by number where it cannot."""
-    if not groups:
-        return "There is no group without significant differences: all algorithms differ from each other."
-    if sum(map(len, groups)) > MOST_NAMES:
-        where = "the letters of the means name them" if readable_letters(shown) else "the bars of the diagram show them"
-        return f"There are {len(groups)} groups without significant differences; {where}."
-    named = "; ".join(joined(group, most=MOST_NAMES) for group in groups)
-    return f"Groups without significant differences: {named}."
-
-
-def _try_figure(draw: Callable[[], Any], *, alt: str, caption: Any) -> FigureBlock | Paragraph:
+def _try_figure(draw: Callable[[], Any], *, alt: str, caption: str) -> FigureBlock | Paragraph:
     """A figure, or why it cannot be drawn: too many groups must not cost a reader the report."""
-    from lmemtest.errors import ArgumentError
-
     try:
-        return figure(draw, alt=alt, caption=caption)
+        return figure(draw, alt=alt, caption=(caption,))
     except ArgumentError as error:
         return paragraph(f"No figure: {error}")
+
+
+# -------------------------------------------------------------------------------------------------- benchmarks
 
 
 def _benchmarks(analysis: Analysis) -> Section:
     from lmemtest.plots import benchmark_effects_plot
 
-    effects = analysis.effects
-    title, noun = "Effects by benchmark", wording.unit_noun(analysis)
+    effects, title, noun = analysis.effects, "Effects by benchmark", analysis.unit
     if effects is None:
         text = paragraph("The runs have no benchmark column, so there is nothing to compare between benchmarks.")
         return Section("benchmarks", title, (text,))
-    interval = f"{100 * effects.level:.4g} %"
     shown = leaders(analysis)
     shown_effects = shown.effects or effects
-    table = _plotted(shown, shown_effects)
+    table, winners = _plotted(shown, shown_effects), wording.winners_sentence(analysis)
     benchmarks, rule = telling(table)
-    blocks: list[Block] = [
-        paragraph(" ".join(filter(None, (wording.winners_sentence(analysis), wording.order_sentence(analysis))))),
-        paragraph(_effects_method(analysis, effects)),
-        _try_figure(
-            lambda: benchmark_effects_plot(
-                table[table["benchmark"].isin(benchmarks)], direction=analysis.runs.direction
-            ),
-            alt=f"Deviation of each algorithm from the mean of each {noun}. {wording.winners_sentence(analysis)}",
-            caption=(
-                f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}"
-                + (f", with {interval} intervals, one by one." if effects.replicates else ".")
-                + (UNITS if _on_different_scales(analysis) else "")
-                + rule
-                + best_only(analysis),
-            ),
-        ),
-    ]
-    means = _wide_table(analysis, effects, shown.separation.levels)
-    blocks += [Fold(f"Table of the means by {noun}", (TableBlock(means),))]
-    all_effects = _effects_table(shown, shown_effects)
+    intervals = f", with {100 * effects.level:.4g} % intervals, one by one." if effects.replicates else "."
+    drawn = _try_figure(
+        lambda: benchmark_effects_plot(table[table["benchmark"].isin(benchmarks)], direction=analysis.runs.direction),
+        alt=f"Deviation of each algorithm from the mean of each {noun}. {winners}",
+        caption=f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}{intervals}"
+        f"{UNITS * analysis.check.scales_differ}{rule}{best_only(analysis)}",
+    )
     of_whom = "all effects" if shown is analysis else f"the effects of the {len(shown.separation.levels)} best"
-    blocks += [Fold(f"Table of {of_whom}, observed and shrunken", (TableBlock(all_effects),))]
-    return Section("benchmarks", title, tuple(blocks))
+    blocks = (
+        paragraph(" ".join(filter(None, (winners, wording.order_sentence(analysis))))),
+        paragraph(_effects_method(analysis, effects)),
+        drawn,
+        Fold(f"Table of the means by {noun}", (TableBlock(_wide_table(analysis, effects, shown.separation.levels)),)),
+        Fold(f"Table of {of_whom}, observed and shrunken", (TableBlock(_effects_table(shown, shown_effects)),)),
+    )
+    return Section("benchmarks", title, blocks)
 
 
 def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
-    noun, level = wording.unit_noun(analysis), f"{100 * effects.level:.4g} %"
+    noun = analysis.unit
     if effects.replicates is None:
         return f"Nothing is repeated within one {noun}, so these are plain observed deviations without intervals."
     what = "Each run counts once (the mean of its scores)" if effects.replicates == "seed" else "Each row counts once"
-    how = {effects.n_instances: ", differences are taken within seeds", 0: ""}.get(
-        effects.paired, f", differences are taken within seeds on {effects.paired} of {effects.n_instances} {noun}s"
-    )
+    within = ", differences are taken within seeds" * bool(effects.paired)
+    within += f" on {effects.paired} of {effects.n_instances} {noun}s" * (0 < effects.paired < effects.n_instances)
     expected = (1 - effects.level) * effects.intervals
+    about = f"{'about ' if expected >= 1 else 'less than '}{max(1, round(expected)):,}"
     mirror = " With two algorithms one deviation is the other with its sign changed, and counts once."
-    mirror = mirror if len(analysis.runs.algorithms) == 2 else ""
     return (
-        f"{what}{how}, and each {noun} is looked at by itself, so that a noisy one does not affect the others. These "
-        f"intervals are not adjusted for their number: of {counted(effects.intervals, 'interval')} at {level} "
-        f"{'about ' if expected >= 1 else 'less than '}{max(1, round(expected)):,} would exclude zero by chance alone; "
-        f"{effects.clear:,} {'does' if effects.clear == 1 else 'do'}.{mirror}"
+        f"{what}{within}, and each {noun} is looked at by itself, so that a noisy one does not affect the others. "
+        f"These intervals are not adjusted for their number: of {counted(effects.intervals, 'interval')} at "
+        f"{100 * effects.level:.4g} % {about} would exclude zero by chance alone; {effects.clear:,} "
+        f"{'does' if effects.clear == 1 else 'do'}.{mirror * (len(analysis.runs.algorithms) == 2)}"
     )
-
-
-def _on_different_scales(analysis: Analysis) -> bool:
-    return analysis.check.scales_differ
 
 
 def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
     """What the figure shows: algorithms best first, in units of each benchmark's scatter where scales differ."""
-    table = effects.to_frame()[["benchmark", "algorithm", "effect", "ci_low", "ci_high"]]
-    if _on_different_scales(analysis):
+    values = ["effect", "ci_low", "ci_high"]
+    table = effects.to_frame()[["benchmark", "algorithm", *values]]
+    if analysis.check.scales_differ:
         scales = analysis.check.scales
         sd = dict(zip(scales["benchmark"], scales["residual_sd"].where(scales["residual_sd"] > 0), strict=True))
         unit = table["benchmark"].map({label: sd.get(name) for label, name in effects.benchmark_of.items()})
-        for name in ("effect", "ci_low", "ci_high"):
-            table[name] = table[name] / unit.astype(float)
-    order = {name: i for i, name in enumerate(analysis.separation.levels)}
+        table[values] = table[values].div(unit.astype(float), axis=0)
     table["algorithm"] = table["algorithm"].map(format_level)
-    rank = table["algorithm"].map(order)
-    return table.assign(rank=rank).sort_values("rank", kind="stable").drop(columns="rank").reset_index(drop=True)
+    order = table["algorithm"].map({name: i for i, name in enumerate(analysis.separation.levels)})
+    return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
 def _wide_table(analysis: Analysis, effects: ObservedAdvantages, shown: tuple[str, ...]) -> ResultTable:
     """Observed means of the algorithms shown, one row per benchmark; the best of all is named."""
-    import pandas as pd
-
     table = effects.to_frame()
     table["algorithm"] = table["algorithm"].map(format_level)
-    wide = table.pivot(index="benchmark", columns="algorithm", values="mean")
     rows, more = first_rows(list(dict.fromkeys(table["benchmark"])), "analysis.effects.to_frame()")
-    wide = wide.loc[rows, list(analysis.separation.levels)]
-    best = wide.min(axis=1) if analysis.runs.direction == "minimize" else wide.max(axis=1)
-    winners = [
-        joined([name for name in wide.columns if row[name] == top], most=3)
-        for (_, row), top in zip(wide.iterrows(), best, strict=True)
+    wide = table.pivot(index="benchmark", columns="algorithm", values="mean").loc[
+        rows, list(analysis.separation.levels)
     ]
+    best = wide.min(axis=1) if analysis.runs.direction == "minimize" else wide.max(axis=1)
+    winners = [joined(wide.columns[row], most=3) for row in wide.eq(best, axis=0).to_numpy()]
     wide = wide[list(shown)]
     written = pd.DataFrame([_same_decimals(row) for row in wide.to_numpy(dtype=float)], columns=list(wide.columns))
-    written.insert(0, wording.unit_noun(analysis), wide.index.to_numpy())
+    written.insert(0, analysis.unit, wide.index.to_numpy())
     written["best"] = winners
     notes = (f"Observed means of {effects.score}; algorithms in the order of their marginal means.", *more)
-    return ResultTable(f"Means by {wording.unit_noun(analysis)}", written, notes)
+    return ResultTable(f"Means by {analysis.unit}", written, notes)
 
 
 def _same_decimals(values: np.ndarray) -> list[str]:
     """Numbers of one benchmark with as many decimals as their differences need."""
-    spread = float(np.nanmax(values) - np.nanmin(values)) if np.isfinite(values).any() else 0.0
-    largest = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 0.0
-    write = wording.writer(max(spread / 10.0, 1e-6 * largest))
-    return [write(value) if np.isfinite(value) else "–" for value in values]
+    known = values[np.isfinite(values)]
+    step = max(np.ptp(known) / 10.0, 1e-6 * np.abs(known).max()) if len(known) else 0.0
+    write = wording.writer(float(step))
+    return [write(value) if np.isfinite(value) else MISSING for value in values]
 
 
 def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTable:
@@ -566,47 +430,35 @@ def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTab
     rows, more = first_rows(list(dict.fromkeys(frame["benchmark"])), "analysis.effects.to_frame()")
     frame = frame[frame["benchmark"].isin(rows)]
     interval = f"{100 * effects.level:.4g} % CI"
-    columns = [wording.unit_noun(analysis), analysis.runs.algorithm, "runs", "mean", "deviation", "SE"]
+    columns = [analysis.unit, analysis.runs.algorithm, "runs", "mean", "deviation", "SE"]
     frame.columns = [*columns, f"{interval} low", f"{interval} high", "shrunken"]
     if frame["shrunken"].isna().all() or effects.n_instances < 2:
         frame = frame.drop(columns="shrunken")
-    notes = [
+    note = (
         "Deviation: observed mean less the mean of the algorithms there. Shrunken: the same as the model expects it, "
         "shrunk towards the algorithm's average deviation according to the noise in the data (fixed effect plus BLUP); "
-        "use it to predict, and the observed one to describe.",
-        *more,
-        *effects.notes,
-    ]
-    number: dict[str, Any] = dict.fromkeys(frame.columns[3:], _four)
-    return ResultTable("Effects", frame, tuple(notes), number)
+        "use it to predict, and the observed one to describe."
+    )
+    formats: dict[str, Any] = dict.fromkeys(frame.columns[3:], format_number)
+    return ResultTable("Effects", frame, (note, *more, *effects.notes), formats)
 
 
 def _variation(analysis: Analysis) -> Section:
+    fit, column = analysis.fit, analysis.fit.dispersion
+    slopes = any(term.names != ("Intercept",) for term in fit.design.random)
+    note = "Variance: what a term adds to the variance of one row, in squared units of the score"
+    note += ", averaged over the rows where a term has slopes." if slopes else "."
+    formats: dict[str, Any] = {"share": "{:.1%}".format, "variance": format_number, "sd": format_number}
     frame = components_frame(analysis.components)
-    formats: dict[str, Any] = {"share": "{:.1%}".format, "variance": _four, "sd": _four}
-    note = "Variance: what a term adds to the variance of one row, in squared units of the score" + (
-        ", averaged over the rows where a term has slopes." if _has_slopes(analysis) else "."
-    )
-    table = ResultTable("Variance components (REML)", frame, (note,), formats)
-    text = paragraph(" ".join(wording.variation_sentences(analysis)))
-    apart = _residuals_table(analysis)
-    return Section("variation", "Where the variation comes from", (text, TableBlock(table), *apart))
-
-
-def _residuals_table(analysis: Analysis) -> list[Block]:
-    """Residual standard deviations by level, where the model has several."""
-    import pandas as pd
-
-    column = analysis.fit.dispersion
-    if column is None:
-        return []
-    variances = analysis.fit.residual_variances
-    rows = [(format_level(level), float(v), float(np.sqrt(v))) for level, v in variances.items()]
-    frame = pd.DataFrame(rows, columns=[column, "residual variance", "sd"])
-    formats: dict[str, Any] = dict.fromkeys(("residual variance", "sd"), _four)
-    note = "The residual of the table above is their mean over the rows."
-    return [TableBlock(ResultTable(f"Residual variance by {column}", frame, (note,), formats))]
-
-
-def _has_slopes(analysis: Analysis) -> bool:
-    return any(len(term.names) > 1 or term.names != ("Intercept",) for term in analysis.fit.design.random)
+    blocks: list[Block] = [
+        paragraph(" ".join(wording.variation_sentences(analysis))),
+        TableBlock(ResultTable("Variance components (REML)", frame, (note,), formats)),
+    ]
+    if column is not None:
+        variances = fit.residual_variances.astype(float)
+        names = [format_level(level) for level in variances.index]
+        own = pd.DataFrame({column: names, "residual variance": variances.array, "sd": np.sqrt(variances.array)})
+        note = "The residual of the table above is their mean over the rows."
+        formats = dict.fromkeys(("residual variance", "sd"), format_number)
+        blocks.append(TableBlock(ResultTable(f"Residual variance by {column}", own, (note,), formats)))
+    return Section("variation", "Where the variation comes from", tuple(blocks))

@@ -291,7 +291,7 @@ def test_the_scale_is_that_of_the_model(runtimes: lt.Runs) -> None:
 def test_leads_of_logarithms_are_ratios(runtimes: lt.Runs, direction: str) -> None:
     runs = lt.Runs(runtimes.frame, **{**runtimes.roles(), "direction": direction})
     analysis = analyze(runs, formula="log(loss) ~ tool + (1 | task) + (1 | task:tool)")
-    best, other = wording.comparable(analysis)[:2]
+    best, other = analysis.comparable[:2]
     logs = np.log(runs.to_frame()["loss"]).groupby(runs.to_frame()["tool"]).mean()
     ratio = float(np.exp(logs[best] - logs[other]))
     found = re.search(rf"which is ([0-9.]+) \(([0-9.]+) to ([0-9.]+)\) times the loss of {other}", analysis.headline())

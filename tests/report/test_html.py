@@ -15,8 +15,7 @@ import pytest
 
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import Code, Document, FigureBlock, Fold, Link, Section, Strong, TableBlock, paragraph
-from lmemtest.report.html import render_fragment, render_html
-from lmemtest.report.text import render_text
+from lmemtest.report.render import PlainText, render_fragment, render_html
 from lmemtest.words import format_p
 
 Make = Callable[..., Any]
@@ -303,7 +302,7 @@ def test_a_fragment_for_notebooks_is_escaped(nasty: Analysis) -> None:
 
 def test_text_has_every_section_and_table(three: Analysis) -> None:
     document = three.document()
-    text = render_text(document)
+    text = PlainText().write(document)
     for section in document.sections:
         assert f"\n{section.title}\n---" in text
         for block in section.blocks:

@@ -99,7 +99,7 @@ def test_the_level_carries_its_conditions(three: Analysis) -> None:
     text = words(three)
     assert "if all algorithms vary alike" not in text
     assert "; levels of task were taken as independent. Differences" in text
-    assert "The 5 % are nominal: in simulations from 6 benchmarks on" in text
+    assert "The level of 5 % is nominal: in simulations from 6 benchmarks on" in text
 
 
 def test_capitals_of_names_survive_at_the_start_of_a_sentence(table: Make, as_runs: Make) -> None:

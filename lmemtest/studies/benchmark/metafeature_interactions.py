@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +13,11 @@ from lmemtest.errors import LmemtestError
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.modelling.adequacy import columns_of
 from lmemtest.studies.modelling.recommend import recommend
-from lmemtest.words import format_p
+from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
-
-__all__ = ["Interaction", "interactions", "without_properties_of_algorithms"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,26 +26,25 @@ class Interaction:
 
     Attributes
     ----------
-    metafeature : str
+    metafeature, formula : str
+        What is tested, and the model of the test.
     f_ratio, df_num, df_den : float
         NaN where there is no test.
     p_value : float
         Adjusted by Holm's method for the number of metafeatures; NaN where there is no test.
     tests : int
         How many metafeatures were tested.
-    formula : str
-        The model of the test.
     reason : str
         Why there is no test; empty where there is one.
     """
 
     metafeature: str
-    f_ratio: float
-    df_num: float
-    df_den: float
-    p_value: float
-    tests: int
     formula: str
+    f_ratio: float = math.nan
+    df_num: float = math.nan
+    df_den: float = math.nan
+    p_value: float = math.nan
+    tests: int = 0
     reason: str = ""
 
     def significant(self, alpha: float) -> bool:
@@ -59,10 +57,11 @@ class Interaction:
         if self.reason:
             return f"not tested: {self.reason}"
         den = "∞" if np.isinf(self.df_den) else written(self.df_den, ".1f")
-        p = format_p(self.p_value)
-        p = f"p < {p[1:]}" if p.startswith("<") else f"p = {p}"
         holm = f", Holm-adjusted for {self.tests} metafeatures" if self.tests > 1 else ""
-        return f"interaction with the algorithm: F({self.df_num:g}, {den}) = {written(self.f_ratio, '.2f')}, {p}{holm}"
+        return (
+            f"interaction with the algorithm: F({self.df_num:g}, {den}) = {written(self.f_ratio, '.2f')}, "
+            f"{p_text(self.p_value)}{holm}"
+        )
 
 
 def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interaction]:
@@ -98,88 +97,38 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
     """
     found = [_tested(runs, name, response, ddf) for name in runs.metafeatures]
     known = [test for test in found if not test.reason]
-    raw = np.array([test.p_value for test in known])
-    adjusted = adjust_raw(raw, "holm", len(known)) if known else raw
+    adjusted = adjust_raw(np.array([test.p_value for test in known]), "holm", max(len(known), 1))
     p = dict(zip((test.metafeature for test in known), adjusted.tolist(), strict=True))
     return {
-        test.metafeature: Interaction(
-            metafeature=test.metafeature,
-            f_ratio=test.f_ratio,
-            df_num=test.df_num,
-            df_den=test.df_den,
-            p_value=p.get(test.metafeature, float("nan")),
-            tests=len(known),
-            formula=test.formula,
-            reason=test.reason,
-        )
-        for test in found
+        test.metafeature: replace(test, p_value=p.get(test.metafeature, math.nan), tests=len(known)) for test in found
     }
-
-
-def without_properties_of_algorithms(runs: Runs) -> Runs:
-    """The runs without metafeatures that every algorithm has one value of: these are no conditions of a comparison."""
-    own = runs.study.properties
-    if not own:
-        return runs
-    left = tuple(name for name in runs.metafeatures if name not in own)
-    return runs.with_metafeatures(*left)
 
 
 def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interaction:
-    formula, reason = "", ""
-    try:
-        alone = runs.with_metafeatures(metafeature)
-        formula = _formula(alone, metafeature, response)
-        test = _f_test(alone, metafeature, formula, ddf)
-        if test is not None:
-            return Interaction(metafeature=metafeature, tests=1, formula=formula, **test)
-        reason = "this design does not identify it"
-    except LmemtestError:
-        reason = "this design does not identify it"
-    nan = float("nan")
-    return Interaction(
-        metafeature=metafeature,
-        f_ratio=nan,
-        df_num=nan,
-        df_den=nan,
-        p_value=nan,
-        tests=0,
-        formula=formula,
-        reason=reason,
-    )
-
-
-def _formula(runs: Runs, metafeature: str, response: str) -> str:
+    """The F-test of one interaction; the reason where the data do not identify it."""
+    from lmemtest.inference.means.joint import anova
     from lmemtest.studies.modelling.builder import ModelBuilder
 
-    spec = recommend(runs).spec
-    if metafeature not in spec.fixed_columns:
-        spec = ModelBuilder.of(runs, spec).interaction(runs.algorithm, metafeature).spec
-    return f"{response} ~ {spec.formula.split('~', 1)[1].strip()}"
-
-
-def _f_test(runs: Runs, metafeature: str, formula: str, ddf: str) -> dict[str, Any] | None:
-    """The F-test of the interaction; None if the data do not identify it."""
-    from lmemtest.inference.means.joint import anova
-
-    fit = _fitted(formula, runs)
-    table = anova(fit, ddf=ddf).to_frame()
+    untested = Interaction(metafeature=metafeature, formula="", reason="this design does not identify it")
+    try:
+        alone = runs.with_metafeatures(metafeature)
+        spec = recommend(alone).spec
+        if metafeature not in spec.fixed_columns:
+            spec = ModelBuilder.of(alone, spec).interaction(alone.algorithm, metafeature).spec
+        untested = replace(untested, formula=f"{response} ~ {spec.formula.split('~', 1)[1].strip()}")
+        table = anova(fitted_quietly(untested.formula, alone), ddf=ddf).to_frame()
+    except LmemtestError:
+        return untested
     wanted = {runs.algorithm, metafeature}
-    labels = [label for label in table["term"] if columns_of(str(label)) == wanted]
-    if not labels:
-        return None
-    row = table.set_index("term").loc[labels[0]]
-    if not np.isfinite(row["p_value"]) or row["df_num"] < 1:
-        return None
-    return {
-        "f_ratio": float(row["f_ratio"]),
-        "df_num": int(row["df_num"]),
-        "df_den": float(row["df_den"]),
-        "p_value": float(row["p_value"]),
-    }
+    rows = table[[columns_of(str(label)) == wanted for label in table["term"]]].to_dict("records")
+    if not rows or not np.isfinite(rows[0]["p_value"]) or rows[0]["df_num"] < 1:
+        return untested
+    f_ratio, df_num, df_den, p_value = (float(rows[0][name]) for name in ("f_ratio", "df_num", "df_den", "p_value"))
+    return replace(untested, reason="", f_ratio=f_ratio, df_num=df_num, df_den=df_den, p_value=p_value)
 
 
-def _fitted(formula: str, runs: Runs) -> LmmFit:
+def fitted_quietly(formula: str, runs: Runs, dispersion: str | None = None) -> LmmFit:
+    """The fit; what would be a warning is in its notes."""
     import warnings
 
     from lmemtest.errors import ConvergenceWarning
@@ -187,4 +136,4 @@ def _fitted(formula: str, runs: Runs) -> LmmFit:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit_lmm(formula, runs)
+        return fit_lmm(formula, runs, dispersion=dispersion)
