@@ -16,7 +16,6 @@ import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature import metafeature_plot
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
 
 
 def study() -> tuple[lt.Runs, tuple[str, str]]:
@@ -33,9 +32,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs, algorithms = study()
 
-    outcomes = metafeature_analysis(runs, algorithms=algorithms, metafeature="prior", rng=0)
+    outcomes = metafeature_effect(runs, algorithms, "prior", method="outcomes", rng=0)
     print(outcomes, end="\n\n")
-    naive = metafeature_analysis(runs, algorithms=algorithms, metafeature="prior", error="budgets")
+    naive = metafeature_effect(runs, algorithms, "prior", method="outcomes", unit="budget")
     print("With budgets as repetitions:", *naive.sentences(), end="\n\n")
 
     # ranks within benchmark, prior and budget: every budget and every benchmark counts the same

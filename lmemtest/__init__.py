@@ -26,7 +26,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.budget.horizons": ["horizons"],
         "studies.checks.benchmark_information": ["benchmark_information"],
         "studies.benchmark.metafeature_effect": ["metafeature_effect"],
-        "studies.benchmark.metafeatures": ["metafeature_analysis"],
         "studies.modelling.lattice": ["search_models"],
         "studies.modelling.recommend": ["recommend"],
         "studies.budget.relative_ranks": ["relative_ranks"],

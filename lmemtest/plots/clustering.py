@@ -113,7 +113,7 @@ def _leaves(clusters: BenchmarkClusters, heights: Array) -> _rows.Rows:
     series = []
     for row in clusters.clusters.to_dict("records"):
         place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
-        known = "" if not clusters.n_draws else f", {row['verdict']} ({written(row['jaccard'], '.2f')})"
+        known = "" if not clusters.n_draws else f", {row['decision']} ({written(row['jaccard'], '.2f')})"
         series.append(
             _rows.Series(
                 name=f"cluster {row['cluster']}{known}",

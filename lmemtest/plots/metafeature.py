@@ -12,7 +12,7 @@ from matplotlib.transforms import Bbox
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.studies.benchmark.metafeature_effect import MetafeatureEffect
-from lmemtest.studies.benchmark.metafeatures import MetafeatureAnalysis
+from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
@@ -27,15 +27,14 @@ ROW_HEIGHT, AROUND = 1.7, 8.0  # of the map in units of the font size: fonts sta
 MOST_ROWS = 80
 
 
-def metafeature_plot(result: MetafeatureAnalysis | MetafeatureEffect, *, ax: Axes | None = None) -> Axes:
+def metafeature_plot(result: MetafeatureOutcomes | MetafeatureEffect, *, ax: Axes | None = None) -> Axes:
     """Draw where a metafeature decides which of two algorithms is better.
 
     Parameters
     ----------
-    result : MetafeatureAnalysis or MetafeatureEffect
-        From `metafeature_analysis`: a map of the mean outcomes, benchmarks by levels, with a dendrogram of the
-        benchmarks. From `metafeature_effect`: the contrast of each benchmark with its interval, below that over
-        benchmarks.
+    result : MetafeatureOutcomes or MetafeatureEffect
+        From `metafeature_effect`: the contrast of each benchmark with its interval, below that over benchmarks. With
+        ``method="outcomes"``: a map of the mean outcomes, benchmarks by levels, with a dendrogram of the benchmarks.
     ax : Axes, optional
         Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, whose height
         grows with the number of benchmarks.
@@ -60,14 +59,13 @@ def metafeature_plot(result: MetafeatureAnalysis | MetafeatureEffect, *, ax: Axe
     --------
     >>> import lmemtest as lt
     >>> from lmemtest.plots.metafeature import metafeature_plot
-    >>> from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
     >>> runs = lt.datasets.load_hpo_runs().filter(model=["forest", "svm"])
-    >>> ax = metafeature_plot(metafeature_analysis(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1))
+    >>> ax = metafeature_plot(lt.metafeature_effect(runs, ("HB+prior", "HB"), "prior", method="outcomes", rng=1))
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['bad', 'good']
     """
     _canvas.check_axes(ax)
-    if isinstance(result, MetafeatureAnalysis):
+    if isinstance(result, MetafeatureOutcomes):
         return _draw_map(result, ax)
     if isinstance(result, MetafeatureEffect):
         if len(result.contrasts) > MOST_ROWS:
@@ -76,15 +74,13 @@ def metafeature_plot(result: MetafeatureAnalysis | MetafeatureEffect, *, ax: Axe
                 "levels: metafeature_effect(..., levels=[...])."
             )
         return _rows.draw_rows(_contrasts(result), ax)
-    raise ArgumentError(
-        f"result must be the result of metafeature_analysis() or metafeature_effect(), got {type(result).__name__}."
-    )
+    raise ArgumentError(f"result must be the result of metafeature_effect(), got {type(result).__name__}.")
 
 
 # ---------------------------------------------------------------------- the map of outcomes
 
 
-def _draw_map(result: MetafeatureAnalysis, ax: Axes | None) -> Axes:
+def _draw_map(result: MetafeatureOutcomes, ax: Axes | None) -> Axes:
     heat = _outcomes(result)
     tree = len(result.linkage) > 0
     font = _style.base_font()
@@ -106,7 +102,7 @@ def _draw_map(result: MetafeatureAnalysis, ax: Axes | None) -> Axes:
     return ax
 
 
-def _outcomes(result: MetafeatureAnalysis) -> _heat.Heat:
+def _outcomes(result: MetafeatureOutcomes) -> _heat.Heat:
     place = {benchmark: row for row, benchmark in enumerate(result.benchmarks[i] for i in result.order)}
     column = {level: i for i, level in enumerate(result.levels)}
     values = np.full((len(place), len(column)), np.nan)
@@ -127,7 +123,7 @@ def _outcomes(result: MetafeatureAnalysis) -> _heat.Heat:
     )
 
 
-def _mark(ax: Axes, result: MetafeatureAnalysis) -> None:
+def _mark(ax: Axes, result: MetafeatureOutcomes) -> None:
     """Triangles in the gap between the map and the colour scale."""
     order = [result.benchmarks[i] for i in result.order]
     rows = [order.index(benchmark) for benchmark in result.singled_out]
@@ -167,7 +163,7 @@ class _LeftOfLabels:
         )
 
 
-def _draw_tree(ax: Axes, result: MetafeatureAnalysis, width: float, left: float | None) -> None:
+def _draw_tree(ax: Axes, result: MetafeatureOutcomes, width: float, left: float | None) -> None:
     """Draw the dendrogram left of the labels, its leaves at the rows of the map, and right of `left` in pixels."""
     inset = ax.inset_axes((-0.2, 0.0, 0.1, 1.0), label="_dendrogram")
     edge = min(label.get_window_extent().x0 for label in ax.get_yticklabels())
@@ -184,7 +180,7 @@ def _draw_tree(ax: Axes, result: MetafeatureAnalysis, width: float, left: float 
     _canvas.bare(inset)
 
 
-def _tree_segments(result: MetafeatureAnalysis) -> tuple[Segments, float]:
+def _tree_segments(result: MetafeatureOutcomes) -> tuple[Segments, float]:
     """Three strokes per merger, as ``(3 (n - 1), 2, 2)`` points of height and row; and the largest height."""
     n = len(result.benchmarks)
     row = np.empty(2 * n - 1)

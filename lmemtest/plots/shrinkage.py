@@ -102,7 +102,7 @@ def _map(effects: BenchmarkEffects, names: tuple[str, ...], most: int) -> _heat.
     shown = _rows.Shown.largest(np.fmax.reduce(np.abs(values), axis=1), most)
     values, clear, seen = values[shown.kept], clear[shown.kept], seen[shown.kept]
     what = "Deviation from the mean" if effects.contrast == "mean" else "Difference"
-    held = "hold together over the rows" if effects.interval == "simultaneous" else "hold one by one"
+    held = "are simultaneous over the rows" if effects.simultaneous else "hold one by one"
     level = _style.nobreak(f"{100 * effects.level:g} %")
     return _heat.Heat(
         rows=tuple(_style.one_line(units[i]) for i in shown.kept),
@@ -160,7 +160,7 @@ def _content(effects: BenchmarkEffects, rows: DataFrame, comparison: str, most: 
                 )
             )
     level = _style.nobreak(f"{100 * effects.level:g} %")
-    held = "intervals that hold together" if effects.interval == "simultaneous" else "intervals, one by one"
+    held = f"{'simultaneous ' * effects.simultaneous}intervals{', one by one' * (not effects.simultaneous)}"
     what = f"{_style.one_line(comparison)}{' minus the mean' if effects.contrast == 'mean' else ''}"
     return _rows.Rows(
         labels=labels,

@@ -103,7 +103,7 @@ def _folded(title: str, block: TableBlock) -> Block:
 
 
 def labels_of(curves: TuningCurves) -> LabelCounts | None:
-    """Counts of the evidence where there are two algorithms to compare, and bands that can be told apart."""
+    """Counts of the evidence where there are two algorithms to compare, and bands that can exclude each other."""
     if curves.unit == "seed" or len(curves.algorithms) < 2 or not 0.0 < curves.band_level < 1.0:
         return None
     return curves.labels(rng=RNG)

@@ -13,6 +13,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.compat.significance_analysis import cd_diagram, diagram, metafeature_analysis
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
 
 
 def within(stored, frame_of):
@@ -116,7 +117,7 @@ def test_contrasts_within_benchmarks_are_those_of_the_recipe(table):
     _, contrasts = metafeature_analysis(frame, ("PB", "HB"), "prior", verbose=False)
     roles = {"score": "value", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
     runs = lt.Runs(frame, **roles, seed="seed", budget="used_fidelity", metafeatures=("prior",))
-    native = lt.metafeature_analysis(
+    native = metafeature_outcomes(
         runs, algorithms=("PB", "HB"), metafeature="prior", levels=["good", "bad"], rng=0
     ).to_frame()
     native = native.set_index("benchmark")

@@ -166,10 +166,6 @@ def calls() -> dict[str, Call]:
         ),
         "tuning.goodness_of_fit": (lt.tuning.goodness_of_fit, {"scores": a, "law": stats.norm()}),
         "horizons": (lt.horizons, {"runs": runs(), "budgets": [2, 4]}),
-        "metafeature_analysis": (
-            lt.metafeature_analysis,
-            {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "n": 99, "rng": 1},
-        ),
         "metafeature_effect": (
             lt.metafeature_effect,
             {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "rng": 1},

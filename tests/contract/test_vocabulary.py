@@ -50,11 +50,6 @@ FIELDS = {
 }
 
 ALLOWED = {
-    "benchmark_effects(interval)",
-    "benchmark_effects(per)",
-    "metafeature_analysis(error)",
-    "metafeature_analysis(rng=0)",
-    "metafeature_effect(rng=0)",
     "plots.benchmark_effects_plot(most)",
     "plots.caterpillar_plot(most)",
     "plots.information_plot(most)",

@@ -90,7 +90,7 @@ def designs() -> dict[str, Callable[[], Any]]:
         "best": lambda: fit.emmeans("algorithm").best(rng=1).to_frame(),
         "predictions": lambda: lt.fit_lmm(CROSSED, runs(far)).prediction_intervals(far.iloc[:20]),
         "random effects": lambda: fit.random_effects("benchmark", simultaneous=False).to_frame(),
-        "shrinkage": lambda: lt.benchmark_effects(runs(full), interval="pointwise").to_frame(),
+        "shrinkage": lambda: lt.benchmark_effects(runs(full), simultaneous=False).to_frame(),
         "profile": lambda: ml[1].profile("sd").to_frame(),
         "bootstrap": lambda: fit.bootstrap(lambda drawn: drawn.params, 10, rng=1).to_frame(),
         "permutation": lambda: (

@@ -36,7 +36,7 @@ def draw(runs):
     pair = {"algorithms": ("HB", "RS"), "metafeature": "prior", "rng": 1}
     clusters = lt.benchmark_clusters(runs, n_draws=20, rng=1)
     effects = lt.benchmark_effects(runs, rng=1)
-    analysis = lt.metafeature_analysis(runs, **pair, n=99)
+    analysis = lt.metafeature_effect(runs, **pair, method="outcomes", n_draws=99, rng=0)
     model = lt.metafeature_effect(runs, **pair)
     return {
         "dendrogram": lambda ax: benchmark_clusters_plot(clusters, ax=ax),

@@ -14,7 +14,7 @@ import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature import metafeature_plot
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
+from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
 
 
 def runs_of(tasks: int, levels: tuple[str, ...] = ("bad", "good"), name: str = "task {:02d}") -> lt.Runs:
@@ -46,7 +46,7 @@ LONG = "a very long name of a benchmark with $x$ and <b> number {:02d}"
 
 @pytest.fixture(scope="module")
 def analysis():
-    return metafeature_analysis(runs_of(12), algorithms=("A", "B"), metafeature="prior", n=999, rng=1)
+    return metafeature_outcomes(runs_of(12), algorithms=("A", "B"), metafeature="prior", n_draws=999, rng=1)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_the_tree_ends_before_the_labels_whatever_the_size(analysis, size, layou
 @pytest.mark.parametrize("size", [None, (7.0, 8.0)])
 def test_forty_benchmarks_with_long_names_fit(size):
     runs = runs_of(40, ("bad", "good", "none at all"), LONG)
-    result = metafeature_analysis(runs, algorithms=("A", "B"), metafeature="prior", error="budgets")
+    result = metafeature_outcomes(runs, algorithms=("A", "B"), metafeature="prior", unit="budget")
     ax = draw(result, size)
     inside(ax)
     boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
@@ -131,7 +131,7 @@ def test_forty_benchmarks_with_long_names_fit(size):
 
 
 def test_one_benchmark_has_no_tree():
-    result = metafeature_analysis(runs_of(1), algorithms=("A", "B"), metafeature="prior", n=99, rng=1)
+    result = metafeature_outcomes(runs_of(1), algorithms=("A", "B"), metafeature="prior", n_draws=99, rng=1)
     ax = draw(result)
     assert [child.get_label() for child in ax.child_axes if child.get_label() == "_dendrogram"] == []
     inside(ax)
@@ -163,7 +163,7 @@ def test_three_levels_have_a_heading_each():
 def test_what_is_refused(model):
     with pytest.raises(
         lt.errors.ArgumentError,
-        match=r"result must be the result of metafeature_analysis\(\) or metafeature_effect\(\), got int",
+        match=r"result must be the result of metafeature_effect\(\), got int",
     ):
         metafeature_plot(3)
     with pytest.raises(lt.errors.ArgumentError, match="ax must be one matplotlib Axes"):

@@ -14,7 +14,6 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.data.points import Points
-from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.studies.benchmark.metafeature_interactions import interactions
 from lmemtest.studies.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike

@@ -330,7 +330,7 @@ def test_random_budgets_from_one_range_are_a_reservation_only(continuous: Make, 
     analysis = analyze(as_runs(continuous(0.0), budget="budget"))
     assert analysis.headline().startswith("A is the best of the 3 algorithms")
     assert "Mind the budgets: runs were scored at different budgets (288 distinct values)" in analysis.headline()
-    assert "Scatter: standard deviation of the scores within algorithm. It contains the course" in words(analysis)
+    assert "Scatter: standard deviation of the scores within algorithm. It includes how scores" in words(analysis)
 
 
 def test_budgets_on_a_grid_are_neither(curves: pd.DataFrame, as_runs: Make) -> None:

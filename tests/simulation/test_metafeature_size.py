@@ -10,8 +10,8 @@ from scipy.stats import binomtest
 import lmemtest as lt
 from lmemtest.studies.benchmark.instance_contrasts import instance_contrasts
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
-from lmemtest.studies.benchmark.outcomes import pair_scores
+from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.studies.benchmark.pair_scores import pair_scores
 
 pytestmark = pytest.mark.slow
 
@@ -51,11 +51,11 @@ def test_outcomes_are_contrasted_at_five_percent_or_less_and_budgets_are_no_repe
     for _ in range(n):
         runs = null_runs(rng, difference)
         options = {"algorithms": ("B", "A"), "metafeature": "prior", "test": test}
-        found = metafeature_analysis(runs, n=399, rng=rng, **options)
+        found = metafeature_outcomes(runs, n_draws=399, rng=rng, **options)
         single += int((found.contrasts["p_raw"] < 0.05).sum())
         family += bool((found.contrasts["p_value"] < 0.05).any())
         singled_out += bool(found.singled_out)
-        budgets = metafeature_analysis(runs, error="budgets", **options)
+        budgets = metafeature_outcomes(runs, unit="budget", **options)
         naive += bool((budgets.contrasts["p_value"] < 0.05).any())
     assert binomtest(single, n * TASKS, 0.05, alternative="greater").pvalue > 0.001
     assert binomtest(family, n, 0.05, alternative="greater").pvalue > 0.001
@@ -130,5 +130,5 @@ def test_all_pairs_of_instances_hold_their_level(difference, rate):
     for seed in range(n):
         rng = np.random.default_rng([seed, 77])
         pairs = pair_scores(null_runs(rng, difference), ("A", "B"), "prior")
-        hits += bool((instance_contrasts(pairs, n=299, rng=rng).pairs["p_value"] < 0.05).any())
+        hits += bool((instance_contrasts(pairs, n_draws=299, rng=rng).pairs["p_value"] < 0.05).any())
     assert binomtest(hits, n, rate, alternative="greater").pvalue > 0.005

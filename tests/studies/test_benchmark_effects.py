@@ -88,7 +88,7 @@ def test_two_algorithms_are_shrunken_by_the_balanced_formula() -> None:
 @pytest.mark.parametrize("dispersion", [None, "task"])
 def test_estimates_and_errors_are_those_of_the_mixed_model_equations(priors, dispersion) -> None:
     frame = study(2, priors=priors).drop(index=[3, 17])
-    found = benchmark_effects(as_runs(frame), interval="pointwise", dispersion=dispersion)
+    found = benchmark_effects(as_runs(frame), simultaneous=False, dispersion=dispersion)
     fit = found.fit
     tools = ["A0", "A1", "A2"]
     grid = pd.DataFrame(
@@ -123,7 +123,7 @@ def test_budgets_are_averaged_and_instances_kept_apart() -> None:
     one = benchmark_effects(as_runs(frame)).to_frame()
     two = benchmark_effects(as_runs(twice, budget="budget")).to_frame()
     assert two["estimate"].to_numpy() == approx(one["estimate"].to_numpy(), rel=1e-4, abs=1e-5)
-    apart = benchmark_effects(as_runs(frame), per="instance").to_frame()
+    apart = benchmark_effects(as_runs(frame), by="instance").to_frame()
     assert len(apart) == 2 * len(one)
     assert apart["benchmark"].iloc[:2].tolist() == ["t0 / bad", "t0 / good"]
     halves = apart["estimate"].to_numpy().reshape(-1, 2).mean(axis=1)
@@ -141,10 +141,10 @@ def test_deviations_sum_to_zero_and_mirror_for_two_algorithms() -> None:
 
 def test_simultaneous_intervals_are_wider_than_pointwise_ones() -> None:
     runs = as_runs(study(5))
-    both = [benchmark_effects(runs, interval=i, rng=1).to_frame() for i in ("simultaneous", "pointwise")]
+    both = [benchmark_effects(runs, simultaneous=i, rng=1).to_frame() for i in (True, False)]
     wide, narrow = (t["ci_high"] - t["ci_low"] for t in both)
     assert (wide > 1.2 * narrow).all()
-    assert "one by one" in benchmark_effects(runs, interval="pointwise").summary()
+    assert "one by one" in benchmark_effects(runs, simultaneous=False).summary()
 
 
 def test_no_interaction_means_no_intervals() -> None:
@@ -183,7 +183,7 @@ def dense_prediction(fit: lt.LmmFit, frame: pd.DataFrame, weights: np.ndarray, c
 @pytest.mark.parametrize("contrast", ["pairs", "mean"])
 def test_where_an_algorithm_was_not_run_its_effect_is_extrapolated_and_marked(contrast) -> None:
     frame = study(7).query("not (tool == 'A0' and task == 't3') and not (tool in ['A0', 'A1'] and task == 't5')")
-    found = benchmark_effects(as_runs(frame), contrast=contrast, interval="pointwise")
+    found = benchmark_effects(as_runs(frame), contrast=contrast, simultaneous=False)
     table, fit, tools = found.to_frame(), found.fit, ["A0", "A1", "A2"]
     gone = {"pairs": {("t3", "A0"), ("t5", "A0"), ("t5", "A1")}, "mean": {(t, a) for t in ("t3", "t5") for a in tools}}
     marked = table[table["extrapolated"]]
@@ -232,7 +232,7 @@ def test_a_gap_at_one_level_of_a_metafeature_is_a_gap() -> None:
     whole = benchmark_effects(runs, contrast="pairs").to_frame()
     assert whole.loc[whole["extrapolated"], "benchmark"].tolist() == ["t3", "t3"]
     assert whole.loc[whole["extrapolated"], "n_runs"].tolist() == [12, 12]
-    apart = benchmark_effects(runs, contrast="pairs", per="instance").to_frame()
+    apart = benchmark_effects(runs, contrast="pairs", by="instance").to_frame()
     assert apart.loc[apart["extrapolated"], "benchmark"].tolist() == ["t3 / good", "t3 / good"]
 
 
@@ -280,7 +280,7 @@ def test_what_is_refused() -> None:
         "formula has 'seed' in its fixed part, on which differences on a benchmark would depend. Use 'task', 'tool' "
         "only, or take one level first: runs.filter(...)."
     )
-    for option in ({"contrast": "x"}, {"per": "x"}, {"interval": "x"}, {"level": 1.0}):
+    for option in ({"contrast": "x"}, {"by": "x"}, {"simultaneous": "x"}, {"level": 1.0}):
         with pytest.raises(lt.errors.ArgumentError):
             benchmark_effects(as_runs(frame), **option)
 
@@ -294,11 +294,11 @@ def test_intervals_hold_the_true_difference_of_a_benchmark() -> None:
         advantages = rng.normal(size=(2, 10))
         runs = as_runs(study(rng, k=2, b=10, n=4, advantages=advantages))
         truth = advantages[0] - advantages[1] - 0.5
-        for interval, hits in (("pointwise", single), ("simultaneous", joint)):
-            table = benchmark_effects(runs, contrast="pairs", interval=interval).to_frame()
+        for simultaneous, hits in ((False, single), (True, joint)):
+            table = benchmark_effects(runs, contrast="pairs", simultaneous=simultaneous).to_frame()
             inside = (table["ci_low"] <= truth) & (truth <= table["ci_high"])
             if table["ci_low"].notna().all():
-                hits.append(inside.mean() if interval == "pointwise" else inside.all())
+                hits.append(inside.all() if simultaneous else inside.mean())
     assert len(joint) > 0.95 * n
     assert np.mean(single) == approx(0.95, abs=0.02)
     assert np.mean(joint) == approx(0.95, abs=3.3 * np.sqrt(0.95 * 0.05 / n))
@@ -312,7 +312,7 @@ def test_intervals_hold_the_true_difference_where_an_algorithm_was_not_run() -> 
     for _ in range(n):
         advantages = rng.normal(size=(2, 12))
         frame = study(rng, k=2, b=12, n=4, advantages=advantages).query("not (tool == 'A0' and task == 't3')")
-        table = benchmark_effects(as_runs(frame), contrast="pairs", interval="pointwise").to_frame()
+        table = benchmark_effects(as_runs(frame), contrast="pairs", simultaneous=False).to_frame()
         row = table[table["extrapolated"]].iloc[0]
         if np.isfinite(row["ci_low"]):
             hits.append(row["ci_low"] <= advantages[0, 3] - advantages[1, 3] - 0.5 <= row["ci_high"])
@@ -335,7 +335,7 @@ def test_groups_that_are_there_are_found_and_stable() -> None:
     found = benchmark_clusters(as_runs(grouped(1)), rng=1)
     assert found.n_clusters == 2
     assert sorted(found.clusters["members"]) == ["t0, t1, t2, t3, t4", "t5, t6, t7, t8, t9"]
-    assert found.clusters["verdict"].tolist() == ["stable", "stable"]
+    assert found.clusters["decision"].tolist() == ["stable", "stable"]
     assert " ".join(found.sentences()) == "10 benchmarks in 2 clusters, all of them stable when the runs are redrawn."
     assert found.to_frame()["cluster"].tolist() == [1] * 5 + [2] * 5
     assert np.diag(found.together).tolist() == [1.0] * 10
@@ -355,7 +355,7 @@ def test_the_tree_is_scipys_on_standardised_deviations() -> None:
     assert found.linkage == approx(tree)
     assert found.cophenetic == approx(cophenet(tree, pdist(want.to_numpy()))[0])
     assert found.clusters["jaccard"].isna().all()
-    assert found.clusters["verdict"].tolist() == ["unknown"] * 3
+    assert found.clusters["decision"].tolist() == ["unknown"] * 3
     noise = benchmark_clusters(as_runs(frame), scale="noise", n_draws=0)
     sd = frame.groupby(["task", "tool"])["loss"].var().unstack().mean(axis=1) ** 0.5
     assert noise.profiles.to_numpy() == approx(deviations.div(sd, axis=0).to_numpy())
@@ -375,7 +375,7 @@ def test_redrawing_is_reproducible_and_moves_what_is_noise() -> None:
     runs = as_runs(study(13, b=8, n=3, interaction=0.0))
     left, right = (benchmark_clusters(runs, rng=5, n_draws=60) for _ in range(2))
     pd.testing.assert_frame_equal(left.clusters, right.clusters)
-    assert (left.clusters["verdict"] != "stable").any()
+    assert (left.clusters["decision"] != "stable").any()
     assert "should not be interpreted" in " ".join(left.sentences())
 
 
@@ -434,7 +434,7 @@ def test_clusters_of_pure_noise_are_rarely_called_stable() -> None:
         runs = as_runs(study(rng, k=4, b=12, n=8, interaction=0.0))
         found = benchmark_clusters(runs, n_draws=100, rng=rng)
         claimed += "no grouping is stable" not in " ".join(found.sentences())
-        all_stable += bool((found.clusters["verdict"] == "stable").all())
+        all_stable += bool((found.clusters["decision"] == "stable").all())
     assert claimed / 150 < 0.15
     assert all_stable / 150 < 0.05
 

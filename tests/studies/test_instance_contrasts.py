@@ -8,7 +8,7 @@ from pytest import approx
 from scipy import stats
 
 from lmemtest.studies.benchmark.instance_contrasts import instance_contrasts
-from lmemtest.studies.benchmark.outcomes import PairScores
+from lmemtest.studies.benchmark.pair_scores import PairScores
 
 
 def made(rng, effects, *, seeds=40, budgets=1, correlation=0.9):
@@ -19,9 +19,6 @@ def made(rng, effects, *, seeds=40, budgets=1, correlation=0.9):
     scores[:, :, 0] -= np.asarray(effects)[:, None, None, None]
     return PairScores(
         scores=scores,
-        ran=np.ones((m, 1, 2, seeds), dtype=bool),
-        shared=np.ones((m, budgets), dtype=bool),
-        compared=np.ones((m, 1), dtype=bool),
         algorithms=("A", "B"),
         benchmarks=tuple(f"b{i}" for i in range(m)),
         levels=("x",),
@@ -37,7 +34,7 @@ def test_errors_are_those_of_a_noncentral_t(test):
     """At one budget the outcome of repeated runs is that of a t-test whose noncentrality is the observed t."""
     n, seeds = 4000, 40
     pairs = made(np.random.default_rng(5), [0.0, 0.3, 0.55], seeds=seeds)
-    found = instance_contrasts(pairs, test=test, n=n, rng=np.random.default_rng(0)).instances
+    found = instance_contrasts(pairs, test=test, n_draws=n, rng=np.random.default_rng(0)).instances
     for i, row in enumerate(found.to_dict("records")):
         first, second = pairs.scores[i, 0, 0, :, 0], pairs.scores[i, 0, 1, :, 0]
         result = (stats.ttest_rel if test == "paired" else stats.ttest_ind)(second, first)
@@ -53,7 +50,7 @@ def test_errors_are_those_of_a_noncentral_t(test):
 def test_certain_outcomes_have_the_error_of_what_was_not_seen():
     """All tables agree, and yet the error is not zero: 999 tables do not show that a thousandth would."""
     pairs = made(np.random.default_rng(1), [9.0, -9.0], budgets=3)
-    found = instance_contrasts(pairs, n=999, rng=np.random.default_rng(0))
+    found = instance_contrasts(pairs, n_draws=999, rng=np.random.default_rng(0))
     assert found.instances["outcome"].tolist() == [1.0, -1.0]
     assert found.instances["se"].tolist() == approx([np.sqrt(1e-3)] * 2)
     row = found.pairs.iloc[0]
@@ -81,5 +78,5 @@ def test_budgets_of_the_same_runs_add_nothing():
     """Copies of a budget leave the errors as they are; budgets taken as a sample would shrink them by their root."""
     one = made(np.random.default_rng(8), [0.3, 0.5], correlation=1.0)
     many = made(np.random.default_rng(8), [0.3, 0.5], correlation=1.0, budgets=16)
-    ours, theirs = (instance_contrasts(p, n=499, rng=np.random.default_rng(0)).pairs for p in (one, many))
+    ours, theirs = (instance_contrasts(p, n_draws=499, rng=np.random.default_rng(0)).pairs for p in (one, many))
     assert ours["se"].tolist() == approx(theirs["se"].tolist())

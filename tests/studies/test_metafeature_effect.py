@@ -195,7 +195,9 @@ def test_five_levels_share_one_variance():
     )
     assert len(result.overall) == 10
     assert len(result.to_frame()) == 120
-    assert any(note.startswith("The 120 intervals of the benchmarks hold together by Šidák") for note in result.notes)
+    assert any(
+        note.startswith("The 120 intervals of the benchmarks are simultaneous by Šidák") for note in result.notes
+    )
 
 
 def test_dispersion_gives_each_benchmark_its_noise(frame):

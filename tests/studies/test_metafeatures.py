@@ -13,8 +13,8 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.inference.distributions.studentized_range import ptukey
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
-from lmemtest.studies.benchmark.outcomes import pair_scores
+from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.studies.benchmark.pair_scores import pair_scores
 
 ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 
@@ -72,7 +72,7 @@ def runs() -> lt.Runs:
 
 @pytest.fixture(scope="module")
 def found(runs):
-    return metafeature_analysis(runs, algorithms=("B", "A"), metafeature="prior", n=499, rng=1)
+    return metafeature_outcomes(runs, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
 
 
 # ---------------------------------------------------------------------- published numbers
@@ -92,10 +92,10 @@ def priorband(data_dir, score: str = "value") -> lt.Runs:
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"error": "budgets"}, {"error": "budgets", "adjust": "holm"}])
+@pytest.mark.parametrize("options", [{}, {"unit": "budget"}, {"unit": "budget", "adjust": "holm"}])
 def test_the_twelve_contrasts_of_the_priorband_study_and_its_two_anomalies(data_dir, options):
     for score in ("value", "normalized_regret"):  # regret is linear in the value on each instance: the same tests
-        result = metafeature_analysis(
+        result = metafeature_outcomes(
             priorband(data_dir, score), algorithms=("PB", "HB"), metafeature="prior", rng=1, **options
         )
         assert result.singled_out == ("LC-167190", "LC-168910")
@@ -125,7 +125,7 @@ def test_the_model_finds_the_direction_and_the_two_anomalies_on_priorband(data_d
 
 @pytest.mark.parametrize("test", ["two-sample", "paired"])
 def test_points_are_the_t_tests_of_scipy(runs, test):
-    result = metafeature_analysis(runs, algorithms=("B", "A"), metafeature="prior", test=test, n=99, rng=1)
+    result = metafeature_outcomes(runs, algorithms=("B", "A"), metafeature="prior", test=test, n_draws=99, rng=1)
     frame = runs.to_frame()
     for row in result.points.sample(12, random_state=3).to_dict("records"):
         here = frame[(frame["task"] == row["benchmark"]) & (frame["prior"] == row["level"])]
@@ -157,7 +157,7 @@ def test_the_mean_contrast_has_the_t_test_over_benchmarks(found):
 
 
 def test_budgets_as_repetitions_are_an_analysis_of_variance_with_tukey(runs):
-    result = metafeature_analysis(runs, algorithms=("B", "A"), metafeature="prior", error="budgets")
+    result = metafeature_outcomes(runs, algorithms=("B", "A"), metafeature="prior", unit="budget")
     groups = [part["outcome"].to_numpy(dtype=float) for _, part in result.points.groupby(["benchmark", "level"])]
     df = sum(len(g) - 1 for g in groups)
     variance = sum(((g - g.mean()) ** 2).sum() for g in groups) / df
@@ -170,14 +170,14 @@ def test_budgets_as_repetitions_are_an_analysis_of_variance_with_tukey(runs):
 def test_the_odd_benchmark_is_singled_out(found):
     assert found.singled_out == ("t02",)
     assert "singled out: t02" in " ".join(found.sentences())
-    assert found.to_frame().set_index("benchmark")["verdict"].value_counts().to_dict() == {
+    assert found.to_frame().set_index("benchmark")["decision"].value_counts().to_dict() == {
         "follows": 7,
         "none found": 1,
     }
 
 
 def test_the_same_rng_gives_the_same_table(runs, found):
-    again = metafeature_analysis(runs, algorithms=("B", "A"), metafeature="prior", n=499, rng=1)
+    again = metafeature_outcomes(runs, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
 
 
@@ -187,14 +187,16 @@ def test_the_same_rng_gives_the_same_table(runs, found):
 def test_swapping_algorithms_levels_or_the_direction_changes_signs_only(runs, found):
     columns = ["contrast", "p_value", "singled_out"]
     want = found.to_frame()[columns]
-    swapped = metafeature_analysis(runs, algorithms=("A", "B"), metafeature="prior", n=499, rng=1).to_frame()[columns]
+    swapped = metafeature_outcomes(runs, algorithms=("A", "B"), metafeature="prior", n_draws=499, rng=1).to_frame()[
+        columns
+    ]
     pd.testing.assert_frame_equal(swapped.assign(contrast=-swapped["contrast"]), want)
-    turned = metafeature_analysis(
-        runs, algorithms=("B", "A"), metafeature="prior", levels=("good", "bad"), n=499, rng=1
+    turned = metafeature_outcomes(
+        runs, algorithms=("B", "A"), metafeature="prior", levels=("good", "bad"), n_draws=499, rng=1
     ).to_frame()
     assert turned["contrast"].to_numpy() == pytest.approx(-want["contrast"].to_numpy())
     up = runs_of(runs.to_frame().assign(loss=lambda d: -d["loss"]), direction="maximize")
-    mirrored = metafeature_analysis(up, algorithms=("B", "A"), metafeature="prior", n=499, rng=1).to_frame()
+    mirrored = metafeature_outcomes(up, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1).to_frame()
     pd.testing.assert_frame_equal(mirrored[columns], want)
 
 
@@ -202,20 +204,20 @@ def test_the_unit_and_the_origin_of_a_benchmark_do_not_matter(runs, found):
     frame = runs.to_frame()
     scale = frame["task"].map({name: 10.0**i for i, name in enumerate(sorted(frame["task"].unique()))})
     moved = runs_of(frame.assign(loss=scale * (frame["loss"] + 100.0)))
-    again = metafeature_analysis(moved, algorithms=("B", "A"), metafeature="prior", n=499, rng=1)
+    again = metafeature_outcomes(moved, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
 
 
 def test_the_order_of_rows_does_not_matter(runs, found):
     shuffled = runs_of(runs.to_frame().sample(frac=1.0, random_state=5))
-    again = metafeature_analysis(shuffled, algorithms=("B", "A"), metafeature="prior", n=499, rng=1)
+    again = metafeature_outcomes(shuffled, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
 
 
 def test_a_shift_of_both_algorithms_at_a_level_changes_nothing(runs, found):
     frame = runs.to_frame()
     shifted = runs_of(frame.assign(loss=frame["loss"] + 7.0 * (frame["prior"] == "good")))
-    again = metafeature_analysis(shifted, algorithms=("B", "A"), metafeature="prior", n=499, rng=1)
+    again = metafeature_outcomes(shifted, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
 
 
@@ -226,23 +228,25 @@ def test_ties_are_equal_and_a_difference_without_scatter_is_a_verdict():
     frame = table(np.random.default_rng(1), tasks=3, seeds=3, budgets=2)
     frame["loss"] = np.where((frame["tool"] == "B") & (frame["prior"] == "good"), 0.1 + 0.2, 0.3) * 3.0
     frame.loc[(frame["task"] == "t01") & (frame["tool"] == "B") & (frame["prior"] == "good"), "loss"] = 0.5
-    result = metafeature_analysis(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
+    result = metafeature_outcomes(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
     assert result.to_frame()["contrast"].tolist() == [0.0, 1.0, 0.0]  # 0.1 + 0.2 is 0.3 to rounding
     assert result.instances["equal"].tolist() == [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
 
 
 def test_without_budgets_there_is_one_point_per_instance():
     frame = table(np.random.default_rng(1), budgets=1).drop(columns="budget")
-    result = metafeature_analysis(runs_of(frame, budget=None), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
+    result = metafeature_outcomes(
+        runs_of(frame, budget=None), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1
+    )
     assert len(result.points) == 16
-    with pytest.raises(lt.errors.ArgumentError, match="error='budgets' needs two or more budgets"):
-        metafeature_analysis(runs_of(frame, budget=None), algorithms=("B", "A"), metafeature="prior", error="budgets")
+    with pytest.raises(lt.errors.ArgumentError, match="unit='budget' needs two or more budgets"):
+        metafeature_outcomes(runs_of(frame, budget=None), algorithms=("B", "A"), metafeature="prior", unit="budget")
 
 
 def test_budgets_that_differ_are_compared_where_all_runs_have_them():
     frame = table(np.random.default_rng(1))
     late = (frame["task"] == "t00") & (frame["tool"] == "A") & (frame["budget"] == 3)
-    result = metafeature_analysis(runs_of(frame[~late]), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
+    result = metafeature_outcomes(runs_of(frame[~late]), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
     assert result.notes[0] == (
         "On 1 of 8 benchmarks the runs have different budgets; only those that all runs of a benchmark have are "
         "compared (3 of 4)."
@@ -255,7 +259,7 @@ def test_budgets_that_differ_are_compared_where_all_runs_have_them():
 def test_instances_without_one_of_the_algorithms_are_left_out():
     frame = table(np.random.default_rng(1))
     gone = (frame["task"] == "t05") & (frame["tool"] == "A") & (frame["prior"] == "good")
-    result = metafeature_analysis(runs_of(frame[~gone]), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
+    result = metafeature_outcomes(runs_of(frame[~gone]), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
     assert "t05" not in set(result.to_frame()["benchmark"])
     assert result.notes[:2] == (
         "Left out, as one of the algorithms has fewer than two runs there: t05 at good.",
@@ -273,14 +277,16 @@ def test_instances_without_one_of_the_algorithms_are_left_out():
 )
 def test_seeds_need_not_be_shared(keep):
     frame = table(np.random.default_rng(1), seeds=20)
-    result = metafeature_analysis(runs_of(frame[keep(frame)]), algorithms=("B", "A"), metafeature="prior", n=499, rng=1)
+    result = metafeature_outcomes(
+        runs_of(frame[keep(frame)]), algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1
+    )
     assert result.singled_out == ("t02",)
 
 
 def test_the_sign_flips_of_few_seeds_are_all_of_them():
     """Five seeds have 16 different patterns: the p-value is a share of these."""
     frame = table(np.random.default_rng(3), tasks=3, seeds=5, odd=(), between=0.0, effect=5.0)
-    result = metafeature_analysis(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n=4000, rng=1)
+    result = metafeature_outcomes(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n_draws=4000, rng=1)
     assert result.notes[-1] == (
         "There are benchmarks with 5 seeds only, whose signs give 16 different tables, so small p-values are "
         "impossible there."
@@ -302,15 +308,15 @@ def test_the_sign_flips_of_few_seeds_are_all_of_them():
 def test_several_scores_of_a_point_are_averaged():
     frame = table(np.random.default_rng(1))
     twice = pd.concat([frame.assign(loss=frame["loss"] - 1.0), frame.assign(loss=frame["loss"] + 1.0)])
-    want = metafeature_analysis(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
-    got = metafeature_analysis(runs_of(twice), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
+    want = metafeature_outcomes(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
+    got = metafeature_outcomes(runs_of(twice), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
     pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
     assert got.notes[0] == "1,024 points of a run have several scores; their mean was taken."
 
 
 def test_three_levels_have_three_contrasts_each_and_are_singled_out_on_all():
     frame = table(np.random.default_rng(3), seeds=12, levels=("a", "b", "c"), effect=2.0)
-    result = metafeature_analysis(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n=999, rng=1)
+    result = metafeature_outcomes(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n_draws=999, rng=1)
     assert list(zip(result.overall["level"], result.overall["reference"], strict=True)) == [
         ("b", "a"),
         ("c", "a"),
@@ -322,9 +328,10 @@ def test_three_levels_have_three_contrasts_each_and_are_singled_out_on_all():
 
 def test_too_few_tables_for_the_adjustment_are_noted():
     frame = table(np.random.default_rng(3))
-    result = metafeature_analysis(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n=99, rng=1)
+    result = metafeature_outcomes(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
     assert result.notes[-2] == (
-        "The smallest p-value that 99 tables can give is not significant after the adjustment: use n of at least 320."
+        "The smallest p-value that 99 tables can give is not significant after the adjustment: use n_draws of at "
+        "least 320."
     )
 
 
@@ -338,7 +345,7 @@ def test_clusters_put_like_beside_like(found):
 
 
 def analysis(runs, **options):
-    return metafeature_analysis(runs, **{"algorithms": ("B", "A"), "metafeature": "prior", "n": 99, **options})
+    return metafeature_outcomes(runs, **{"algorithms": ("B", "A"), "metafeature": "prior", "n_draws": 99, **options})
 
 
 def test_unknown_names_are_refused_with_a_suggestion(runs):
@@ -416,7 +423,7 @@ def test_runs_need_benchmark_and_seed(runs):
     with pytest.raises(lt.errors.ArgumentError, match="runs must be Runs, got DataFrame"):
         analysis(frame)
     for role in ("benchmark", "seed"):
-        with pytest.raises(lt.errors.ArgumentError, match=f"runs must have a {role} column"):
+        with pytest.raises(lt.errors.ArgumentError, match=f"runs has no {role} column"):
             analysis(runs_of(frame, **{role: None}))
 
 
@@ -424,11 +431,11 @@ def test_runs_need_benchmark_and_seed(runs):
     ("options", "message"),
     [
         ({"test": "welch"}, "test must be 'two-sample' or 'paired', got 'welch'"),
-        ({"error": "seeds"}, "error must be 'runs' or 'budgets', got 'seeds'"),
+        ({"unit": "seed"}, "unit must be 'run' or 'budget', got 'seed'"),
         ({"adjust": "tukey"}, "adjust='tukey' needs means with a common standard error"),
         ({"adjust": "dunnett"}, "adjust must be 'holm' or 'tukey'"),
         ({"alpha": 5}, "alpha must be a number between 0 and 1"),
-        ({"n": 10}, "n must be a whole number of at least 99, got 10"),
+        ({"n_draws": 10}, "n_draws must be a whole number of at least 99, got 10"),
     ],
 )
 def test_options_are_checked(runs, options, message):

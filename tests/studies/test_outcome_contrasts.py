@@ -11,8 +11,8 @@ import pytest
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
-from lmemtest.studies.benchmark.outcome_contrasts import signs_notes
+from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.studies.benchmark.outcomes import decided
 
 PAIR = ("HB+prior", "HB")
 
@@ -31,8 +31,8 @@ def with_metafeatures(runs: lt.Runs, *names: str, **columns: object) -> lt.Runs:
 
 def test_a_further_metafeature_that_is_constant_within_benchmarks_changes_nothing(bundled):
     further = with_metafeatures(bundled, "prior", "model", "dataset")
-    want = metafeature_analysis(bundled, PAIR, "prior", n=199)
-    got = metafeature_analysis(further, PAIR, "prior", n=199)
+    want = metafeature_outcomes(bundled, PAIR, "prior", n_draws=199, rng=0)
+    got = metafeature_outcomes(further, PAIR, "prior", n_draws=199, rng=0)
     pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
     assert got.notes == want.notes
     models = [
@@ -44,7 +44,9 @@ def test_a_further_metafeature_that_is_constant_within_benchmarks_changes_nothin
 
 def test_one_that_varies_for_other_algorithms_or_levels_only_changes_nothing(bundled):
     other = lambda d: np.where((d["algorithm"] == "RS") & (d["seed"] % 2 == 0), "x", "y")  # noqa: E731
-    got = metafeature_analysis(with_metafeatures(bundled, "prior", "machine", machine=other), PAIR, "prior", n=199)
+    got = metafeature_outcomes(
+        with_metafeatures(bundled, "prior", "machine", machine=other), PAIR, "prior", n_draws=199
+    )
     assert len(got.to_frame()) == 20
 
 
@@ -53,7 +55,7 @@ def test_one_that_varies_within_benchmarks_is_refused_with_the_level_that_keeps_
         return np.where((d["model"] == "svm") & (d["seed"] % 2 == 0), "a", "z")
 
     with pytest.raises(ArgumentError) as error:
-        metafeature_analysis(with_metafeatures(bundled, "prior", "machine", machine=machine), PAIR, "prior")
+        metafeature_outcomes(with_metafeatures(bundled, "prior", "machine", machine=machine), PAIR, "prior")
     assert str(error.value) == (
         "metafeature 'prior' cannot be looked at by itself: a further metafeature, 'machine', varies within 4 of 20 "
         "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(machine='z') (20 of 20 "
@@ -66,7 +68,7 @@ def test_one_that_goes_along_with_the_metafeature_is_refused_without_a_filter_th
         return d["prior"].map({"bad": 0.1, "good": 0.9})
 
     with pytest.raises(ArgumentError) as error:
-        metafeature_analysis(with_metafeatures(bundled, "prior", "strength", strength=strength), PAIR, "prior")
+        metafeature_outcomes(with_metafeatures(bundled, "prior", "strength", strength=strength), PAIR, "prior")
     assert str(error.value) == (
         "metafeature 'prior' cannot be told apart: a further metafeature, 'strength', varies within 20 of 20 "
         "benchmarks, and prior never changes while it stays the same. Make one column of both, or name one of them "
@@ -77,17 +79,16 @@ def test_one_that_goes_along_with_the_metafeature_is_refused_without_a_filter_th
 def test_a_metafeature_of_the_benchmark_is_refused_for_that_and_not_for_the_others(bundled):
     further = with_metafeatures(bundled, "prior", "model")
     with pytest.raises(DataError, match=r"^model is constant within every benchmark \(benchmark\)"):
-        metafeature_analysis(further, PAIR, "model")
+        metafeature_outcomes(further, PAIR, "model")
 
 
 # ---------------------------------------------------------------------- random signs
 
 
-def test_the_default_is_reproducible_and_positions_are_names(bundled):
+def test_positions_are_names_and_the_question_has_one_name(bundled):
     runs = bundled.filter(model=["forest", "svm"])
-    first, again = (metafeature_analysis(runs, PAIR, "prior") for _ in range(2))
-    pd.testing.assert_frame_equal(first.to_frame(), again.to_frame())
-    named = metafeature_analysis(runs, algorithms=PAIR, metafeature="prior", n=9999, rng=0)
+    first = metafeature_effect(runs, PAIR, "prior", method="outcomes", rng=0)
+    named = metafeature_outcomes(runs, algorithms=PAIR, metafeature="prior", n_draws=9999, rng=0)
     pd.testing.assert_frame_equal(first.to_frame(), named.to_frame())
     assert first.to_frame()["p_raw"].min() == 1e-4  # (1 + 0) / (9999 + 1)
 
@@ -124,19 +125,19 @@ OVERALL = pd.DataFrame({"level": ["good"], "reference": ["bad"], "contrast": [1.
     ],
 )
 def test_p_values_within_their_monte_carlo_error_of_a_limit_are_noted(table, close):
-    notes = signs_notes(table, OVERALL, 0.05, 9999)
+    notes = decided(table, OVERALL, 0.05, 9999)[1]
     if close is None:
         assert notes == []
     else:
         assert notes == [
             "Close calls, which other random signs could change: the Monte Carlo error of a p-value (two standard "
-            f"errors, n=9,999) reaches the limit it is compared with: {close}. A larger n settles it."
+            f"errors, n_draws=9,999) reaches the limit it is compared with: {close}. A larger n_draws settles it."
         ]
 
 
 def test_verdicts_that_change_with_the_signs_are_among_the_close_calls(bundled):
-    found = [metafeature_analysis(bundled, PAIR, "prior", n=1999, rng=seed) for seed in range(6)]
-    verdicts = pd.DataFrame([result.contrasts.set_index("benchmark")["verdict"] for result in found])
+    found = [metafeature_outcomes(bundled, PAIR, "prior", n_draws=1999, rng=seed) for seed in range(6)]
+    verdicts = pd.DataFrame([result.contrasts.set_index("benchmark")["decision"] for result in found])
     changing = [name for name in verdicts if verdicts[name].nunique() > 1]
     assert changing
     for name in changing:
@@ -146,10 +147,10 @@ def test_verdicts_that_change_with_the_signs_are_among_the_close_calls(bundled):
 def test_contrasts_of_several_pairs_are_named_with_their_levels():
     table = pd.concat([contrasts(0.05), contrasts(0.5).assign(reference="none")], ignore_index=True)
     overall = pd.concat([OVERALL, OVERALL.assign(reference="none")], ignore_index=True)
-    (note,) = signs_notes(table, overall, 0.05, 9999)
+    (note,) = decided(table, overall, 0.05, 9999)[1]
     assert ": b0, good - bad (adjusted p = 0.050, limit 0.05, error 0.0044). " in note
 
 
 def test_without_random_signs_there_is_no_such_note(bundled):
-    found = metafeature_analysis(bundled, PAIR, "prior", error="budgets")
+    found = metafeature_outcomes(bundled, PAIR, "prior", unit="budget")
     assert not any(note.startswith("Close calls") for note in found.notes)

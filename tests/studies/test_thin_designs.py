@@ -224,7 +224,11 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "budget_effect spline": (lambda r: lt.budget_effect(r, form="spline"), {"budgets": 5, "seeds": 2}, ("p_value",)),
     "budget_effect categorical": (lambda r: lt.budget_effect(r, form="categorical"), {}, ("p_value",)),
     "check": (lambda r: lt.check(r, rng=0), {}, ()),
-    "metafeature_analysis": (lambda r: lt.metafeature_analysis(r, **pair(r), rng=0, n=199), {"levels": 2}, ()),
+    "metafeature_effect outcomes": (
+        lambda r: lt.metafeature_effect(r, **pair(r), method="outcomes", rng=0, n_draws=199),
+        {"levels": 2},
+        (),
+    ),
     "metafeature_effect": (lambda r: lt.metafeature_effect(r, **pair(r), rng=0), {"levels": 2}, ("contrast",)),
     "variance_sources": (lt.variance_sources, {}, ("variance", "share")),
     "ranking_reliability": (lt.ranking_reliability, {}, ()),
@@ -318,14 +322,14 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "1 of ": ("missing score",),
         "No score changes with used_fidelity: it is the same at every budget, s": ("all equal",),
     },
-    "metafeature_analysis": {
+    "metafeature_effect outcomes": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs must have a seed column (it tells the runs apart). Name it:": (
+        "runs has no seed column, so runs cannot be told apart. Name it:": (
             "no seed column",
             "no seed column, one row",
             "one row each",
         ),
-        "runs must have a benchmark column (contrasts are made within": ("no benchmark column", "two rows"),
+        "runs has no benchmark column, so nothing is contrasted within one.": ("no benchmark column", "two rows"),
         "prior is constant within every benchmark (benchmark) on which both": ("metafeature of benchmarks",),
         "metafeature 'prior' has one level only, 'bad'; contrasts need two or": ("metafeature constant",),
         "No benchmark has a budget (used_fidelity) at which all runs of A00 and": ("budgets apart",),
@@ -333,13 +337,13 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "metafeature_effect": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs must have a seed column (it tells the runs apart). Name it:": (
+        "runs has no seed column, so runs cannot be told apart. Name it:": (
             "no seed column",
             "no seed column, one row",
             "one row each",
         ),
         "A model of benchmarks as a sample needs three or more, there are 1.": ("one benchmark",),
-        "runs must have a benchmark column (contrasts are made within": ("no benchmark column", "two rows"),
+        "runs has no benchmark column, so nothing is contrasted within one.": ("no benchmark column", "two rows"),
         "A model of benchmarks as a sample needs three or more, there are 2.": ("two benchmarks",),
         "prior is constant within every benchmark (benchmark) on which both": ("metafeature of benchmarks",),
         "metafeature 'prior' has one level only, 'bad'; contrasts need two or": ("metafeature constant",),
@@ -508,7 +512,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "compat metafeature": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs must have a seed column (it tells the runs apart). Name it:": (
+        "runs has no seed column, so runs cannot be told apart. Name it:": (
             "no seed column",
             "no seed column, one row",
         ),

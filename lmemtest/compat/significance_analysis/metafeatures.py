@@ -17,9 +17,9 @@ from lmemtest.compat.significance_analysis.roles import Roles, find_roles, warn
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataWarning
-from lmemtest.studies.benchmark import metafeatures as recipe
 from lmemtest.studies.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
-from lmemtest.studies.benchmark.outcomes import pair_scores
+from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
+from lmemtest.studies.benchmark.pair_scores import pair_scores
 from lmemtest.words import format_level, listed, p_text
 
 
@@ -82,8 +82,8 @@ def metafeature_analysis(
 
     See Also
     --------
-    lmemtest.metafeature_analysis : contrasts within benchmarks alone, those that are singled out, and sentences.
-    lmemtest.metafeature_effect : one model of the losses themselves.
+    lmemtest.metafeature_effect : contrasts within benchmarks alone, those that are singled out, and sentences; or one
+        model of the losses themselves.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def metafeature_analysis(
         # a win of the second counts 1, and what comes first in the data is the minuend
         against = tuple(reversed(algorithms)) if len(algorithms) == 2 else algorithms
         levels = list(frame[metafeature_var].dropna().unique())[::-1]
-        found = recipe.metafeature_analysis(runs, algorithms=against, metafeature=metafeature_var, levels=levels, rng=0)
+        found = metafeature_outcomes(runs, algorithms=against, metafeature=metafeature_var, levels=levels, rng=0)
         compared = instance_contrasts(pair_scores(runs, against, metafeature_var, levels), rng=np.random.default_rng(0))
     if verbose:
         print("\n".join(_lines(found)))
@@ -116,14 +116,14 @@ def metafeature_analysis(
     return tables
 
 
-def _lines(result: recipe.MetafeatureAnalysis) -> list[str]:
+def _lines(result: MetafeatureOutcomes) -> list[str]:
     lines = []
     for row in result.contrasts.to_dict("records"):
         odd = ", singled out" if row["singled_out"] else ""
         name, level, reference = (format_level(row[key]) for key in ("benchmark", "level", "reference"))
         lines.append(
             f"=> {name}: {level} - {reference} = {written(row['contrast'], '.3f')}, {p_text(row['p_value'])}, "
-            f"{row['verdict']}{odd}."
+            f"{row['decision']}{odd}."
         )
     return [*lines, *(f"=> {text}" for text in result.sentences())]
 
@@ -155,7 +155,7 @@ def _variant(benchmark: Any, level: Any) -> str:
     return f"{format_level(benchmark)} x {format_level(level)}"
 
 
-def _wins(found: recipe.MetafeatureAnalysis) -> pd.DataFrame:
+def _wins(found: MetafeatureOutcomes) -> pd.DataFrame:
     """Outcomes at every point, in the columns that the package saves."""
     points = found.points[found.points["outcome"].notna()]
     pairs = list(zip(points["benchmark"], points["level"], strict=True))

@@ -43,7 +43,7 @@ class BenchmarkClusters(Result):
         redrawn tables).
     clusters : pandas.DataFrame
         One row per cluster: cluster, size, jaccard (mean similarity with its best match over the redrawn tables),
-        recovered (share of them with a similarity above 0.75), dissolved (at most 0.5), verdict, members.
+        recovered (share of them with a similarity above 0.75), dissolved (at most 0.5), decision, members.
     together : pandas.DataFrame
         Benchmarks x benchmarks: share of the redrawn tables in which two share a cluster.
     profiles : pandas.DataFrame
@@ -84,7 +84,7 @@ class BenchmarkClusters(Result):
         found = f"{len(self.profiles)} benchmarks in {self.n_clusters} clusters"
         if not self.n_draws:
             return (f"{found}; without repeated runs nothing is known of their stability.",)
-        stable = self.clusters.loc[self.clusters["verdict"] == "stable", "size"]
+        stable = self.clusters.loc[self.clusters["decision"] == "stable", "size"]
         if len(stable) == self.n_clusters:
             return (f"{found}, all of them stable when the runs are redrawn.",)
         if not len(stable) or (len(stable) == 1 and 2 * int(stable.iloc[0]) > len(self.profiles)):
@@ -182,12 +182,14 @@ def benchmark_clusters(
     >>> import lmemtest as lt
     >>> from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> benchmark_clusters(runs, n_clusters=3, n_draws=50, rng=1).clusters[["cluster", "size", "verdict"]]
-       cluster  size    verdict
+    >>> benchmark_clusters(runs, n_clusters=3, n_draws=50, rng=1).clusters[["cluster", "size", "decision"]]
+       cluster  size   decision
     0        1     2  uncertain
     1        2     1  dissolved
     2        3    17     stable
     """
+    from scipy.cluster.hierarchy import cophenet, leaves_list
+
     check_choice(scale, "scale", SCALES)
     check_choice(method, "method", LINKAGES)
     n_draws = check_positive_int(n_draws, "n_draws", minimum=0)
@@ -205,14 +207,39 @@ def benchmark_clusters(
         )
     scale = ("noise" if n_algorithms == 2 else "shape") if scale == "auto" else scale
     table = _RunTable.of(layout, scale)
-    profiles = table.profiles(np.ones((1, len(table.units))))[0]
+    (profiles,) = table.profiles(np.ones((1, len(table.within))))
     tree, distances = _tree(profiles, method)
     k, silhouette = _chosen(tree, distances, n_clusters)
-    labels = _ordered(_cut(tree, k), tree)
-    redrawn = (
-        _redrawn(table, n_draws, generator, k, method) if table.repeated and n_draws else np.empty((0, b), np.intp)
+    leaves = leaves_list(tree)
+    labels = pd.Index(dict.fromkeys(_cut(tree, k)[leaves])).get_indexer(pd.Index(_cut(tree, k)))  # in their order
+    redrawn = np.empty((0, b), dtype=np.intp)
+    if table.repeated and n_draws:
+        drawn = table.profiles(table.draw(n_draws, generator))
+        redrawn = np.array([_cut(_tree(profile, method)[0], k) for profile in drawn])
+    names = list(table.levels[BENCHMARK])
+    together = np.full((b, b), np.nan)
+    if len(redrawn):
+        together = np.mean(redrawn[:, :, None] == redrawn[:, None, :], axis=0)
+    with np.errstate(invalid="ignore"):
+        same = (labels[:, None] == labels[None, :]) & ~np.eye(b, dtype=bool)
+        kept = (together * same).sum(axis=1) / same.sum(axis=1)
+    by_benchmark = pd.DataFrame({"benchmark": names, "cluster": labels + 1, "silhouette": silhouette, "kept": kept})
+    parts = [table.levels[ALGORITHM], table.levels[CONDITION]]
+    columns = [BETWEEN.join(filter(None, (a, c))) for c in parts[1] for a in parts[0]]
+    return BenchmarkClusters(
+        table=by_benchmark.iloc[leaves].reset_index(drop=True),
+        clusters=_stability(labels, redrawn, names),
+        together=pd.DataFrame(together, index=names, columns=names),
+        profiles=pd.DataFrame(profiles, index=names, columns=columns),
+        linkage=tree,
+        scale=scale,
+        method=method,
+        n_clusters=k,
+        cophenetic=float(cophenet(tree, distances)[0]) if np.ptp(distances) > 0 else float("nan"),
+        n_draws=len(redrawn),
+        score=runs.score,
+        notes=(*layout.notes, *table.notes()),
     )
-    return _result(layout, table, profiles, tree, distances, labels, redrawn, silhouette, (scale, method, runs.score))
 
 
 # ---------------------------------------------------------------------- profiles
@@ -222,116 +249,99 @@ def benchmark_clusters(
 class _RunTable:
     """Runs as codes, so that profiles of many reweighted tables are matrix products."""
 
-    benchmarks: tuple[str, ...]
-    columns: tuple[str, ...]
+    levels: dict[str, list[str]]  # of benchmarks, conditions and algorithms
     cell: Codes  # (runs,) benchmark, condition and algorithm
     unit: Codes  # (runs,) what is redrawn as a whole
-    units: Codes  # (units,) the instance (or cell) within which it is redrawn
+    within: Codes  # (units,) the instance (or cell) within which it is redrawn
     score: Array
-    shape: tuple[int, int, int]  # benchmarks, conditions, algorithms
+    mean: Array  # (benchmarks, conditions, algorithms)
     noise: Array | None  # (benchmarks,) standard deviation of a run
-    repeated: bool
-    flat: tuple[str, ...]
 
     @classmethod
     def of(cls, layout: RunLayout, scale: str) -> _RunTable:
-        frame = layout.frame
-        levels = {role: in_order(frame[role].unique()) for role in (ALGORITHM, BENCHMARK, CONDITION) if role in frame}
-        code = {role: pd.Index(names).get_indexer(pd.Index(frame[role])) for role, names in levels.items()}
-        condition = code.get(CONDITION, np.zeros(len(frame), dtype=np.intp))
-        shape = (len(levels[BENCHMARK]), len(levels.get(CONDITION, [""])), len(levels[ALGORITHM]))
-        instance = code[BENCHMARK] * shape[1] + condition
-        cell = instance * shape[2] + code[ALGORITHM]
+        frame = layout.frame if CONDITION in layout.frame else layout.frame.assign(**{CONDITION: ""})
+        levels = {role: in_order(frame[role].unique()) for role in (BENCHMARK, CONDITION, ALGORITHM)}
+        codes = [pd.Index(names).get_indexer(pd.Index(frame[role])) for role, names in levels.items()]
+        shape = tuple(map(len, levels.values()))
+        cell = np.ravel_multi_index(codes, shape)
         count = np.bincount(cell, minlength=int(np.prod(shape)))
-        _check_complete(count.reshape(shape), levels, layout)
-        score = frame["score"].to_numpy()
-        within = instance if SEED in frame else cell
-        unit, names = pd.factorize(pd.Series(list(zip(within, frame[SEED], strict=True)))) if SEED in frame else (
-            np.arange(len(frame)), np.arange(len(frame))
-        )  # fmt: skip
-        units = np.zeros(len(names), dtype=np.intp)
-        units[unit] = within
+        for i, c, a in np.argwhere(count.reshape(shape) == 0):
+            algorithm, condition = (":".join(layout.columns.get(role, [])) for role in (ALGORITHM, CONDITION))
+            where = f" at {condition} {levels[CONDITION][c]!r}" if condition else ""
+            raise DataError(
+                f"{algorithm} {levels[ALGORITHM][a]!r} was not run on {levels[BENCHMARK][i]!r}{where}, "
+                "so its relative performance there is not known. Leave the algorithm or the benchmark out: "
+                "runs.filter(...)."
+            )
+        score, unit, within = frame["score"].to_numpy(), np.arange(len(frame)), cell
+        if SEED in frame:
+            instance = cell // shape[2]
+            unit = frame.groupby([instance, frame[SEED]], sort=False).ngroup().to_numpy()
+            within = instance[np.unique(unit, return_index=True)[1]]
         mean = np.bincount(cell, weights=score) / count
-        ss = np.bincount(code[BENCHMARK], weights=(score - mean[cell]) ** 2)
-        df = np.bincount(code[BENCHMARK]) - shape[1] * shape[2]
         noise = None
         if scale == "noise":
+            ss = np.bincount(codes[0], weights=(score - mean[cell]) ** 2)
             with np.errstate(invalid="ignore", divide="ignore"):
-                noise = np.sqrt(ss / df)
-            _check_noise(noise, levels[BENCHMARK])
-        deviation = mean.reshape(shape) - mean.reshape(shape).mean(axis=2, keepdims=True)
-        spread = np.sqrt((deviation**2).mean(axis=(1, 2)))
-        tiny = spread <= 1e-12 * np.abs(mean).max()
-        columns = [BETWEEN.join(filter(None, (a, c))) for c in levels.get(CONDITION, [""]) for a in levels[ALGORITHM]]
-        return cls(
-            benchmarks=tuple(levels[BENCHMARK]),
-            columns=tuple(columns),
-            cell=cell,
-            unit=np.asarray(unit, dtype=np.intp),
-            units=units,
-            score=score - score.mean(),
-            shape=shape,
-            noise=noise,
-            repeated=bool(count.min() > 1 and np.bincount(units).min() > 1),
-            flat=tuple(name for name, none in zip(levels[BENCHMARK], tiny, strict=True) if none),
-        )
+                noise = np.sqrt(ss / (np.bincount(codes[0]) - shape[1] * shape[2]))
+            for i in np.flatnonzero(~(np.isfinite(noise) & (noise > 0))):
+                raise DataError(
+                    f"scale='noise' needs runs that differ on every benchmark; on {levels[BENCHMARK][i]!r} they do "
+                    "not, or are not repeated. Use scale='shape', or leave the benchmark out: runs.filter(...)."
+                )
+        score, mean = score - score.mean(), mean.reshape(shape)
+        return cls(levels=levels, cell=cell, unit=unit, within=within, score=score, mean=mean, noise=noise)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether there is more than one run in each cell, and more than one to draw from."""
+        return bool(np.bincount(self.cell).min() > 1 and np.bincount(self.within).min() > 1)
 
     def profiles(self, weights: Array) -> Array:
         """``(tables, benchmarks, columns)`` standardised deviations with these weights of the units."""
-        size = int(np.prod(self.shape))
-        out = np.empty((len(weights), size))
+        out = np.empty((len(weights), self.mean.size))
         for row, w in zip(out, weights[:, self.unit], strict=True):
-            total = np.bincount(self.cell, weights=w, minlength=size)
-            row[:] = np.bincount(self.cell, weights=w * self.score, minlength=size) / total
-        means = out.reshape(-1, *self.shape)
+            total = np.bincount(self.cell, weights=w, minlength=self.mean.size)
+            row[:] = np.bincount(self.cell, weights=w * self.score, minlength=self.mean.size) / total
+        means = out.reshape(-1, *self.mean.shape)
         deviation = means - means.mean(axis=3, keepdims=True)
         if self.noise is not None:
             scaled = deviation / self.noise[:, None, None]
         else:
             spread = np.sqrt((deviation**2).mean(axis=(2, 3), keepdims=True))
             scaled = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 1e-300)
-        return scaled.reshape(len(weights), self.shape[0], -1)
+        return scaled.reshape(len(weights), len(self.mean), -1)
 
     def draw(self, n: int, rng: np.random.Generator) -> Array:
         """``(n, units)`` how often each unit is in a redrawn table."""
-        out = np.zeros((n, len(self.units)))
-        for group in np.unique(self.units):
-            members = np.flatnonzero(self.units == group)
-            m = len(members)
-            if self._has_all(members):
+        out = np.zeros((n, len(self.within)))
+        for group in np.unique(self.within):
+            members = np.flatnonzero(self.within == group)
+            m, inside = len(members), np.isin(self.unit, members)
+            cells = np.unique(self.cell[inside])
+            there = np.unique(np.column_stack([self.unit[inside], self.cell[inside]]), axis=0)
+            if len(there) == m * len(cells):
                 out[:, members] = rng.multinomial(m, np.full(m, 1.0 / m), size=n)
             else:  # a redrawn table could lose all runs of an algorithm; these weights are above 0
                 out[:, members] = m * rng.dirichlet(np.ones(m), size=n)
         return out
 
-    def _has_all(self, members: Codes) -> bool:
-        """Whether each of these units has runs in every cell in which any of them has."""
-        inside = np.isin(self.unit, members)
-        cells = self.cell[inside]
-        pairs = np.unique(np.column_stack([self.unit[inside], cells]), axis=0)
-        return len(pairs) == len(members) * len(np.unique(cells))
-
-
-def _check_complete(count: Codes, levels: dict[str, list[str]], layout: RunLayout) -> None:
-    empty = np.argwhere(count == 0)
-    if not len(empty):
-        return
-    i, c, a = empty[0]
-    algorithm, condition = (":".join(layout.columns.get(role, [])) for role in (ALGORITHM, CONDITION))
-    where = f" at {condition} {levels[CONDITION][c]!r}" if condition else ""
-    raise DataError(
-        f"{algorithm} {levels[ALGORITHM][a]!r} was not run on {levels[BENCHMARK][i]!r}{where}, so its relative "
-        "performance there is not known. Leave the algorithm or the benchmark out: runs.filter(...)."
-    )
-
-
-def _check_noise(noise: Array, names: list[str]) -> None:
-    bad = np.flatnonzero(~(np.isfinite(noise) & (noise > 0)))
-    if len(bad):
-        raise DataError(
-            f"scale='noise' needs runs that differ on every benchmark; on {names[bad[0]]!r} they do not, or are not "
-            "repeated. Use scale='shape', or leave the benchmark out: runs.filter(...)."
-        )
+    def notes(self) -> list[str]:
+        """Benchmarks without an order of the algorithms, and runs that cannot be redrawn."""
+        notes = []
+        spread = (self.mean - self.mean.mean(axis=2, keepdims=True)).std(axis=(1, 2))
+        flat = np.flatnonzero(spread <= 1e-12 * np.abs(self.mean).max())
+        if len(flat):
+            notes.append(
+                f"On {', '.join(self.levels[BENCHMARK][i] for i in flat)} all algorithms have the same mean; such a "
+                "benchmark has no order of algorithms and lies in the middle of all others."
+            )
+        if not self.repeated:
+            notes.append(
+                "Some algorithm was run only once on some benchmark, so runs cannot be redrawn. Repeat runs with "
+                "other seeds."
+            )
+        return notes
 
 
 # ---------------------------------------------------------------------- trees
@@ -352,23 +362,8 @@ def _cut(tree: Array, k: int) -> Codes:
     return np.asarray(cut_tree(tree, n_clusters=k)[:, 0], dtype=np.intp)
 
 
-def _ordered(labels: Codes, tree: Array) -> Codes:
-    """The same clusters, numbered from 0 in the order of the tree's leaves."""
-    from scipy.cluster.hierarchy import leaves_list
-
-    order = {label: i for i, label in enumerate(dict.fromkeys(labels[leaves_list(tree)].tolist()))}
-    return np.array([order[label] for label in labels.tolist()], dtype=np.intp)
-
-
 def silhouettes(distances: Array, labels: Codes) -> Array:
-    """Rousseeuw's silhouette of each object, 0 for a cluster of one.
-
-    Parameters
-    ----------
-    distances : (n, n) float
-    labels : (n,) int, from 0
-        At least two clusters.
-    """
+    """Rousseeuw's silhouette of each of n objects, 0 for a cluster of one; `labels` from 0, two clusters or more."""
     member = np.eye(labels.max() + 1)[labels]
     sizes = member.sum(axis=0)
     total = distances @ member
@@ -395,12 +390,6 @@ def _chosen(tree: Array, distances: Array, n_clusters: int | None) -> tuple[int,
 # ---------------------------------------------------------------------- stability
 
 
-def _redrawn(table: _RunTable, n_draws: int, rng: np.random.Generator, k: int, method: str) -> Codes:
-    """``(n_draws, benchmarks)`` clusters of redrawn tables."""
-    profiles = table.profiles(table.draw(n_draws, rng))
-    return np.array([_cut(_tree(profile, method)[0], k) for profile in profiles])
-
-
 def jaccard(labels: Codes, redrawn: Codes) -> Array:
     """``(tables, clusters)`` similarity of each cluster with its best match in each redrawn table.
 
@@ -418,52 +407,13 @@ def jaccard(labels: Codes, redrawn: Codes) -> Array:
     return out
 
 
-def _result(
-    layout: RunLayout,
-    table: _RunTable,
-    profiles: Array,
-    tree: Array,
-    distances: Array,
-    labels: Codes,
-    redrawn: Codes,
-    silhouette: Array,
-    how: tuple[str, str, str],
-) -> BenchmarkClusters:
-    from scipy.cluster.hierarchy import cophenet, leaves_list
-
-    names, (scale, method, score) = list(table.benchmarks), how
-    together = np.full((len(names), len(names)), np.nan)
-    if len(redrawn):
-        together = np.mean(redrawn[:, :, None] == redrawn[:, None, :], axis=0)
-    with np.errstate(invalid="ignore"):
-        same = (labels[:, None] == labels[None, :]) & ~np.eye(len(names), dtype=bool)
-        kept = (together * same).sum(axis=1) / same.sum(axis=1)
-    leaves = leaves_list(tree)
-    by_benchmark = pd.DataFrame({"benchmark": names, "cluster": labels + 1, "silhouette": silhouette, "kept": kept})
-    cophenetic = float(cophenet(tree, distances)[0]) if np.ptp(distances) > 0 else float("nan")
-    return BenchmarkClusters(
-        table=by_benchmark.iloc[leaves].reset_index(drop=True),
-        clusters=_stability(labels, redrawn, names),
-        together=pd.DataFrame(together, index=names, columns=names),
-        profiles=pd.DataFrame(profiles, index=names, columns=list(table.columns)),
-        linkage=tree,
-        scale=scale,
-        method=method,
-        n_clusters=int(labels.max()) + 1,
-        cophenetic=cophenetic,
-        n_draws=len(redrawn),
-        score=score,
-        notes=(*layout.notes, *_notes(table)),
-    )
-
-
 def _stability(labels: Codes, redrawn: Codes, names: list[str]) -> pd.DataFrame:
     found = jaccard(labels, redrawn)
     rows: list[dict[str, Any]] = []
     for cluster in range(labels.max() + 1):
         members = [names[i] for i in np.flatnonzero(labels == cluster)]
         mean = float(found[:, cluster].mean()) if len(found) else float("nan")
-        verdict = "unknown" if not len(found) else "stable" if mean >= STABLE else "uncertain"
+        decision = "unknown" if not len(found) else "stable" if mean >= STABLE else "uncertain"
         rows.append(
             {
                 "cluster": cluster + 1,
@@ -471,23 +421,8 @@ def _stability(labels: Codes, redrawn: Codes, names: list[str]) -> pd.DataFrame:
                 "jaccard": mean,
                 "recovered": float((found[:, cluster] > STABLE).mean()) if len(found) else float("nan"),
                 "dissolved": float((found[:, cluster] <= DISSOLVED).mean()) if len(found) else float("nan"),
-                "verdict": "dissolved" if mean < DISSOLVED else verdict,
+                "decision": "dissolved" if mean < DISSOLVED else decision,
                 "members": ", ".join(members),
             }
         )
     return pd.DataFrame(rows)
-
-
-def _notes(table: _RunTable) -> list[str]:
-    notes = []
-    if table.flat:
-        notes.append(
-            f"On {', '.join(table.flat)} all algorithms have the same mean; such a benchmark has no order of "
-            "algorithms and lies in the middle of all others."
-        )
-    if not table.repeated:
-        notes.append(
-            "Some algorithm was run only once on some benchmark, so runs cannot be redrawn. Repeat runs with "
-            "other seeds."
-        )
-    return notes

@@ -1,7 +1,7 @@
 """What to expect of each algorithm on each benchmark: the overall difference, moved towards what was seen there.
 
 A difference seen on one benchmark is that benchmark's true difference plus the luck of its runs. The best prediction
-of the true one takes the part that the variances let expect:
+of the true one keeps the part that the variances account for:
 
     shrunken = overall + k (observed - overall),   k = s2_between / (s2_between + s2_runs / n)
 
@@ -18,7 +18,7 @@ import pandas as pd
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest._validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.data.compress import compress
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
@@ -57,8 +57,8 @@ class BenchmarkEffects(Result):
         (whether an algorithm of the comparison was not run there, so that the model says what to expect of it).
     contrast : {"mean", "pairs"}
         Deviations from the mean of the algorithms, or differences of all pairs.
-    per : {"benchmark", "instance"}
-    interval : {"simultaneous", "pointwise"}
+    by : {"benchmark", "instance"}
+    simultaneous : bool
         Whether the intervals of one comparison are simultaneous over the benchmarks, or each on its own.
     level : float
         Confidence level.
@@ -73,8 +73,8 @@ class BenchmarkEffects(Result):
 
     table: pd.DataFrame
     contrast: str
-    per: str
-    interval: str
+    by: str
+    simultaneous: bool
     level: float
     between_sd: dict[tuple[str, str], float]
     direction: str
@@ -99,7 +99,7 @@ class BenchmarkEffects(Result):
             )
         clear = (known["ci_low"] > 0) | (known["ci_high"] < 0)
         against = known[clear & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
-        how = "simultaneous" if self.interval == "simultaneous" else "one by one"
+        how = "simultaneous" if self.simultaneous else "one by one"
         text = f"{int(clear.sum())} of {len(known)} intervals ({how}) exclude zero"
         if against.empty:
             text += ", none of them against the overall difference."
@@ -124,21 +124,21 @@ class BenchmarkEffects(Result):
         Returns
         -------
         InfluenceResult
-            Its ``sentence`` names the benchmarks on which a verdict rests.
+            Its sentences name the benchmarks on which a decision rests.
         """
         return influence(self.fit, str(self.fit.data.benchmark), **options)
 
     @property
     def title(self) -> str:
         """One line above the table."""
-        return f"Differences by {self.per}"
+        return f"Differences by {self.by}"
 
     @property
     def facts(self) -> tuple[str, ...]:
         """The model and its intervals."""
-        how = "simultaneous over the benchmarks" if self.interval == "simultaneous" else "one by one"
+        how = "simultaneous over the benchmarks" if self.simultaneous else "one by one"
         return (
-            f"{self.fit.formula}; estimate: what the model expects of further runs on this {self.per}, with "
+            f"{self.fit.formula}; estimate: what the model expects of further runs on this {self.by}, with "
             f"{100 * self.level:.4g} % intervals of the prediction's error, for each comparison {how}.",
         )
 
@@ -148,8 +148,8 @@ def benchmark_effects(
     runs: Runs,
     *,
     contrast: str = "mean",
-    per: str = "benchmark",
-    interval: str = "simultaneous",
+    by: str = "benchmark",
+    simultaneous: bool = True,
     level: float = 0.95,
     formula: str | None = None,
     dispersion: str | None = None,
@@ -164,11 +164,11 @@ def benchmark_effects(
         the budgets, which must be the same for all.
     contrast : {"mean", "pairs"}
         Deviations from the mean of all algorithms, or differences of all pairs.
-    per : {"benchmark", "instance"}
+    by : {"benchmark", "instance"}
         Average over the levels of the metafeatures, or keep them apart.
-    interval : {"simultaneous", "pointwise"}
-        Intervals that hold for all benchmarks of a comparison together (whoever looks for the benchmark that stands
-        out needs these), or each on its own.
+    simultaneous : bool, default True
+        Intervals that cover all benchmarks of a comparison at once (whoever looks for the benchmark that stands out
+        needs these), or each on its own.
     level : float in (0, 1)
         Confidence level.
     formula : str, optional
@@ -230,21 +230,21 @@ def benchmark_effects(
     2    boosting-digits   -0.0026  -0.0055   -0.0035
     """
     check_choice(contrast, "contrast", CONTRASTS)
-    check_choice(per, "per", UNITS)
-    check_choice(interval, "interval", INTERVALS)
+    check_choice(by, "by", UNITS)
+    check_flag(simultaneous, "simultaneous")
     level = check_fraction(level, "level")
     generator = resolve_rng(rng)
     means = one_score_per_run(runs, task="benchmarks are compared")
     formula = recommend(means).formula if formula is None else formula
     fit = fit_lmm(formula, means, dispersion=dispersion)
     _check_formula(fit, means)
-    plan = Plan.of(means, contrast, per)
-    table, between, notes = _predicted(fit, plan, interval == "simultaneous", level, generator)
+    plan = Plan.of(means, contrast, by)
+    table, between, notes = _predicted(fit, plan, simultaneous, level, generator)
     return BenchmarkEffects(
         table=table,
         contrast=contrast,
-        per=per,
-        interval=interval,
+        by=by,
+        simultaneous=simultaneous,
         level=level,
         between_sd=between,
         direction=runs.direction,
@@ -321,7 +321,7 @@ def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
     if gaps:
         shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
         notes.append(
-            f"On {len(gaps)} of {len(plan.units)} {plan.per}s some algorithm was not run ({shown}"
+            f"On {len(gaps)} of {len(plan.units)} {plan.by}s some algorithm was not run ({shown}"
             f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
             "if it were missing by chance; an algorithm that failed there is probably worse."
         )

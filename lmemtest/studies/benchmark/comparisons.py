@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.compress import compress
-from lmemtest.data.study import BETWEEN
+from lmemtest.data.cells import group_codes
+from lmemtest.data.study import labels
 from lmemtest.engine import prediction
 from lmemtest.engine.error_slopes import theta_slopes
 from lmemtest.errors import UnknownColumnError
@@ -41,7 +41,7 @@ class Plan:
     instances); ``complete`` says which targets have runs in all their cells.
     """
 
-    per: str  # what the units are: "benchmark" or "instance"
+    by: str  # what the units are: "benchmark" or "instance"
     cells: pd.DataFrame
     observed: Array
     weights: Array
@@ -53,34 +53,28 @@ class Plan:
     complete: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, runs: Runs, contrast: str, per: str) -> Plan:
-        levels = [runs.levels(name) for name in runs.instance]
-        seen = compress(runs, [*runs.instance, runs.algorithm], score=runs.score)
-        present = set(seen.frame[list(runs.instance)].itertuples(index=False, name=None))
-        instances = [key for key in itertools.product(*levels) if key in present]
-        columns = [*runs.instance, runs.algorithm]
-        cells = pd.DataFrame([(*key, a) for key in instances for a in runs.algorithms], columns=columns)
-        at = {key: i for i, key in enumerate(seen.frame[columns].itertuples(index=False, name=None))}
-        where = np.array([at.get(key, -1) for key in cells.itertuples(index=False, name=None)])
-        observed = np.where(where >= 0, seen.mean[where], np.nan)
-        n = np.where(where >= 0, seen.n[where], 0.0)
+    def of(cls, runs: Runs, contrast: str, by: str) -> Plan:
+        seen, k = runs.study.cells([*runs.instance, runs.algorithm]), len(runs.algorithms)
+        instance, keys = group_codes([seen.frame[name] for name in runs.instance], len(seen.n))
+        instances = keys.frame()
+        cells = instances.iloc[np.repeat(np.arange(len(instances)), k)].reset_index(drop=True)
+        cells[runs.algorithm] = list(runs.algorithms) * len(instances)
+        place = instance * k + pd.Index(runs.algorithms).get_indexer(
+            pd.Index(seen.frame[runs.algorithm].astype(object))
+        )
+        observed, n = np.full(len(cells), np.nan), np.zeros(len(cells))
+        observed[place], n[place] = seen.mean, seen.n
         names = tuple(format_level(a) for a in runs.algorithms)
         C, comparisons = _contrasts(names, contrast)
-        position = runs.instance.index(str(runs.benchmark))
-        members: dict[str, list[int]] = {}
-        for i, key in enumerate(instances):
-            label = format_level(key[position]) if per == "benchmark" else BETWEEN.join(map(format_level, key))
-            members.setdefault(label, []).append(i)
-        M = np.zeros((len(members), len(instances)))
-        for row, indices in zip(M, members.values(), strict=True):
-            row[indices] = 1.0 / len(indices)
+        unit, units = pd.factorize(labels(instances, [str(runs.benchmark)] if by == "benchmark" else runs.instance))
+        M = (unit == np.arange(len(units))[:, None]) / np.bincount(unit)[:, None]
         weights = np.concatenate([np.kron(M, row) for row in C])
         return cls(
-            per=per,
+            by=by,
             cells=cells,
             observed=observed,
             weights=weights,
-            units=tuple(members),
+            units=tuple(units),
             algorithms=names,
             membership=M,
             comparisons=comparisons,

@@ -17,9 +17,8 @@ import pandas as pd
 
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
-from lmemtest.studies.benchmark.outcome_contrasts import mean_outcomes
-from lmemtest.studies.benchmark.outcomes import PairScores, test_points
-from lmemtest.studies.benchmark.sign_flips import drawn_outcomes
+from lmemtest.studies.benchmark.outcomes import drawn_outcomes, mean_outcomes, test_points
+from lmemtest.studies.benchmark.pair_scores import PairScores
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,44 +49,26 @@ class InstanceContrasts:
 
 
 def instance_contrasts(
-    pairs: PairScores, *, test: str = "two-sample", alpha: float = 0.05, n: int = 1999, rng: np.random.Generator
+    pairs: PairScores, *, test: str = "two-sample", alpha: float = 0.05, n_draws: int = 1999, rng: np.random.Generator
 ) -> InstanceContrasts:
-    """Compare the mean outcomes of all instances.
+    """Compare the mean outcomes of all instances; `alpha` is the level of the tests at the points too.
 
-    Parameters
-    ----------
-    pairs : PairScores
-    test : {"two-sample", "paired"}
-        The test at each point.
-    alpha : float in (0, 1)
-        Level of the tests at the points and of the comparisons.
-    n : int
-        Tables that the errors come from.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    InstanceContrasts
-
-    Notes
-    -----
     The error of a pair counts one more table, in which its contrast is off by as much as an outcome can be: where all
-    tables have the same outcome, the error is that of not having seen another one in `n` tables, not zero.
+    tables have the same outcome, the error is that of not having seen another one in `n_draws` tables, not zero.
 
     The level is approximate: in simulated tables of 16 alike instances some pair differed in 5 % where the algorithms
     do not differ, and in 12 % where they do and half of the tests at the points find it. For the contrasts within
-    benchmarks `metafeature_analysis` has tests under their own null hypothesis.
+    benchmarks `metafeature_effect` has tests under their own null hypothesis.
     """
     outcomes = test_points(pairs, test, alpha)
     means = mean_outcomes(outcomes.outcome)
     b, v = np.nonzero(np.isfinite(means))
     observed = means[b, v]
-    draws, df = drawn_outcomes(
-        pairs, list(zip(b.tolist(), v.tolist(), strict=True)), test=test, alpha=alpha, n=n, rng=rng
-    )
+    where = list(zip(b.tolist(), v.tolist(), strict=True))
+    draws, df = drawn_outcomes(pairs, where, test=test, alpha=alpha, n=n_draws, rng=rng)
     covariance = np.atleast_2d(np.cov(draws, rowvar=False))
     variance = np.diag(covariance)
-    unseen = 1.0 / (n + 1.0)  # squares of outcomes are at most 1
+    unseen = 1.0 / (n_draws + 1.0)  # squares of outcomes are at most 1
     i, j = np.triu_indices(len(observed), k=1)
     se = np.sqrt(np.maximum(variance[i] + variance[j] - 2.0 * covariance[i, j], 0.0) + 4.0 * unseen)
     floor = variance + unseen

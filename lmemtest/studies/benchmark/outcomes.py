@@ -1,98 +1,51 @@
-"""Better, equal or worse: two algorithms tested against each other at every point of a table of runs.
+"""Better, equal or worse: two algorithms at every point, mean outcomes of instances, and their contrasts.
 
-A point is a benchmark at one level of a metafeature and at one budget. All points are tested at once from the moments
-of their scores.
+A point is a benchmark at one level of a metafeature and at one budget. The mean outcome over the budgets is compared
+between levels. Under the hypothesis that the difference between the algorithms is the same at both levels, a table of
+runs is its means with this common difference, and residuals. New tables flip the signs of the residuals, of all runs
+of a seed together and with all their budgets (a wild bootstrap, clustered by seed): so neither the budgets of a run nor
+the runs of a seed need be independent, and algorithms and levels may scatter differently.
+
+References
+----------
+Wu (1986), doi:10.1214/aos/1176350142; Cameron, Gelbach & Miller (2008), doi:10.1162/rest.90.3.414
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below
-from lmemtest._validate import check_columns
-from lmemtest.data.cells import column_codes
-from lmemtest.data.compress import compress
-from lmemtest.data.runs import require_runs
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest._options import ADJUSTMENT_NAMES
+from lmemtest._rounding import below, written
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
-from lmemtest.words import format_level, listed, suggest
+from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.studies.benchmark.pair_scores import PairScores
+from lmemtest.words import format_level, listed, p_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.data.runs import Runs
-
     Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+    Index = NDArray[np.intp]
 
-TESTS = ("two-sample", "paired")
-# Differences and errors below this share of the benchmark's largest score are rounding: scores that agree are ties.
-_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairScores:
-    """Scores of two algorithms on m benchmarks at k levels of a metafeature.
-
-    Attributes
-    ----------
-    scores : (m, k, 2, seeds, budgets) float
-        NaN where there is no score.
-    ran : (m, k, 2, seeds) bool
-        Which runs take part.
-    shared : (m, budgets) bool
-        Budgets at which all runs of the benchmark that take part have a score.
-    compared : (m, k) bool
-        Instances at which both algorithms have at least two runs.
-    algorithms, benchmarks, levels, seeds, budgets : tuple
-        What the axes stand for; a table without budgets has the single budget None.
-    metafeature : str
-        The column of the levels.
-    sign : int
-        1 where a low score is good, -1 where a high one is.
-    notes : tuple of str
-        What was left out and why.
-    """
-
-    scores: Array
-    ran: Mask
-    shared: Mask
-    compared: Mask
-    algorithms: tuple[Any, Any]
-    benchmarks: tuple[Any, ...]
-    levels: tuple[Any, ...]
-    seeds: tuple[Any, ...]
-    budgets: tuple[Any, ...]
-    metafeature: str
-    sign: int
-    notes: tuple[str, ...] = ()
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of levels, the later one first: what is compared is later minus earlier."""
-        k = len(self.levels)
-        return [(late, early) for early in range(k) for late in range(early + 1, k)]
-
-    def in_both(self) -> Mask:
-        """(m, k, seeds): seeds that both algorithms ran."""
-        return np.asarray(self.ran.all(axis=2))
+FOLLOWS, UNCLEAR, NONE_FOUND, REVERSED = "follows", "unclear", "none found", "reversed"
+_ROUNDING = 1e-12  # of the benchmark's largest score: differences and errors below it are rounding, and scores ties
+# Sums of squares by subtraction keep about half of the digits: what is smaller, relative to the spread, is zero.
+_ROUNDING_OF_SQUARES = 1e-7
+_SAME = 1e-9  # of mean outcomes: sums of ones and zeros over the same number
+_CHUNK = 4_000_000  # draws times budgets held at once: 32 MB an array
+_FEW_SEEDS = 7  # fewer have at most 32 different sign patterns: no p-value below 0.03
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Outcomes:
-    """Tests of the first algorithm against the second at every point, ``(m, k, budgets)`` each.
+class Outcomes(NamedTuple):
+    """Tests of the first algorithm against the second at every point, (m, k, budgets) each; NaN where none is made.
 
-    Attributes
-    ----------
-    outcome : float
-        1 where the first algorithm is better, 0 where no difference is found, -1 where it is worse; NaN at points
-        that are not compared.
-    advantage, t_ratio, df, p_value : float
-        By how much the first is better on the scale of the score, with its test.
+    ``outcome`` is 1 where the first is better, 0 where no difference is found, -1 where it is worse; ``advantage`` says
+    by how much it is better, on the scale of the score.
     """
 
     outcome: Array
@@ -102,369 +55,289 @@ class Outcomes:
     p_value: Array
 
 
-def pair_scores(
-    runs: Runs, algorithms: Sequence[Any], metafeature: str, levels: Sequence[Any] | None = None
-) -> PairScores:
-    """Collect the scores of two algorithms as one array.
-
-    Parameters
-    ----------
-    runs : Runs
-        With benchmark and seed.
-    algorithms : sequence of two levels of the algorithm column
-    metafeature : str
-        A column with two or more levels, other than a role's.
-    levels : sequence, optional
-        Levels of the metafeature to use, in this order.
-
-    Returns
-    -------
-    PairScores
-
-    Raises
-    ------
-    ArgumentError, UnknownColumnError
-        If a name is unknown or has the wrong role.
-    DataError
-        If nothing is left to compare.
-    """
-    _check_runs(runs)
-    first, second = _check_algorithms(runs, algorithms)
-    _check_metafeature(runs, metafeature)
-    wanted = _check_levels(runs, metafeature, levels)
-    keys = [runs.benchmark, metafeature, runs.algorithm, runs.seed, *([runs.budget] if runs.budget else [])]
-    part = runs.filter(**{runs.algorithm: [first, second], metafeature: list(wanted)})
-    _check_others(part, metafeature)
-    cells = compress(part, [key for key in keys if key], score=runs.score)
-    coded = [_codes(cells.frame[key]) for key in keys if key]
-    if not runs.budget:
-        coded.append((np.zeros(len(cells.n), dtype=np.intp), (None,)))
-    coded[1] = _recoded(coded[1], wanted)
-    coded[2] = _recoded(coded[2], (first, second))
-    _check_everywhere(coded, metafeature)
-    scores = np.full([len(names) for _, names in coded], np.nan)
-    scores[tuple(codes for codes, _ in coded)] = cells.mean
-    notes = []
-    if (cells.n > 1).any():
-        n = int((cells.n > 1).sum())
-        notes.append(f"{n:,} points of a run have several scores; their mean was taken.")
-    return _restricted(scores, [names for _, names in coded], runs, metafeature, notes)
-
-
-def _restricted(
-    scores: Array, names: list[tuple[Any, ...]], runs: Runs, metafeature: str, notes: list[str]
-) -> PairScores:
-    """The instances with two runs of each algorithm, and the budgets that all runs of a benchmark have."""
-    benchmarks, levels, algorithms, seeds, budgets = names
-    there = np.isfinite(scores)
-    ran = there.any(axis=4)
-    count = ran.sum(axis=3)
-    _refuse_single_runs(count, runs)
-    compared = (count >= 2).all(axis=2)
-    left_out = count.any(axis=2) & ~compared
-    if left_out.any():
-        where = [_instance(benchmarks[b], levels[v]) for b, v in np.argwhere(left_out)]
-        notes.append(f"Left out, as one of the algorithms has fewer than two runs there: {listed(where, 6)}.")
-    ran = ran & compared[:, :, None, None]
-    shared = (there | ~ran[..., None]).all(axis=(1, 2, 3)) & compared.any(axis=1)[:, None]
-    occurring = (there & ran[..., None]).any(axis=(1, 2, 3))
-    lost = occurring & ~shared
-    if not shared.any():
-        raise DataError(
-            f"No benchmark has a budget ({runs.budget}) at which all runs of {algorithms[0]} and {algorithms[1]} have "
-            "a score. Take the runs at budgets that all of them reached: runs.filter(...)."
-        )
-    empty = compared.any(axis=1) & ~shared.any(axis=1)
-    if empty.any():
-        compared, ran = compared & ~empty[:, None], ran & ~empty[:, None, None, None]
-        which = listed([format_level(benchmarks[b]) for b in np.flatnonzero(empty)], 6)
-        notes.append(f"Left out, as no budget is shared by all runs there: {which}.")
-    if (lost & ~empty[:, None]).any():
-        some = (lost & ~empty[:, None]).any(axis=1)
-        notes.append(
-            f"On {some.sum()} of {len(benchmarks)} benchmarks the runs have different budgets; only those that all "
-            f"runs of a benchmark have are compared ({shared[some].sum():,} of {occurring[some].sum():,})."
-        )
-    _refuse_constant(compared, runs, metafeature)
-    alone = compared.sum(axis=1) == 1
-    if alone.any():
-        which = listed([format_level(benchmarks[b]) for b in np.flatnonzero(alone)], 6)
-        notes.append(f"{metafeature} is constant on {which}: no contrast there.")
-    notes += _copies(scores, ran, shared, algorithms, levels)
-    kept = compared.any(axis=1)
-    return PairScores(
-        scores=np.where(ran[..., None] & shared[:, None, None, None, :], scores, np.nan)[kept],
-        ran=ran[kept],
-        shared=shared[kept],
-        compared=compared[kept],
-        algorithms=(algorithms[0], algorithms[1]),
-        benchmarks=tuple(b for b, keep in zip(benchmarks, kept, strict=True) if keep),
-        levels=levels,
-        seeds=seeds,
-        budgets=budgets,
-        metafeature=metafeature,
-        sign=1 if runs.direction == "minimize" else -1,
-        notes=tuple(notes),
-    )
-
-
-def _copies(scores: Array, ran: Mask, shared: Mask, algorithms: tuple[Any, ...], levels: tuple[Any, ...]) -> list[str]:
-    """Note algorithms whose scores are the same at two levels: rows that were copied, not repeated."""
-    notes = []
-    use = ran[..., None] & shared[:, None, None, None, :]
-    for a, name in enumerate(algorithms):
-        for late in range(1, len(levels)):
-            for early in range(late):
-                both = use[:, late, a] & use[:, early, a]
-                if both.any() and np.array_equal(scores[:, late, a][both], scores[:, early, a][both]):
-                    notes.append(
-                        f"The scores of {name} are the same at {format_level(levels[early])} and "
-                        f"{format_level(levels[late])}: one set of runs, used twice."
-                    )
-    return notes
-
-
 def test_points(pairs: PairScores, test: str, alpha: float) -> Outcomes:
-    """Test the first algorithm against the second at every point.
-
-    Parameters
-    ----------
-    pairs : PairScores
-    test : {"two-sample", "paired"}
-        Student's test with the pooled variance, or of the differences within seeds.
-    alpha : float in (0, 1)
-        Level of every single test.
-
-    Returns
-    -------
-    Outcomes
-    """
+    """Student's tests at every point at level `alpha`: "two-sample", or "paired" within seeds."""
     scale = np.nanmax(np.abs(pairs.scores), axis=(1, 2, 3, 4))[:, None, None]
     if test == "paired":
-        use = pairs.in_both()
-        difference = np.where(use[..., None], pairs.scores[:, :, 1] - pairs.scores[:, :, 0], np.nan)
-        n, mean, variance = _moments(difference, use)
-        advantage, error, df = mean, variance / np.maximum(n, 1.0), n - 1.0
+        n, advantage, variance = _moments(pairs.scores[:, :, 1] - pairs.scores[:, :, 0])
+        error, df = variance / np.maximum(n, 1.0), n - 1.0
     else:
-        n, mean, variance = _moments(pairs.scores, pairs.ran)
+        n, mean, variance = _moments(pairs.scores)
         advantage = mean[:, :, 1] - mean[:, :, 0]
-        error, df = pooled_error(n[:, :, 0], variance[:, :, 0], n[:, :, 1], variance[:, :, 1])
-    valid = pairs.compared[:, :, None] & pairs.shared[:, None, :] & (df > 0)
-    advantage = np.where(valid, pairs.sign * advantage, np.nan)
-    t = t_ratios(advantage, error, _ROUNDING * scale)
-    df = np.where(valid, df, np.nan)
-    return Outcomes(
-        outcome=outcomes_of(t, t_quantile(alpha / 2.0, df)),
-        advantage=advantage,
-        t_ratio=t,
-        df=df,
-        p_value=two_sided_p(t, df),
-    )
+        error, df = _pooled_error(n[:, :, 0], variance[:, :, 0], n[:, :, 1], variance[:, :, 1])
+    advantage, df = np.where(df > 0, pairs.sign * advantage, np.nan), np.where(df > 0, df, np.nan)
+    t = _t_ratios(advantage, error, _ROUNDING * scale)
+    return Outcomes(_outcomes(t, t_quantile(alpha / 2.0, df)), advantage, t, df, two_sided_p(t, df))
 
 
 test_points.__test__ = False  # type: ignore[attr-defined]  # a test of points, not of pytest
 
 
-def pooled_error(n1: Any, v1: Array, n2: Any, v2: Array) -> tuple[Array, Any]:
+def mean_outcomes(outcome: Array) -> Array:
+    """(m, k): mean outcome over the budgets; NaN where nothing is compared."""
+    n = np.isfinite(outcome).sum(axis=2)
+    return np.where(n > 0, np.nansum(outcome, axis=2) / np.maximum(n, 1), np.nan)
+
+
+def _moments(values: Array) -> tuple[Array, Array, Array]:
+    """Count, mean and variance over the seeds, the last but one axis."""
+    n = np.isfinite(values).sum(axis=-2).astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.nansum(values, axis=-2) / n
+        return n, mean, np.nansum((values - mean[..., None, :]) ** 2, axis=-2) / (n - 1.0)
+
+
+def _pooled_error(n1: Any, v1: Array, n2: Any, v2: Array) -> tuple[Array, Any]:
     """Squared error of a difference of two means with one variance, and its degrees of freedom."""
     df = n1 + n2 - 2.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        pooled = ((n1 - 1.0) * v1 + (n2 - 1.0) * v2) / df
-        return pooled * (1.0 / n1 + 1.0 / n2), df
+        return ((n1 - 1.0) * v1 + (n2 - 1.0) * v2) / df * (1.0 / n1 + 1.0 / n2), df
 
 
-def t_ratios(difference: Array, error: Array, rounding: Any) -> Array:
+def _t_ratios(difference: Array, error: Array, rounding: Any) -> Array:
     """Difference over the root of its squared error; a tie is 0, a difference without any scatter infinite."""
-    small = np.asarray(rounding)
-    difference = np.where(np.abs(difference) <= small, 0.0, difference)
+    difference = np.where(np.abs(difference) <= rounding, 0.0, difference)
     se = np.sqrt(np.maximum(error, 0.0))
-    se = np.where(se <= small, 0.0, se)
+    se = np.where(se <= rounding, 0.0, se)
     with np.errstate(divide="ignore", invalid="ignore"):
         t = difference / se
     return np.where((difference == 0.0) & (se == 0.0), 0.0, t)
 
 
-def outcomes_of(t: Array, critical: Any) -> Array:
+def _outcomes(t: Array, critical: Any) -> Array:
     """1, 0 or -1 by the sign of the t ratios beyond their critical value; NaN stays NaN."""
     return np.where(np.isnan(t), np.nan, np.sign(t) * (np.abs(t) > critical))
 
 
-def _moments(values: Array, use: Mask) -> tuple[Array, Array, Array]:
-    """Count, mean and variance over the seeds, the last but one axis of `values` and the last of `use`."""
-    n = use.sum(axis=-1)[..., None].astype(float)
-    held = np.where(use[..., None], values, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = held.sum(axis=-2) / n
-        squares = np.where(use[..., None], (values - mean[..., None, :]) ** 2, 0.0).sum(axis=-2)
-        return n, mean, squares / (n - 1.0)
+# ---------------------------------------------------------------------- flipped signs
 
 
-def singled_out_everywhere(
-    contrasts: pd.DataFrame, overall: pd.DataFrame, alpha: float, benchmarks: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    """Benchmarks that are singled out for every pair of levels whose overall contrast is significant."""
-    general = set(
-        map(tuple, overall.loc[below(overall["p_value"], alpha), ["level", "reference"]].to_numpy(dtype=object))
-    )
-    of_pair = contrasts[["level", "reference"]].apply(tuple, axis=1).isin(general)
-    by_benchmark = contrasts[of_pair].groupby("benchmark", observed=True)["singled_out"].all()
-    found = set(by_benchmark.index[by_benchmark])
-    return tuple(benchmark for benchmark in benchmarks if benchmark in found)
+class _Instance(NamedTuple):
+    """Residuals of the runs of each algorithm (or of their differences) with their seeds; second minus first."""
+
+    cells: list[tuple[Array, Index]]  # (n, budgets) and (n,)
+    difference: Array  # (budgets,)
+
+    @classmethod
+    def of(cls, pairs: PairScores, benchmark: int, level: int, test: str) -> _Instance:
+        scores = pairs.scores[benchmark, level]
+        scores = scores[..., np.isfinite(pairs.scores[benchmark]).any(axis=(0, 1, 2))]
+        values = [scores[1] - scores[0]] if test == "paired" else list(scores)
+        cells, means = [], []
+        for runs in values:
+            seeds = np.flatnonzero(np.isfinite(runs).all(axis=1))
+            n, mean = len(seeds), runs[seeds].mean(axis=0)
+            # residuals are smaller than errors by 1 - 1/n in variance
+            cells.append(((runs[seeds] - mean) * np.sqrt(n / (n - 1.0)), seeds))
+            means.append(mean)
+        return cls(cells, means[0] if test == "paired" else means[1] - means[0])
+
+    @property
+    def df(self) -> float:
+        """Of the tests at the points."""
+        return sum(len(seeds) - 1.0 for _, seeds in self.cells)
+
+    def mean_outcomes(self, difference: Array, unit: Array, signs: Array, alpha: float) -> Array:
+        """Mean outcome, up to its sign, of every table with this difference and new signs of the residuals."""
+        moments = []
+        for residuals, seeds in self.cells:
+            n, scaled = float(len(seeds)), residuals / unit
+            mean = signs[:, seeds] @ scaled / n
+            squares = (scaled**2).sum(axis=0)
+            moments.append((n, mean, np.maximum(squares - n * mean**2, 0.0) / (n - 1.0)))
+        n, mean, variance = moments[-1]
+        error, df = variance / n, n - 1.0
+        if len(moments) == 2:
+            n1, mean1, variance1 = moments[0]
+            mean = mean - mean1
+            error, df = _pooled_error(n1, variance1, n, variance)
+        t = _t_ratios(mean + difference / unit, error, _ROUNDING_OF_SQUARES)
+        return np.asarray(_outcomes(t, t_quantile(alpha / 2.0, df)).mean(axis=1))
 
 
-# ---------------------------------------------------------------------- checks
+def _unit(instances: list[_Instance], scores: Array) -> Array:
+    """The spread of the residuals at each budget; 1 where they are rounding."""
+    squares = [(residuals**2).mean(axis=0) for instance in instances for residuals, _ in instance.cells]
+    unit: Array = np.sqrt(np.mean(squares, axis=0))
+    unit[unit <= _ROUNDING_OF_SQUARES**2 * np.nanmax(np.abs(scores))] = 1.0
+    return unit
 
 
-def _check_runs(runs: Any) -> None:
-    require_runs(runs)
-    for role, why in (("benchmark", "contrasts are made within benchmarks"), ("seed", "it tells the runs apart")):
-        if getattr(runs, role) is None:
-            raise ArgumentError(f"runs must have a {role} column ({why}). Name it: Runs(table, ..., {role}=...).")
+def _signs(n: int, n_seeds: int, rng: np.random.Generator) -> Array:
+    return np.asarray(2.0 * rng.integers(0, 2, size=(n, n_seeds)) - 1.0)
 
 
-def _check_algorithms(runs: Runs, algorithms: Any) -> tuple[Any, Any]:
-    given = (algorithms,) if isinstance(algorithms, str) or not isinstance(algorithms, Sequence) else tuple(algorithms)
-    if len(given) != 2 or given[0] == given[1]:
-        raise ArgumentError(
-            f"algorithms must name two different algorithms, got {algorithms!r}. Algorithms: {listed(runs.algorithms)}."
-        )
-    for name in given:
-        if name not in runs.algorithms:
-            raise ArgumentError(
-                f"algorithms names {name!r}, which is not an algorithm of the runs. Algorithms: "
-                f"{listed(runs.algorithms)}.{suggest(str(name), map(str, runs.algorithms))}"
-            )
-    return given[0], given[1]
+def flip_p(
+    pairs: PairScores, where: tuple[int, int, int], observed: float, test: str, alpha: float, n: int, rng: Any
+) -> float:
+    """Two-sided p-value of a contrast of mean outcomes between two levels of a benchmark, ``(1 + count) / (n + 1)``.
 
-
-def _check_metafeature(runs: Runs, metafeature: Any) -> None:
-    if isinstance(metafeature, str) and metafeature not in runs.columns and runs.metafeatures:
-        raise UnknownColumnError(
-            f"metafeature names the column {metafeature!r}, which is not in the data. Metafeatures: "
-            f"{listed(runs.metafeatures)}.{suggest(metafeature, runs.columns)}"
-        )
-    check_columns((metafeature,), runs.columns, argument="metafeature")
-    roles = {runs.score: "score", runs.algorithm: "algorithm", runs.benchmark: "benchmark", runs.seed: "seed"}
-    roles |= {runs.budget: "budget"}
-    if metafeature in roles:
-        raise ArgumentError(f"metafeature must not be the {roles[metafeature]} column, got {metafeature!r}.")
-
-
-def _check_others(runs: Runs, metafeature: str) -> None:
-    """Refuse runs with a further metafeature that varies within a benchmark.
-
-    One that is constant within each benchmark is a property of the benchmark, and contrasts are made within benchmarks.
+    `where` has the positions of the benchmark, of the later and of the earlier level; the count is of tables with a
+    contrast at least as large as the observed one.
     """
-    others = [name for name in runs.metafeatures if name != metafeature]
-    if not others:
-        return
-    benchmark = str(runs.benchmark)
-    columns = [benchmark, metafeature, *others]
-    table = runs.study.distinct(columns)
-    if table.groupby(benchmark, observed=True)[metafeature].nunique().max() < 2:
-        return  # nothing to compare within a benchmark, which is refused later for that reason
-    within = table.groupby(benchmark, observed=True)[others].nunique()
-    for name in others:
-        n = int((within[name] > 1).sum())
-        if not n:
+    b, late, early = where
+    instances = [_Instance.of(pairs, b, level, test) for level in (late, early)]
+    common = 0.5 * (instances[0].difference + instances[1].difference)
+    unit = _unit(instances, pairs.scores[b])
+    extreme, size = 0, max(_CHUNK // max(len(common), 1), 1)
+    for start in range(0, n, size):
+        signs = _signs(min(n - start, size), len(pairs.seeds), rng)
+        drawn = [instance.mean_outcomes(common, unit, signs, alpha) for instance in instances]
+        extreme += int((np.abs(drawn[0] - drawn[1]) >= abs(observed) - _SAME).sum())
+    return (1.0 + extreme) / (n + 1.0)
+
+
+def drawn_outcomes(
+    pairs: PairScores, where: list[tuple[int, int]], *, test: str, alpha: float, n: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Mean outcomes of `n` tables with the differences that were observed, and new signs of the residuals.
+
+    `where` has the positions of benchmarks and levels; the signs of a seed are the same on all of them. Returns the
+    outcomes (n, instances), 1 where the first algorithm is better at all budgets, and the degrees of freedom of the
+    tests at the points (instances,).
+    """
+    signs = _signs(n, len(pairs.seeds), rng)
+    instances = [_Instance.of(pairs, b, v, test) for b, v in where]
+    draws = [
+        pairs.sign * instance.mean_outcomes(instance.difference, _unit([instance], pairs.scores[b]), signs, alpha)
+        for instance, (b, _) in zip(instances, where, strict=True)
+    ]
+    return np.column_stack(draws), np.array([instance.df for instance in instances])
+
+
+# ---------------------------------------------------------------------- contrasts
+
+
+def contrasts(
+    pairs: PairScores, outcomes: Outcomes, *, unit: str, adjust: str, test: str, alpha: float, n_draws: int, rng: Any
+) -> tuple[pd.DataFrame, list[str]]:
+    """One row per benchmark and pair of levels with the contrast and its p-values, and notes on how they were made."""
+    means = mean_outcomes(outcomes.outcome)
+    both = np.isfinite(means)
+    where = [(b, late, early) for late, early in pairs.pairs() for b in np.flatnonzero(both[:, late] & both[:, early])]
+    b, late, early = (np.array(part, dtype=np.intp) for part in zip(*where, strict=True))
+    table = pd.DataFrame(
+        {
+            "benchmark": [pairs.benchmarks[i] for i in b],
+            "level": [pairs.levels[i] for i in late],
+            "reference": [pairs.levels[i] for i in early],
+            "level_outcome": means[b, late],
+            "reference_outcome": means[b, early],
+            "contrast": means[b, late] - means[b, early],
+        }
+    )
+    contrast = table["contrast"].to_numpy()
+    if unit == "budget":
+        raw, p, notes = _p_over_budgets(outcomes.outcome, contrast, b, late, early, adjust)
+    else:
+        raw = np.array(
+            [
+                flip_p(pairs, *at, test, alpha, n_draws, rng)
+                for at in zip([(int(i), j, k) for i, j, k in where], contrast.tolist(), strict=True)
+            ]
+        )
+        p, notes = adjust_raw(raw, adjust, len(raw)), _flip_notes(pairs, len(raw), n_draws, adjust, alpha)
+    return table.assign(p_raw=raw, p_value=p), notes
+
+
+def _flip_notes(pairs: PairScores, m: int, n: int, adjust: str, alpha: float) -> list[str]:
+    notes = [
+        f"p-values of the contrasts: {n:,} tables with the common difference at both levels and random signs of the "
+        f"residuals, flipped by seed; {ADJUSTMENT_NAMES[adjust]} adjustment over {m} contrast{'s' * (m > 1)}."
+    ]
+    if adjust in ("holm", "bonferroni", "sidak") and m / (n + 1.0) >= alpha:
+        notes.append(
+            f"The smallest p-value that {n:,} tables can give is not significant after the adjustment: use n_draws of "
+            f"at least {int(np.ceil(2 * m / alpha)):,}."
+        )
+    seeds = int(pairs.ran.any(axis=(1, 2)).sum(axis=1).min())
+    if seeds < _FEW_SEEDS:
+        notes.append(
+            f"There are benchmarks with {seeds} seeds only, whose signs give {2 ** (seeds - 1):,} different tables, "
+            "so small p-values are impossible there."
+        )
+    return notes
+
+
+def _p_over_budgets(
+    outcome: Array, contrast: Array, b: Index, late: Index, early: Index, adjust: str
+) -> tuple[Array, Array, list[str]]:
+    """Analysis of variance of the outcomes, budgets as repetitions: the p-values of the paper."""
+    n = np.isfinite(outcome).sum(axis=2).astype(float)
+    df = float((n[n > 0] - 1.0).sum())
+    variance = float(np.nansum((outcome - mean_outcomes(outcome)[..., None]) ** 2)) / df
+    se = np.sqrt(variance * (1.0 / n[b, late] + 1.0 / n[b, early]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(np.abs(contrast) < 1e-12, 0.0, np.abs(contrast) / se)
+    family, raw = int((n > 0).sum()), two_sided_p(t, df)
+    if adjust == "tukey":
+        p, over = ptukey(np.sqrt(2.0) * t, family, df, upper=True), f"all pairs of {family} instances"
+    else:
+        p, over = adjust_raw(raw, adjust, len(t)), f"{len(t)} contrasts"
+    note = (
+        f"p-values of the contrasts: analysis of variance with the budgets as repetitions, {ADJUSTMENT_NAMES[adjust]} "
+        f"adjustment over {over}. The outcomes at the budgets are of the same runs and not independent, so these "
+        "p-values are too small; unit='run' gives honest ones."
+    )
+    return raw, p, [note]
+
+
+def overall(pairs: PairScores, table: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """One row per pair of levels: the mean contrast over benchmarks with its t-test and interval."""
+    rows = []
+    for late, early in pairs.pairs():
+        level, reference = pairs.levels[late], pairs.levels[early]
+        part = table["contrast"][(table["level"] == level) & (table["reference"] == reference)].to_numpy(dtype=float)
+        if not len(part):
             continue
-        where = f"a further metafeature, {name!r}, varies within {n} of {len(within)} benchmarks"
-        levels = table.groupby([benchmark, name], observed=True)[metafeature].nunique()
-        left = (levels > 1).groupby(level=1, observed=True).sum()  # benchmarks with a contrast at each of its levels
-        if not left.any():
-            raise ArgumentError(
-                f"metafeature {metafeature!r} cannot be told apart: {where}, and {metafeature} never changes while it "
-                f"stays the same. Make one column of both, or name one of them only: Runs(..., metafeatures=...)."
+        m, mean = len(part), float(part.mean())
+        se = float(part.std(ddof=1) / np.sqrt(m)) if m > 1 else np.nan
+        t = np.nan if m < 2 else 0.0 if abs(mean) < 1e-12 else mean / se if se > 1e-12 else np.copysign(np.inf, mean)
+        half = float(t_quantile(alpha / 2.0, m - 1.0)) * se if m > 1 else np.nan
+        rows.append((level, reference, m, mean, se, m - 1.0, t, mean - half, mean + half))
+    names = ["level", "reference", "benchmarks", "contrast", "se", "df", "t_ratio", "ci_low", "ci_high"]
+    frame = pd.DataFrame(rows, columns=names)
+    raw = two_sided_p(frame["t_ratio"].to_numpy(dtype=float), np.maximum(frame["df"].to_numpy(dtype=float), 1.0))
+    frame.insert(7, "p_value", adjust_raw(raw, "holm", len(frame)))
+    return frame
+
+
+def decided(
+    table: pd.DataFrame, over_benchmarks: pd.DataFrame, alpha: float, n_draws: int | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The contrasts with their decisions, whether the benchmark is singled out, and a note on close calls.
+
+    With the number of drawn tables the note names the p-values that other random signs could move to the other side of
+    their limit.
+    """
+    columns = ["level", "reference", "contrast", "p_value"]
+    of_pair = table[columns[:2]].merge(over_benchmarks[columns], on=columns[:2], how="left")
+    same = np.sign(table["contrast"].to_numpy(dtype=float)) == np.sign(of_pair["contrast"].to_numpy(dtype=float))
+    raw, p = (table[name].to_numpy(dtype=float) for name in ("p_raw", "p_value"))
+    # the other benchmarks give the direction, so the test of whether this one has it is one-sided
+    cases = [same & below(p, alpha), same & (raw < 2.0 * alpha), ~same & (raw < alpha)]
+    decision = np.select(cases, [FOLLOWS, UNCLEAR, REVERSED], default=NONE_FOUND)
+    odd = below(of_pair["p_value"], alpha) & np.isin(decision, [NONE_FOUND, REVERSED])
+    table = table.assign(decision=decision, singled_out=odd)
+    if n_draws is None:
+        return table, []
+    error = 2.0 * np.sqrt(raw * (1.0 - raw) / (n_draws + 1.0))
+    several = len(over_benchmarks) > 1
+    close = []
+    for what, values, errors, limits in (
+        # an adjusted p-value is about a multiple of the unadjusted one
+        ("adjusted", p, error * p / raw, np.full(len(p), alpha)),
+        # a contrast that follows after adjustment has no second limit
+        ("unadjusted", np.where(same & (p < alpha), np.nan, raw), error, np.where(same, 2.0 * alpha, alpha)),
+    ):
+        for i in np.flatnonzero(np.abs(values - limits) <= errors):
+            name, level, reference = (format_level(table[key].iloc[i]) for key in ("benchmark", *columns[:2]))
+            which = f"{name}, {level} - {reference}" if several else name
+            close.append(
+                f"{which} ({what} {p_text(values[i])}, limit {limits[i]:g}, error {written(errors[i], '.2g')})"
             )
-        level = left.idxmax()
-        raise ArgumentError(
-            f"metafeature {metafeature!r} cannot be looked at by itself: {where}, and its levels would be mixed up. "
-            f"Take one of them, runs.filter({name}={_plain(level)!r}) ({left.max()} of {len(within)} benchmarks), or "
-            "make one column of both."
-        )
-
-
-def _plain(level: Any) -> Any:
-    """A level as the user would type it, not as a numpy scalar."""
-    return level.item() if isinstance(level, np.generic) else level
-
-
-def _check_levels(runs: Runs, metafeature: str, levels: Sequence[Any] | None) -> tuple[Any, ...]:
-    there = runs.levels(metafeature)
-    if levels is not None:
-        if not isinstance(levels, Iterable) or isinstance(levels, bytes):
-            raise ArgumentError(
-                f"levels must be several levels of {metafeature}, got {levels!r}. Levels: {listed(there)}."
-            )
-        wanted = (levels,) if isinstance(levels, str) else tuple(levels)
-        for level in wanted:
-            if level not in there:
-                raise ArgumentError(
-                    f"levels names {level!r}, which is not a level of {metafeature}. Levels: {listed(there)}."
-                    f"{suggest(str(level), map(str, there))}"
-                )
-        if len(set(wanted)) != len(wanted):
-            raise ArgumentError(f"levels must be different, got {listed(map(repr, wanted))}.")
-        there = wanted
-    if not there:
-        raise ArgumentError(f"levels must hold two or more levels of {metafeature}, got none.")
-    if len(there) < 2:
-        raise ArgumentError(
-            f"metafeature {metafeature!r} has one level only, {there[0]!r}; contrasts need two or more. "
-            "Use a column that varies, or more of its levels."
-        )
-    return there
-
-
-def _check_everywhere(coded: list[tuple[Any, tuple[Any, ...]]], metafeature: str) -> None:
-    """Every level has runs of both algorithms somewhere."""
-    (level, levels), (algorithm, algorithms) = coded[1], coded[2]
-    counts = np.zeros((len(levels), len(algorithms)), dtype=int)
-    np.add.at(counts, (level, algorithm), 1)
-    for v, a in np.argwhere(counts == 0):
-        raise DataError(
-            f"{algorithms[a]} has no run at {metafeature}={format_level(levels[v])}, so it cannot be compared there. "
-            "Give the levels at which both algorithms ran: levels=[...]."
-        )
-
-
-def _refuse_single_runs(count: NDArray[np.intp], runs: Runs) -> None:
-    if count.max() < 2:
-        raise DataError(
-            f"There is one run ({runs.seed}) per algorithm and instance, so a difference cannot be told from chance "
-            "and no test is possible. Repeat the runs with more seeds."
-        )
-    if not (count >= 2).all(axis=2).any():
-        raise DataError(
-            "Nowhere do both algorithms have two or more runs on the same benchmark at the same level, so there is "
-            "nothing to test. `runs.check()` shows what is missing."
-        )
-
-
-def _refuse_constant(compared: Mask, runs: Runs, metafeature: str) -> None:
-    if (compared.sum(axis=1) < 2).all():
-        raise DataError(
-            f"{metafeature} is constant within every benchmark ({runs.benchmark}) on which both algorithms ran, so its "
-            "levels cannot be compared on the same benchmark. Compare the groups of benchmarks with a model: "
-            f"fit_lmm('{runs.score} ~ {runs.algorithm} * {metafeature} + (1 | {runs.benchmark}) + "
-            f"(1 | {runs.benchmark}:{runs.algorithm})', runs)."
-        )
-
-
-def _codes(column: Any) -> tuple[NDArray[np.intp], tuple[Any, ...]]:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return column.cat.codes.to_numpy().astype(np.intp), tuple(column.cat.categories.tolist())
-    codes, levels = column_codes(column)
-    return codes.astype(np.intp), tuple(pd.Series(levels).tolist())
-
-
-def _recoded(
-    coded: tuple[NDArray[np.intp], tuple[Any, ...]], wanted: tuple[Any, ...]
-) -> tuple[NDArray[np.intp], tuple[Any, ...]]:
-    codes, names = coded
-    place = {name: i for i, name in enumerate(wanted)}
-    return np.array([place[name] for name in names if name in place], dtype=np.intp)[codes], wanted
-
-
-def _instance(benchmark: Any, level: Any) -> str:
-    return f"{format_level(benchmark)} at {format_level(level)}"
+    note = (
+        f"Close calls, which other random signs could change: the Monte Carlo error of a p-value (two standard errors, "
+        f"n_draws={n_draws:,}) reaches the limit it is compared with: {listed(close, 6)}. A larger n_draws settles it."
+    )
+    return table, [note] if close else []

@@ -17,22 +17,16 @@ from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.studies.benchmark.outcome_contrasts import (
+from lmemtest.studies.benchmark.outcomes import (
     UNCLEAR,
+    Outcomes,
     contrasts,
     decided,
     mean_outcomes,
     overall,
-    signs_notes,
-)
-from lmemtest.studies.benchmark.outcomes import (
-    TESTS,
-    Outcomes,
-    PairScores,
-    pair_scores,
-    singled_out_everywhere,
     test_points,
 )
+from lmemtest.studies.benchmark.pair_scores import PairScores, pair_scores, singled_out_everywhere
 from lmemtest.words import format_level, format_number, p_text, percent
 
 if TYPE_CHECKING:
@@ -42,12 +36,14 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ERRORS = ("runs", "budgets")
+TESTS = {"two-sample": "two-sample t-test with pooled variance", "paired": "t-test of the differences within seeds"}
+UNITS = ("run", "budget")
+_SHARES = {"better": 1.0, "equal": 0.0, "worse": -1.0}  # of the budgets, with what an outcome is there
 ADJUSTS = ("holm", "tukey", "sidak", "bonferroni", "fdr", "none")
 
 
 @result
-class MetafeatureAnalysis(Result):
+class MetafeatureOutcomes(Result):
     """Outcomes of one algorithm against another by benchmark and level of a metafeature.
 
     Attributes
@@ -65,7 +61,7 @@ class MetafeatureAnalysis(Result):
     contrasts : pandas.DataFrame
         One row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``, ``level_outcome`` and
         ``reference_outcome`` (mean outcomes over the budgets), ``contrast`` (their difference), ``p_raw`` and
-        ``p_value`` (adjusted) of "no difference", ``verdict``, ``singled_out``. p-values are two-sided. Verdicts:
+        ``p_value`` (adjusted) of "no difference", ``decision``, ``singled_out``. p-values are two-sided. Decisions:
         "follows" (significant, in the direction of the mean over benchmarks), "unclear" (not so, but significant in
         this direction in a one-sided test without adjustment), "reversed" (significant in the other direction without
         adjustment), "none found".
@@ -78,7 +74,7 @@ class MetafeatureAnalysis(Result):
         Average linkage of the benchmarks' mean outcomes, in scipy's form; empty for one benchmark.
     test : {"two-sample", "paired"}
         The test at each point.
-    error : {"runs", "budgets"}
+    unit : {"run", "budget"}
         What the p-values of the contrasts take for independent.
     adjust : str
         Adjustment of these p-values.
@@ -102,7 +98,7 @@ class MetafeatureAnalysis(Result):
     order: tuple[int, ...]
     linkage: Array
     test: str
-    error: str
+    unit: str
     adjust: str
     alpha: float
     notes: tuple[str, ...] = ()
@@ -136,14 +132,10 @@ class MetafeatureAnalysis(Result):
     def facts(self) -> tuple[str, ...]:
         """What an outcome and a contrast are, and the rule."""
         first, second = map(format_level, self.algorithms)
-        at = {
-            "two-sample": "two-sample t-test with pooled variance",
-            "paired": "t-test of the differences within seeds",
-        }[self.test]
         return (
             f"Outcome at each benchmark, {self.metafeature} and budget: 1 if {first} is better, -1 if {second} is, 0 "
-            f"if neither is significant ({at}, alpha = {self.alpha:g}); averaged over budgets. Contrast: level minus "
-            f"reference.",
+            f"if neither is significant ({TESTS[self.test]}, alpha = {self.alpha:g}); averaged over "
+            f"budgets. Contrast: level minus reference.",
             self.rule,
         )
 
@@ -166,33 +158,33 @@ class MetafeatureAnalysis(Result):
         if not below(p, self.alpha):
             return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text(p)})."]
         out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text(p)})."]
-        part = self.contrasts[(self.contrasts["level"] == row["level"])]
-        part = part[part["reference"] == row["reference"]]
+        here = (self.contrasts["level"] == row["level"]) & (self.contrasts["reference"] == row["reference"])
+        part = self.contrasts[here]
         odd = part[part["singled_out"]]
         if not len(odd):
             return [*out, f"None of the {n} benchmarks is singled out."]
         names = [
-            f"{format_level(r['benchmark'])} ({r['contrast']:+.3f}, {r['verdict']})" for r in odd.to_dict("records")
+            f"{format_level(r['benchmark'])} ({r['contrast']:+.3f}, {r['decision']})" for r in odd.to_dict("records")
         ]
-        unclear = int((part["verdict"] == UNCLEAR).sum())
+        unclear = int((part["decision"] == UNCLEAR).sum())
         more = f", {unclear} {'is' if unclear == 1 else 'are'} unclear" if unclear else ""
         return [*out, f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."]
 
 
 @one_blas_thread()
-def metafeature_analysis(
+def metafeature_outcomes(
     runs: Runs,
     algorithms: Sequence[Any],
     metafeature: str,
     *,
     levels: Sequence[Any] | None = None,
     test: str = "two-sample",
-    error: str = "runs",
+    unit: str = "run",
     adjust: str | None = None,
     alpha: float = 0.05,
-    n: int = 9999,
-    rng: int | np.random.Generator | None = 0,
-) -> MetafeatureAnalysis:
+    n_draws: int = 9999,
+    rng: int | np.random.Generator | None = None,
+) -> MetafeatureOutcomes:
     """Compare the outcomes of two algorithms between the levels of a metafeature, benchmark by benchmark.
 
     Parameters
@@ -210,22 +202,23 @@ def metafeature_analysis(
         How the outcome at a point is found: Student's two-sample test, which takes the runs of the two algorithms for
         independent; or the test of the differences within seeds, which is the right one where a seed means the same
         for both, for instance the same initial design.
-    error : {"runs", "budgets"}
-        What the p-values of the contrasts take for independent: seeds, by flipping the signs of the residuals of their
-        runs; or the outcomes at the budgets (analysis of variance over budgets), which are not: the runs are the same.
+    unit : {"run", "budget"}
+        What the p-values of the contrasts take for independent: the runs of different seeds, by flipping the signs of
+        their residuals; or the outcomes at the budgets (analysis of variance over budgets), which are not: the runs are
+        the same.
     adjust : {"holm", "tukey", "sidak", "bonferroni", "fdr", "none"}, optional
-        Adjustment over all contrasts; by default Holm with ``error="runs"`` and Tukey over all instances with
-        ``error="budgets"``, where alone it is defined.
+        Adjustment over all contrasts; by default Holm with ``unit="run"`` and Tukey over all instances with
+        ``unit="budget"``, where alone it is defined.
     alpha : float in (0, 1)
         Level of the tests at the points and of the decisions.
-    n : int
-        Tables per contrast; the smallest p-value before adjustment is 1 / (n + 1).
+    n_draws : int
+        Tables per contrast; the smallest p-value before adjustment is 1 / (n_draws + 1).
     rng : int, numpy.random.Generator or None
-        Source of the signs: the same with every call by default. With None they are new ones each time.
+        Source of the signs.
 
     Returns
     -------
-    MetafeatureAnalysis
+    MetafeatureOutcomes
 
     Raises
     ------
@@ -237,84 +230,80 @@ def metafeature_analysis(
 
     Notes
     -----
-    With ``error="runs"`` the hypothesis of a benchmark is that the difference of the algorithms is the same at both
+    With ``unit="run"`` the hypothesis of a benchmark is that the difference of the algorithms is the same at both
     levels. Tables under it hold the common difference, and the residuals of whole runs with random signs, the same for
     all runs of a seed (a wild bootstrap clustered by seed): neither the budgets of a run nor the runs of a seed are
     taken for independent. With few budgets mean outcomes take few values, and the test is careful. Where other signs
-    could change a verdict, a note gives the Monte Carlo error (two standard errors) of the p-value that decides it.
+    could change a decision, a note gives the Monte Carlo error (two standard errors) of the p-value that decides it.
 
     A benchmark can be singled out because it is noisy: "none found" is no proof of "none". The deviations of
     `metafeature_effect` say which benchmarks are different from the others.
 
-    An outcome is a verdict, not an effect: its mean depends on the number of runs and on their noise as well. A level
-    with noisier runs has fewer verdicts. `metafeature_effect` compares the scores themselves.
+    An outcome is a decision, not an effect: its mean depends on the number of runs and on their noise as well. At a
+    level with noisier runs fewer differences are found. `metafeature_effect` compares the scores themselves.
 
     The method is that of Geburek, Mallik, Stoll, Bouthillier & Hutter (2024), LMEMs for post-hoc analysis of HPO
-    benchmarking, section 4.3, with p-values of its own (``error="budgets"`` gives theirs).
+    benchmarking, section 4.3, with p-values of its own (``unit="budget"`` gives theirs).
 
     References
     ----------
     Geburek et al. (2024), doi:10.48550/arXiv.2408.02533; Cameron, Gelbach & Miller (2008), doi:10.1162/rest.90.3.414;
-    Holm (1979), Scand. J. Stat. 6, 65-70; Phipson & Smyth (2010), doi:10.2202/1544-6115.1585, on (1 + count) / (n + 1)
+    Holm (1979), Scand. J. Stat. 6, 65-70; Phipson & Smyth (2010), doi:10.2202/1544-6115.1585,
+    on (1 + count) / (n_draws + 1)
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.benchmark.metafeatures import metafeature_analysis
+    >>> from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
     >>> runs = lt.datasets.load_hpo_runs().filter(model=["forest", "svm"])
-    >>> found = metafeature_analysis(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1)
-    >>> found.to_frame()[["benchmark", "level", "reference", "contrast", "verdict"]].head(3).round(2)
-             benchmark level reference  contrast  verdict
+    >>> found = metafeature_outcomes(runs, algorithms=("HB+prior", "HB"), metafeature="prior", rng=1)
+    >>> found.to_frame()[["benchmark", "level", "reference", "contrast", "decision"]].head(3).round(2)
+             benchmark level reference  contrast decision
     0    forest-cancer  good       bad       0.9  follows
     1  forest-diabetes  good       bad       0.4  follows
     2    forest-digits  good       bad       0.8  follows
     """
-    check_choice(test, "test", TESTS)
-    check_choice(error, "error", ERRORS)
-    adjust = _adjustment(adjust, error)
+    check_choice(test, "test", tuple(TESTS))
+    check_choice(unit, "unit", UNITS)
+    if adjust is None:
+        adjust = "holm" if unit == "run" else "tukey"
+    elif check_choice(adjust, "adjust", ADJUSTS) == "tukey" and unit == "run":
+        raise ArgumentError(
+            "adjust='tukey' needs means with a common standard error, which flipped signs do not give. "
+            "Use adjust='holm', or unit='budget'."
+        )
     alpha = check_fraction(alpha, "alpha")
-    n = check_positive_int(n, "n", minimum=99)
+    n_draws = check_positive_int(n_draws, "n_draws", minimum=99)
     generator = resolve_rng(rng)
     pairs = pair_scores(runs, algorithms, metafeature, levels)
-    if error == "budgets" and pairs.shared.sum(axis=1).max() < 2:
-        raise ArgumentError("error='budgets' needs two or more budgets, the runs have one. Use error='runs'.")
+    if unit == "budget" and pairs.n_budgets.max() < 2:
+        raise ArgumentError("unit='budget' needs two or more budgets, the runs have one. Use unit='run'.")
     outcomes = test_points(pairs, test, alpha)
-    means = mean_outcomes(outcomes.outcome)
-    table, error_notes = contrasts(pairs, outcomes, means, error, adjust, test, alpha, n, generator)
+    table, how = contrasts(
+        pairs, outcomes, unit=unit, adjust=adjust, test=test, alpha=alpha, n_draws=n_draws, rng=generator
+    )
     over_benchmarks = overall(pairs, table, alpha)
-    table = decided(table, over_benchmarks, alpha)
-    if error == "runs":
-        error_notes += signs_notes(table, over_benchmarks, alpha, n)
+    table, close = decided(table, over_benchmarks, alpha, n_draws if unit == "run" else None)
+    means = mean_outcomes(outcomes.outcome)
     order, tree = _clusters(means)
-    return MetafeatureAnalysis(
+    points, instances = _frames(pairs, outcomes, means)
+    return MetafeatureOutcomes(
         algorithms=pairs.algorithms,
         metafeature=metafeature,
         levels=pairs.levels,
         benchmarks=pairs.benchmarks,
-        points=_points_frame(pairs, outcomes),
-        instances=_instances_frame(pairs, outcomes, means),
+        points=points,
+        instances=instances,
         contrasts=table,
         overall=over_benchmarks,
         order=order,
         linkage=tree,
         test=test,
-        error=error,
+        unit=unit,
         adjust=adjust,
         alpha=alpha,
-        notes=(*pairs.notes, *error_notes),
+        notes=(*pairs.notes, *how, *close),
     )
-
-
-def _adjustment(adjust: str | None, error: str) -> str:
-    if adjust is None:
-        return "holm" if error == "runs" else "tukey"
-    check_choice(adjust, "adjust", ADJUSTS)
-    if adjust == "tukey" and error == "runs":
-        raise ArgumentError(
-            "adjust='tukey' needs means with a common standard error, which flipped signs do not give. "
-            "Use adjust='holm', or error='budgets'."
-        )
-    return adjust
 
 
 # ---------------------------------------------------------------------- clusters and tables
@@ -337,34 +326,23 @@ def _clusters(means: Array) -> tuple[tuple[int, ...], Array]:
     return tuple(int(leaf) for leaf in leaves_list(tree)), tree
 
 
-def _points_frame(pairs: PairScores, outcomes: Outcomes) -> pd.DataFrame:
+def _frames(pairs: PairScores, outcomes: Outcomes, means: Array) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One row per benchmark, level and budget; and one per benchmark and level."""
     b, v, f = np.nonzero(np.isfinite(outcomes.outcome))
-    return pd.DataFrame(
-        {
-            "benchmark": [pairs.benchmarks[i] for i in b],
-            "level": [pairs.levels[i] for i in v],
-            "budget": [pairs.budgets[i] for i in f],
-            "outcome": outcomes.outcome[b, v, f].astype(int),
-            "advantage": outcomes.advantage[b, v, f],
-            "t_ratio": outcomes.t_ratio[b, v, f],
-            "df": outcomes.df[b, v, f],
-            "p_value": outcomes.p_value[b, v, f],
-        }
-    )
-
-
-def _instances_frame(pairs: PairScores, outcomes: Outcomes, means: Array) -> pd.DataFrame:
+    points = pd.DataFrame({name: values[b, v, f] for name, values in outcomes._asdict().items()})
+    points["outcome"] = points["outcome"].astype(int)
+    at = {"benchmark": [pairs.benchmarks[i] for i in b], "level": [pairs.levels[i] for i in v]}
+    at["budget"] = [pairs.budgets[i] for i in f]
     b, v = np.nonzero(np.isfinite(means))
     outcome = outcomes.outcome[b, v]
     n = np.isfinite(outcome).sum(axis=1)
-    return pd.DataFrame(
+    instances = pd.DataFrame(
         {
             "benchmark": [pairs.benchmarks[i] for i in b],
             "level": [pairs.levels[i] for i in v],
             "budgets": n,
-            "better": (outcome == 1.0).sum(axis=1) / n,
-            "equal": (outcome == 0.0).sum(axis=1) / n,
-            "worse": (outcome == -1.0).sum(axis=1) / n,
+            **{name: (outcome == value).sum(axis=1) / n for name, value in _SHARES.items()},
             "outcome": means[b, v],
         }
     )
+    return pd.concat([pd.DataFrame(at), points], axis=1), instances
