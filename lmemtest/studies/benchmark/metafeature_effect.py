@@ -21,7 +21,6 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.intervals.partial_pooling import FEWEST, PartialPooling, pool
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.inference.means.contrasts import contrast
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.model import fit_lmm
 from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
@@ -370,7 +369,7 @@ def _over_benchmarks(
     for rows in (unit, unit[late] - unit[early]):
         coefficients = pd.DataFrame(rows, index=[str(i) for i in range(len(rows))], columns=list(em.labels()))
         adjust = "mvt" if len(rows) <= _JOINT else "sidak"
-        tables.append(contrast(em, coefficients, adjust=adjust, rng=rng).to_frame().drop(columns="contrast"))
+        tables.append(em.contrast(coefficients, adjust=adjust, rng=rng).to_frame().drop(columns="contrast"))
     advantages, overall = tables
     advantages.insert(0, "level", list(pairs.levels))
     overall.insert(0, "level", [pairs.levels[i] for i in late])
