@@ -22,22 +22,7 @@ _ROWS = 12  # of a printed curve; to_frame() has all
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The checked settings of a curve.
-
-    Attributes
-    ----------
-    direction : {"maximize", "minimize"}
-        Which end of the score is better.
-    statistic : "median", "mean" or float
-        What of the distribution of the best of k the curve shows. A float q is its q-quantile in both directions: the
-        best of k is at most the curve with probability q.
-    level : float
-        Probability that the band holds.
-    band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
-        Shape of the band.
-    from_k : float or None
-        Smallest k that the band is calibrated for.
-    """
+    """The checked settings of a curve: what `CurveResult` describes."""
 
     direction: str
     statistic: str | float
@@ -118,7 +103,7 @@ class CurveResult(Result):
 
     @property
     def statistic(self) -> str | float:
-        """What of the distribution of the best of k is shown: "median", "mean" or a quantile."""
+        """What of the distribution of the best of k is shown: "median", "mean" or a quantile q, in both directions."""
         return self.settings.statistic
 
     @property

@@ -16,7 +16,8 @@ from lmemtest.tuning._checks import FloatArray, check_direction, check_k
 from lmemtest.tuning._settings import ThinnedResult
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
-from lmemtest.tuning.costs import Reading, Searches, check_searches, trials_at
+from lmemtest.tuning.costs import Searches, check_searches, trials_at
+from lmemtest.tuning.curve import Reading
 from lmemtest.words import percent, span
 
 _MOST_POINTS = 64  # of a default grid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from lmemtest._rounding import written
 from lmemtest._validate import check_flag
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import BoolArray, FloatArray, check_scores
-from lmemtest.tuning.curve import TuningCurve, drawing_grid
+from lmemtest.tuning.curve import Reading, TuningCurve, drawing_grid
 from lmemtest.words import percent, span
 
 COST_SHARE = 0.1  # of the error probability that the interval of a mean cost takes; the band gets the rest
@@ -20,14 +20,6 @@ PAIRED_ADVICE = (
     "differ on one configuration, fit the mixed model score ~ algorithm + (1 | configuration), which uses the pairs."
 )
 C = TypeVar("C", bound="BudgetCurve")
-
-
-class Reading(NamedTuple):
-    """A pessimistic limit, an estimate and an optimistic limit at (..., m) budgets; or the trials to read them at."""
-
-    pessimistic: FloatArray
-    estimate: FloatArray
-    optimistic: FloatArray
 
 
 # ---------------------------------------------------------------------------------------------------- mean costs

@@ -38,6 +38,14 @@ def yes(trivial: bool) -> str:
     return "yes" if trivial else ""
 
 
+class Reading(NamedTuple):
+    """A pessimistic limit, an estimate and an optimistic limit at (..., m) budgets; or the trials to read them at."""
+
+    pessimistic: FloatArray
+    estimate: FloatArray
+    optimistic: FloatArray
+
+
 @result
 class TuningCurve(CurveResult):
     """The best of k scores as a function of k, with a simultaneous confidence band.
@@ -261,9 +269,14 @@ def curve_of(
             "them a rare score could move the mean anywhere. Pass bounds, or use statistic='median'."
         )
     limits = check_bounds(bounds, values)
-    _check_infinite(values, settings.direction)
-    # Sorted from worst to best.
-    ordered = np.sort(values) if settings.direction == "maximize" else -np.sort(-values)
+    too_good = int(np.sum(values == settings.sign * np.inf))
+    if too_good:
+        raise DataError(
+            f"scores hold {too_good:,} of {len(values):,} that are {settings.sign * np.inf}, the best value there is "
+            f"when direction is {settings.direction!r}. A failed run is a worst score: write "
+            f"{-settings.sign * np.inf} for it."
+        )
+    ordered = settings.sign * np.sort(settings.sign * values)  # from worst to best
     ordered.flags.writeable = False
     points = _default_k(len(values), settings.from_k) if k is None else check_k(k)
     return _curve(ordered, settings.band_for(len(values)), points, settings, limits)
@@ -305,33 +318,12 @@ def trivial_beyond(cdf_band: CdfBand, quantile: float) -> float:
     return float(np.log(quantile) / np.log(top))
 
 
-def _check_infinite(scores: FloatArray, direction: str) -> None:
-    infinite = np.isinf(scores)
-    if not infinite.any():
-        return
-    best, worst = (np.inf, -np.inf) if direction == "maximize" else (-np.inf, np.inf)
-    wrong = int(np.sum(scores == best))
-    if wrong:
-        raise DataError(
-            f"scores hold {wrong:,} of {len(scores):,} that are {best}, the best value there is when direction is "
-            f"{direction!r}. A failed run is a worst score: write {worst} for it."
-        )
-
-
 def _default_k(n: int, from_k: float | None) -> FloatArray:
     first = 1.0 if from_k is None else max(float(from_k), 1.0)
     whole = np.arange(np.ceil(first), n + 1.0)
     if len(whole) > MOST_POINTS:
         whole = np.unique(np.geomspace(whole[0], n, MOST_POINTS).round())
     return whole if len(whole) and whole[0] == first else np.concatenate([[first], whole])
-
-
-class _Values(NamedTuple):
-    """A curve with its limits, when maximising."""
-
-    lower: FloatArray
-    estimate: FloatArray
-    upper: FloatArray
 
 
 def _curve(
@@ -350,16 +342,15 @@ def _curve(
         values = _means(rising, cdf_band, k, low, high)
     else:
         values = _quantiles(rising, cdf_band, k, settings.quantile, low, high, turned=not maximize)
-    if not maximize:
-        values = _Values(-values.upper, -values.estimate, -values.lower)
+    lower, estimate, upper = values if maximize else (-values.optimistic, -values.estimate, -values.pessimistic)
     return TuningCurve(
         settings=settings,
         k=k,
-        band_low=values.lower,
-        estimate=values.estimate,
-        band_high=values.upper,
-        low_trivial=values.lower <= bounds[0],
-        high_trivial=values.upper >= bounds[1],
+        band_low=lower,
+        estimate=estimate,
+        band_high=upper,
+        low_trivial=lower <= bounds[0],
+        high_trivial=upper >= bounds[1],
         bounds=bounds,
         cdf_band=cdf_band,
         scores=ordered,
@@ -368,7 +359,7 @@ def _curve(
 
 def _quantiles(
     y: FloatArray, cdf_band: CdfBand, k: FloatArray, q: float, low: float, high: float, *, turned: bool
-) -> _Values:
+) -> Reading:
     """Quantiles of the largest of k; of scores that were turned the larger one where there are two."""
     # q^(1/k) underflows for tiny k; any positive number does for a probability below all limits of a band
     p = np.maximum(q ** (1.0 / k), np.finfo(float).tiny)
@@ -379,10 +370,10 @@ def _quantiles(
     # Rounding must not separate limits and estimate, which coincide in bands of no width.
     worse = np.minimum(np.searchsorted(cdf_band.band_high, p, side="right"), rank)
     better = np.maximum(np.searchsorted(cdf_band.band_low, p, side="left"), rank)
-    return _Values(lower=extended[worse], estimate=extended[rank], upper=extended[better])
+    return Reading(extended[worse], extended[rank], extended[better])
 
 
-def _means(y: FloatArray, cdf_band: CdfBand, k: FloatArray, low: float, high: float) -> _Values:
+def _means(y: FloatArray, cdf_band: CdfBand, k: FloatArray, low: float, high: float) -> Reading:
     """high - integral of F^k over the support, for the band's ends and the estimate; sums of non-negative terms.
 
     The upper band is 1 from the largest score on, so the lower limit needs no upper bound of the support; the upper
@@ -391,7 +382,7 @@ def _means(y: FloatArray, cdf_band: CdfBand, k: FloatArray, low: float, high: fl
     n, failed = len(y), int(np.isneginf(y).sum())
     gaps = np.diff(y[failed:])
     share = np.arange(failed + 1, n) / n
-    first = float(cdf_band.band_high[0])
+    first, top, room = float(cdf_band.band_high[0]), cdf_band.band_low[-1], high - y[-1]
     band_high, band_low = cdf_band.band_high[failed + 1 : -1], cdf_band.band_low[failed + 1 : -1]
     lower, estimate, upper = (np.empty(len(k)) for _ in range(3))
     for place, power in enumerate(k):  # one k at a time: all at once would take n times the memory
@@ -401,13 +392,8 @@ def _means(y: FloatArray, cdf_band: CdfBand, k: FloatArray, low: float, high: fl
             continue
         lower[place] = -np.inf if failed else y[-1] - below - gaps @ band_high**power
         estimate[place] = -np.inf if failed else y[-1] - gaps @ share**power
-        upper[place] = y[-1] - gaps @ band_low**power + _above(cdf_band.band_low[-1], power, high - y[-1])
+        beyond = 1.0 - top**power  # the probability that lies above the largest score
+        more = beyond * room if np.isfinite(room) else np.inf  # not 0 times infinity for tiny powers
+        upper[place] = y[-1] - gaps @ band_low**power + (0.0 if top == 1.0 else more)
     # rounding must not carry a limit beyond the support, where it would no longer count as trivial
-    return _Values(np.clip(lower, low, high), np.clip(estimate, low, high), np.clip(upper, low, high))
-
-
-def _above(top: float, power: float, room: float) -> float:
-    """What the probability 1 - top^power that lies above the largest score may add to the mean."""
-    if top == 1.0:
-        return 0.0
-    return float((1.0 - top**power) * room) if np.isfinite(room) else np.inf  # not 0 times infinity for tiny powers
+    return Reading(*(np.clip(values, low, high) for values in (lower, estimate, upper)))

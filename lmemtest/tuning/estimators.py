@@ -132,39 +132,14 @@ class BootstrapBand(_Estimated):
 
 
 def order_weights(n_scores: int, k: float, *, estimator: str = "v") -> FloatArray:
-    """Weights of the sorted scores in an estimate of the expected maximum of k scores.
+    """Weights (n_scores,), the first of the smallest score, in an estimate of the expected maximum of k scores.
 
-    Parameters
-    ----------
-    n_scores : int, >= 1
-        Number of scores.
-    k : float, > 0
-        Budget; a whole number for "u", which beyond `n_scores` has all the weight at the best score.
-    estimator : {"u", "v", "w"}
-        Which estimator.
-
-    Returns
-    -------
-    (n_scores,) float array
-        Non-negative weights, the first of the smallest score; they add up to 1.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range.
-
-    Notes
-    -----
     Each weight is a product of ratios, w_(i-1) / w_i = (i - k) / (i - 1) for U and (i - 1) / (i + k - 2) for W, and
-    V's are written with expm1, so a million scores cost no accuracy: the relative error stays below 1e-10.
+    V's are written with expm1, so a million scores cost no accuracy: the relative error stays below 1e-10. U needs a
+    whole k, and beyond n has all the weight at the best score.
 
-    References
-    ----------
-    Dodge, Gururangan, Card, Schwartz & Smith (2021), Expected validation performance and estimation of a random
-    variable's maximum, equations 2, 3 and 5, doi:10.18653/v1/2021.findings-emnlp.342.
+    Dodge, Gururangan, Card, Schwartz & Smith (2021), equations 2, 3 and 5, doi:10.18653/v1/2021.findings-emnlp.342.
 
-    Examples
-    --------
     >>> order_weights(4, 2, estimator="u")  # 6 pairs, of which 3 have the largest score as their best
     array([0.        , 0.16666667, 0.33333333, 0.5       ])
     """
@@ -227,13 +202,21 @@ def expected_best(
     n = len(values)
     budgets = _budgets(k, n)
     estimate = sign * np.array([_weights(n, budget, estimator) @ values for budget in budgets])
+    notes = ["Point estimates: how much another sample would change them is not shown; tuning.curve has bands."]
+    if estimator == "u" and n in budgets:
+        notes.append(f"U at k = n = {n} is the best score itself.")
+    if budgets.max(initial=0.0) > n:
+        does = "is" if estimator == "u" else "can only approach"
+        notes.append(
+            f"Beyond k = n = {n} the estimate {does} the best score seen, whatever a longer search would find."
+        )
     return ExpectedBest(
         k=budgets,
         estimate=estimate,
         estimator=estimator,
         direction=direction,
         n_scores=n,
-        notes=_point_notes(budgets, n, estimator),
+        notes=tuple(notes),
     )
 
 
@@ -298,6 +281,15 @@ def bootstrap_band(
     weights = np.array([_weights(n, budget, estimator) for budget in budgets])
     ends = bootstrap_ends(values, weights, level, n_draws, generator)
     low, high = ends if sign > 0 else -ends[::-1]
+    rates = [
+        f"{span(round(least), round(most), '.0f')} % at k = {at}"
+        for at, (least, most) in zip(MEASURED_K, MEASURED_COVERAGE[estimator], strict=True)
+    ]
+    warning = (
+        f"Warning: bootstrap intervals do not keep their level. Measured for {percent(MEASURED_LEVEL)} "
+        f"intervals from {MEASURED_N} uniform, normal or exponential scores: {', '.join(rates)}. "
+        "Report tuning.curve instead."
+    )
     return BootstrapBand(
         k=budgets,
         estimate=sign * (weights @ values),
@@ -308,7 +300,7 @@ def bootstrap_band(
         level=level,
         n_scores=n,
         n_draws=n_draws,
-        notes=(_coverage_note(estimator),),
+        notes=(warning,),
     )
 
 
@@ -332,27 +324,18 @@ def bootstrap_ends(
 
 def _weights(n: int, k: float, estimator: str) -> FloatArray:
     if estimator == "v":
-        return _weights_v(n, k)
-    if estimator == "u":
-        _check_whole(k)
-        k = min(k, float(n))  # beyond n there is no unbiased estimator; the best score seen is the U of all scores
+        i = np.arange(1, n + 1, dtype=float)
+        with np.errstate(divide="ignore", under="ignore"):  # i = 1: the logarithm of zero, whose exponential is zero
+            return np.exp(k * np.log(i / n)) * -np.expm1(k * np.log1p(-1.0 / i))
     i = np.arange(n, 1, -1, dtype=float)
-    if estimator == "u":
-        last, ratios = k / n, np.maximum(i - k, 0.0) / (i - 1.0)
-    else:
+    if estimator == "w":
         last, ratios = k / (n + k - 1.0), (i - 1.0) / (i + k - 2.0)
+    else:
+        if k != np.floor(k):
+            raise ArgumentError(f"estimator 'u' needs whole budgets k, got {k:g}. Use 'v' or 'w' for k in between.")
+        k = min(k, float(n))  # beyond n there is no unbiased estimator; the best score seen is the U of all scores
+        last, ratios = k / n, np.maximum(i - k, 0.0) / (i - 1.0)
     return last * np.concatenate([[1.0], np.cumprod(ratios)])[::-1]
-
-
-def _weights_v(n: int, k: float) -> FloatArray:
-    i = np.arange(1, n + 1, dtype=float)
-    with np.errstate(divide="ignore", under="ignore"):  # i = 1: the logarithm of zero, whose exponential is zero
-        return np.exp(k * np.log(i / n)) * -np.expm1(k * np.log1p(-1.0 / i))
-
-
-def _check_whole(k: float) -> None:
-    if k != np.floor(k):
-        raise ArgumentError(f"estimator 'u' needs whole budgets k, got {k:g}. Use 'v' or 'w' for k in between.")
 
 
 # ---------------------------------------------------------------------------------------------------- arguments
@@ -377,30 +360,3 @@ def _budgets(k: ArrayLike | None, n: int) -> FloatArray:
     if n <= _MOST_BUDGETS:
         return np.arange(1.0, n + 1.0)
     return np.unique(np.round(np.geomspace(1.0, n, _MOST_BUDGETS)))
-
-
-# ---------------------------------------------------------------------------------------------------- words
-
-
-def _point_notes(k: FloatArray, n: int, estimator: str) -> tuple[str, ...]:
-    notes = ["Point estimates: how much another sample would change them is not shown; tuning.curve has bands."]
-    if estimator == "u" and n in k:
-        notes.append(f"U at k = n = {n} is the best score itself.")
-    if k.max(initial=0.0) > n:
-        does = "is" if estimator == "u" else "can only approach"
-        notes.append(
-            f"Beyond k = n = {n} the estimate {does} the best score seen, whatever a longer search would find."
-        )
-    return tuple(notes)
-
-
-def _coverage_note(estimator: str) -> str:
-    rates = [
-        f"{span(round(low), round(high), '.0f')} % at k = {k}"
-        for k, (low, high) in zip(MEASURED_K, MEASURED_COVERAGE[estimator], strict=True)
-    ]
-    return (
-        f"Warning: bootstrap intervals do not keep their level. Measured for {percent(MEASURED_LEVEL)} "
-        f"intervals from {MEASURED_N} uniform, normal or exponential scores: {', '.join(rates)}. "
-        "Report tuning.curve instead."
-    )

@@ -34,8 +34,8 @@ from lmemtest._validate import check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import BoolArray, FloatArray, check_k, check_share
 from lmemtest.tuning._settings import Settings, check_rank_settings
-from lmemtest.tuning.costs import Reading, trials_at
-from lmemtest.tuning.curve import TuningCurve, curve_of
+from lmemtest.tuning.costs import trials_at
+from lmemtest.tuning.curve import Reading, TuningCurve, curve_of
 from lmemtest.words import percent
 
 _CHUNK = 1_000_000  # drawn numbers held at once

@@ -34,38 +34,17 @@ _SPREAD, _MORE = 10.0, 20
 
 
 def crossing_probability(lower: ArrayLike, upper: ArrayLike) -> float:
-    """Probability that every order statistic of n uniform numbers lies in its interval.
+    """Probability that every order statistic of n uniform numbers lies in its interval, P(lower_i <= U_(i) <= upper_i).
 
-    Parameters
-    ----------
-    lower, upper : array-like of float, shape (n,)
-        Limits of the order statistics, smallest first. Any numbers except NaN; what lies outside of [0, 1] is no
-        limit. They need not be sorted: a limit of one order statistic also holds for the ones beyond it.
+    Limits outside of [0, 1] are none, and they need not be sorted: one of an order statistic also holds for the ones
+    beyond it. With the sorted distinct limits t_1 < t_2 < ..., the vector P(N(t) = c, no violation up to t) is
+    convolved with the Poisson law of rate n (t_m - t_(m-1)) and cut to the counts that t_m allows; the probability of
+    N(1) = n is divided by its unconditional value n^n e^-n / n!. The error is of the order of the machine precision
+    times n, the cost about n^1.5 for intervals of width n^-0.5.
 
-    Returns
-    -------
-    float
-        P(lower_i <= U_(i) <= upper_i for all i), in [0, 1].
-
-    Raises
-    ------
-    ArgumentError
-        If the limits differ in length, are empty, or hold a NaN.
-
-    Notes
-    -----
-    With the sorted distinct limits t_1 < t_2 < ... in (0, 1), the vector P(N(t) = c, no violation up to t) is convolved
-    with the Poisson law of rate n (t_m - t_(m-1)) and cut to the counts that t_m allows. Dividing the probability of
-    N(1) = n by its unconditional value n^n e^-n / n! gives the result. The error is of the order of the machine
-    precision times n; the cost is about n^1.5 for intervals of width n^-0.5.
-
-    References
-    ----------
     Khmaladze & Shinjikashvili (2001), Adv. Appl. Probab. 33, 702-716, doi:10.1239/aap/1005091361;
     Moscovich & Nadler (2017), Stat. Probab. Lett. 123, 177-182, doi:10.1016/j.spl.2016.11.027
 
-    Examples
-    --------
     >>> round(crossing_probability([0.0, 0.5], [0.5, 1.0]), 12)  # one number in each half
     0.5
     """
@@ -277,35 +256,15 @@ def intervals(n: int, band: str, value: float) -> tuple[FloatArray, FloatArray]:
 
 
 def critical_value(n_scores: int, *, band: str = "ld_highest_density", level: float = 0.8) -> float:
-    """What makes the intervals of a band hold at once with probability `level`.
+    """What makes the intervals of a band hold at once with probability `level` (at least, for "dkw").
 
-    Parameters
-    ----------
-    n_scores : int >= 1
-        Size of the sample.
-    band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
-        Shape of the intervals.
-    level : float in (0, 1)
-        Probability that all intervals hold. "dkw" holds with at least this probability, the others exactly.
+    LD bands: the level alpha', the share of each order statistic's law that lies outside of its interval; it lies
+    between (1 - level) / n and 1 - level, and the root is found in log alpha' from exact probabilities, so no
+    simulation is involved. "ks" and "dkw": the half-width.
 
-    Returns
-    -------
-    float
-        LD methods: the level alpha', the share of each order statistic's law that lies outside of its interval. "ks"
-        and "dkw": the half-width.
-
-    Notes
-    -----
-    alpha' lies between (1 - level) / n and 1 - level; the root is found in log alpha' from exact
-    probabilities, so no simulation is involved.
-
-    References
-    ----------
     Learned-Miller & DeStefano (2008), IEEE Trans. Inf. Theory 54, 5223-5230;
     Lourie, Cho & He (2024), NAACL, doi:10.18653/v1/2024.naacl-long.189
 
-    Examples
-    --------
     >>> round(critical_value(48), 11)
     0.01690463661
     """

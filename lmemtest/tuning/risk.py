@@ -220,6 +220,15 @@ def risk(
         risks.append(compare(frame[score], subset[score], names=(found.a.name, found.b.name), **both, **costs))
         comparisons.append(found)
         counts.append(len(subset))
+    notes = [
+        "The trials with a value are among all trials: each band holds, and so do the bounds of the risk, but no rate "
+        "of false labels is stated."
+    ]
+    if any(isinstance(value, tuple) for value in wanted):
+        notes.append("A range stands for its values: within it the hyperparameter is still tuned.")
+    # what a trial of the whole search costs
+    unpriced = "Budgets are trials; if the hyperparameter changes what a trial costs, give cost=."
+    notes.append(unpriced if cost is None else comparisons[0].facts[0])
     return TuningRisk(
         hyperparameter=hyperparameter,
         comparisons=tuple(comparisons),
@@ -227,7 +236,7 @@ def risk(
         values=wanted,
         counts=tuple(counts),
         direction=direction,
-        notes=_notes(wanted, cost, comparisons),
+        notes=tuple(notes),
     )
 
 
@@ -301,32 +310,13 @@ def _chosen(column: pd.Series[Any], value: Any, name: str) -> NDArray[np.bool_]:
     else:
         raise ArgumentError(f"{name!r} is not numeric, so {value!r} is no range of it. Name values, as a list.")
     if not chosen.any():
-        raise DataError(_none_there(column, value, name, numeric))
-    return chosen
-
-
-def _none_there(column: pd.Series[Any], value: Any, name: str, numeric: bool) -> str:
-    distinct = column.unique()
-    if numeric and len(distinct) > 20:
-        there = f"They go from {column.min():g} to {column.max():g}; give a range (low, high)"
-    else:
+        distinct = column.unique()
         there = f"There are: {listed(sorted(map(describe_value, distinct)))}"
-    return f"no trial has {name} = {describe_value(value)}. {there}."
+        if numeric and len(distinct) > 20:
+            there = f"They go from {column.min():g} to {column.max():g}; give a range (low, high)"
+        raise DataError(f"no trial has {name} = {describe_value(value)}. {there}.")
+    return chosen
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-
-
-def _notes(values: tuple[Any, ...], cost: str | None, comparisons: list[CurveComparison]) -> tuple[str, ...]:
-    notes = [
-        "The trials with a value are among all trials: each band holds, and so do the bounds of the risk, but no rate "
-        "of false labels is stated."
-    ]
-    if any(isinstance(value, tuple) for value in values):
-        notes.append("A range stands for its values: within it the hyperparameter is still tuned.")
-    if cost is None:
-        notes.append("Budgets are trials; if the hyperparameter changes what a trial costs, give cost=.")
-    else:
-        notes.append(comparisons[0].facts[0])  # what a trial of the whole search costs
-    return tuple(notes)

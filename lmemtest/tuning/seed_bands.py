@@ -32,36 +32,14 @@ class Ranks(NamedTuple):
 
 
 def quantile_ranks(n_scores: int, quantile: float = 0.5, *, level: float = 0.8) -> Ranks:
-    """Order statistics that enclose a quantile with at least the probability asked for.
+    """Order statistics that enclose a quantile with at least the probability asked for, half of the rest at either end.
 
-    Parameters
-    ----------
-    n_scores : int >= 1
-        Number of independent scores.
-    quantile : float in (0, 1), default 0.5
-        Which quantile, counted from the smallest score.
-    level : float in (0, 1), default 0.8
-        Probability that the interval holds; half of the rest is allowed at either end.
+    They are counted from 1; 0 and n_scores + 1 where no score is far enough. ``coverage`` is exact for a continuous
+    distribution and a lower bound for others: with B binomial(n_scores, quantile), the quantile lies below the score
+    number r with probability at most P(B <= r - 1), and above the score number s with probability at most P(B >= s).
 
-    Returns
-    -------
-    Ranks
-        ``lower``, ``estimate``, ``upper``, counted from 1; 0 and n_scores + 1 where no score is far enough.
-        ``coverage`` is the exact probability for a continuous distribution, at least `level`; for others it is a
-        lower bound.
-
-    Notes
-    -----
-    With B binomial(n_scores, quantile), the quantile lies below the score number r with probability at most
-    P(B <= r - 1), and above the score number s with probability at most P(B >= s). Both are equalities for
-    continuous distributions.
-
-    References
-    ----------
     Thompson (1936), On confidence ranges for the median, doi:10.1214/aoms/1177732502
 
-    Examples
-    --------
     >>> quantile_ranks(25, level=0.95)
     Ranks(lower=8, estimate=13, upper=18, coverage=0.956714...)
     """

@@ -183,7 +183,12 @@ def simulate_coverage(
     True
     """
     n_scores, n_draws = check_positive_int(n_scores, "n_scores"), check_positive_int(n_draws, "n_draws")
-    statistic = None if target == "cdf" else _curve_target(target)
+    try:
+        statistic = None if target == "cdf" else check_statistic(target)
+    except ArgumentError:
+        raise ArgumentError(
+            f"target must be 'cdf', 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got {target!r}."
+        ) from None
     if statistic is None and from_k is not None:
         raise ArgumentError("from_k is for tuning curves: leave it out for target='cdf'.")
     if statistic == "mean" and bounds is None:
@@ -294,15 +299,6 @@ def simulate_bootstrap_coverage(
 # ---------------------------------------------------------------------------------------------------- what holds
 
 
-def _curve_target(target: Any) -> str | float:
-    try:
-        return check_statistic(target)
-    except ArgumentError:
-        raise ArgumentError(
-            f"target must be 'cdf', 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got {target!r}."
-        ) from None
-
-
 def _cdf_holds(law: Law, band: CdfBand, scores: FloatArray) -> bool:
     """The band is constant between scores: the true function is compared with it at each score and just before."""
     y = np.unique(scores)
@@ -319,8 +315,7 @@ def _curve_check(law: Law, settings: Settings, n_scores: int, bounds: tuple[floa
         truth = np.asarray(law.mean_curve(k, direction=settings.direction))
     else:
         k = _jumps(settings.band_for(n_scores), settings.quantile)
-        q = 0.5 if isinstance(settings.statistic, str) else settings.statistic
-        truth = np.asarray(law.quantile_curve(k, q=q, direction=settings.direction))
+        truth = np.asarray(law.quantile_curve(k, q=settings.q, direction=settings.direction))
 
     def holds(scores: FloatArray) -> bool:
         found = curve_of(scores, settings, bounds, k)

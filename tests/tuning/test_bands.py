@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -14,28 +16,25 @@ from lmemtest.tuning.order_statistics import BANDS, critical_value, crossing_pro
 CALIBRATED = ("ld_highest_density", "ld_equal_tailed", "ks")
 
 
-@pytest.mark.parametrize("method", BANDS)
-@pytest.mark.parametrize("n", [1, 2, 48])
-def test_the_band_at_count_j_is_the_lower_limit_of_j_and_the_upper_limit_of_the_next(n, method):
-    band = tuning.band(n, band=method, level=0.8)
-    low, high = intervals(n, method, band.critical_value)
-    assert band.critical_value == critical_value(n, band=method, level=0.8)
-    np.testing.assert_array_equal(band.band_low, [0.0, *low])
-    np.testing.assert_array_equal(band.band_high, [*high, 1.0])
-    assert (band.n_scores, band.band, band.level) == (n, method, 0.8)
+def test_the_band_at_count_j_is_the_lower_limit_of_j_and_the_upper_limit_of_the_next():
+    for method, n in itertools.product(BANDS, [1, 2, 48]):
+        band = tuning.band(n, band=method, level=0.8)
+        low, high = intervals(n, method, band.critical_value)
+        assert band.critical_value == critical_value(n, band=method, level=0.8)
+        np.testing.assert_array_equal(band.band_low, [0.0, *low])
+        np.testing.assert_array_equal(band.band_high, [*high, 1.0])
+        assert (band.n_scores, band.band, band.level) == (n, method, 0.8)
 
 
-@pytest.mark.parametrize("method", BANDS)
-@pytest.mark.parametrize("level", [1e-6, 0.1, 0.8, 0.99, 1 - 1e-9])
-@pytest.mark.parametrize("n", [1, 2, 3, 30])
-def test_a_band_rises_and_encloses_the_share_of_scores(n, method, level):
-    band = tuning.band(n, band=method, level=level)
-    share = np.arange(n + 1) / n
-    assert np.all(np.diff(band.band_low) >= 0)
-    assert np.all(np.diff(band.band_high) >= 0)
-    assert np.all(band.band_low <= share + 1e-15)
-    assert np.all(band.band_high >= share - 1e-15)
-    assert np.all((band.band_low >= 0) & (band.band_high <= 1))
+def test_a_band_rises_and_encloses_the_share_of_scores():
+    for method, level, n in itertools.product(BANDS, [1e-6, 0.1, 0.8, 0.99, 1 - 1e-9], [1, 2, 3, 30]):
+        band = tuning.band(n, band=method, level=level)
+        share = np.arange(n + 1) / n
+        assert np.all(np.diff(band.band_low) >= 0)
+        assert np.all(np.diff(band.band_high) >= 0)
+        assert np.all(band.band_low <= share + 1e-15)
+        assert np.all(band.band_high >= share - 1e-15)
+        assert np.all((band.band_low >= 0) & (band.band_high <= 1))
 
 
 @pytest.mark.parametrize("method", BANDS)
@@ -51,11 +50,13 @@ def test_nearly_no_confidence_is_nearly_a_single_line():
     np.testing.assert_allclose(band.band_high[:-1], band.band_low[1:], atol=0.02)
 
 
-@pytest.mark.parametrize("level", [0, 1, 0.0, 1.0, -0.1, True, "0.8", np.nan, None])
-@pytest.mark.parametrize("call", [lambda c: tuning.band(5, level=c), lambda c: critical_value(5, level=c)])
-def test_a_confidence_lies_strictly_between_0_and_1(call, level):
-    with pytest.raises(ArgumentError, match=r"^level must be a number between 0 and 1 \(both excluded\), got"):
-        call(level)
+def test_a_confidence_lies_strictly_between_0_and_1():
+    for level, call in itertools.product(
+        [0, 1, 0.0, 1.0, -0.1, True, "0.8", np.nan, None],
+        [lambda c: tuning.band(5, level=c), lambda c: critical_value(5, level=c)],
+    ):
+        with pytest.raises(ArgumentError, match=r"^level must be a number between 0 and 1 \(both excluded\), got"):
+            call(level)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.99])
@@ -124,21 +125,18 @@ def test_the_reach_at_48_scores_is_the_known_one():
     assert tuning.band(48, from_k=1).critical_value > tuning.band(48).critical_value
 
 
-@pytest.mark.parametrize("method", CALIBRATED)
-@pytest.mark.parametrize("from_k", [0.5, 1, 2.5])
-@pytest.mark.parametrize("quantile", [0.5, 0.9])
-@pytest.mark.parametrize("n", [12, 48, 301])
-def test_a_band_from_k_meets_the_confidence_with_the_limits_it_reads(n, method, from_k, quantile):
-    floor = quantile ** (1 / from_k)
-    band = tuning.band(n, band=method, level=0.8, from_k=from_k, quantile=quantile)
-    kept = band.band_low[band.band_low > 0]
-    if len(kept):  # else no limit above is wanted, and the confidence is more than enough
-        assert band.coverage() == approx(0.8, abs=1e-12)
-    assert np.all(kept >= floor)
-    assert np.all(band.band_high >= floor)
-    low, high = intervals(n, method, band.critical_value)
-    np.testing.assert_array_equal(kept, low[n - len(kept) :])
-    np.testing.assert_array_equal(band.band_high[:-1], np.maximum(high, floor))
+def test_a_band_from_k_meets_the_confidence_with_the_limits_it_reads():
+    for method, from_k, quantile, n in itertools.product(CALIBRATED, [0.5, 1, 2.5], [0.5, 0.9], [12, 48, 301]):
+        floor = quantile ** (1 / from_k)
+        band = tuning.band(n, band=method, level=0.8, from_k=from_k, quantile=quantile)
+        kept = band.band_low[band.band_low > 0]
+        if len(kept):  # else no limit above is wanted, and the confidence is more than enough
+            assert band.coverage() == approx(0.8, abs=1e-12)
+        assert np.all(kept >= floor)
+        assert np.all(band.band_high >= floor)
+        low, high = intervals(n, method, band.critical_value)
+        np.testing.assert_array_equal(kept, low[n - len(kept) :])
+        np.testing.assert_array_equal(band.band_high[:-1], np.maximum(high, floor))
 
 
 @pytest.mark.parametrize("method", CALIBRATED)
@@ -182,9 +180,8 @@ def test_the_table_has_a_row_per_count():
     assert "calibrated for k >= 2 at the 0.5 quantile" in tuning.band(9, from_k=2).summary()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_arguments_out_of_range_are_named():
+    for arguments, message in [
         ({"n_scores": 0}, "n_scores must be a whole number of at least 1, got 0."),
         ({"level": 1.5}, "level must be a number between 0 and 1 (both excluded), got 1.5. Write 0.015?"),
         (
@@ -199,9 +196,7 @@ def test_the_table_has_a_row_per_count():
             "Use 'ld_highest_density', 'ld_equal_tailed', 'ks'.",
         ),
         ({"quantile": 1}, "quantile must be a number between 0 and 1 (both excluded), got 1."),
-    ],
-)
-def test_arguments_out_of_range_are_named(arguments, message):
-    with pytest.raises(ArgumentError) as caught:
-        tuning.band(**({"n_scores": 10} | arguments))
-    assert str(caught.value) == message
+    ]:
+        with pytest.raises(ArgumentError) as caught:
+            tuning.band(**({"n_scores": 10} | arguments))
+        assert str(caught.value) == message

@@ -339,9 +339,8 @@ def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_wrong_arguments_are_explained():
+    for options, message in [
         ({"score": None}, "score must be given: the column that was measured, for instance score='loss'."),
         ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'."),
         ({"by": []}, "by must name at least the column of the algorithm, got none."),
@@ -393,12 +392,10 @@ def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
             "task=t0, tool=A: bounds must enclose all scores, but 29 of 48 lie outside of 0 to 1 (the scores go from "
             "0.0798668 to 3.78733). Widen the bounds, or give a failed run the worst score that can occur.",
         ),
-    ],
-)
-def test_wrong_arguments_are_explained(options, message):
-    with pytest.raises((ArgumentError, DataError)) as caught:
-        tuning.curves(make(), **{**ROLES, **options})
-    assert str(caught.value) == message
+    ]:
+        with pytest.raises((ArgumentError, DataError)) as caught:
+            tuning.curves(make(), **{**ROLES, **options})
+        assert str(caught.value) == message
 
 
 def test_unknown_columns_are_named_with_the_nearest():
@@ -466,9 +463,8 @@ def test_a_direction_that_contradicts_the_runs_is_refused():
     assert tuning.curves(runs, score="cost", direction="maximize").direction == "maximize"  # another column
 
 
-@pytest.mark.parametrize(
-    ("options", "start"),
-    [
+def test_nothing_that_was_named_is_passed_over():
+    for options, start in [
         ({"score": ""}, "score names the column '', which is not in the data."),
         ({"seed": "bogus"}, "seed names the column 'bogus', which is not in the data."),
         ({"budget": "bogus"}, "budget names the column 'bogus', which is not in the data."),
@@ -476,11 +472,9 @@ def test_a_direction_that_contradicts_the_runs_is_refused():
         ({"level": 0}, "level must be a number between 0 and 1 (both excluded), got 0."),
         ({"level": 1}, "level must be a number between 0 and 1 (both excluded), got 1."),
         ({"direction": ""}, "direction must be 'maximize' or 'minimize', got ''."),
-    ],
-)
-def test_nothing_that_was_named_is_passed_over(options, start):
-    runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    for trials, roles in ((make(), ROLES), (runs, {})):
-        with pytest.raises(LmemtestError) as caught:
-            tuning.curves(trials, **{**roles, **options})
-        assert str(caught.value).startswith(start)
+    ]:
+        runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
+        for trials, roles in ((make(), ROLES), (runs, {})):
+            with pytest.raises(LmemtestError) as caught:
+                tuning.curves(trials, **{**roles, **options})
+            assert str(caught.value).startswith(start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from itertools import pairwise
 
 import numpy as np
@@ -29,30 +30,30 @@ def first_at_least(values, level):
 # -------------------------------------------------------------------------------------------------- quantile curves
 
 
-@pytest.mark.parametrize("method", BANDS)
-@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
-def test_limits_and_estimate_are_quantiles_of_the_band_to_the_power_k(method, quantile):
-    k = np.array([0.3, 1, 1.7, 2, 5.5, 9, 30])
-    curve = tuning.curve(SCORES, direction="maximize", k=k, statistic=quantile, level=0.9, band=method, bounds=(0, 1))
-    band = tuning.band(48, level=0.9, band=method)
-    points = [0.0, *np.sort(SCORES), 1.0]
-    share = np.arange(49) / 48
-    for i, power in enumerate(k):
-        assert curve.band_low[i] == points[first_at_least(band.band_high**power, quantile)]
-        assert curve.estimate[i] == points[first_at_least(share**power, quantile)]
-        assert curve.band_high[i] == points[first_at_least(band.band_low**power, quantile)]
-    np.testing.assert_array_equal(curve.low_trivial, curve.band_low == 0.0)
-    np.testing.assert_array_equal(curve.high_trivial, curve.band_high == 1.0)
+def test_limits_and_estimate_are_quantiles_of_the_band_to_the_power_k():
+    for method, quantile in itertools.product(BANDS, [0.1, 0.5, 0.9]):
+        k = np.array([0.3, 1, 1.7, 2, 5.5, 9, 30])
+        curve = tuning.curve(
+            SCORES, direction="maximize", k=k, statistic=quantile, level=0.9, band=method, bounds=(0, 1)
+        )
+        band = tuning.band(48, level=0.9, band=method)
+        points = [0.0, *np.sort(SCORES), 1.0]
+        share = np.arange(49) / 48
+        for i, power in enumerate(k):
+            assert curve.band_low[i] == points[first_at_least(band.band_high**power, quantile)]
+            assert curve.estimate[i] == points[first_at_least(share**power, quantile)]
+            assert curve.band_high[i] == points[first_at_least(band.band_low**power, quantile)]
+        np.testing.assert_array_equal(curve.low_trivial, curve.band_low == 0.0)
+        np.testing.assert_array_equal(curve.high_trivial, curve.band_high == 1.0)
 
 
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
-@pytest.mark.parametrize("n", range(2, 400, 7))
-def test_the_best_of_one_is_a_score_whatever_the_direction(n, direction):
+def test_the_best_of_one_is_a_score_whatever_the_direction():
     """Sums of floats 1 / n land beside n / 2 for 65 of the n up to 399; ranks come from counts."""
-    scores = np.arange(1.0, n + 1)
-    for q in (0.5, 0.25, 0.1, 0.9):
-        curve = tuning.curve(scores, direction=direction, k=1, statistic=q, band="dkw")
-        assert curve.estimate[0] == -(round(-100 * q) * n // 100)  # rounded up
+    for direction, n in itertools.product(["maximize", "minimize"], range(2, 400, 7)):
+        scores = np.arange(1.0, n + 1)
+        for q in (0.5, 0.25, 0.1, 0.9):
+            curve = tuning.curve(scores, direction=direction, k=1, statistic=q, band="dkw")
+            assert curve.estimate[0] == -(round(-100 * q) * n // 100)  # rounded up
 
 
 @settings(deadline=None, max_examples=80)
@@ -307,12 +308,12 @@ def test_missing_scores_of_every_kind_are_counted(scores):
         tuning.curve(scores, direction="maximize")
 
 
-@pytest.mark.parametrize("scores", ["0.5", ["0.5"], np.array(["0.5"], dtype=object), 0.5, {0.5}, [1j], [[0.5], []]])
-def test_what_is_no_list_of_numbers_is_refused(scores):
-    with pytest.raises(
-        ArgumentError, match=r"^scores must be a one-dimensional list of numbers, one per configuration"
-    ):
-        tuning.curve(scores, direction="maximize")
+def test_what_is_no_list_of_numbers_is_refused():
+    for scores in ["0.5", ["0.5"], np.array(["0.5"], dtype=object), 0.5, {0.5}, [1j], [[0.5], []]]:
+        with pytest.raises(
+            ArgumentError, match=r"^scores must be a one-dimensional list of numbers, one per configuration"
+        ):
+            tuning.curve(scores, direction="maximize")
 
 
 BAD = [
@@ -382,11 +383,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "error", "message"), BAD)
-def test_what_cannot_be_a_curve_is_named(arguments, error, message):
-    with pytest.raises(error) as caught:
-        tuning.curve(**({"scores": [0.2, 0.4, 0.6], "direction": "maximize"} | arguments))
-    assert str(caught.value) == message
+def test_what_cannot_be_a_curve_is_named():
+    for arguments, error, message in BAD:
+        with pytest.raises(error) as caught:
+            tuning.curve(**({"scores": [0.2, 0.4, 0.6], "direction": "maximize"} | arguments))
+        assert str(caught.value) == message
 
 
 # ------------------------------------------------------------------------------------------------- published numbers
@@ -411,15 +412,14 @@ def test_hedwig_mean_curves(data_dir, model, k, value):
 # ---------------------------------------------------------------------------------------------------------- drawing
 
 
-@pytest.mark.parametrize("direction", ["maximize", "minimize"])
-@pytest.mark.parametrize("statistic", ["median", 0.2, 0.9])
-def test_lines_through_what_is_drawn_are_the_curve(direction, statistic):
-    curve = tuning.curve(SCORES, direction=direction, statistic=statistic, k=[0.3, 1, 30], bounds=(0, 1))
-    shown, k = curve.drawn(), np.geomspace(0.3001, 29.99, 997)
-    exact = curve.at(k)
-    for name in ("estimate", "band_low", "band_high"):
-        np.testing.assert_allclose(np.interp(k, shown.k, getattr(shown, name)), getattr(exact, name), rtol=1e-12)
-    assert (shown.k[0], shown.k[-1]) == (0.3, 30.0)
+def test_lines_through_what_is_drawn_are_the_curve():
+    for direction, statistic in itertools.product(["maximize", "minimize"], ["median", 0.2, 0.9]):
+        curve = tuning.curve(SCORES, direction=direction, statistic=statistic, k=[0.3, 1, 30], bounds=(0, 1))
+        shown, k = curve.drawn(), np.geomspace(0.3001, 29.99, 997)
+        exact = curve.at(k)
+        for name in ("estimate", "band_low", "band_high"):
+            np.testing.assert_allclose(np.interp(k, shown.k, getattr(shown, name)), getattr(exact, name), rtol=1e-12)
+        assert (shown.k[0], shown.k[-1]) == (0.3, 30.0)
 
 
 def test_means_are_drawn_closely_and_one_k_alone():

@@ -26,15 +26,15 @@ def test_ppf_is_the_smallest_score_with_the_share_at_or_below():
     assert law.ppf([0.0, 0.01, 2 / 6, 0.34, 5 / 6, 0.84, 1.0]).tolist() == [0.0, 0.2, 0.2, 0.5, 0.5, 0.9, 0.9]
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 48, 399, 1000])
-def test_ppf_returns_the_rank_of_its_own_share(n):
+def test_ppf_returns_the_rank_of_its_own_share():
     """Cumulative floats would miss some: 1 / 49 taken 49 times is not 1."""
-    law = EmpiricalDistribution(np.arange(1.0, n + 1))
-    ranks = np.arange(1, n + 1)
-    np.testing.assert_array_equal(law.ppf(ranks / n), ranks)
-    np.testing.assert_array_equal(law.ppf(law.cdf(ranks)), ranks)
-    weighted = EmpiricalDistribution(np.arange(1.0, n + 1), weights=np.full(n, 0.1))
-    np.testing.assert_array_equal(weighted.ppf(ranks / n), ranks)
+    for n in [1, 2, 7, 48, 399, 1000]:
+        law = EmpiricalDistribution(np.arange(1.0, n + 1))
+        ranks = np.arange(1, n + 1)
+        np.testing.assert_array_equal(law.ppf(ranks / n), ranks)
+        np.testing.assert_array_equal(law.ppf(law.cdf(ranks)), ranks)
+        weighted = EmpiricalDistribution(np.arange(1.0, n + 1), weights=np.full(n, 0.1))
+        np.testing.assert_array_equal(weighted.ppf(ranks / n), ranks)
 
 
 def test_weights_count_like_repeated_scores():
@@ -101,9 +101,8 @@ def test_the_table_has_a_row_per_distinct_score():
     assert "6 scores between -inf and inf; mean 0.466667." in repr(EmpiricalDistribution(TIED))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
+def test_what_cannot_be_a_distribution_is_named():
+    for arguments, error, message in [
         ({"scores": []}, DataError, "scores must hold at least 1 score, got none."),
         (
             {"scores": [0.1, np.nan, 0.3, np.nan]},
@@ -136,12 +135,10 @@ def test_the_table_has_a_row_per_distinct_score():
             "bounds must enclose all scores, but 1 of 3 lie outside of 0.25 to 1 (the scores go from 0.2 to 0.5). "
             "Widen the bounds, or give a failed run the worst score that can occur.",
         ),
-    ],
-)
-def test_what_cannot_be_a_distribution_is_named(arguments, error, message):
-    with pytest.raises(error) as caught:
-        EmpiricalDistribution(**({"scores": [0.2, 0.5, 0.3]} | arguments))
-    assert str(caught.value) == message
+    ]:
+        with pytest.raises(error) as caught:
+            EmpiricalDistribution(**({"scores": [0.2, 0.5, 0.3]} | arguments))
+        assert str(caught.value) == message
 
 
 def test_calls_out_of_range_are_named():

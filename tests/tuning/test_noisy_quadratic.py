@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -53,17 +55,16 @@ def test_two_hyperparameters_have_a_closed_form(s):
     assert np.exp(convolution.log_density(z, s, 2.0)) == approx(density, rel=1e-9, abs=1e-13)
 
 
-@pytest.mark.parametrize("c", SHAPES)
-@pytest.mark.parametrize("o", NOISES)
-def test_quantiles_invert_both_tails(c, o):
-    for convex in (True, False):
-        law = NoisyQuadraticDistribution(0.0, 1.0, c, o, convex)
-        # near y = 1 a score has 1e-16, of which the noise sees 1e-16 / o
-        tolerance = 1e-10 + 1e-15 / min(o, 1.0) * 40
-        assert law.logcdf(law.ppf(Q)) / np.log(Q) == approx(np.ones(len(Q)), rel=tolerance)
-        assert law.logsf(law.isf(Q)) / np.log(Q) == approx(np.ones(len(Q)), rel=tolerance)
-        y = np.linspace(-3 * o, 1 + 3 * o, 30)
-        assert np.asarray(law.cdf(y)) + law.sf(y) == approx(np.ones(30), abs=1e-12)
+def test_quantiles_invert_both_tails():
+    for c, o in itertools.product(SHAPES, NOISES):
+        for convex in (True, False):
+            law = NoisyQuadraticDistribution(0.0, 1.0, c, o, convex)
+            # near y = 1 a score has 1e-16, of which the noise sees 1e-16 / o
+            tolerance = 1e-10 + 1e-15 / min(o, 1.0) * 40
+            assert law.logcdf(law.ppf(Q)) / np.log(Q) == approx(np.ones(len(Q)), rel=tolerance)
+            assert law.logsf(law.isf(Q)) / np.log(Q) == approx(np.ones(len(Q)), rel=tolerance)
+            y = np.linspace(-3 * o, 1 + 3 * o, 30)
+            assert np.asarray(law.cdf(y)) + law.sf(y) == approx(np.ones(30), abs=1e-12)
 
 
 @pytest.mark.parametrize("c", [1, 3, 10])
@@ -74,23 +75,23 @@ def test_the_density_is_the_slope_of_the_distribution(c):
     assert law.pdf(y) == approx(slope, abs=1e-9)
 
 
-@pytest.mark.parametrize("case", range(40))
-def test_opda_agrees(reference, case):
-    want = reference("opda_parametric")["opda"][case]
-    law = NoisyQuadraticDistribution(0.0, 1.0, want["c"], want["o"], want["convex"])
-    # opda's distribution function is a piecewise approximation with an absolute error of up to 1e-5; see the witness
-    assert law.cdf(want["y"]) == approx(np.array(want["cdf"]), abs=2e-5)
-    ours, theirs = np.asarray(law.pdf(want["y"])), np.array(want["pdf"], dtype=float)
-    assert ours == approx(theirs, rel=0.04, abs=1e-3)  # and its density one of up to 3.3 %
-    assert (law.mean, law.variance) == approx((want["mean"], want["variance"]), rel=1e-12)
-    scale = 1.0 + want["o"]
-    assert law.ppf(want["q"]) == approx(np.array(want["ppf"]), abs=1e-3 * scale)
-    for direction, short in (("minimize", "min"), ("maximize", "max")):
-        median = law.quantile_curve(want["k"], direction=direction)
-        assert median == approx(np.array(want[f"median_{short}"]), abs=1e-3 * scale)
-        assert law.mean_curve(want["k"], direction=direction) == approx(
-            np.array(want[f"mean_{short}"]), abs=1e-4 * scale
-        )
+def test_opda_agrees(reference):
+    for case in range(40):
+        want = reference("opda_parametric")["opda"][case]
+        law = NoisyQuadraticDistribution(0.0, 1.0, want["c"], want["o"], want["convex"])
+        # opda's distribution function is a piecewise approximation, up to 1e-5 off; see the witness
+        assert law.cdf(want["y"]) == approx(np.array(want["cdf"]), abs=2e-5)
+        ours, theirs = np.asarray(law.pdf(want["y"])), np.array(want["pdf"], dtype=float)
+        assert ours == approx(theirs, rel=0.04, abs=1e-3)  # and its density one of up to 3.3 %
+        assert (law.mean, law.variance) == approx((want["mean"], want["variance"]), rel=1e-12)
+        scale = 1.0 + want["o"]
+        assert law.ppf(want["q"]) == approx(np.array(want["ppf"]), abs=1e-3 * scale)
+        for direction, short in (("minimize", "min"), ("maximize", "max")):
+            median = law.quantile_curve(want["k"], direction=direction)
+            assert median == approx(np.array(want[f"median_{short}"]), abs=1e-3 * scale)
+            assert law.mean_curve(want["k"], direction=direction) == approx(
+                np.array(want[f"mean_{short}"]), abs=1e-4 * scale
+            )
 
 
 def test_where_opda_differs_the_integrals_take_our_side(reference):
@@ -117,28 +118,30 @@ def test_expected_best_scores_agree_with_nested_quadrature(reference):
         assert mirrored.mean_curve(case["k"]) == approx(-case["value"], abs=1e-11)
 
 
-@pytest.mark.parametrize("c", SHAPES)
-@pytest.mark.parametrize("o", NOISES)
-def test_the_best_of_one_score_is_its_mean(c, o):
-    law = NoisyQuadraticDistribution(0.0, 1.0, c, o, True)
-    for direction in ("minimize", "maximize"):
-        assert law.mean_curve(1.0, direction=direction) == approx(law.mean, abs=1e-10 * (1 + o))
+def test_the_best_of_one_score_is_its_mean():
+    for c, o in itertools.product(SHAPES, NOISES):
+        law = NoisyQuadraticDistribution(0.0, 1.0, c, o, True)
+        for direction in ("minimize", "maximize"):
+            assert law.mean_curve(1.0, direction=direction) == approx(law.mean, abs=1e-10 * (1 + o))
 
 
-@pytest.mark.parametrize("k", [0.4, 1.0, 2.0, 50.0, 1e4])
-@pytest.mark.parametrize("convex", [True, False])
-def test_curves_approach_those_without_noise_and_of_noise_alone(k, convex):
-    quiet = QuadraticDistribution(0.0, 1.0, 3, convex)
-    nearly = NoisyQuadraticDistribution(0.0, 1.0, 3, 1e-9, convex)
-    zero = NoisyQuadraticDistribution(0.0, 1.0, 3, 0.0, convex)
-    for direction in ("minimize", "maximize"):
-        assert nearly.mean_curve(k, direction=direction) == approx(quiet.mean_curve(k, direction=direction), abs=1e-8)
-        assert zero.mean_curve(k, direction=direction) == quiet.mean_curve(k, direction=direction)
-        assert nearly.quantile_curve(k, direction=direction) == approx(
-            quiet.quantile_curve(k, direction=direction), abs=1e-8
+def test_curves_approach_those_without_noise_and_of_noise_alone():
+    for k, convex in itertools.product([0.4, 1.0, 2.0, 50.0, 1e4], [True, False]):
+        quiet = QuadraticDistribution(0.0, 1.0, 3, convex)
+        nearly = NoisyQuadraticDistribution(0.0, 1.0, 3, 1e-9, convex)
+        zero = NoisyQuadraticDistribution(0.0, 1.0, 3, 0.0, convex)
+        for direction in ("minimize", "maximize"):
+            assert nearly.mean_curve(k, direction=direction) == approx(
+                quiet.mean_curve(k, direction=direction), abs=1e-8
+            )
+            assert zero.mean_curve(k, direction=direction) == quiet.mean_curve(k, direction=direction)
+            assert nearly.quantile_curve(k, direction=direction) == approx(
+                quiet.quantile_curve(k, direction=direction), abs=1e-8
+            )
+        loud = NoisyQuadraticDistribution(0.0, 1e-9, 3, 1.0, convex)
+        assert loud.quantile_curve(k, direction="maximize") == approx(
+            -special.ndtri(-np.expm1(np.log(0.5) / k)), abs=1e-8
         )
-    loud = NoisyQuadraticDistribution(0.0, 1e-9, 3, 1.0, convex)
-    assert loud.quantile_curve(k, direction="maximize") == approx(-special.ndtri(-np.expm1(np.log(0.5) / k)), abs=1e-8)
 
 
 def test_two_normal_scores_have_the_known_expected_best():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -76,15 +77,14 @@ def exact_by_determinant(lower, upper) -> Fraction:
 # ------------------------------------------------------------------------------------------- crossing probability
 
 
-@pytest.mark.parametrize("method", BANDS)
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13, 32, 48, 64])
-def test_probability_of_a_band_equals_rational_arithmetic(n, method):
-    for level in (0.05, 0.8, 0.999):
-        low, high = intervals(n, method, critical_value(n, band=method, level=level))
-        exact = exact_by_counting(low, high)
-        assert crossing_probability(low, high) == approx(float(exact), abs=1e-12)
-        if method != "dkw":
-            assert float(exact) == approx(level, abs=1e-11)
+def test_probability_of_a_band_equals_rational_arithmetic():
+    for method, n in itertools.product(BANDS, [1, 2, 3, 5, 8, 13, 32, 48, 64]):
+        for level in (0.05, 0.8, 0.999):
+            low, high = intervals(n, method, critical_value(n, band=method, level=level))
+            exact = exact_by_counting(low, high)
+            assert crossing_probability(low, high) == approx(float(exact), abs=1e-12)
+            if method != "dkw":
+                assert float(exact) == approx(level, abs=1e-11)
 
 
 @settings(deadline=None, max_examples=60)
@@ -102,11 +102,11 @@ def test_one_number_is_in_its_interval_with_the_length_as_probability():
     assert crossing_probability([0.25], [0.75]) == approx(0.5, abs=1e-15)
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 100, 3000])
-def test_lower_limits_on_a_line_have_the_closed_form_of_daniels(n):
-    rank = np.arange(1, n + 1)
-    for slope in (0.1, 0.5, 0.95):
-        assert crossing_probability(slope * rank / n, np.ones(n)) == approx(1.0 - slope, abs=1e-10)
+def test_lower_limits_on_a_line_have_the_closed_form_of_daniels():
+    for n in [1, 2, 7, 100, 3000]:
+        rank = np.arange(1, n + 1)
+        for slope in (0.1, 0.5, 0.95):
+            assert crossing_probability(slope * rank / n, np.ones(n)) == approx(1.0 - slope, abs=1e-10)
 
 
 @pytest.mark.parametrize("n", [1, 6, 48, 500])
@@ -141,12 +141,12 @@ def test_reflecting_the_numbers_reflects_the_limits(seed, n):
     assert 0.0 <= there <= 1.0
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 48, 140, 2000])
-def test_constant_width_has_the_law_of_kolmogorov_and_smirnov(n):
-    tolerance = 1e-10 if n <= 140 else 1e-5  # beyond, scipy approximates to about six digits
-    for width in np.array([0.6, 0.9, 1.2, 1.8]) / np.sqrt(n):
-        got = crossing_probability(*constant_width_intervals(n, width))
-        assert got == approx(stats.kstwo.cdf(width, n), abs=tolerance)
+def test_constant_width_has_the_law_of_kolmogorov_and_smirnov():
+    for n in [1, 2, 5, 48, 140, 2000]:
+        tolerance = 1e-10 if n <= 140 else 1e-5  # beyond, scipy approximates to about six digits
+        for width in np.array([0.6, 0.9, 1.2, 1.8]) / np.sqrt(n):
+            got = crossing_probability(*constant_width_intervals(n, width))
+            assert got == approx(stats.kstwo.cdf(width, n), abs=tolerance)
 
 
 def test_constant_width_is_right_where_scipy_approximates():
@@ -179,21 +179,20 @@ def test_limits_that_are_none_are_named(low, high, message):
 # ------------------------------------------------------------------------------------------------------ intervals
 
 
-@pytest.mark.parametrize("n", [2, 3, 4, 9, 48, 1023, 10_000])
-@pytest.mark.parametrize("level", [1e-12, 0.001, 0.0169, 0.3, 0.99])
-def test_highest_density_intervals_have_their_mass_and_equal_densities(n, level):
-    low, high = highest_density_intervals(n, level)
-    rank = np.arange(1.0, n + 1.0)
-    outside = special.betainc(rank, n + 1 - rank, low) + special.betaincc(rank, n + 1 - rank, high)
-    np.testing.assert_allclose(outside, level, rtol=1e-9)
-    assert low[0] == 0.0
-    assert high[-1] == 1.0
-    inner = slice(1, n // 2)  # the others are their mirror image, where 1 - x cancels in this check
-    a, b, x, y = rank[inner] - 1, n - rank[inner], low[inner], high[inner]
-    gap = a * np.log(x) + b * np.log1p(-x) - a * np.log(y) - b * np.log1p(-y)
-    np.testing.assert_allclose(gap, 0.0, atol=1e-6)
-    np.testing.assert_allclose(low, 1 - high[::-1], atol=1e-15)
-    assert np.all(np.diff(low) > 0)
+def test_highest_density_intervals_have_their_mass_and_equal_densities():
+    for n, level in itertools.product([2, 3, 4, 9, 48, 1023, 10_000], [1e-12, 0.001, 0.0169, 0.3, 0.99]):
+        low, high = highest_density_intervals(n, level)
+        rank = np.arange(1.0, n + 1.0)
+        outside = special.betainc(rank, n + 1 - rank, low) + special.betaincc(rank, n + 1 - rank, high)
+        np.testing.assert_allclose(outside, level, rtol=1e-9)
+        assert low[0] == 0.0
+        assert high[-1] == 1.0
+        inner = slice(1, n // 2)  # the others are their mirror image, where 1 - x cancels in this check
+        a, b, x, y = rank[inner] - 1, n - rank[inner], low[inner], high[inner]
+        gap = a * np.log(x) + b * np.log1p(-x) - a * np.log(y) - b * np.log1p(-y)
+        np.testing.assert_allclose(gap, 0.0, atol=1e-6)
+        np.testing.assert_allclose(low, 1 - high[::-1], atol=1e-15)
+        assert np.all(np.diff(low) > 0)
 
 
 def test_highest_density_intervals_are_the_shortest():
@@ -229,9 +228,8 @@ def test_intervals_at_the_ends_of_the_level():
 # ------------------------------------------------------------------------------------------------ critical values
 
 
-@pytest.mark.parametrize(
-    ("method", "n", "level", "published"),
-    [
+def test_critical_levels_are_the_known_ones():
+    for method, n, level, published in [
         ("ld_highest_density", 2, 0.8, 0.1),
         ("ld_highest_density", 8, 0.8, 0.0409414276),
         ("ld_highest_density", 48, 0.8, 0.01690463661),
@@ -239,10 +237,8 @@ def test_intervals_at_the_ends_of_the_level():
         ("ld_highest_density", 48, 0.95, 0.003314082263),
         ("ld_equal_tailed", 8, 0.8, 0.04121001215),
         ("ld_equal_tailed", 48, 0.8, 0.01572483614),
-    ],
-)
-def test_critical_levels_are_the_known_ones(method, n, level, published):
-    assert critical_value(n, band=method, level=level) == approx(published, rel=1e-9)
+    ]:
+        assert critical_value(n, band=method, level=level) == approx(published, rel=1e-9)
 
 
 @pytest.mark.parametrize("level", [1e-9, 0.3, 0.8, 0.999999])
@@ -253,18 +249,16 @@ def test_one_score_has_the_closed_form(level):
     assert critical_value(1, band="ks", level=level) == approx(0.5 + level / 2, abs=1e-12)
 
 
-@pytest.mark.parametrize("n", [2, 5, 48, 140])
-@pytest.mark.parametrize("level", [0.01, 0.5, 0.8, 0.99])
-def test_kolmogorov_smirnov_half_width_is_the_quantile(n, level):
-    assert critical_value(n, band="ks", level=level) == approx(stats.kstwo.ppf(level, n), abs=1e-9)
+def test_kolmogorov_smirnov_half_width_is_the_quantile():
+    for n, level in itertools.product([2, 5, 48, 140], [0.01, 0.5, 0.8, 0.99]):
+        assert critical_value(n, band="ks", level=level) == approx(stats.kstwo.ppf(level, n), abs=1e-9)
 
 
-@pytest.mark.parametrize("method", ["ld_highest_density", "ld_equal_tailed", "ks"])
-@pytest.mark.parametrize("n", [3, 48, 700])
-def test_every_confidence_is_met(n, method):
-    for level in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
-        value = critical_value(n, band=method, level=level)
-        assert crossing_probability(*intervals(n, method, value)) == approx(level, abs=1e-11)
+def test_every_confidence_is_met():
+    for method, n in itertools.product(["ld_highest_density", "ld_equal_tailed", "ks"], [3, 48, 700]):
+        for level in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
+            value = critical_value(n, band=method, level=level)
+            assert crossing_probability(*intervals(n, method, value)) == approx(level, abs=1e-11)
 
 
 @pytest.mark.parametrize(
@@ -296,9 +290,8 @@ def test_dkw_is_the_inequality():
     assert crossing_probability(*intervals(50, "dkw", dkw_half_width(50, 0.9))) > 0.9
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_arguments_out_of_range_are_named():
+    for arguments, message in [
         ({"n_scores": 0}, "n_scores must be a whole number of at least 1, got 0."),
         ({"n_scores": 2.5}, "n_scores must be a whole number of at least 1, got 2.5."),
         ({"level": 80}, "level must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
@@ -310,9 +303,7 @@ def test_dkw_is_the_inequality():
             "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld_equal_tail'. "
             "Did you mean 'ld_equal_tailed'?",
         ),
-    ],
-)
-def test_arguments_out_of_range_are_named(arguments, message):
-    with pytest.raises(ArgumentError) as caught:
-        critical_value(**({"n_scores": 10} | arguments))
-    assert str(caught.value) == message
+    ]:
+        with pytest.raises(ArgumentError) as caught:
+            critical_value(**({"n_scores": 10} | arguments))
+        assert str(caught.value) == message

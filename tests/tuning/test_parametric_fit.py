@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import partial
 
@@ -59,17 +60,16 @@ def test_ties_and_counted_scores_lie_in_buckets():
     assert plain.weights.tolist() == [1.0, 1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize("c", [1, 3, 10])
-@pytest.mark.parametrize("o", [0.02, 0.1, 0.7])
-def test_the_gradient_is_that_of_differences(c, o):
-    y = noisy_scores(40, 3)
-    y = y[(y > -0.05) & (y < 0.8)]
-    data = spacings.spacings(y, -0.05, 2, 0.8, 5)
-    at, step = np.array([-0.2, 1.2, math.log(o)]), 1e-6
-    got = spacings.noisy_value(data, c, at)
-    for i, unit in enumerate(np.eye(3)):
-        ends = [spacings.noisy_value(data, c, at + sign * step * unit).value for sign in (1, -1)]
-        assert got.gradient[i] == approx((ends[0] - ends[1]) / (2 * step), rel=2e-5, abs=2e-4)
+def test_the_gradient_is_that_of_differences():
+    for c, o in itertools.product([1, 3, 10], [0.02, 0.1, 0.7]):
+        y = noisy_scores(40, 3)
+        y = y[(y > -0.05) & (y < 0.8)]
+        data = spacings.spacings(y, -0.05, 2, 0.8, 5)
+        at, step = np.array([-0.2, 1.2, math.log(o)]), 1e-6
+        got = spacings.noisy_value(data, c, at)
+        for i, unit in enumerate(np.eye(3)):
+            ends = [spacings.noisy_value(data, c, at + sign * step * unit).value for sign in (1, -1)]
+            assert got.gradient[i] == approx((ends[0] - ends[1]) / (2 * step), rel=2e-5, abs=2e-4)
 
 
 def test_no_grid_of_parameters_beats_the_fit():
@@ -115,20 +115,20 @@ def test_fits_are_at_least_as_high_as_those_of_opda(reference, case):
 # ---------------------------------------------------------------------- symmetries
 
 
-@pytest.mark.parametrize("fit", [fit_quiet, fit_noisy])
-def test_minimizing_is_maximizing_the_negative(fit):
-    y = noisy_scores(30).round(2)
-    low = fit(y, direction="minimize", limits=(None, 0.7), constraints={"c": (1, 3)})
-    high = fit(-y, direction="maximize", limits=(-0.7, None), constraints={"c": (1, 3)})
-    for one, other in zip(low.estimates, high.estimates, strict=True):
-        sign = -1 if one.name in ("best", "worst") else 1
-        assert sorted([sign * other.ci_low, sign * other.ci_high]) == approx(
-            [one.ci_low, one.ci_high], rel=1e-6, abs=1e-6
-        )
-    assert low.objective == approx(high.objective, rel=1e-12)
-    assert low.n_above == high.n_below == int(np.sum(y >= 0.7))
-    k = [1, 10, 1000]
-    assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-6, abs=1e-6)
+def test_minimizing_is_maximizing_the_negative():
+    for fit in [fit_quiet, fit_noisy]:
+        y = noisy_scores(30).round(2)
+        low = fit(y, direction="minimize", limits=(None, 0.7), constraints={"c": (1, 3)})
+        high = fit(-y, direction="maximize", limits=(-0.7, None), constraints={"c": (1, 3)})
+        for one, other in zip(low.estimates, high.estimates, strict=True):
+            sign = -1 if one.name in ("best", "worst") else 1
+            assert sorted([sign * other.ci_low, sign * other.ci_high]) == approx(
+                [one.ci_low, one.ci_high], rel=1e-6, abs=1e-6
+            )
+        assert low.objective == approx(high.objective, rel=1e-12)
+        assert low.n_above == high.n_below == int(np.sum(y >= 0.7))
+        k = [1, 10, 1000]
+        assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("fit", [fit_quiet, fit_noisy])
@@ -325,9 +325,8 @@ def test_the_bootstrap_keeps_the_limits():
 # ---------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_are_checked():
+    for options, message in [
         ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'."),
         ({"limits": (1, 0)}, "limits must be (low, high) with low < high, got (1, 0)."),
         ({"limits": 3}, "limits must be a (low, high) pair, with None for no limit, got 3."),
@@ -348,12 +347,10 @@ def test_the_bootstrap_keeps_the_limits():
         ),
         ({"constraints": 3}, "constraints must be a mapping such as {'c': (1, 4)}, got 3."),
         ({"level": 95}, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
-    ],
-)
-def test_options_are_checked(options, message):
-    with pytest.raises(ArgumentError) as error:
-        fit_noisy(noisy_scores(), **{"direction": "minimize", **options})
-    assert str(error.value) == message
+    ]:
+        with pytest.raises(ArgumentError) as error:
+            fit_noisy(noisy_scores(), **{"direction": "minimize", **options})
+        assert str(error.value) == message
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -38,21 +40,20 @@ def test_the_line_of_paper_000_is_a_local_fit():
     assert per_score[3] > 0.16 > per_score[4]
 
 
-@pytest.mark.parametrize(
-    ("method", "from_k"),
-    [(method, start) for method in BANDS for start in (None, 1, 4) if method != "dkw" or start is None],
-)
-@pytest.mark.parametrize(("level", "quantile"), [(0.01, 0.5), (0.5, 0.5), (0.8, 0.9)])
-def test_the_planned_number_is_the_smallest_of_all(method, from_k, level, quantile):
-    bands = (tuning.band(n, band=method, level=level, from_k=from_k, quantile=quantile) for n in range(1, 60))
-    reach = np.array([trivial_beyond(band, quantile) for band in bands])
-    for k in (0.5, 1, 2.5, 4, 5, 6.5, 9):
-        enough = np.flatnonzero(reach >= k)
-        if len(enough) and (from_k is None or k >= from_k):
-            options = {"level": level, "from_k": from_k, "direction": "maximize"}
-            plan = tuning.plan(k=k, band=method, statistic=quantile, **options)
-            assert plan.n_scores[0] == enough[0] + 1
-            assert plan.k_max[0] == reach[enough[0]]
+def test_the_planned_number_is_the_smallest_of_all():
+    for (method, from_k), (level, quantile) in itertools.product(
+        [(method, start) for method in BANDS for start in (None, 1, 4) if method != "dkw" or start is None],
+        [(0.01, 0.5), (0.5, 0.5), (0.8, 0.9)],
+    ):
+        bands = (tuning.band(n, band=method, level=level, from_k=from_k, quantile=quantile) for n in range(1, 60))
+        reach = np.array([trivial_beyond(band, quantile) for band in bands])
+        for k in (0.5, 1, 2.5, 4, 5, 6.5, 9):
+            enough = np.flatnonzero(reach >= k)
+            if len(enough) and (from_k is None or k >= from_k):
+                options = {"level": level, "from_k": from_k, "direction": "maximize"}
+                plan = tuning.plan(k=k, band=method, statistic=quantile, **options)
+                assert plan.n_scores[0] == enough[0] + 1
+                assert plan.k_max[0] == reach[enough[0]]
 
 
 def test_a_curve_of_the_planned_size_has_two_limits_at_k_and_one_score_less_does_not():
@@ -95,9 +96,8 @@ def test_the_table_says_what_was_asked():
     assert "k is the largest whole number" in repr(tuning.plan(n_scores=10))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_plans_that_cannot_be_made_are_named():
+    for arguments, message in [
         ({}, "give either n_scores (how many scores there are) or k (how many configurations the curve must reach)."),
         (
             {"n_scores": 1, "k": 1},
@@ -128,9 +128,7 @@ def test_the_table_says_what_was_asked():
             "the smallest one, and only for medians both have limits for the same k.",
         ),
         ({"k": 1, "level": 80}, "level must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
-    ],
-)
-def test_plans_that_cannot_be_made_are_named(arguments, message):
-    with pytest.raises(ArgumentError) as caught:
-        tuning.plan(**arguments)
-    assert str(caught.value) == message
+    ]:
+        with pytest.raises(ArgumentError) as caught:
+            tuning.plan(**arguments)
+        assert str(caught.value) == message

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -13,49 +15,48 @@ Y = np.linspace(-0.5, 1.5, 41)
 Q = np.array([0.0, 1e-12, 0.01, 0.3, 0.5, 0.9, 1.0])
 
 
-@pytest.mark.parametrize("c", [0.5, 1, 2, 3, 10])
-def test_the_formulas_of_both_shapes(c):
-    x = np.clip(Y, 0.0, 1.0)
-    assert QuadraticDistribution(0, 1, c, True).cdf(Y) == approx(x ** (c / 2), rel=1e-13, abs=1e-300)
-    assert QuadraticDistribution(0, 1, c, False).cdf(Y) == approx(1 - (1 - x) ** (c / 2), rel=1e-12, abs=1e-15)
+def test_the_formulas_of_both_shapes():
+    for c in [0.5, 1, 2, 3, 10]:
+        x = np.clip(Y, 0.0, 1.0)
+        assert QuadraticDistribution(0, 1, c, True).cdf(Y) == approx(x ** (c / 2), rel=1e-13, abs=1e-300)
+        assert QuadraticDistribution(0, 1, c, False).cdf(Y) == approx(1 - (1 - x) ** (c / 2), rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("case", range(0, 40, 4))  # every fourth is without noise
-def test_opda_agrees(reference, case):
-    want = reference("opda_parametric")["opda"][case]
-    assert want["o"] == 0.0
-    law = QuadraticDistribution(0.0, 1.0, want["c"], want["convex"])
-    assert law.cdf(want["y"]) == approx(np.array(want["cdf"]), abs=1e-14)
-    ours, theirs = np.asarray(law.pdf(want["y"])), np.array(want["pdf"], dtype=float)
-    assert ours == approx(theirs, abs=1e-12)
-    assert law.ppf(want["q"]) == approx(np.array(want["ppf"]), abs=1e-14)
-    assert (law.mean, law.variance) == approx((want["mean"], want["variance"]), rel=1e-13)
-    for direction, short in (("minimize", "min"), ("maximize", "max")):
-        assert law.quantile_curve(want["k"], direction=direction) == approx(
-            np.array(want[f"median_{short}"]), abs=1e-10
-        )
-        assert law.mean_curve(want["k"], direction=direction) == approx(np.array(want[f"mean_{short}"]), abs=1e-10)
+def test_opda_agrees(reference):
+    for case in range(0, 40, 4):
+        want = reference("opda_parametric")["opda"][case]
+        assert want["o"] == 0.0
+        law = QuadraticDistribution(0.0, 1.0, want["c"], want["convex"])
+        assert law.cdf(want["y"]) == approx(np.array(want["cdf"]), abs=1e-14)
+        ours, theirs = np.asarray(law.pdf(want["y"])), np.array(want["pdf"], dtype=float)
+        assert ours == approx(theirs, abs=1e-12)
+        assert law.ppf(want["q"]) == approx(np.array(want["ppf"]), abs=1e-14)
+        assert (law.mean, law.variance) == approx((want["mean"], want["variance"]), rel=1e-13)
+        for direction, short in (("minimize", "min"), ("maximize", "max")):
+            assert law.quantile_curve(want["k"], direction=direction) == approx(
+                np.array(want[f"median_{short}"]), abs=1e-10
+            )
+            assert law.mean_curve(want["k"], direction=direction) == approx(np.array(want[f"mean_{short}"]), abs=1e-10)
 
 
-@pytest.mark.parametrize("convex", [True, False])
-@pytest.mark.parametrize("c", [1, 4, 7])
-def test_quantiles_invert_both_tails(c, convex):
-    law = QuadraticDistribution(-2.0, 5.0, c, convex)
-    assert law.cdf(law.ppf(Q[1:-1])) == approx(Q[1:-1], rel=1e-9 if convex else 1e-3)  # 1 - y costs digits
-    assert law.ppf([0.0, 1.0]).tolist() == [-2.0, 5.0]
-    assert law.isf(Q[2:]) == approx(law.ppf(1 - Q[2:]), abs=1e-12)
-    assert law.isf([0.0, 1.0]).tolist() == [5.0, -2.0]
-    assert law.cdf(Y) + law.sf(Y) == approx(np.ones(41), abs=1e-15)
+def test_quantiles_invert_both_tails():
+    for convex, c in itertools.product([True, False], [1, 4, 7]):
+        law = QuadraticDistribution(-2.0, 5.0, c, convex)
+        assert law.cdf(law.ppf(Q[1:-1])) == approx(Q[1:-1], rel=1e-9 if convex else 1e-3)  # 1 - y costs digits
+        assert law.ppf([0.0, 1.0]).tolist() == [-2.0, 5.0]
+        assert law.isf(Q[2:]) == approx(law.ppf(1 - Q[2:]), abs=1e-12)
+        assert law.isf([0.0, 1.0]).tolist() == [5.0, -2.0]
+        assert law.cdf(Y) + law.sf(Y) == approx(np.ones(41), abs=1e-15)
 
 
-@pytest.mark.parametrize("c", [1, 2, 5])
-def test_minimizing_is_maximizing_the_negative(c):
-    low, high = QuadraticDistribution(-1.0, 3.0, c, True), QuadraticDistribution(-3.0, 1.0, c, False)
-    k = np.array([0.3, 1.0, 7.0, 1e6])
-    assert np.array_equal(low.cdf(Y), high.sf(-Y))
-    assert np.array_equal(low.pdf(Y), high.pdf(-Y))
-    assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-12)
-    assert np.array_equal(low.mean_curve(k), -np.asarray(high.mean_curve(k)))
+def test_minimizing_is_maximizing_the_negative():
+    for c in [1, 2, 5]:
+        low, high = QuadraticDistribution(-1.0, 3.0, c, True), QuadraticDistribution(-3.0, 1.0, c, False)
+        k = np.array([0.3, 1.0, 7.0, 1e6])
+        assert np.array_equal(low.cdf(Y), high.sf(-Y))
+        assert np.array_equal(low.pdf(Y), high.pdf(-Y))
+        assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-12)
+        assert np.array_equal(low.mean_curve(k), -np.asarray(high.mean_curve(k)))
 
 
 def test_curves_of_long_searches_keep_their_digits():
@@ -83,20 +84,17 @@ def test_samples_follow_the_distribution():
     assert law.sample((2, 3), rng=1).shape == (2, 3)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_parameters_are_checked():
+    for change, message in [
         ({"a": 2.0}, "a must be at most b, got a=2.0 and b=1.0. a is the lower end of the scores."),
         ({"b": np.inf}, "b must be a finite number, got inf."),
         ({"a": "x"}, "a must be a finite number, got 'x'."),
         ({"c": 0}, "c must be above 0 and at most 1000, got 0.0."),
         ({"convex": "yes"}, "convex must be True (minimize) or False (maximize), got 'yes'."),
-    ],
-)
-def test_parameters_are_checked(change, message):
-    with pytest.raises(ArgumentError) as error:
-        QuadraticDistribution(**{"a": 0.0, "b": 1.0, "c": 2, "convex": True, **change})
-    assert str(error.value) == message
+    ]:
+        with pytest.raises(ArgumentError) as error:
+            QuadraticDistribution(**{"a": 0.0, "b": 1.0, "c": 2, "convex": True, **change})
+        assert str(error.value) == message
 
 
 def test_arguments_of_curves_are_checked():

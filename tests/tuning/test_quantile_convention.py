@@ -6,6 +6,7 @@ and 1 - (1 - F(y))^k for the smallest.
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 import numpy as np
@@ -46,17 +47,18 @@ SMOOTH = {
 }
 
 
-@pytest.mark.parametrize("q", QUANTILES)
-@pytest.mark.parametrize("name", SMOOTH)
-def test_smooth_laws_have_the_quantile_of_the_best(name, q):
-    law = SMOOTH[name]
-    ways = (law.settings.direction,) if "fit" in name else DIRECTIONS
-    one = law.distribution if "fit" in name else law
-    for direction in ways:
-        y = np.asarray(law.quantile_curve(K, q=q) if "fit" in name else law.quantile_curve(K, q=q, direction=direction))
-        assert best_at_most(one.cdf(y), one.sf(y), K, direction) == approx(q, abs=1e-9)
-        if "fit" in name:
-            assert law.curve(K[:1], q=q).estimate[0] == y[0]
+def test_smooth_laws_have_the_quantile_of_the_best():
+    for q, name in itertools.product(QUANTILES, SMOOTH):
+        law = SMOOTH[name]
+        ways = (law.settings.direction,) if "fit" in name else DIRECTIONS
+        one = law.distribution if "fit" in name else law
+        for direction in ways:
+            y = np.asarray(
+                law.quantile_curve(K, q=q) if "fit" in name else law.quantile_curve(K, q=q, direction=direction)
+            )
+            assert best_at_most(one.cdf(y), one.sf(y), K, direction) == approx(q, abs=1e-9)
+            if "fit" in name:
+                assert law.curve(K[:1], q=q).estimate[0] == y[0]
 
 
 def sampled(law, k, q, direction):
@@ -66,19 +68,17 @@ def sampled(law, k, q, direction):
     return y[np.flatnonzero(share >= q - 1e-12)[0]]
 
 
-@pytest.mark.parametrize("q", QUANTILES)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize("n", [1, 2, 5, 6, 47, 48])
-def test_samples_have_the_quantile_of_the_best(n, direction, q):
-    scores = SCORES[:n]
-    law = EmpiricalDistribution(scores)
-    want = [sampled(law, k, q, direction) for k in K]
-    assert tuning.curve(scores, direction=direction, k=K, statistic=q).estimate.tolist() == want
-    assert law.quantile_curve(K, direction=direction, q=q).tolist() == want
-    weighted = EmpiricalDistribution(scores, weights=WEIGHTS[:n] + 0.5)
-    assert weighted.quantile_curve(K, direction=direction, q=q).tolist() == [
-        sampled(weighted, k, q, direction) for k in K
-    ]
+def test_samples_have_the_quantile_of_the_best():
+    for q, direction, n in itertools.product(QUANTILES, DIRECTIONS, [1, 2, 5, 6, 47, 48]):
+        scores = SCORES[:n]
+        law = EmpiricalDistribution(scores)
+        want = [sampled(law, k, q, direction) for k in K]
+        assert tuning.curve(scores, direction=direction, k=K, statistic=q).estimate.tolist() == want
+        assert law.quantile_curve(K, direction=direction, q=q).tolist() == want
+        weighted = EmpiricalDistribution(scores, weights=WEIGHTS[:n] + 0.5)
+        assert weighted.quantile_curve(K, direction=direction, q=q).tolist() == [
+            sampled(weighted, k, q, direction) for k in K
+        ]
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -103,13 +103,12 @@ def test_draws_are_at_most_the_curve_that_often(direction):
         assert np.mean(best <= curve) == approx(0.8, abs=4 * np.sqrt(0.16 / 20_000))
 
 
-@pytest.mark.parametrize("statistic", ["median", *QUANTILES])
-@pytest.mark.parametrize("n", [1, 2, 6, 10, 47, 48])
-def test_the_best_of_one_has_no_direction(n, statistic):
-    up, down = (tuning.curve(SCORES[:n], direction=way, k=1, statistic=statistic) for way in DIRECTIONS)
-    q = 0.5 if statistic == "median" else statistic
-    assert up.estimate[0] == down.estimate[0] == np.quantile(SCORES[:n], q, method="inverted_cdf")
-    assert EmpiricalDistribution(SCORES[:n]).ppf(q) == up.estimate[0]
+def test_the_best_of_one_has_no_direction():
+    for statistic, n in itertools.product(["median", *QUANTILES], [1, 2, 6, 10, 47, 48]):
+        up, down = (tuning.curve(SCORES[:n], direction=way, k=1, statistic=statistic) for way in DIRECTIONS)
+        q = 0.5 if statistic == "median" else statistic
+        assert up.estimate[0] == down.estimate[0] == np.quantile(SCORES[:n], q, method="inverted_cdf")
+        assert EmpiricalDistribution(SCORES[:n]).ppf(q) == up.estimate[0]
 
 
 def test_the_best_of_one_of_a_law_is_its_quantile_in_both_directions():

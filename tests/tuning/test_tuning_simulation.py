@@ -30,34 +30,34 @@ def message(call) -> str:
 # ------------------------------------------------------------------------------------------------------ densities
 
 
-@pytest.mark.parametrize(("bounds", "bandwidth"), SETTINGS)
-def test_density_distribution_and_quantiles_agree(bounds, bandwidth):
-    law = kernel_density(POINTS, bandwidth=bandwidth, bounds=bounds)
-    low, high = max(bounds[0], -1.5), min(bounds[1], 2.5)
-    for y in (0.2, 0.7, 0.97):
-        area = integrate.quad(lambda x: float(law.pdf(x)), low, y, limit=400, points=[0.5 * (low + y)])[0]
-        assert float(law.cdf(y)) == approx(area, abs=1e-9)
-    assert law.cdf([low, high]) == approx([0.0, 1.0], abs=1e-12)
-    assert law.pdf([bounds[0] - 1.0, bounds[1] + 1.0]) == approx([0.0, 0.0])
-    p = np.array([1e-9, 0.01, 0.3, 0.5, 0.9, 1.0 - 1e-9])
-    assert law.cdf(law.ppf(p)) == approx(p, abs=1e-14)
-    assert law.sf(law.isf(p)) == approx(p, abs=1e-14)
-    assert law.ppf([0.0, 1.0]).tolist() == list(bounds)
-    assert law.isf([0.0, 1.0]).tolist() == list(bounds[::-1])
+def test_density_distribution_and_quantiles_agree():
+    for bounds, bandwidth in SETTINGS:
+        law = kernel_density(POINTS, bandwidth=bandwidth, bounds=bounds)
+        low, high = max(bounds[0], -1.5), min(bounds[1], 2.5)
+        for y in (0.2, 0.7, 0.97):
+            area = integrate.quad(lambda x, law=law: float(law.pdf(x)), low, y, limit=400, points=[0.5 * (low + y)])[0]
+            assert float(law.cdf(y)) == approx(area, abs=1e-9)
+        assert law.cdf([low, high]) == approx([0.0, 1.0], abs=1e-12)
+        assert law.pdf([bounds[0] - 1.0, bounds[1] + 1.0]) == approx([0.0, 0.0])
+        p = np.array([1e-9, 0.01, 0.3, 0.5, 0.9, 1.0 - 1e-9])
+        assert law.cdf(law.ppf(p)) == approx(p, abs=1e-14)
+        assert law.sf(law.isf(p)) == approx(p, abs=1e-14)
+        assert law.ppf([0.0, 1.0]).tolist() == list(bounds)
+        assert law.isf([0.0, 1.0]).tolist() == list(bounds[::-1])
 
 
-@pytest.mark.parametrize(("bounds", "bandwidth"), SETTINGS)
-def test_draws_have_the_distribution(bounds, bandwidth):
-    law = kernel_density(POINTS, bandwidth=bandwidth, bounds=bounds)
-    drawn = law.sample((5000, 4), rng=3)
-    assert drawn.shape == (5000, 4)
-    assert bounds[0] <= drawn.min() <= drawn.max() <= bounds[1]
-    assert stats.kstest(drawn.ravel(), law.cdf).pvalue > 0.001
-    for direction, best in (("maximize", drawn.max(axis=1)), ("minimize", drawn.min(axis=1))):
-        error = 4 * best.std() / math.sqrt(len(best))
-        assert law.mean_curve(4, direction=direction)[0] == approx(best.mean(), abs=error)
-        below = np.mean(best <= law.quantile_curve(4, direction=direction, q=0.3)[0])
-        assert below == approx(0.3, abs=4 * math.sqrt(0.21 / len(best)))
+def test_draws_have_the_distribution():
+    for bounds, bandwidth in SETTINGS:
+        law = kernel_density(POINTS, bandwidth=bandwidth, bounds=bounds)
+        drawn = law.sample((5000, 4), rng=3)
+        assert drawn.shape == (5000, 4)
+        assert bounds[0] <= drawn.min() <= drawn.max() <= bounds[1]
+        assert stats.kstest(drawn.ravel(), law.cdf).pvalue > 0.001
+        for direction, best in (("maximize", drawn.max(axis=1)), ("minimize", drawn.min(axis=1))):
+            error = 4 * best.std() / math.sqrt(len(best))
+            assert law.mean_curve(4, direction=direction)[0] == approx(best.mean(), abs=error)
+            below = np.mean(best <= law.quantile_curve(4, direction=direction, q=0.3)[0])
+            assert below == approx(0.3, abs=4 * math.sqrt(0.21 / len(best)))
 
 
 def test_one_kernel_is_the_normal_law():

@@ -21,29 +21,15 @@ FEWEST = {"a quadratic": 5, "a noisy quadratic": 6}  # distinct exact scores: tw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitSettings:
-    """What was fitted to what: enough to fit the same model to other scores.
-
-    Attributes
-    ----------
-    direction : {"minimize", "maximize"}
-        Which scores are better.
-    lower, upper : float
-        Limits at or beyond which scores are only counted; infinite for none.
-    a, b, o : (float, float)
-        Boxes of the parameters; (0, 0) for a law without noise.
-    c : tuple of int
-        Effective numbers of hyperparameters that were tried.
-    level : float
-        Of each interval.
-    """
+    """What was fitted to what: enough to fit the same model to other scores."""
 
     direction: str
-    lower: float
+    lower: float  # limits at or beyond which scores are only counted; infinite for none
     upper: float
-    a: Box
+    a: Box  # boxes of the parameters; that of o is (0, 0) for a law without noise
     b: Box
     o: Box
-    c: tuple[int, ...]
+    c: tuple[int, ...]  # effective numbers of hyperparameters that are tried
     level: float
 
     @property

@@ -106,19 +106,7 @@ def _left_end(z: FloatArray, s: float, p: float) -> tuple[FloatArray, NDArray[np
 def moments(z: FloatArray, s: float, c: float) -> Moments:
     """The two integrals behind density, distribution function and their derivatives.
 
-    Parameters
-    ----------
-    z : (m,) float, finite
-        Scores, as shares of the range.
-    s : float, > 0
-        Noise, as a share of the range.
-    c : float, > 0
-        Effective number of hyperparameters.
-
-    Returns
-    -------
-    Moments
-        Three arrays ``(m,)``.
+    At scores `z` (m,) and noise `s` > 0, shares of the range, for `c` > 0 hyperparameters.
     """
     h = 0.5 * c
     left, zero = _left_end(z, s, h - 1.0)

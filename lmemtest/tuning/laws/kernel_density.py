@@ -95,7 +95,13 @@ class KernelDensity:
         """Independent scores of shape `size`."""
         generator = resolve_rng(rng)
         centre = self.points[generator.integers(len(self.points), size=size)]
-        return self._fold(centre + self.bandwidth * generator.standard_normal(size))
+        y, (low, high) = centre + self.bandwidth * generator.standard_normal(size), self.bounds
+        if math.isfinite(low) and math.isfinite(high):
+            turn = np.mod(y - low, 2.0 * (high - low))
+            return np.clip(low + np.minimum(turn, 2.0 * (high - low) - turn), low, high)
+        if math.isfinite(low):
+            return low + np.abs(y - low)
+        return high - np.abs(high - y) if math.isfinite(high) else y
 
     def quantile_curve(self, k: ArrayLike, *, direction: str, q: float = 0.5) -> FloatArray:
         """Quantile `q` of the best of `k` scores, for each real k > 0: the true curve of a simulation.
@@ -111,7 +117,11 @@ class KernelDensity:
         """Expected best of `k` scores, for each real k > 0, by Gauss quadrature of F^k."""
         budgets = check_k(k)
         low, high = self._support()
-        y, weight = _gauss(low, high, self.bandwidth)
+        # a composite rule with panels of at most one bandwidth
+        edges = np.linspace(low, high, 1 + math.ceil((high - low) / self.bandwidth))
+        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        half = 0.5 * np.diff(edges)[:, None]
+        y, weight = (edges[:-1, None] + half * (1.0 + nodes)).ravel(), (half * weights).ravel()
         if check_direction(direction) == "maximize":
             below = self.cdf(y)
             return np.array([high - weight @ below**budget for budget in budgets])
@@ -190,15 +200,6 @@ class KernelDensity:
         order = np.argsort(tail, kind="stable")
         return tail[order], knots[order]
 
-    def _fold(self, y: FloatArray) -> FloatArray:
-        low, high = self.bounds
-        if math.isfinite(low) and math.isfinite(high):
-            turn = np.mod(y - low, 2.0 * (high - low))
-            return np.clip(low + np.minimum(turn, 2.0 * (high - low) - turn), low, high)
-        if math.isfinite(low):
-            return low + np.abs(y - low)
-        return high - np.abs(high - y) if math.isfinite(high) else y
-
 
 def kernel_density(
     scores: ArrayLike, *, bandwidth: float, bounds: tuple[float, float] = (-math.inf, math.inf)
@@ -244,27 +245,14 @@ def kernel_density(
     if not np.all(np.isfinite(values)):
         raise DataError("scores must be finite for a kernel density. Give a failed run the worst score that can occur.")
     low, high = check_bounds(bounds, values)
-    width = _checked_bandwidth(bandwidth, float(values[-1] - values[0]))
-    values.setflags(write=False)
-    return KernelDensity(points=values, bandwidth=width, bounds=(low, high))
-
-
-def _checked_bandwidth(bandwidth: Any, spread: float) -> float:
     positive = isinstance(bandwidth, (int, float, np.number)) and not isinstance(bandwidth, bool)
     if not (positive and 0.0 < float(bandwidth) < math.inf):
         raise ArgumentError(f"bandwidth must be positive and finite, in units of the score, got {bandwidth!r}.")
-    if float(bandwidth) * _MOST_PANELS < spread:
+    least = float(values[-1] - values[0]) / _MOST_PANELS
+    if float(bandwidth) < least:
         raise ArgumentError(
-            f"bandwidth must be at least a 20,000th of the range of the scores, "
-            f"{written(spread / _MOST_PANELS, '.3g')}, got "
+            f"bandwidth must be at least a 20,000th of the range of the scores, {written(least, '.3g')}, got "
             f"{bandwidth!r}. A smaller one is the sample itself: resample the scores instead."
         )
-    return float(bandwidth)
-
-
-def _gauss(low: float, high: float, width: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of a composite Gauss rule with panels of at most `width`."""
-    edges = np.linspace(low, high, 1 + math.ceil((high - low) / width))
-    node, weight = np.polynomial.legendre.leggauss(_NODES)
-    half = 0.5 * np.diff(edges)[:, None]
-    return (edges[:-1, None] + half * (1.0 + node)).ravel(), (half * weight).ravel()
+    values.setflags(write=False)
+    return KernelDensity(points=values, bandwidth=float(bandwidth), bounds=(low, high))

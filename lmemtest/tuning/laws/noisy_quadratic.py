@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest._validate import resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_k, check_probabilities, plain
+from lmemtest.tuning._checks import FloatArray, plain
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.kernel_density import kernel_density
 from lmemtest.tuning.laws.quadratic import (
-    LawCurves,
     Number,
     QuadraticDistribution,
+    QuadraticLaw,
     check_real,
     check_shape,
 )
@@ -35,7 +34,7 @@ _ROWS = 4096  # scores per block of quadratures: 1.5 MB of nodes, which stays in
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyQuadraticDistribution(LawCurves):
+class NoisyQuadraticDistribution(QuadraticLaw):
     """Scores of random search on a smooth function with normal noise.
 
     Parameters
@@ -70,6 +69,8 @@ class NoisyQuadraticDistribution(LawCurves):
     (0.039894, 0.5)
     >>> law.quantile_curve([1, 10, 100]).round(4)
     array([ 0.5   ,  0.0459, -0.1097])
+    >>> law.mean_curve([1, 10, 100]).round(6)
+    array([ 0.5     ,  0.053578, -0.113676])
     """
 
     a: float
@@ -123,74 +124,57 @@ class NoisyQuadraticDistribution(LawCurves):
         """Whether all expected scores are the same, which leaves the noise."""
         return self.a == self.b and self.o > 0.0
 
-    def _deviations(self, y: ArrayLike) -> FloatArray:
-        """How far `y` is from the only expected score, in standard deviations."""
-        return (np.asarray(y, dtype=float) - self.a) / self.o
-
     def logpdf(self, y: ArrayLike) -> Number:
         """Logarithm of the density."""
         if self._exact():
             return self.noiseless.logpdf(y)
         if self._normal():
-            return plain(-0.5 * self._deviations(y) ** 2 - math.log(self.o * math.sqrt(2.0 * math.pi)))
+            deviations = (np.asarray(y, dtype=float) - self.a) / self.o
+            return plain(-0.5 * deviations**2 - math.log(self.o * math.sqrt(2.0 * math.pi)))
         width = math.log(self.b - self.a)
         return plain(self._in_blocks(convolution.log_density, y, (-np.inf, -np.inf)) - width)
 
-    def _lognear(self, y: ArrayLike) -> FloatArray:
-        """Logarithm of the probability of a score better than `y`."""
-        return self._in_blocks(convolution.log_below, y, (-np.inf, 0.0))
-
-    def _logfar(self, y: ArrayLike) -> FloatArray:
-        """Logarithm of the probability of a score worse than `y`."""
-        return self._in_blocks(convolution.log_above, y, (0.0, -np.inf))
-
     def logcdf(self, y: ArrayLike) -> Number:
         """Logarithm of `cdf`."""
-        if self._exact():
-            with np.errstate(divide="ignore"):
-                return plain(np.log(self.noiseless.cdf(y)))
-        if self._normal():
-            return plain(special.log_ndtr(self._deviations(y)))
-        return plain(self._lognear(y) if self.convex else self._logfar(y))
+        return plain(self._log_share(y, near=self.convex))
 
     def logsf(self, y: ArrayLike) -> Number:
         """Logarithm of `sf`."""
+        return plain(self._log_share(y, near=not self.convex))
+
+    def _log_share(self, y: ArrayLike, near: bool) -> FloatArray:
         if self._exact():
             with np.errstate(divide="ignore"):
-                return plain(np.log(self.noiseless.sf(y)))
+                return np.asarray(np.log(self.noiseless._share(y, near)))
         if self._normal():
-            return plain(special.log_ndtr(-self._deviations(y)))
-        return plain(self._logfar(y) if self.convex else self._lognear(y))
+            deviations = (np.asarray(y, dtype=float) - self.a) / self.o
+            return np.asarray(special.log_ndtr(deviations if near == self.convex else -deviations))
+        if near:
+            return self._in_blocks(convolution.log_below, y, (-np.inf, 0.0))
+        return self._in_blocks(convolution.log_above, y, (0.0, -np.inf))
 
-    def pdf(self, y: ArrayLike) -> Number:
-        """Density at `y`."""
-        return plain(np.exp(self.logpdf(y)))
+    def _share(self, y: ArrayLike, near: bool) -> FloatArray:
+        return np.exp(self._log_share(y, near))
 
-    def cdf(self, y: ArrayLike) -> Number:
-        """Probability of a score of at most `y`."""
-        return plain(np.exp(self.logcdf(y)))
-
-    def sf(self, y: ArrayLike) -> Number:
-        """Probability of a score above `y`, with full relative accuracy."""
-        return plain(np.exp(self.logsf(y)))
-
-    def ppf(self, q: ArrayLike) -> Number:
-        """Quantile: the score with `cdf` equal to `q`; infinite for 0 and 1 unless `o` is 0."""
-        p = check_probabilities(q, "q")
+    def _at(self, p: FloatArray, near: bool) -> FloatArray:
         if self._exact():
-            return self.noiseless.ppf(p)
+            return self.noiseless._at(p, near)
         if self._normal():
-            return plain(self.a + self.o * special.ndtri(p))
-        return plain(self._score(self._solved(p) if self.convex else self._solved(p, far=True)))
+            return np.asarray(self.a + (self.o if near == self.convex else -self.o) * special.ndtri(p))
+        return self._score(self._solved(p, far=not near))
 
-    def isf(self, q: ArrayLike) -> Number:
-        """Score that is exceeded with probability `q`; accurate where ``ppf(1 - q)`` has no digits left."""
-        p = check_probabilities(q, "q")
+    def _best(self, budgets: FloatArray, near: bool) -> FloatArray:
         if self._exact():
-            return self.noiseless.isf(p)
+            return self.noiseless._best(budgets, near)
         if self._normal():
-            return plain(self.a - self.o * special.ndtri(p))
-        return plain(self._score(self._solved(p, far=True) if self.convex else self._solved(p)))
+            way = "minimize" if near == self.convex else "maximize"
+            best = kernel_density([self.a], bandwidth=self.o).mean_curve(budgets.ravel(), direction=way)
+        else:
+            best = self._score(_expected_best(budgets.ravel(), self.o / (self.b - self.a), self.c, near))
+        return np.asarray(best.reshape(budgets.shape))
+
+    def _draws(self, size: Any, rng: np.random.Generator) -> Any:
+        return self.noiseless._draws(size, rng) + self.o * rng.standard_normal(size)
 
     def _score(self, z: FloatArray) -> FloatArray:
         return self.a + (self.b - self.a) * z if self.convex else self.b - (self.b - self.a) * z
@@ -206,56 +190,6 @@ class NoisyQuadraticDistribution(LawCurves):
                 tail = np.maximum(flat[rows] if above == far else 1.0 - flat[rows], _SMALLEST)
                 out[rows] = standard_quantile(tail, self.o / (self.b - self.a), self.c, above)
         return np.asarray(out.reshape(p.shape))
-
-    def mean_curve(self, k: ArrayLike, *, direction: str | None = None) -> Number:
-        """Expected best of `k` scores, by quadrature.
-
-        Parameters
-        ----------
-        k : positive float or array of them
-            Trials of the search; need not be whole.
-        direction : {"minimize", "maximize"}, optional
-            Which scores are better; by default "minimize" if `convex`.
-
-        Returns
-        -------
-        float or array
-            One value per `k`.
-
-        Examples
-        --------
-        >>> law = NoisyQuadraticDistribution(0.0, 1.0, 2, 0.1, convex=True)
-        >>> law.mean_curve([1, 10, 100]).round(6)
-        array([ 0.5     ,  0.053578, -0.113676])
-        """
-        budgets = check_k(k, flat=False)
-        if self._exact():
-            return self.noiseless.mean_curve(budgets, direction=direction)
-        if self._normal():
-            way = "minimize" if self._minimizes(direction) else "maximize"
-            best = kernel_density([self.a], bandwidth=self.o).mean_curve(budgets.ravel(), direction=way)
-            return plain(best.reshape(budgets.shape))
-        s, near = self.o / (self.b - self.a), self._minimizes(direction) == self.convex
-        z = _expected_best(budgets.ravel(), s, self.c, near)
-        return plain(self._score(z.reshape(budgets.shape)))
-
-    def sample(self, size: int | tuple[int, ...] | None = None, *, rng: int | np.random.Generator | None = None) -> Any:
-        """Independent scores.
-
-        Parameters
-        ----------
-        size : int or tuple of int, optional
-            Shape; None for one float.
-        rng : int, numpy.random.Generator or None
-            Source of the draws.
-
-        Returns
-        -------
-        float or array
-            The scores.
-        """
-        generator = resolve_rng(rng)
-        return plain(self.noiseless.sample(size, rng=generator) + self.o * generator.standard_normal(size))
 
 
 def standard_quantile(tail: FloatArray, s: float, c: float, above: bool) -> FloatArray:

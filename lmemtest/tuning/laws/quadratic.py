@@ -60,14 +60,52 @@ def best_above(q: float, k: FloatArray) -> FloatArray:
     return best_below(1.0 - q, k) if q == 0.0 else -np.expm1(np.log(q) / k)
 
 
-class LawCurves:
-    """Tuning curves of a distribution that has `ppf`, `isf` and `convex`."""
+class QuadraticLaw:
+    """What both quadratic laws share; they give probabilities and quantiles by distance from the best expected score.
+
+    ``near=True`` is the side of the best: a probability of scores that are better, a quantile counted from the best.
+    """
 
     __slots__ = ()
 
     convex: bool
-    ppf: Callable[..., Any]
-    isf: Callable[..., Any]
+    logpdf: Callable[..., Any]
+
+    def _share(self, y: ArrayLike, near: bool) -> FloatArray:
+        raise NotImplementedError
+
+    def _at(self, p: FloatArray, near: bool) -> FloatArray:
+        raise NotImplementedError
+
+    def _best(self, budgets: FloatArray, near: bool) -> FloatArray:
+        raise NotImplementedError
+
+    def _draws(self, size: Any, rng: np.random.Generator) -> Any:
+        raise NotImplementedError
+
+    def pdf(self, y: ArrayLike) -> Number:
+        """Density at `y`; infinite at a point mass and, without noise and for c < 2, at the best score."""
+        return plain(np.exp(self.logpdf(y)))
+
+    def cdf(self, y: ArrayLike) -> Number:
+        """Probability of a score of at most `y`."""
+        return plain(self._share(y, near=self.convex))
+
+    def sf(self, y: ArrayLike) -> Number:
+        """Probability of a score above `y`, with full relative accuracy."""
+        return plain(self._share(y, near=not self.convex))
+
+    def ppf(self, q: ArrayLike) -> Number:
+        """Quantile: the smallest score with `cdf` of at least `q`."""
+        return plain(self._at(check_probabilities(q, "q"), near=self.convex))
+
+    def isf(self, q: ArrayLike) -> Number:
+        """Score that is exceeded with probability `q`; accurate where ``ppf(1 - q)`` has no digits left."""
+        return plain(self._at(check_probabilities(q, "q"), near=not self.convex))
+
+    def sample(self, size: int | tuple[int, ...] | None = None, *, rng: int | np.random.Generator | None = None) -> Any:
+        """Independent scores of shape `size`; one float for None."""
+        return plain(self._draws(size, resolve_rng(rng)))
 
     def quantile_curve(self, k: ArrayLike, *, q: float = 0.5, direction: str | None = None) -> Number:
         """Quantile of the best of `k` scores.
@@ -90,6 +128,17 @@ class LawCurves:
         budgets, q = check_k(k, flat=False), check_share(q, "q")
         return self.ppf(best_below(q, budgets)) if self._minimizes(direction) else self.isf(best_above(q, budgets))
 
+    def mean_curve(self, k: ArrayLike, *, direction: str | None = None) -> Number:
+        """Expected best of `k` scores: in closed form, with noise by quadrature; arguments as of `quantile_curve`.
+
+        Examples
+        --------
+        >>> QuadraticDistribution(0.0, 1.0, 2, convex=True).mean_curve([1, 3]).tolist()  # uniform: 1 / (k + 1)
+        [0.5, 0.25]
+        """
+        budgets = check_k(k, flat=False)
+        return plain(self._best(budgets, near=self._minimizes(direction) == self.convex))
+
     def _minimizes(self, direction: str | None) -> bool:
         if direction is None:
             return bool(self.convex)
@@ -97,7 +146,7 @@ class LawCurves:
 
 
 @dataclass(frozen=True, slots=True)
-class QuadraticDistribution(LawCurves):
+class QuadraticDistribution(QuadraticLaw):
     """Scores of random search on a smooth function without noise.
 
     Parameters
@@ -156,14 +205,12 @@ class QuadraticDistribution(LawCurves):
             return np.where(np.isnan(y), np.nan, side.astype(float))
         return (y - self.a if self.convex else self.b - y) / (self.b - self.a)
 
-    def _near(self, y: ArrayLike) -> FloatArray:
-        """Probability of a score nearer to the best than `y`."""
-        return np.asarray(np.clip(self._distance(y), 0.0, 1.0) ** (0.5 * self.c))
-
-    def _far(self, y: ArrayLike) -> FloatArray:
-        """Probability of a score farther from the best than `y`."""
+    def _share(self, y: ArrayLike, near: bool) -> FloatArray:
+        x = np.clip(self._distance(y), 0.0, 1.0)
+        if near:
+            return np.asarray(x ** (0.5 * self.c))
         with np.errstate(divide="ignore"):
-            return np.asarray(0.0 - np.expm1(0.5 * self.c * np.log(np.clip(self._distance(y), 0.0, 1.0))))
+            return np.asarray(0.0 - np.expm1(0.5 * self.c * np.log(x)))
 
     def logpdf(self, y: ArrayLike) -> Number:
         """Logarithm of the density; -inf outside [a, b]."""
@@ -175,81 +222,22 @@ class QuadraticDistribution(LawCurves):
         value = math.log(h) - math.log(self.b - self.a) + special.xlogy(h - 1.0, np.where(inside, x, 1.0))
         return plain(np.where(inside, value, out))
 
-    def pdf(self, y: ArrayLike) -> Number:
-        """Density at `y`; infinite at the best score for c < 2, and at a point mass."""
-        return plain(np.exp(self.logpdf(y)))
-
-    def cdf(self, y: ArrayLike) -> Number:
-        """Probability of a score of at most `y`."""
-        return plain(self._near(y) if self.convex else self._far(y))
-
-    def sf(self, y: ArrayLike) -> Number:
-        """Probability of a score above `y`, with full relative accuracy."""
-        return plain(self._far(y) if self.convex else self._near(y))
-
-    def ppf(self, q: ArrayLike) -> Number:
-        """Quantile: the smallest score with `cdf` of at least `q`."""
-        p = check_probabilities(q, "q")
-        return plain(self._at(p) if self.convex else self._at_far(p))
-
-    def isf(self, q: ArrayLike) -> Number:
-        """Score that is exceeded with probability `q`; accurate where ``ppf(1 - q)`` has no digits left."""
-        p = check_probabilities(q, "q")
-        return plain(self._at_far(p) if self.convex else self._at(p))
-
-    def _at(self, near: FloatArray) -> FloatArray:
-        return self._score(near ** (2.0 / self.c))
-
-    def _at_far(self, far: FloatArray) -> FloatArray:
+    def _at(self, p: FloatArray, near: bool) -> FloatArray:
+        if near:
+            return self._score(p ** (2.0 / self.c))
         with np.errstate(divide="ignore"):
-            return self._score(np.exp(np.log1p(-far) * (2.0 / self.c)))
+            return self._score(np.exp(np.log1p(-p) * (2.0 / self.c)))
 
     def _score(self, x: FloatArray) -> FloatArray:
         """The score at distance `x`; exactly at the ends for 0 and 1."""
         best, worst = (self.a, self.b) if self.convex else (self.b, self.a)
         return np.clip(np.where(x < 1.0, best + (worst - best) * x, worst), self.a, self.b)
 
-    def mean_curve(self, k: ArrayLike, *, direction: str | None = None) -> Number:
-        """Expected best of `k` scores, in closed form.
+    def _best(self, budgets: FloatArray, near: bool) -> FloatArray:
+        r = 2.0 / self.c
+        # near: E of U^r for the smallest of k uniforms, r B(r, k + 1), without the cancellation of gamma functions
+        x = r * special.beta(r, budgets + 1.0) if near else budgets / (budgets + r)
+        return self._score(np.asarray(x, dtype=float))
 
-        Parameters
-        ----------
-        k : positive float or array of them
-            Trials of the search; need not be whole.
-        direction : {"minimize", "maximize"}, optional
-            Which scores are better; by default "minimize" if `convex`.
-
-        Returns
-        -------
-        float or array
-            One value per `k`.
-
-        Examples
-        --------
-        >>> QuadraticDistribution(0.0, 1.0, 2, convex=True).mean_curve([1, 3]).tolist()  # uniform: 1 / (k + 1)
-        [0.5, 0.25]
-        """
-        budgets, r = check_k(k, flat=False), 2.0 / self.c
-        if self._minimizes(direction) == self.convex:
-            # E of U^r for the smallest of k uniforms: r B(r, k + 1), without the cancellation of gamma functions
-            x = r * special.beta(r, budgets + 1.0)
-        else:
-            x = budgets / (budgets + r)
-        return plain(self._score(np.asarray(x, dtype=float)))
-
-    def sample(self, size: int | tuple[int, ...] | None = None, *, rng: int | np.random.Generator | None = None) -> Any:
-        """Independent scores.
-
-        Parameters
-        ----------
-        size : int or tuple of int, optional
-            Shape; None for one float.
-        rng : int, numpy.random.Generator or None
-            Source of the draws.
-
-        Returns
-        -------
-        float or array
-            The scores.
-        """
-        return plain(self._at(np.asarray(resolve_rng(rng).random(size))))
+    def _draws(self, size: Any, rng: np.random.Generator) -> Any:
+        return self._at(np.asarray(rng.random(size)), near=True)
