@@ -183,12 +183,11 @@ class _Fit:
         scoped = scope(terms.terms, [isinstance(atom, Coding) for atom in atoms])
         names: list[str] = []
         slices = []
-        for term, products in zip(terms.terms, scoped, strict=True):
+        for term, products in zip(terms.split(), scoped, strict=True):
             start = len(names)
             for product in products:
                 names += _product_names([atoms[i].names(reduced) for i, reduced in product])
-            plain = [atom.value if isinstance(atom, Name) else str(atom) for atom in (terms.atoms[i] for i in term)]
-            slices.append((":".join(plain) if term else "Intercept", slice(start, len(names))))
+            slices.append((term.name, slice(start, len(names))))
         block = Block(
             terms=terms,
             scoped=tuple(map(tuple, scoped)),

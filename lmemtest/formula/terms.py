@@ -46,6 +46,12 @@ class Term:
         return ":".join(map(str, self.factors)) or "1"
 
     @property
+    def name(self) -> str:
+        """The term as tables of a fit have it: plain columns without backticks."""
+        plain = (factor.value if isinstance(factor, Name) else str(factor) for factor in self.factors)
+        return ":".join(plain) if self.factors else "Intercept"
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, in order."""
         return tuple(dict.fromkeys(name.value for factor in self.factors for name in columns_of(factor)))

@@ -5,8 +5,7 @@ spec            a model that is not fitted yet, `ModelSpec`
 fitting         the way from a formula and a table to a fit
 fit             the fit: estimates, covariances, degrees of freedom, draws
 random_effects  conditional modes and the error of predictions
-arrays          names and frames -> the arrays that the engine sees
-tables          a fit as tables
+verbs           what can be asked of a fit, and which function answers
 ==============  ====================================================================
 """
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import written
 from lmemtest._table import ResultTable
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, resolve_rng
-from lmemtest.data.cells import Cells
+from lmemtest.data.cells import Cells, column_codes
 from lmemtest.engine import theta as th
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.ddf import Curvature, curvature
 from lmemtest.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.engine.optimize import Optimum
@@ -24,8 +26,7 @@ from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.formula import build_design
 from lmemtest.formula.design import Design
 from lmemtest.formula.estimable import beside_held
-from lmemtest.model import random_effects, tables
-from lmemtest.model.arrays import engine_terms, strata
+from lmemtest.model import random_effects
 from lmemtest.model.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -39,6 +40,23 @@ DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 # A standard deviation below this share of the residual's, or a correlation closer to one, is singular (as in lme4).
 SINGULAR = 1e-4
 _RANK = 1e-7  # of rank decisions, relative to the length of a column
+
+
+def strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
+    """Level of the dispersion column per cell, and the levels in their order."""
+    column = cells.frame[dispersion]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.cat.remove_unused_categories()
+        return column.cat.codes.to_numpy(dtype=np.intp), column.cat.categories
+    codes, levels = column_codes(column)
+    return codes.astype(np.intp), pd.Index(levels)
+
+
+def engine_terms(design: Design) -> list[RandomTerm]:
+    """The random-effects terms as basis and codes."""
+    return [
+        RandomTerm(basis=t.basis, codes=t.codes, n_levels=len(t.levels), diagonal=t.diagonal) for t in design.random
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -567,7 +585,25 @@ class LmmFit(Verbs):
 
         Kenward-Roger shows the REML refit of a maximum-likelihood fit, with its adjusted standard errors.
         """
-        return tables.fixed_effects(self, ddf)
+        from scipy.special import stdtr
+
+        if ddf == "kenward-roger" and not self.reml:
+            return self.refit(reml=True).to_frame(ddf)
+        rows = np.eye(len(self.params))
+        df = self.df(rows, ddf)
+        se = np.sqrt(self.cov(rows, ddf).diagonal())
+        estimate = self.estimate(rows)  # of a kept column that a dropped one is tied to there is none, as for its error
+        t = estimate / se
+        return pd.DataFrame(
+            {
+                "term": list(self.design.x_names),
+                "estimate": estimate,
+                "se": se,
+                "df": df,
+                "t_ratio": t,
+                "p_value": 2.0 * stdtr(df, -np.abs(t)),
+            }
+        )
 
     def certificate(self) -> pd.DataFrame:
         """What is known about the optimum.
@@ -578,11 +614,33 @@ class LmmFit(Verbs):
             ``check``, ``value``, ``meaning``: what another Newton step promises, the slope at the boundary, the
             smallest curvature over the largest, the starts that agree, and the evaluations spent.
         """
-        return tables.certificate(self)
+        o = self.optim
+        rows = [
+            (
+                "newton_decrement",
+                o.decrement,
+                "expected gain of another Newton step, in units of -2 log-likelihood; 0 is best",
+            ),
+            ("boundary_slope", o.boundary_slope, "negative: a variance wants to leave zero; NaN: none is zero"),
+            ("smallest_curvature", self.curvature.smallest, "over the largest; near 0: a direction is not identified"),
+            ("starts", float(o.restarts + 1), "starting points of the search"),
+            ("starts_agreeing", float(o.agreeing), "starts that ended at this optimum to 1e-5"),
+            ("evaluations", float(o.evaluations), "evaluations of the likelihood"),
+        ]
+        return pd.DataFrame(rows, columns=["check", "value", "meaning"])
 
     def tables(self) -> tuple[ResultTable, ...]:
         """Fixed effects and variance components as tables."""
-        return tables.tables(self)
+        method = "restricted maximum likelihood" if self.reml else "maximum likelihood"
+        head = (
+            f"{self.label}, fitted by {method}: log-likelihood {written(self.llf, '.4f')}, "
+            f"AIC {written(self.aic, '.2f')}, {self.nobs:,} rows in {len(self.cells.n):,} cells, {self.n_params} "
+            f"parameters; {self.optim.message}.",
+        )
+        return (
+            ResultTable(title="Fixed effects", frame=self.to_frame(), notes=head + self.notes),
+            ResultTable(title="Variance components", frame=self.varcorr),
+        )
 
     def summary(self) -> str:
         """The fit as text."""

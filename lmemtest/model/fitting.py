@@ -21,8 +21,7 @@ from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, Esti
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
 from lmemtest.formula.estimable import check_variances, held_by_fixed
-from lmemtest.model.arrays import engine_terms, strata
-from lmemtest.model.fit import SINGULAR, LmmFit
+from lmemtest.model.fit import SINGULAR, LmmFit, engine_terms, strata
 from lmemtest.words import listed
 
 if TYPE_CHECKING:

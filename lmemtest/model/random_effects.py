@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import as_frame, check_choice, check_fraction
 from lmemtest.engine import prediction
 from lmemtest.engine.sweep import conditional_modes
 from lmemtest.errors import ArgumentError
-from lmemtest.model.arrays import to_pandas
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,14 +41,11 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
 def modes(fit: LmmFit) -> tuple[Array, ...]:
     """Conditional modes per term on the user's scale, ``(levels, k)``."""
     problem, at = fit.problem, fit.optim.criterion
-    by_block = conditional_modes(at.system, at.sweep, np.append(-at.b, 1.0))
+    by_block = conditional_modes(at.system, at.sweep, at.v)
     out: list[Array] = [np.empty(0)] * len(problem.sizes)
     for block, u in zip(problem.system.blocks, by_block, strict=True):
-        start = 0
-        for i in block.members:
-            stop = start + problem.sizes[i]
-            out[i] = np.linalg.solve(problem.R[i], u[:, start:stop].T).T * problem.y_scale
-            start = stop
+        for i, place in block.places(problem.sizes):
+            out[i] = np.linalg.solve(problem.R[i], u[:, place].T).T * problem.y_scale
     return tuple(out)
 
 
@@ -71,7 +67,7 @@ def shapes(fit: LmmFit) -> list[tuple[int, int]]:
 def predict(fit: LmmFit, frame: Any = None, *, random: bool = True) -> Array:
     """Predicted scores; see `LmmFit.predict`."""
     rows, terms = _design_of(fit, frame, random=random)
-    known = fit.design.offset if frame is None else fit.design.known(to_pandas(frame))
+    known = fit.design.offset if frame is None else fit.design.known(_frame_of(frame))
     values = rows[:, fit.problem.kept] @ fit.kept_params + known
     for (basis, codes), u in zip(terms, fit.modes if random else (), strict=True):
         there = codes >= 0
@@ -79,12 +75,17 @@ def predict(fit: LmmFit, frame: Any = None, *, random: bool = True) -> Array:
     return values
 
 
+def _frame_of(frame: Any) -> pd.DataFrame:
+    """A dataframe of any library as a pandas one."""
+    return as_frame(frame, argument="frame").lazy().collect().to_pandas()
+
+
 def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tuple[Array, NDArray[np.intp]]]]:
     """Rows of the fixed part, and basis and codes of every term (none without ``random``)."""
     design = fit.design
     if frame is None:
         return design.X, [(t.basis, t.codes) for t in design.random] if random else []
-    table = to_pandas(frame)
+    table = _frame_of(frame)
     n_terms = len(design.random) if random else 0
     return design.rows(table), [design.random_rows(i, table) for i in range(n_terms)]
 
@@ -105,7 +106,7 @@ def prediction_intervals(
     if not isinstance(random, (bool, np.bool_)):
         raise ArgumentError(f"random must be True or False, got {random!r}.")
     rows, terms = _design_of(fit, frame, random=random)
-    table = fit.cells.frame if frame is None else to_pandas(frame)
+    table = fit.cells.frame if frame is None else _frame_of(frame)
     value = np.where(fit.estimable(rows), predict(fit, frame, random=random), np.nan)
     unseen = prediction.Unseen(
         bases=tuple(np.where((codes < 0)[:, None], basis, 0.0) for basis, codes in terms)

@@ -137,18 +137,10 @@ class ModelSpec:
     # -- composing ----------------------------------------------------------------------------------------------
 
     def with_term(self, *terms: Term | Bar | str) -> ModelSpec:
-        """The model with further terms.
+        """The model with further terms; a text may be several, ``"algorithm * budget"``, ``"(1 | benchmark/seed)"``.
 
-        Parameters
-        ----------
-        *terms : Term, Bar or str
-            A text may stand for several: ``"algorithm * budget"``, ``"(1 | benchmark/seed)"``.
-
-        Returns
-        -------
-        ModelSpec
-            A term that is there already changes nothing. A random intercept is a part of other random effects of the
-            same groups that have one: it is not added beside them, and they take its place.
+        A term that is there already changes nothing. A random intercept is a part of other random effects of the same
+        groups that have one: it is not added beside them, and they take its place.
         """
         fixed, bars = list(self.terms), list(self.bars)
         for part in (part for term in terms for part in _parts(term)):
@@ -160,17 +152,7 @@ class ModelSpec:
         return replace(self, terms=tuple(fixed), bars=tuple(bars))
 
     def with_crossed(self, *terms: Term | str) -> ModelSpec:
-        """The model with some terms and all their interactions, ``a * b * c``.
-
-        Parameters
-        ----------
-        *terms : Term or str
-            A text is the name of a column, whatever characters it has.
-
-        Returns
-        -------
-        ModelSpec
-            Lower terms come before higher ones; those that are there already change nothing.
+        """The model with some terms and all their interactions, ``a * b * c``; a text is the name of a column.
 
         Examples
         --------
@@ -181,33 +163,13 @@ class ModelSpec:
         return self.with_term(*sorted(some, key=lambda term: len(term.factors)))
 
     def with_random(self, *groups: str) -> ModelSpec:
-        """The model with a random intercept of groups.
-
-        Parameters
-        ----------
-        *groups : str
-            Columns whose combinations are the groups, whatever characters their names have.
-
-        Returns
-        -------
-        ModelSpec
-        """
+        """The model with a random intercept of the combinations of some columns, whatever their names."""
         return self.with_term(Bar.of(groups))
 
     def with_slope(self, effect: Term | str, *groups: str) -> ModelSpec:
-        """The model in which an effect differs between groups, correlated with their intercept.
+        """The model in which an effect differs between the combinations of some columns; of several terms each does.
 
-        Parameters
-        ----------
-        effect : Term or str
-            What differs; of several terms each does.
-        *groups : str
-            Columns whose combinations are the groups.
-
-        Returns
-        -------
-        ModelSpec
-            The slope joins the random effects of these groups that have an intercept, or brings its own.
+        The slope joins the random effects of these groups that have an intercept, or brings its own.
         """
         new = (effect,) if isinstance(effect, Term) else parse_terms(effect)
         for i, bar in enumerate(self.bars):
@@ -218,22 +180,7 @@ class ModelSpec:
         return self.with_term(Bar.of(groups, (INTERCEPT, *new)))
 
     def without(self, *terms: Term | Bar | str) -> ModelSpec:
-        """The model without some terms.
-
-        Parameters
-        ----------
-        *terms : Term, Bar or str
-            Each must be a term of the model.
-
-        Returns
-        -------
-        ModelSpec
-
-        Raises
-        ------
-        ArgumentError
-            If the model has no such term.
-        """
+        """The model without some of its terms; an `ArgumentError` names those that it has not."""
         gone = [part for term in terms for part in _parts(term)]
         for part in gone:
             if part not in self:

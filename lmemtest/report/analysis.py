@@ -155,7 +155,7 @@ class Analysis:
     @cached_property
     def missing(self) -> Missing:
         """Terms of the recommended model that the fitted one lacks."""
-        return missing_terms(self.fit, self.runs, self.recommendation.formula)
+        return missing_terms(self.fit, self.runs, self.recommendation.spec.bars)
 
     @cached_property
     def budgets(self) -> BudgetUse:
@@ -428,7 +428,7 @@ def analyze(
             agreement = decisions_compared(runs, differences, of_raw, alpha)
     with clock("looking at each benchmark"):
         effects = observed_advantages(fit, runs, level=1.0 - alpha)
-        seeds = shared_seeds_finding(fit, runs, recommendation.formula, alpha)
+        seeds = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
         if seeds is not None:
             found = CheckOutcome(
                 stage="effects",

@@ -82,7 +82,7 @@ def test_counterparts_of_a_term_count(formula: str, missing: tuple[str, ...], ta
     frame = table().assign(cell=lambda d: d["task"] + d["tool"])
     runs = as_runs(frame)
     fit = lt.fit_lmm(formula, runs)
-    found = missing_terms(fit, runs, lt.recommend(runs).formula)
+    found = missing_terms(fit, runs, lt.recommend(runs).spec.bars)
     assert (found.terms, found.coarsest) == (missing, bool(missing))
 
 

@@ -27,7 +27,7 @@ from lmemtest.engine.blocks import RandomTerm, build_system
 from lmemtest.engine.sweep import conditional_modes, sweep
 from lmemtest.errors import EstimationError
 from lmemtest.inference.diagnostics.scores import Rows, sum_by
-from lmemtest.model.arrays import engine_terms, strata
+from lmemtest.model.fit import engine_terms, strata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,6 @@ import numpy as np
 from lmemtest._rounding import below, written
 from lmemtest.errors import LmemtestError
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.studies.modelling.adequacy import columns_of
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import p_text
 
@@ -120,7 +119,8 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interactio
     except LmemtestError:
         return untested
     wanted = {runs.algorithm, metafeature}
-    rows = table[[columns_of(str(label)) == wanted for label in table["term"]]].to_dict("records")
+    names = [term.name for term in spec.terms if set(term.columns) == wanted]
+    rows = table[table["term"].isin(names)].to_dict("records")
     if not rows or not np.isfinite(rows[0]["p_value"]) or rows[0]["df_num"] < 1:
         return untested
     f_ratio, df_num, df_den, p_value = (float(rows[0][name]) for name in ("f_ratio", "df_num", "df_den", "p_value"))

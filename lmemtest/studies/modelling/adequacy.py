@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest.errors import LmemtestError
-from lmemtest.formula.bars import Bar, ParsedFormula, parse_formula
-from lmemtest.formula.tokens import quote_name
+from lmemtest.formula import Bar
 from lmemtest.studies.checks.findings import Finding
 from lmemtest.studies.variation.model_components import pair_variance
 from lmemtest.words import format_level, format_number, listed
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
-    from lmemtest.model import LmmFit
+    from lmemtest.model import LmmFit, ModelSpec
 
 ZERO = 1e-6  # of the residual variance: a variance below it was estimated as zero
 
@@ -107,8 +105,8 @@ def _mean_variance(fit: LmmFit, runs: Runs, index: int) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
-    """Terms of the recommended formula that the fit lacks, as far as they contain the algorithm.
+def missing_terms(fit: LmmFit, runs: Runs, recommended: Iterable[Bar]) -> Missing:
+    """Random effects of the recommended model that the fit lacks, as far as they contain the algorithm.
 
     Notes
     -----
@@ -121,12 +119,12 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: str) -> Missing:
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs)
-    >>> missing_terms(fit, runs, lt.recommend(runs).formula)
+    >>> missing_terms(fit, runs, lt.recommend(runs).spec.bars)
     Missing(terms=('(1 | benchmark:algorithm)',), coarsest=True)
     """
-    wanted = [bar for bar in parse_formula(recommended).bars if runs.algorithm in bar.groups]
+    wanted = [bar for bar in recommended if runs.algorithm in bar.groups]
     lacking = [bar for bar in wanted if not _has_counterpart(fit, runs, bar)]
-    return Missing(terms=tuple(bar.text for bar in lacking), coarsest=bool(lacking) and lacking[0] is wanted[0])
+    return Missing(terms=tuple(map(str, lacking)), coarsest=bool(lacking) and lacking[0] is wanted[0])
 
 
 def holds_shared_seeds(fit: LmmFit, runs: Runs) -> bool:
@@ -139,11 +137,10 @@ def holds_shared_seeds(fit: LmmFit, runs: Runs) -> bool:
     >>> holds_shared_seeds(lt.fit_lmm("loss ~ algorithm + (1 | seed:algorithm)", runs), runs)
     True
     """
-    pair = f"(1 | {quote_name(str(runs.seed))}:{quote_name(runs.algorithm)})"
-    return not missing_terms(fit, runs, f"{quote_name(runs.score)} ~ 1 + {pair}").terms
+    return not missing_terms(fit, runs, [Bar.of((str(runs.seed), runs.algorithm))]).terms
 
 
-def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: str, alpha: float) -> Finding | None:
+def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: ModelSpec, alpha: float) -> Finding | None:
     """The finding that a seed decides part of the score on all benchmarks.
 
     A warning where the fit lacks the term for it that the recommended model has.
@@ -152,8 +149,8 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: str, alpha: float
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> formula = lt.recommend(runs).formula
-    >>> shared_seeds_finding(lt.fit_lmm(formula, runs), runs, formula, 0.05) is None
+    >>> model = lt.recommend(runs).spec
+    >>> shared_seeds_finding(model.fit(runs), runs, model, 0.05) is None
     True
     """
     from lmemtest.studies.checks.seed_effect import lucky_algorithms
@@ -161,7 +158,7 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: str, alpha: float
     lucky = lucky_algorithms(runs, alpha)
     if not lucky:
         return None
-    pair = f"(1 | {quote_name(str(runs.seed))}:{quote_name(runs.algorithm)})"
+    pair = Bar.of((str(runs.seed), runs.algorithm))
     severity = "note"
     if holds_shared_seeds(fit, runs):
         advice = (
@@ -187,38 +184,18 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: str, alpha: float
 
 
 def _has_counterpart(fit: LmmFit, runs: Runs, wanted: Bar) -> bool:
+    parsed = fit.design.parsed
     others = tuple(name for name in wanted.groups if name != runs.algorithm)
-    for index, (term, bar) in enumerate(zip(fit.design.random, fit.design.parsed.bars, strict=True)):
-        if _has_intercept(term.basis) and _same_groups(runs, bar.groups, wanted.groups):
+    for index, (term, bar) in enumerate(zip(fit.design.random, parsed.bars, strict=True)):
+        # effects that can move all rows of a group alike: an intercept, or one effect per level
+        ones = np.ones(len(term.basis))
+        level = np.allclose(term.basis @ np.linalg.lstsq(term.basis, ones, rcond=None)[0], ones)
+        if level and _same_groups(runs, bar.groups, wanted.groups):
             return True
         if _same_groups(runs, bar.groups, others) and _mean_variance(fit, runs, index) is not None:
             return True
-    return any(set(wanted.groups) <= columns for columns in _fixed_factors(fit))
-
-
-def _has_intercept(basis: np.ndarray) -> bool:
-    """Whether the effects of a group can move all its rows alike: an intercept, or one effect per level."""
-    ones = np.ones(len(basis))
-    return bool(np.allclose(basis @ np.linalg.lstsq(basis, ones, rcond=None)[0], ones))
-
-
-def _fixed_factors(fit: LmmFit) -> list[set[str]]:
-    """Columns of each fixed term whose columns are all categorical."""
-    found = []
-    for label, _ in fit.design.terms:
-        columns = columns_of(label)
-        if columns and columns <= set(fit.design.factors):
-            found.append(columns)
-    return found
-
-
-def columns_of(label: str) -> set[str]:
-    """The columns of a term of a formula."""
-    try:
-        parsed: ParsedFormula = parse_formula(f"y ~ {label}")
-    except LmemtestError:  # a label that is no formula, such as that of the intercept
-        return set()
-    return set(parsed.columns)
+    factors = set(fit.design.factors)
+    return any(set(wanted.groups) <= set(term.columns) <= factors for term in parsed.fixed_terms)
 
 
 def _same_groups(runs: Runs, left: Sequence[str], right: Sequence[str]) -> bool:
@@ -252,23 +229,14 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     np.add.at(rows, (points.algorithm, points.budget), points.n)
     ends = [(int(there[0]), int(there[-1])) for there in map(np.flatnonzero, rows)]
     names = [format_level(name) for name in points.algorithms]
-    written = [_written(value) for value in points.budgets]
+    budgets = [format_number(b, 4) if isinstance(b, float) else format_level(b) for b in points.budgets]
+    design = fit.design
     return BudgetUse(
         n=n,
-        role=_role(fit, runs.budget),
+        role="factor" if runs.budget in design.factors else "covariate" if runs.budget in design.numeric else "none",
         regular=points.regular,
         shared=budgets_shared(points),
         differ=budgets_unlike(points),
         trials=are_single_trials(points),
-        ranges={name: (written[low], written[high]) for name, (low, high) in zip(names, ends, strict=True)},
+        ranges={name: (budgets[low], budgets[high]) for name, (low, high) in zip(names, ends, strict=True)},
     )
-
-
-def _written(budget: Any) -> str:
-    return format_number(budget, 4) if isinstance(budget, float) else format_level(budget)
-
-
-def _role(fit: LmmFit, budget: Any) -> Literal["factor", "covariate", "none"]:
-    if budget in fit.design.factors:
-        return "factor"
-    return "covariate" if budget in fit.design.numeric else "none"

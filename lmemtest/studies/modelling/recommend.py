@@ -163,22 +163,30 @@ def recommend(runs: Runs) -> Recommendation:
     blocks = relative_to(runs)
     of_seeds, no_luck = _crossed_seeds(runs)
     kept, left_out = _identified(runs, [*_candidates(runs), *of_seeds], blocks)
-    if _one_curve_each(runs):
+    study, run = runs.study, runs.study.run
+    curves_alone = runs.budget is not None and runs.seed is None and not study.several_benchmarks
+    if curves_alone and study.count(*run) < runs.n_rows == study.count(*run, str(runs.budget)):
         raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs)
     factors = [factor_term(column, runs) for column in blocks]
     written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
     spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
     spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
-    kept, held = _beside_the_fixed(runs, spec, kept)
+    columns = prod(len(runs.levels(name)) for name in spec.fixed_columns)  # at most
+    for bar in list(kept):  # a fit would call the variance of what the fixed effects hold already arbitrary
+        if study.count(*bar.groups) <= columns and identify.held_in(spec, bar, runs):
+            if runs.algorithm in bar.groups:
+                raise _nothing_repeated(runs)
+            kept.remove(bar)
+            left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
     spec = spec.with_term(*kept)
     parts: list[Term | Bar] = [*spec.terms, *spec.bars]
     return Recommendation(
         formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
         spec=spec,
         terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs)) for term in parts),
-        left_out=(*left_out, *held, *no_luck),
-        notes=(*_scope(runs, blocks), *_of_seeds(runs, kept), *_of_algorithms(runs), *budget_notes),
+        left_out=(*left_out, *no_luck),
+        notes=(*_scope(runs, blocks, kept), *budget_notes),
     )
 
 
@@ -253,23 +261,6 @@ def _crossed_seeds(runs: Runs) -> tuple[list[Bar], list[str]]:
     ]
 
 
-def _of_seeds(runs: Runs, kept: list[Bar]) -> list[str]:
-    """What a reader must know where runs with the same seed share their luck on all benchmarks."""
-    if not any(runs.seed in bar.groups and runs.benchmark not in bar.groups for bar in kept):
-        return []
-    seeds = len(runs.levels(str(runs.seed)))
-    notes = [
-        f"Runs with the same seed have something in common on all benchmarks, so the {seeds} seeds are a sample, too: "
-        "more benchmarks alone do not make the answer surer, more seeds do. If seeds only number the repetitions on "
-        f"a benchmark, say so: {in_words_of(python='Runs(..., seed_shared=False)', command_line='--seed-own')}."
-    ]
-    if seeds == 2:
-        notes.append(
-            "With two seeds such luck is estimated from very little: in simulations a nominal 5 % was up to 12 %."
-        )
-    return notes
-
-
 def _condition(runs: Runs) -> str | None:
     """The one metafeature whose levels are conditions that benchmarks go through, if its effects are identified."""
     study, instance = runs.study, runs.study.instance
@@ -308,27 +299,6 @@ def _identified(runs: Runs, candidates: list[Bar], blocks: tuple[str, ...]) -> t
     return list(kept), left_out
 
 
-def _one_curve_each(runs: Runs) -> bool:
-    """Whether rows at several budgets are all there is: without seeds, on one benchmark."""
-    if runs.budget is None or runs.seed is not None or runs.study.several_benchmarks:
-        return False
-    return runs.study.count(*runs.study.run) < runs.n_rows == runs.study.count(*runs.study.run, runs.budget)
-
-
-def _beside_the_fixed(runs: Runs, spec: ModelSpec, kept: list[Bar]) -> tuple[list[Bar], list[str]]:
-    """The candidates that the fixed effects do not hold already; a fit would call their variances arbitrary."""
-    columns = prod(len(runs.levels(name)) for name in spec.fixed_columns)  # at most
-    free, left_out = [], []
-    for bar in kept:
-        if runs.study.count(*bar.groups) > columns or not identify.held_in(spec, bar, runs):
-            free.append(bar)
-        elif runs.algorithm in bar.groups:
-            raise _nothing_repeated(runs)
-        else:
-            left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
-    return free, left_out
-
-
 def _nothing_repeated(runs: Runs) -> DesignError:
     """The error of runs of which each algorithm has one under each condition."""
     where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
@@ -365,17 +335,30 @@ def _fixed(runs: Runs) -> tuple[list[Term], list[str]]:
     return terms, [note]
 
 
-def _of_algorithms(runs: Runs) -> list[str]:
-    own = runs.study.properties
-    if not own:
-        return []
-    return [
-        f"Each algorithm has one value of {' and '.join(own)}, which tells kinds of algorithms apart and not "
-        "circumstances of their runs, so it is not in the model."
-    ]
+def _scope(runs: Runs, blocks: tuple[str, ...], kept: list[Bar]) -> list[str]:
+    """What a reader must know: of benchmarks, then of seeds, then of kinds of algorithms."""
+    notes = _of_benchmarks(runs, blocks)
+    if any(runs.seed in bar.groups and runs.benchmark not in bar.groups for bar in kept):
+        seeds = len(runs.levels(str(runs.seed)))
+        notes.append(
+            f"Runs with the same seed have something in common on all benchmarks, so the {seeds} seeds are a sample, "
+            "too: more benchmarks alone do not make the answer surer, more seeds do. If seeds only number the "
+            "repetitions on a benchmark, say so: "
+            f"{in_words_of(python='Runs(..., seed_shared=False)', command_line='--seed-own')}."
+        )
+        if seeds == 2:
+            notes.append(
+                "With two seeds such luck is estimated from very little: in simulations a nominal 5 % was up to 12 %."
+            )
+    if runs.study.properties:
+        notes.append(
+            f"Each algorithm has one value of {' and '.join(runs.study.properties)}, which tells kinds of algorithms "
+            "apart and not circumstances of their runs, so it is not in the model."
+        )
+    return notes
 
 
-def _scope(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
+def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
     if runs.benchmark is None or not runs.study.several_benchmarks:
         here = "There is one benchmark" if runs.benchmark is not None else "No benchmark column was named"
         return [
