@@ -14,7 +14,7 @@ from pathlib import Path
 
 import lmemtest as lt
 from lmemtest.plots import detached_figures
-from lmemtest.plots.metafeature import metafeature_plot
+from lmemtest.plots.metafeature_effect import metafeature_effect_plot
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
 
 
@@ -44,7 +44,7 @@ def main() -> None:
 
     with detached_figures():
         for name, result in (("clusters", outcomes), ("contrasts", model)):
-            metafeature_plot(result).figure.savefig(out / f"metafeature-{name}.svg")
+            metafeature_effect_plot(result).figure.savefig(out / f"metafeature-{name}.svg")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.plots import detached_figures, fidelity_plot, information_plot, seed_plot
+from lmemtest.plots import benchmark_information_plot, budget_effect_plot, detached_figures, seed_effect_plot
 
 PAPER = """Paper: seed is not a significant effect; all benchmarks it lists (LC-167190, LC-126026, LC-168330, LC-168910,
 PD1-LM1B, PD1-WMT, JAHS-C10) are informative; the budget should be used as an interaction effect."""
@@ -39,9 +39,9 @@ def main() -> None:
         print("Here:", found.sentences()[0])
     with detached_figures():
         for name, ax in (
-            ("seeds", seed_plot(seeds)),
-            ("benchmarks", information_plot(information)),
-            ("budget", fidelity_plot(budget)),
+            ("seeds", seed_effect_plot(seeds)),
+            ("benchmarks", benchmark_information_plot(information)),
+            ("budget", budget_effect_plot(budget)),
         ):
             ax.figure.savefig(out / f"figure-03-{name}.svg")
 

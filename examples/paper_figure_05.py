@@ -67,7 +67,7 @@ def main() -> None:
         print(rows)
         title = f"Right half: the model of the paper over {start}-{end}"
         cd_diagram(rows, title=title).figure.savefig(out / "paper-figure-05-rows.svg")
-        horizons_plot(found)[0].figure.savefig(out / "paper-figure-05.svg")
+        horizons_plot(found).figure.savefig(out / "paper-figure-05.svg")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import pandas as pd
 
 import lmemtest as lt
 from lmemtest.plots import detached_figures
-from lmemtest.plots.violins import violin_plot
+from lmemtest.plots.score_distributions import score_distributions_plot
 from lmemtest.studies.scores.score_distributions import score_distributions
 
 CLAIM = """Paper: on LC-167190 and LC-168910 the bad prior has two modes, one of them as good as the good prior.
@@ -68,11 +68,11 @@ def main() -> None:
 
     early = score_distributions(runs.filter(benchmark=shown), by=["algorithm", "prior", "benchmark"], budget=second)
     with detached_figures():
-        violin_plot(early).figure.savefig(out / "figure-13-early.svg")
+        score_distributions_plot(early).figure.savefig(out / "figure-13-early.svg")
         drawn = score_distributions(
             runs.filter(prior=levels[1], benchmark=shown), by=["benchmark", "algorithm"], budget=first
         )
-        violin_plot(drawn).figure.savefig(out / "figure-13-first.svg")
+        score_distributions_plot(drawn).figure.savefig(out / "figure-13-first.svg")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.plots import detached_figures, seed_plot
-from lmemtest.plots.violins import violin_plot
+from lmemtest.plots import detached_figures, seed_effect_plot
+from lmemtest.plots.score_distributions import score_distributions_plot
 from lmemtest.studies.scores.score_distributions import score_distributions
 
 REPEATS = 4  # runs of an algorithm per seed
@@ -44,8 +44,8 @@ def main() -> None:
     by_algorithm = score_distributions(runs)
     print(by_algorithm)
     with detached_figures():
-        violin_plot(by_algorithm).figure.savefig(out / "figure-14.svg")
-        seed_plot(result).figure.savefig(out / "figure-15.svg")
+        score_distributions_plot(by_algorithm).figure.savefig(out / "figure-14.svg")
+        seed_effect_plot(result).figure.savefig(out / "figure-15.svg")
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.plots import detached_figures, information_plot
-from lmemtest.plots.violins import violin_plot
+from lmemtest.plots import benchmark_information_plot, detached_figures
+from lmemtest.plots.score_distributions import score_distributions_plot
 from lmemtest.studies.scores.score_distributions import score_distributions
 
 MEANS = {"B-0": (1.0, 1.0, 1.0), "B-1": (1.0, 1.2, 1.4), "B-2": (0.5, 1.0, 1.5)}
@@ -44,8 +44,8 @@ def main() -> None:
     print(result.ranking()[columns].round(3).to_string(index=False))
     with detached_figures():
         grouped = score_distributions(runs, by=["benchmark", "algorithm"])
-        violin_plot(grouped).figure.savefig(out / "figure-16.svg")
-        information_plot(result).figure.savefig(out / "figure-17.svg")
+        score_distributions_plot(grouped).figure.savefig(out / "figure-16.svg")
+        benchmark_information_plot(result).figure.savefig(out / "figure-17.svg")
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.plots import detached_figures, fidelity_plot
-from lmemtest.plots.violins import violin_plot
+from lmemtest.plots import budget_effect_plot, detached_figures
+from lmemtest.plots.score_distributions import score_distributions_plot
 from lmemtest.studies.scores.score_distributions import score_distributions
 
 BENCHMARKS, ALGORITHMS, SEEDS, BUDGETS = 6, 3, 20, 4
@@ -60,8 +60,8 @@ def main() -> None:
     print("Here, on this draw:", result.sentences()[0])
     with detached_figures():
         grouped = score_distributions(runs, by=["budget", "algorithm"])
-        violin_plot(grouped).figure.savefig(out / "figure-18.svg")
-        fidelity_plot(result).figure.savefig(out / "figure-19.svg")
+        score_distributions_plot(grouped).figure.savefig(out / "figure-18.svg")
+        budget_effect_plot(result).figure.savefig(out / "figure-19.svg")
 
 
 if __name__ == "__main__":

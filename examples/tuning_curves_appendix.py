@@ -32,8 +32,7 @@ from matplotlib.figure import Figure
 
 from lmemtest import tuning
 from lmemtest.data.datasets import load_hpo_trials
-from lmemtest.plots.evidence_plot import evidence_plot
-from lmemtest.plots.result_curves import cdf_band_plot, coverage_plot, tuning_curve_plot
+from lmemtest.plots.tuning import tuning_band_plot, tuning_compare_plot, tuning_coverage_plot, tuning_curve_plot
 from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.distribution import EmpiricalDistribution
 from lmemtest.tuning.laws.kernel_density import KernelDensity, kernel_density
@@ -99,13 +98,13 @@ def figure_5(data: Searches, n_draws: int) -> Figure:
     """Pointwise coverage of 95 % bootstrap intervals."""
     options = {"k": [1, 5, 10, 25, 50], "n_resamples": 300, "n_draws": n_draws, "rng": 5, "progress": False}
     found = {name: simulate_bootstrap_coverage(law, 50, estimator="u", **options) for name, law in laws(data).items()}
-    return coverage_plot(found).figure
+    return tuning_coverage_plot(found).figure
 
 
 def figure_6(data: Searches, n_draws: int, target: str = "median") -> Figure:
     """Coverage of LD bands of the median curve."""
     options = {"level": (0.2, 0.5, 0.8, 0.95), "n_draws": n_draws, "rng": 6, "progress": False}
-    return coverage_plot(
+    return tuning_coverage_plot(
         {m: simulate_coverage(law, N, target=target, **options) for m, law in laws(data).items()}
     ).figure
 
@@ -125,7 +124,7 @@ def figure_9(data: Searches, _: int) -> Figure:
 
 def figure_11(data: Searches, _: int) -> Figure:
     """Distribution functions of two models from all scores."""
-    return cdf_band_plot(
+    return tuning_band_plot(
         {name: EmpiricalDistribution(y, bounds=(0, 1)).band() for name, y in (data.model, data.baseline)}
     ).figure
 
@@ -133,7 +132,7 @@ def figure_11(data: Searches, _: int) -> Figure:
 def figure_13(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
     """Distribution function by method."""
     law = EmpiricalDistribution(data.model[1][:N], bounds=(0, 1))
-    return cdf_band_plot({method: law.band(band=method) for method in methods}).figure
+    return tuning_band_plot({method: law.band(band=method) for method in methods}).figure
 
 
 def figure_14(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
@@ -165,7 +164,7 @@ def figure_19(data: Searches, _: int) -> Figure:
     """Two models from all scores."""
     (one, first), (two, second) = data.model, data.baseline
     options = {"direction": "maximize", "names": (one, two), "grid": np.arange(1, 65), "n_draws": 0}
-    return evidence_plot(tuning.compare(first, second, **options)).figure
+    return tuning_compare_plot(tuning.compare(first, second, **options)).figure
 
 
 def figure_20(data: Searches, _: int) -> Figure:
@@ -173,7 +172,7 @@ def figure_20(data: Searches, _: int) -> Figure:
     (tuned, price), (fixed, other) = data.values["tuned"], data.values[data.default]
     known = float(other[0]) if np.ptp(other) == 0 else other
     options = {"direction": "maximize", "names": ("tuned", data.default), "n_draws": 0}
-    return evidence_plot(tuning.compare(tuned, fixed, cost_a=price, cost_b=known, **options)).figure
+    return tuning_compare_plot(tuning.compare(tuned, fixed, cost_a=price, cost_b=known, **options)).figure
 
 
 FIGURES: dict[int, Callable[[Searches, int], Figure]] = {

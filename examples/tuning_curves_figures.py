@@ -29,7 +29,7 @@ from matplotlib.figure import Figure
 from lmemtest import tuning
 from lmemtest.data.datasets import load_hpo_trials
 from lmemtest.plots import detached_figures
-from lmemtest.plots.evidence_plot import evidence_plot
+from lmemtest.plots.tuning import tuning_compare_plot
 from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.estimators import expected_best
 
@@ -237,8 +237,8 @@ def main() -> None:
         figures = {
             "1": figure_1(data),
             "2": figure_2(data),
-            "3": evidence_plot(against).figure,
-            "4": evidence_plot(at_cost).figure,
+            "3": tuning_compare_plot(against).figure,
+            "4": tuning_compare_plot(at_cost).figure,
             "7": figure_7(data),
             "8": figure_8(data),
             "10": figure_10(data),

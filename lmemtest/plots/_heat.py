@@ -1,21 +1,24 @@
-"""A matrix of numbers as colours, from or around zero, with the numbers in the cells where they fit."""
+"""Matrices: numbers as colours, from or around zero, with the numbers in the cells where they fit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, to_rgb
 
-from lmemtest.plots import _canvas, _fitting, _style
+from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots._layout import LINE, SMALL, TICK_PAD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.transforms import Bbox
     from numpy.typing import ArrayLike, NDArray
+
+    FloatArray = NDArray[np.float64]
 
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
@@ -35,13 +38,13 @@ class Heat:
 
     Attributes
     ----------
-    rows, columns : tuple of str
+    rows, columns : sequence of str
     values : (r, c) float
         NaN is shown as a dash.
-    shown : (r, c) bool
-        Which cells exist.
-    coloured : (r, c) bool
-        Cells with a colour; the others are pale.
+    shown : (r, c) bool or None
+        Which cells exist; None for all.
+    coloured : (r, c) bool or None
+        Cells with a colour, the others are pale; None for those with a value.
     bold : (r, c) bool or None
         Cells whose number is emphasised.
     details : tuple of tuple of str
@@ -52,208 +55,223 @@ class Heat:
         Texts beside the colour scale and below the map; a line break in the note starts a new sentence.
     """
 
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: NDArray[np.float64]
-    shown: NDArray[np.bool_]
-    coloured: NDArray[np.bool_]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: FloatArray
     scale_label: str
     note: str
+    shown: NDArray[np.bool_] | None = None
+    coloured: NDArray[np.bool_] | None = None
     bold: NDArray[np.bool_] | None = None
     details: tuple[tuple[str, ...], ...] = ()
     palette: str = "low is blue"
 
+    @property
+    def exists(self) -> NDArray[np.bool_]:
+        return np.ones(self.values.shape, dtype=bool) if self.shown is None else self.shown
 
-def draw_heat(heat: Heat, ax: Axes | None) -> Axes:
-    """Draw `heat` in `ax` or a new figure, and return the axes."""
+    @property
+    def painted(self) -> NDArray[np.bool_]:
+        painted = np.isfinite(self.values) & self.exists
+        return painted if self.coloured is None else painted & self.coloured
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Of the colour scale."""
+        finite = np.abs(self.values[self.exists & np.isfinite(self.values)])
+        most = (float(finite.max()) if finite.size else 0.0) or 1.0
+        return (0.0 if self.palette == "from zero" else -most, most)
+
+    @property
+    def mappable(self) -> ScalarMappable:
+        """The colours, without the darkest end or ends of their map."""
+        pale = 0.15 if self.palette == "from zero" else (1.0 - DARKEST) / 2.0
+        dark = DARKEST if self.palette == "from zero" else 1.0 - pale
+        name = _style.SEQUENTIAL if self.palette == "from zero" else _style.DIVERGING
+        samples = mpl.colormaps[name](np.linspace(pale, dark, 255))
+        colours = ListedColormap(samples[::-1] if self.palette == "high is blue" else samples)
+        return ScalarMappable(Normalize(*self.ends), colours)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A matrix with its labels, laid out in points: what it shares with others is where its cells are."""
+
+    font: float
+    labels: list[str]
+    heads: list[str]
+    flat: bool  # column labels, else they are upright
+    note: str
+    margins: tuple[float, float, float, float]  # left, bottom, right, top
+    inner: tuple[float, float]
+
+    @property
+    def cell(self) -> tuple[float, float]:
+        return self.inner[0] / max(len(self.heads), 1), self.inner[1] / max(len(self.labels), 1)
+
+
+def grid(
+    ax: Axes,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    what: str,
+    *,
+    beside: tuple[float, float, float],
+    note: str = "",
+    above: float = 0.2,
+    head_share: float = HEAD_SHARE,
+    tight: tuple[float, float] = (TIGHT_CELL, TIGHT_CELL),
+    upright: bool = False,
+) -> Grid:
+    """The matrix with the largest font whose cells are at least `tight` font sizes, drawn without its cells.
+
+    In font sizes, `beside` is the room left and right of it and its labels, and how much of that at the right is free
+    for the note below; `above` is that above it. Column labels are `upright`, or where they are too wide for a cell.
+    """
+    size = _canvas.size_in_points(ax)
+    rows, columns = [[_style.one_line(name) for name in names] for names in (rows, columns)]
+    for font in _layout.fonts():
+        plan = _plan(ax, rows, columns, size, font, beside, note, above, head_share, upright)
+        if plan.cell[0] >= tight[0] * font - 1e-6 and plan.cell[1] >= tight[1] * font - 1e-6:
+            break
+    else:
+        around = plan.margins[1] + plan.margins[3]
+        raise _canvas.too_small(ax, what, tight[1] * font * len(rows) + around)
+    _canvas.leave_margins(ax, *plan.margins)
+    _layout.open_panel(ax, font, edges=())
+    ax.set_aspect("auto")
+    ax.set_xlim(-0.5, len(columns) - 0.5)
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_yticks(range(len(plan.labels)), plan.labels)
+    ax.set_xticks(range(len(plan.heads)), plan.heads)
+    for ticks, names, place in (
+        (ax.get_yticklabels(), rows, {"va": "center"}),
+        (ax.get_xticklabels(), columns, {"va": "top", "ha": "center", "rotation": 0 if plan.flat else 90}),
+    ):
+        style: dict[str, Any] = {"fontsize": font, "color": _style.INK, **_style.font_for(names), **place}
+        for tick in ticks:
+            _style.literal(tick).set(**style)
+    style = _style.text_style(SMALL * font, color=_style.MUTED, **_style.font_for([plan.note]))
+    ax.set_xlabel(plan.note, **style, labelpad=0.5 * font)
+    return plan
+
+
+def _plan(
+    ax: Axes,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    size: tuple[float, float],
+    font: float,
+    beside: tuple[float, float, float],
+    note: str,
+    above: float,
+    head_share: float,
+    upright: bool,
+) -> Grid:
+    ruler = _style.Ruler(ax, font, **_style.font_for(rows))
+    labels = _style.shorten(rows, LABEL_SHARE * size[0], ruler)
+    left = _canvas.PAD + beside[0] * font + ruler.widest(labels) + TICK_PAD
+    right = _canvas.PAD + beside[1] * font
+    inner = max(size[0] - left - right, 1.0)
+    ruler = _style.Ruler(ax, font, **_style.font_for(columns))
+    heads = _style.shorten(columns, head_share * size[1], ruler)
+    widest = ruler.widest(heads)
+    flat = not upright and widest + 0.6 * font <= inner / max(len(columns), 1)
+    small = _style.Ruler(ax, SMALL * font, **_style.font_for([note]))
+    room = inner + 2.0 * min(left - _canvas.PAD, beside[2] * font)  # centred below the cells
+    words = "\n".join(line for part in note.split("\n") for line in _style.wrap(part, room, small))
+    bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
+    bottom += 0.8 * font + small.height(words) if words else 0.0
+    top = _canvas.PAD + above * font
+    return Grid(font, labels, heads, flat, words, (left, bottom, right, top), (inner, max(size[1] - bottom - top, 1.0)))
+
+
+def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, Grid]:
+    """Draw `heat` in `ax` or a new figure, with room left of it, in font sizes, and return the axes."""
     if ax is None:
         ax = _canvas.new_axes(*figure_size(heat))
-    width, height = _canvas.size_in_points(ax)
-    slot = ax.get_window_extent().frozen()
-    size = _font(heat, ax, width, height)
-    mappable, ends = _draw_cells(ax, heat)
-    _frame(ax)
-    _label_rows(ax, heat, width, size)
-    _label_columns(ax, heat, height, size)
-    _label_below(ax, heat, width, size)
-    _draw_scale(ax, heat, mappable, ends, size)
-    _fitting.fit_inside(ax, slot)
-    _fit_column_labels(ax, heat, slot, size)
-    _draw_numbers(ax, heat, mappable, size)
-    return ax
+    height = _canvas.size_in_points(ax)[1]
+    numbers = _style.Ruler(ax, 1.0 * SMALL * 10.0)
+    ticks = _layout.choose_ticks(*heat.ends, 10.0 * height, numbers, cover=False)
+    wide = numbers.widest(ticks.labels) / 10.0  # per font size
+    base = _style.Ruler(ax, 10.0, **_style.font_for([heat.scale_label]))
+    lines = _style.wrap(heat.scale_label, 10.0 * (height - 2.0 * _canvas.PAD) / _style.base_font(), base)
+    label = base.height("\n".join(lines)) / 10.0
+    scale = BAR_GAP + BAR_WIDTH + wide
+    plan = grid(ax, heat.rows, heat.columns, f"a map of {len(heat.rows)} x {len(heat.columns)} cells",
+                beside=(left, scale + 1.1 + label, scale), note=heat.note, above=0.5)  # fmt: skip
+    mappable = heat.mappable
+    edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
+    style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
+    pale = np.ma.masked_where(~heat.exists, np.zeros(heat.values.shape))
+    ax.pcolormesh(*edges, pale, cmap=ListedColormap([PALE]), label="_pale", **style)
+    shown = np.ma.masked_where(~heat.painted, heat.values)
+    ax.pcolormesh(*edges, shown, cmap=mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
+    _draw_scale(ax, heat, plan, mappable, lines)
+    _draw_numbers(ax, heat, plan, mappable)
+    return ax, plan
 
 
 def figure_size(heat: Heat) -> tuple[float, float]:
+    """Inches of a new figure."""
     font = _style.base_font()
     glyph = 0.62 * font  # a generous mean width
-    labels = min(max(map(len, heat.rows), default=1) * glyph, LABEL_SHARE * WIDEST * 72)
-    heads = min(max(map(len, heat.columns), default=1) * glyph, LABEL_SHARE * WIDEST * 72)
+    labels, heads = (
+        min(max(map(len, names), default=1) * glyph, LABEL_SHARE * WIDEST * 72) for names in (heat.rows, heat.columns)
+    )
     cell = CELL_WIDTH * font
     width = labels + max(len(heat.columns), 2) * cell + 8 * font
-    tall = heads if heads > cell else font
-    height = len(heat.rows) * CELL_HEIGHT * font + tall + 5 * font
-    least = [points / 72 for points in _least(heat, min(_canvas.READABLE, font))]
+    height = len(heat.rows) * CELL_HEIGHT * font + (heads if heads > cell else font) + 5 * font
+    readable = min(_canvas.READABLE, font)
+    least = [
+        (TIGHT_CELL * len(names) + around) * readable / 72
+        for names, around in zip((heat.columns, heat.rows), AROUND, strict=True)
+    ]
     width = min(max(width / 72, 4.5), max(WIDEST, least[0]))
     return width, min(max(height / 72, 1.8), max(HIGHEST, least[1]))
 
 
-def _least(heat: Heat, font: float) -> tuple[float, float]:
-    """Width and height in points at which row and column labels of a font do not touch."""
-    wide = (TIGHT_CELL * len(heat.columns) + AROUND[0]) * font
-    return wide, (TIGHT_CELL * len(heat.rows) + AROUND[1]) * font
+def _draw_scale(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, lines: Sequence[str]) -> None:
+    """The colour scale as a narrow axes at the right, of fixed width whatever the size of the map."""
+    font = plan.font
+    box = ax.get_window_extent()  # which a layout engine has not made smaller yet
+    width, height = (points * 72 / ax.figure.figure.dpi for points in box.size)
+    scale = ax.inset_axes((1.0 + BAR_GAP * font / width, 0.0, BAR_WIDTH * font / width, 1.0))
+    ax.figure.colorbar(mappable, cax=scale).outline.set_visible(False)  # type: ignore[operator]
+    _layout.open_panel(scale, SMALL * font, edges=())
+    ticks = _layout.choose_ticks(*heat.ends, height, _layout.Upright(font), cover=False)
+    scale.set_yticks(ticks.values, ticks.labels, **_style.text_style(SMALL * font))
+    scale.set_xticks([])
+    sides: dict[str, bool] = {"left": False, "labelleft": False, "right": True, "labelright": True}
+    scale.tick_params(axis="y", length=2.0, width=0.6, **sides)
+    names = _style.font_for(lines)
+    scale.set_ylabel("\n".join(lines), **_style.text_style(font, **names))
+    # the label may be longer than the scale: it is centred on it as far as the figure has room
+    half = max(map(_style.Ruler(ax, font, **names).width, lines)) / 2.0
+    low, high = half - plan.margins[1] + _canvas.PAD, height + plan.margins[3] - _canvas.PAD - half
+    scale.yaxis.label.set_y(min(max(height / 2.0, low), high) / height)
 
 
-def _font(heat: Heat, ax: Axes, width: float, height: float) -> float:
-    """Return the largest label size at which row and column labels do not touch."""
-    font = _style.base_font()
-    while True:
-        wide, high = _least(heat, font)
-        if high <= height + 1e-6 and wide <= width + 1e-6:  # rounding must not cost a font size
-            return font
-        if font <= _style.SMALLEST_FONT:
-            raise _canvas.too_small(ax, f"a map of {len(heat.rows)} x {len(heat.columns)} cells", high)
-        font = max(font - 0.25, _style.SMALLEST_FONT)
-
-
-def _colours(heat: Heat) -> ListedColormap:
-    """Return the colour map without its darkest end or ends."""
-    if heat.palette == "from zero":
-        return ListedColormap(mpl.colormaps[_style.SEQUENTIAL](np.linspace(0.15, DARKEST, 255)))
-    ends = (1 - DARKEST) / 2, 1 - (1 - DARKEST) / 2
-    samples = mpl.colormaps[_style.DIVERGING](np.linspace(*ends, 255))
-    return ListedColormap(samples if heat.palette == "low is blue" else samples[::-1])
-
-
-def _draw_cells(ax: Axes, heat: Heat) -> tuple[ScalarMappable, tuple[float, float]]:
-    """Draw the cells; return the colour scale and its ends."""
-    finite = heat.values[heat.shown & np.isfinite(heat.values)]
-    most = (float(np.abs(finite).max()) if finite.size else 0.0) or 1.0
-    ends = (0.0 if heat.palette == "from zero" else -most, most)
-    norm = Normalize(*ends)
-    colours = _colours(heat)
-    edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
-    pale = np.ma.masked_where(~heat.shown, np.zeros(heat.values.shape))
-    ax.pcolormesh(*edges, pale, cmap=ListedColormap([PALE]), edgecolors="white", linewidth=0.8, label="_pale")
-    visible = heat.shown & heat.coloured & np.isfinite(heat.values)
-    ax.pcolormesh(
-        *edges,
-        np.ma.masked_where(~visible, heat.values),
-        cmap=colours,
-        norm=norm,
-        edgecolors="white",
-        linewidth=0.8,
-        label="_cells",
-    )
-    return ScalarMappable(norm, colours), ends
-
-
-def _frame(ax: Axes) -> None:
-    ax.grid(False)
-    ax.set_facecolor("none")
-    ax.set_aspect("auto")
-    for spine in ax.spines.values():
-        spine.set_visible(False)
-    ax.tick_params(
-        which="both",
-        length=0,
-        top=False,
-        bottom=False,
-        left=False,
-        right=False,
-        labeltop=False,
-        labelbottom=True,
-        labelleft=True,
-        labelright=False,
-    )
-
-
-def _label_rows(ax: Axes, heat: Heat, width: float, size: float) -> None:
-    font = _style.font_for(heat.rows)
-    labels = _style.shorten(heat.rows, LABEL_SHARE * width, _style.Ruler(ax, size, **font))
-    ax.set_ylim(len(heat.rows) - 0.5, -0.5)
-    ax.set_yticks(range(len(labels)), labels)
-    for tick in ax.get_yticklabels():
-        _style.literal(tick).set(fontsize=size, color=_style.INK, va="center", **font)
-
-
-def _label_columns(ax: Axes, heat: Heat, height: float, size: float) -> None:
-    """Write the column labels upright below the map; `_fit_column_labels` lays them flat if they fit."""
-    font = _style.font_for(heat.columns)
-    labels = _style.shorten(heat.columns, HEAD_SHARE * height, _style.Ruler(ax, size, **font))
-    ax.set_xlim(-0.5, len(heat.columns) - 0.5)
-    ax.set_xticks(range(len(labels)), labels)
-    for tick in ax.get_xticklabels():
-        _style.literal(tick).set(fontsize=size, color=_style.INK, rotation=90, ha="center", va="top", **font)
-
-
-def _fit_column_labels(ax: Axes, heat: Heat, slot: Bbox, size: float) -> None:
-    cell = _cell(ax, heat)[0]
-    ruler = _style.Ruler(ax, size, **_style.font_for(heat.columns))
-    if ruler.widest([tick.get_text() for tick in ax.get_xticklabels()]) + 0.6 * size > cell:
-        return
-    for tick in ax.get_xticklabels():
-        tick.set_rotation(0)
-    _fitting.fit_inside(ax, slot)
-
-
-def _cell(ax: Axes, heat: Heat) -> tuple[float, float]:
-    box = ax.get_window_extent()
-    points = 72 / ax.figure.figure.dpi
-    return box.width * points / max(len(heat.columns), 1), box.height * points / max(len(heat.rows), 1)
-
-
-def _label_below(ax: Axes, heat: Heat, width: float, size: float) -> None:
-    small = 0.85 * size
-    taken = min(_style.Ruler(ax, size).widest(heat.rows), LABEL_SHARE * width)
-    room = max(width - taken - 8 * size, 0.4 * width)
-    ruler = _style.Ruler(ax, small)
-    lines = [line for part in heat.note.split("\n") for line in _style.wrap(part, room, ruler)]
-    style = _style.text_style(small, color=_style.MUTED, **_style.font_for(lines))
-    ax.set_xlabel("\n".join(lines), **style, labelpad=0.5 * size)
-
-
-def _draw_scale(ax: Axes, heat: Heat, mappable: ScalarMappable, ends: tuple[float, float], size: float) -> None:
-    """Draw the colour scale as a narrow axes at the right, of fixed width whatever the size of the map."""
-    box = ax.get_window_extent()
-    points = 72 / ax.figure.figure.dpi
-    unit = size / (box.width * points)
-    scale = ax.inset_axes((1 + BAR_GAP * unit, 0.0, BAR_WIDTH * unit, 1.0))
-    bar = ax.figure.colorbar(mappable, cax=scale)
-    bar.outline.set_visible(False)
-    ruler = _style.Ruler(ax, size)
-    room = box.height * points / 2  # upright labels need about a line each; half leaves air
-    ticks = _canvas.choose_ticks(*ends, room, ruler, cover=False)
-    scale.set_yticks(ticks.values, ticks.labels, **_style.text_style(0.85 * size))
-    scale.tick_params(
-        which="both",
-        length=2,
-        width=0.6,
-        color=_style.MUTED,
-        right=True,
-        labelright=True,
-        left=False,
-        labelleft=False,
-    )
-    scale.minorticks_off()
-    lines = _style.wrap(heat.scale_label, box.height * points * 0.8, ruler)
-    scale.set_ylabel("\n".join(lines), **_style.text_style(size, **_style.font_for(lines)))
-
-
-def _draw_numbers(ax: Axes, heat: Heat, mappable: ScalarMappable, size: float) -> None:
+def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) -> None:
     """Write number and detail, or the detail alone, or nothing: whichever fits all cells."""
-    numbers = _numbers(heat)
-    choices = [(numbers, heat.details), (heat.details,)] if heat.details else [(numbers,)]
-    shown = [(int(row), int(column)) for row, column in zip(*np.nonzero(heat.shown), strict=True)]
-    for lines in choices:
-        texts = {(row, column): [line[row][column] for line in lines] for row, column in shown}
-        font = _number_font(ax, heat, [text for cell in texts.values() for text in cell], len(lines), size)
+    finite = np.abs(heat.values[heat.exists & np.isfinite(heat.values)])
+    decimals = _style.decimals(float(finite.max()) if finite.size else 0.0, 3)  # three digits of the largest
+    numbers = tuple(tuple(_style.fixed(float(value), decimals) for value in line) for line in heat.values)
+    cells = np.argwhere(heat.exists)
+    weight = "normal" if heat.bold is None else "bold"
+    ruler = _style.Ruler(ax, plan.font, fontweight=weight)
+    for lines in [(numbers, heat.details), (heat.details,)] if heat.details else [(numbers,)]:
+        texts = [[line[row][column] for line in lines] for row, column in cells]
+        per_point = ruler.widest([text for cell in texts for text in cell]) / plan.font
+        width, height = plan.cell
+        font = min(0.9 * plan.font, width / (per_point + 0.5), height / (1.3 * len(lines) + 0.1))
         if font >= LEAST_NUMBER:
             break
     else:
         return
-    for (row, column), cell in texts.items():
+    for (row, column), cell in zip(cells, texts, strict=True):
         bold = heat.bold is not None and bool(heat.bold[row, column])
-        ink = _ink(mappable, heat.values[row, column]) if heat.coloured[row, column] else _style.MUTED
+        ink = _ink(mappable, heat.values[row, column]) if heat.painted[row, column] else _style.MUTED
         style = _style.text_style(font, color=ink, fontweight="bold" if bold else "normal")
         ax.text(column, row, "\n".join(cell), ha="center", va="center", linespacing=1.15, **style)
 
@@ -267,18 +285,3 @@ def _ink(mappable: ScalarMappable, value: float) -> str:
 def _luminance(colour: ArrayLike) -> float:
     """Light of an sRGB colour, from 0 to 1."""
     return float(np.dot((0.2126, 0.7152, 0.0722), np.asarray(colour, dtype=float) ** 2.4))
-
-
-def _numbers(heat: Heat) -> tuple[tuple[str, ...], ...]:
-    """Return all numbers with the same decimals: three significant digits of the largest."""
-    finite = np.abs(heat.values[heat.shown & np.isfinite(heat.values)])
-    decimals = _style.decimals(float(finite.max()) if finite.size else 0.0, 3)
-    return tuple(tuple(_style.fixed(float(value), decimals) for value in line) for line in heat.values)
-
-
-def _number_font(ax: Axes, heat: Heat, texts: list[str], lines: int, size: float) -> float:
-    """Return the largest font, at most nine tenths of the labels', that fits the cells."""
-    width, height = _cell(ax, heat)
-    bold = "bold" if heat.bold is not None else "normal"
-    per_point = _style.Ruler(ax, size, fontweight=bold).widest(texts) / size
-    return min(0.9 * size, width / (per_point + 0.5), height / (1.3 * lines + 0.1))

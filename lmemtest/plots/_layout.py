@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
@@ -20,7 +20,7 @@ from lmemtest.plots import _canvas, _style
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     FloatArray = NDArray[np.float64]
 
@@ -28,6 +28,7 @@ LINE = 1.3  # font sizes from one line of words to the next
 SMALL = 0.85  # size of secondary text
 KEY_LINE = 1.5  # small font sizes of a line of a legend
 TICKS, WORDS, TITLE = 1.8, 1.5, 0.7  # room for numbers below an axis, its name, and a title beside its lines
+TICK_PAD = 3.0  # points from ticks to their labels
 LEAD = 1.2  # font sizes from the axes to names beside curves
 PAD = 0.04  # of the range of an axis, beyond what is drawn
 MINUS = " − "
@@ -35,6 +36,7 @@ _ASPECT = 1.4  # width over height of a panel that reads well
 _AIR = 0.6  # font sizes between tick labels
 _STEP = 0.25  # points by which fonts shrink until everything fits
 _FEW_NAMES = 6  # of a legend: of more, none takes more than half a line
+_MOST_TICKS = 9
 _BREAKS = (" :…", "[](_.-/", "")  # of a title, after one of these: the best first, anywhere last
 
 
@@ -63,10 +65,11 @@ class Cell:
 def fonts() -> Iterator[float]:
     """Font sizes to try, from the largest."""
     size = _style.base_font()
-    while size > _style.SMALLEST_FONT:
+    least = min(_style.SMALLEST_FONT, size)
+    while size > least:
         yield size
         size -= _STEP
-    yield _style.SMALLEST_FONT
+    yield least
 
 
 # ---------------------------------------------------------------------------------------------------- panels
@@ -142,6 +145,55 @@ def _broken(name: str, room: float, ruler: _style.Ruler) -> str | None:
 # ---------------------------------------------------------------------------------------------------- axes
 
 
+class Ticks(NamedTuple):
+    """Tick positions with their labels; the labels do not touch."""
+
+    values: tuple[float, ...]
+    labels: tuple[str, ...]
+
+
+def choose_ticks(
+    low: float, high: float, room: float, ruler: _style.Ruler, *, cover: bool, whole: bool = False
+) -> Ticks:
+    """Return round ticks for an axis of `room` points, which enclose the range (`cover`) or lie inside it.
+
+    With `whole` the axis counts something, and only whole numbers are ticks.
+    """
+    slack = 1e-9 * (high - low)
+    for bins in range(_MOST_TICKS, 0, -1):
+        locator = MaxNLocator(nbins=bins, steps=[1, 2, 2.5, 5, 10], min_n_ticks=2 if bins > 1 else 1, integer=whole)
+        values = np.asarray(locator.tick_values(low, high), dtype=float)
+        if whole:  # the locator gives up whole numbers where the range holds too few of them
+            values = np.unique(values.round())
+        if cover:
+            below, above = np.flatnonzero(values <= low + slack), np.flatnonzero(values >= high - slack)
+            values = values[below[-1] if below.size else 0 : above[0] + 1 if above.size else None]
+        else:
+            values = values[(values >= low - slack) & (values <= high + slack)]
+        if values.size == 0:
+            break
+        labels = _style.tick_labels(values.tolist())
+        start, end = min(low, values[0]), max(high, values[-1])
+        places = (values - start) / (end - start) * room
+        half = np.array([ruler.width(label) for label in labels]) / 2.0
+        if ((places - half)[1:] - (places + half)[:-1] > ruler.size / 2).all():
+            return Ticks(tuple(values.tolist()), tuple(labels))
+    middle = (low + high) / 2.0
+    nearest = float(np.round(middle))
+    ends = (float(low), float(high)) if cover else (nearest if whole and low <= nearest <= high else middle,)
+    return Ticks(ends, tuple(_style.tick_labels(ends)))
+
+
+def all_whole(values: ArrayLike) -> bool:
+    """Tell whether `values` (budgets, say) are counts, so that ticks between whole numbers would name nothing.
+
+    >>> all_whole([1, 3, 9.0]), all_whole([0.5, 1.0])
+    (True, False)
+    """
+    numbers = np.asarray(values, dtype=float)
+    return bool((numbers == np.round(numbers)).all())
+
+
 class Upright(_style.Ruler):
     """Measures tick labels along a vertical axis, where each takes a line and air around it."""
 
@@ -190,6 +242,12 @@ class Axis:
         spread = high - low if high - low > 1e-12 * max(abs(low), abs(high)) else 0.1 * max(abs(low), 1.0) / pad
         return cls(limits=(low - pad * spread, high + pad * spread), **options)
 
+    @classmethod
+    def of_names(cls, names: Sequence[Any]) -> tuple[Axis, FloatArray]:
+        """An axis of names, and their places."""
+        places = np.arange(len(names), dtype=float)
+        return cls.around(places, ticks=places, labels=tuple(map(_style.one_line, names))), places
+
     def share(self, values: Any) -> Any:
         """Places of values as shares of the axis."""
         low, high = self.limits
@@ -201,7 +259,7 @@ class Axis:
         low, high = sorted(self.limits)
         values, labels = self.ticks, list(self.labels)
         if values is None and not self.log:
-            ticks = _canvas.choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
+            ticks = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
             values, labels = np.array(ticks.values), list(ticks.labels)
             if len(values) < 2 and not self.whole:  # one number is no scale: the farthest two round ones
                 ends = np.array(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]).tick_values(low, high))
@@ -213,7 +271,7 @@ class Axis:
         if values is None:
             values = round_numbers(low, high)
             if len(values) < 2:  # there are none between 21 and 49
-                few = _canvas.choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
+                few = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
                 values = np.array(few.values) if self.small is None else self.small
         labels = labels or [f"{value:g}" for value in values]
         where = np.abs(self.share(values)) * room
@@ -242,11 +300,20 @@ def apart(where: FloatArray, widths: Sequence[float], size: float) -> list[int]:
     return [len(where) - 1]
 
 
-def open_panel(box: Axes, size: float) -> None:
-    """Lower and left edge, and no other decoration."""
-    _canvas.frame(box, size)
-    box.spines["left"].set_visible(True)
-    box.tick_params(axis="y", left=True, length=3.0, width=0.8, color=_style.MUTED, labelsize=size)
+def open_panel(box: Axes, size: float, *, edges: Sequence[str] = ("bottom", "left")) -> None:
+    """Some edges, with ticks where they are, and no other decoration, whatever the user's style sheet says."""
+    box.set_facecolor("none")
+    box.grid(False)
+    box.margins(0)
+    for side, spine in box.spines.items():
+        spine.set_visible(side in edges)
+        spine.set(color=_style.MUTED, linewidth=0.8)
+    box.tick_params(which="minor", bottom=False, top=False, left=False, right=False)
+    style: dict[str, Any] = {"color": _style.MUTED, "labelcolor": _style.INK, "labelsize": size, "width": 0.8}
+    ends: dict[str, Any] = {"top": False, "right": False, "labeltop": False, "labelright": False, "labelbottom": True}
+    box.tick_params(direction="out", pad=TICK_PAD, labelleft=True, **ends, **style)
+    box.tick_params(axis="x", bottom="bottom" in edges, length=3.0 * ("bottom" in edges))
+    box.tick_params(axis="y", left="left" in edges, length=3.0 * ("left" in edges))
 
 
 def set_along(

@@ -21,6 +21,7 @@ from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
@@ -106,6 +107,21 @@ class Curve:
     label: str = "_curve"
     band_label: str = "_band"
     front: int = 3
+
+    @classmethod
+    def of(
+        cls,
+        table: pd.DataFrame,
+        x: FloatArray,
+        y: str,
+        ends: tuple[str, str] | None = ("ci_low", "ci_high"),
+        *,
+        scale: float = 1.0,
+        **style: Any,
+    ) -> Curve:
+        """Of a table with a column of values, and two of the ends of their band."""
+        low, high = (None, None) if ends is None else (scale * table[end].to_numpy(dtype=float) for end in ends)
+        return cls(x=x, y=scale * table[y].to_numpy(dtype=float), low=low, high=high, **style)
 
     def points(self) -> list[FloatArray]:
         """All values that the panel must show."""
@@ -253,6 +269,12 @@ class _Plan:
 def axis_around(curves: Sequence[Curve], **options: Any) -> Axis:
     """The vertical axis that holds curves, and their bands where these say something."""
     return Axis.around(np.concatenate([values for curve in curves for values in curve.points()]), **options)
+
+
+def mean_of(score: str, direction: str) -> tuple[str, ...]:
+    """The name of an axis of mean scores, from the longest to the shortest."""
+    better = f"{'lower' if direction == 'minimize' else 'higher'} is better"
+    return f"Mean {score} ({better})", f"{score} ({better})", better
 
 
 def spans_much(x: FloatArray) -> bool:
@@ -534,7 +556,7 @@ def _draw_strip(box: Axes, lines: Lines, plan: _Plan, place: Cell) -> None:
     """Rows of pieces over the axis of the panel above."""
     size = SMALL * plan.font
     axis, count = lines.panels[0].x, len(lines.strip)
-    _canvas.frame(box, size)
+    _layout.open_panel(box, size, edges=("bottom",))
     box.set_yticks([])
     _layout.set_along(box, axis, place.width, size, spill=(plan.margins[0], plan.margins[1] - 0.3 * size))
     box.set_ylim(count, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,51 +11,71 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from lmemtest._caller import in_words_of
-from lmemtest.plots import _canvas, _fitting, _layout, _style
+from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    FloatArray = NDArray[np.float64]
+    Places = NDArray[np.intp]
+
+Kind = tuple[str, Any, dict[str, Any]]  # of rows: its name, which rows are of it, and its look
 # Heights in units of the font size.
 ROW, SERIES = 0.95, 0.8  # a row is ROW + SERIES per series high in a new figure ...
 TIGHT_ROW, TIGHT_SERIES = 1.2, 0.45  # ... and at least the larger of these in axes of the user
-AXIS_HEIGHT, LINE, LEGEND_LINE = 1.9, 1.25, 1.6
 LABEL_SHARE = 0.45  # the most of the width that row labels may take
 MARGIN = 0.04  # of the range, on both ends of the x axis
-SMALL = 0.85  # size of secondary text
-MINUS = " − "
 MOST_ROWS = 60  # of a page in the usual font; of more rows a figure draws those that say most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Estimates of one colour and shape.
+    """Estimates of one colour and shape, with intervals where there are any; NaN is not drawn.
 
-    Attributes
-    ----------
-    name : str
-        The legend entry; empty for none.
-    row : (m,) int
-        The row of each estimate.
-    centre, low, high : (m,) float
-        Estimate and interval; NaN is not drawn.
-    colour, marker : str
-    hollow : bool
-        Whether the marker has a white face.
-    offset : int
-        The lane within the row, 0 to `Rows.lanes` - 1 from the top.
+    `offset` is the lane within the row, 0 to `Rows.lanes` - 1 from the top.
     """
 
-    name: str
-    row: NDArray[np.intp]
-    centre: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    row: Places
+    centre: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+    name: str = ""
     colour: str = _style.ACCENT
     marker: str = "o"
     hollow: bool = False
     offset: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        table: pd.DataFrame,
+        row: Places,
+        *,
+        centre: str = "estimate",
+        ends: tuple[str, str] | None = ("ci_low", "ci_high"),
+        scale: float = 1.0,
+        **look: Any,
+    ) -> Series:
+        """Of a table with a column of estimates, and two of the ends of their intervals."""
+        low, high = (None, None) if ends is None else (scale * table[end].to_numpy(dtype=float) for end in ends)
+        return cls(row=row, centre=scale * table[centre].to_numpy(dtype=float), low=low, high=high, **look)
+
+    @classmethod
+    def kinds(cls, table: pd.DataFrame, row: Places, kinds: Iterable[Kind], **columns: Any) -> tuple[Series, ...]:
+        """One for each kind of row that there is."""
+        return tuple(
+            cls.of(table[mask], row[mask], name=name, **look, **columns) for name, mask, look in kinds if mask.any()
+        )
+
+    def spans(self) -> list[tuple[float, float, float]]:
+        """Row, start and end of each interval."""
+        if self.low is None or self.high is None:
+            return []
+        known = np.isfinite(self.low) & np.isfinite(self.high)
+        return list(zip(self.row[known], self.low[known], self.high[known], strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +84,7 @@ class Rows:
 
     Attributes
     ----------
-    labels : tuple of tuple of str
+    labels : sequence of str or tuple of str
         One per row, from the top: a name, or two names to be written as a difference.
     series : tuple of Series
     axis_label : str
@@ -75,43 +95,53 @@ class Rows:
         Rows that are headings and hold no estimates.
     aside : tuple of str
         A text right of each row, or empty.
-    aside_title : str
+    aside_title, title : str
+        Above these texts; above everything.
     reference : float or None
         Where a vertical line marks "no difference".
+    limits : (float, float) or None
+        Of the horizontal axis; None for those of the estimates.
     legend : bool
     """
 
-    labels: tuple[tuple[str, ...], ...]
+    labels: Sequence[str | tuple[str, ...]]
     series: tuple[Series, ...]
     axis_label: str
     lanes: int = 1
     headers: frozenset[int] = frozenset()
     aside: tuple[str, ...] = ()
     aside_title: str = ""
+    title: str = ""
     reference: float | None = None
+    limits: tuple[float, float] | None = None
     legend: bool = False
 
-    def y(self, row: float, offset: int) -> float:
+    def y(self, row: Any, offset: int) -> Any:
         """Return the height of a lane: rows are 1 apart, downwards."""
-        step = 0.8 / self.lanes
-        return row + (offset - (self.lanes - 1) / 2) * step
+        return row + (offset - (self.lanes - 1) / 2) * 0.8 / self.lanes
+
+    def axis(self) -> Axis:
+        """The horizontal axis, with all estimates and the reference."""
+        if self.limits is not None:
+            return Axis(limits=self.limits)
+        parts = [part for one in self.series for part in (one.centre, one.low, one.high) if part is not None]
+        values = np.concatenate([*parts, [math.nan if self.reference is None else self.reference]])
+        values = values[np.isfinite(values)]
+        if values.size == 0:
+            return Axis(limits=(0.0, 1.0))
+        low, high = float(values.min()), float(values.max())
+        spread = high - low
+        if spread <= 1e-12 * max(abs(low), abs(high)):
+            spread = max(abs(low), 1e-300) if low else 1.0
+        return Axis(limits=(low - MARGIN * spread, high + MARGIN * spread))
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Which of many rows are drawn, and where.
+    """Which of many rows are drawn (`kept`), their rows in the figure (`place`), and how many are left out."""
 
-    Attributes
-    ----------
-    kept : (m,) int
-        Positions of the rows that are drawn.
-    place : (m,) int
-        Their rows in the figure.
-    left_out : int
-    """
-
-    kept: NDArray[np.intp]
-    place: NDArray[np.intp]
+    kept: Places
+    place: Places
     left_out: int
 
     @classmethod
@@ -125,7 +155,7 @@ class Shown:
         return cls(kept, np.arange(most, dtype=np.intp) + (np.arange(most) >= first), count - most)
 
     @classmethod
-    def largest(cls, size: NDArray[np.float64], most: int) -> Shown:
+    def largest(cls, size: FloatArray, most: int) -> Shown:
         """The rows of the largest `size`, `most` in all, in their order; NaN is smaller than everything."""
         order = np.argsort(-np.nan_to_num(size, nan=-np.inf, posinf=np.inf), kind="stable")
         kept = np.sort(order[:most])
@@ -137,94 +167,122 @@ class Shown:
         moved = np.flatnonzero(self.place != np.arange(len(self.place)))
         return frozenset(moved[:1].tolist())
 
-    def labels(self, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    def labels(self, names: Iterable[Any]) -> list[str]:
         """Labels of the rows of the figure, from those of all rows."""
-        labels = [(names[i],) for i in self.kept]
+        names = list(names)
+        labels = [str(names[i]) for i in self.kept]
         for row in self.headers:
-            labels.insert(row, (f"… {self.left_out:,} more …",))
-        return tuple(labels)
+            labels.insert(row, f"… {self.left_out:,} more …")
+        return labels
 
     def sentence(self, what: str) -> str:
         """What is left out, as a line to add to others; empty if all rows are drawn."""
         if not self.left_out:
             return ""
         total = len(self.kept) + self.left_out
-        every = in_words_of(python=f"; most={total} draws all", command_line="")
+        every = in_words_of(python=f"; max_rows={total} draws all", command_line="")
         return f"\n{self.left_out:,} of {total:,} {what} are left out{every}."
 
 
 def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
     """Draw `rows` in `ax` or a new figure, and return the axes."""
     if ax is None:
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _height(rows) / 72)
+        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _new_height(rows) / 72)
     width, height = _canvas.size_in_points(ax)
-    slot = ax.get_window_extent().frozen()
-    size = _font(rows, ax, width, height)
-    _canvas.frame(ax, size)
-    limits = _limits(rows)
-    ax.set_xlim(*limits)
+    for font in _layout.fonts():
+        plan = _plan(ax, rows, width, font)
+        if plan.height(rows, tight=True) <= height + 1e-6:  # rounding must not cost a font size
+            break
+    else:
+        raise _canvas.too_small(ax, f"a plot of {len(rows.labels)} rows", plan.height(rows, tight=True))
+    left, _, right, _ = plan.margins
+    _canvas.leave_margins(ax, *plan.margins)
+    _layout.open_panel(ax, font, edges=("bottom",))
+    _layout.set_along(ax, rows.axis(), width - left - right, font, spill=(left, right))
     ax.set_ylim(len(rows.labels) - 0.5, -0.5)
+    ax.set_yticks(range(len(plan.labels)), plan.labels)
+    names = _style.font_for(plan.labels)
+    for row, tick in enumerate(ax.get_yticklabels()):
+        colour = _style.MUTED if row in rows.headers else _style.INK
+        _style.literal(tick).set(fontsize=font, color=colour, va="center", **names)
     _draw_guides(ax, rows)
     for series in rows.series:
-        _draw_series(ax, rows, series, size)
-    _draw_missing(ax, rows, size)
-    taken = _label_rows(ax, rows, width, size)
-    _draw_aside(ax, rows, size)
-    _label_axis(ax, rows, width - taken, size)
-    _canvas.set_number_ticks(ax, *limits, size)
-    _fitting.fit_inside(ax, slot)
-    if rows.legend and any(series.name for series in rows.series):
-        _draw_legend(ax, rows, size)
-        _fitting.fit_inside(ax, slot)
-    _canvas.set_number_ticks(ax, *limits, size)  # the axis is shorter now, so fewer labels may fit
-    _fitting.fit_inside(ax, slot)
+        _draw_series(ax, rows, series, font)
+    for at, text in enumerate(rows.aside):
+        _annotate(ax, text, (1.0, at), (0.8 * font, 0.0), font, coords=ax.get_yaxis_transform(), va="center")
+    _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
+    ax.set_xlabel(plan.words, **_style.text_style(font, **_style.font_for([plan.words])), labelpad=0.4 * font)
+    if plan.title:
+        style = _style.text_style(font, **_style.font_for([plan.title]))
+        ax.set_title(plan.title, loc="right", pad=0.4 * font, **style)
+    if plan.key:
+        handles = [Line2D([], [], **_look(series, font)) for series in rows.series if series.name]
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.5}
+        _layout.draw_legend(ax, handles, plan.key, plan.columns, SMALL * font, **place)
     return ax
 
 
-def _height(rows: Rows) -> float:
-    """Return the height in points of a new figure: with air, as far as a page holds it; then rows get thinner."""
-    width = _canvas.FIGURE_WIDTH * 72
-    airy = _needed(rows, _style.base_font(), width, tight=False)
-    least = _needed(rows, min(_canvas.READABLE, _style.base_font()), width, tight=True)
-    return min(airy, max(least, _canvas.PAGE_HEIGHT * 72))
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The texts at a font size, and the room that they need around the rows: left, below, right, above."""
+
+    font: float
+    labels: list[str]
+    words: str
+    title: str
+    key: list[str]
+    columns: int
+    margins: tuple[float, float, float, float]
+
+    def height(self, rows: Rows, *, tight: bool) -> float:
+        """Points that the rows need with everything around them."""
+        pitch = max(TIGHT_ROW, TIGHT_SERIES * rows.lanes) if tight else ROW + SERIES * rows.lanes
+        return pitch * self.font * len(rows.labels) + self.margins[1] + self.margins[3]
 
 
-def _needed(rows: Rows, font: float, width: float, *, tight: bool) -> float:
-    """Return the height in points that the rows need at a font size."""
-    pitch = max(TIGHT_ROW, TIGHT_SERIES * rows.lanes) if tight else ROW + SERIES * rows.lanes
-    text_lines = math.ceil(0.62 * len(rows.axis_label) * font / width)  # 0.62: a generous mean width of a glyph
-    entries = [len(series.name) + 5 for series in rows.series]
-    legend = math.ceil(0.75 * sum(entries) * font / (0.6 * width)) if rows.legend else 0
-    extra = AXIS_HEIGHT + LINE * text_lines + LEGEND_LINE * legend + LINE * bool(rows.aside_title)
-    return (pitch * len(rows.labels) + extra) * font + 2 * _canvas.PAD
+def _plan(ax: Axes, rows: Rows, width: float, font: float) -> _Plan:
+    parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
+    parts = [tuple(map(_style.one_line, one)) for one in parts]
+    names = list(dict.fromkeys(name for one in parts for name in one))
+    ruler = _style.Ruler(ax, font, **_style.font_for(names))
+    most = max(map(len, parts), default=1)
+    room = (LABEL_SHARE * width - (most - 1) * ruler.width(MINUS)) / most
+    short = dict(zip(names, _style.shorten(names, room, ruler), strict=True))
+    labels = [MINUS.join(short[name] for name in one) for one in parts]
+    aside = _style.Ruler(ax, SMALL * font).widest([*rows.aside, rows.aside_title])
+    left = _canvas.PAD + ruler.widest(labels) + TICK_PAD
+    right = _canvas.PAD + (aside + 0.8 * font if aside else 0.5 * font)
+    inner = width - left - right
+    plain = _style.Ruler(ax, font, **_style.font_for([rows.axis_label]))
+    room = 2.0 * min(left + inner / 2.0, right + inner / 2.0) - 2.0 * _canvas.PAD  # centred below the axis
+    words = "\n".join(line for part in rows.axis_label.split("\n") for line in _style.wrap(part, room, plain))
+    entries = [_style.one_line(one.name) for one in rows.series if one.name and rows.legend]
+    small = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
+    key, columns, lines = _layout.legend_rows(entries, inner, small)
+    title = ""
+    if rows.title:  # what stands after the colon stays, however long the name before it
+        name, mark, end = _style.one_line(rows.title).rpartition(":")
+        bold = _style.Ruler(ax, font, **_style.font_for([name]))
+        title = _style.shorten([name], width - right - _canvas.PAD - bold.width(mark + end), bold)[0] + mark + end
+    bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
+    legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
+    above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
+    return _Plan(font, labels, words, title, key, columns, (left, bottom, right, _canvas.PAD + above))
 
 
-def _font(rows: Rows, ax: Axes, width: float, height: float) -> float:
+def _new_height(rows: Rows) -> float:
+    """The points of a new figure: with air, as far as a page holds it; then rows get thinner."""
+    ax, width = _canvas.scratch_axes(), 72.0 * _canvas.FIGURE_WIDTH
     font = _style.base_font()
-    while (needed := _needed(rows, font, width, tight=True)) > height + 1e-6:  # rounding must not cost a font size
-        if font <= _style.SMALLEST_FONT:
-            raise _canvas.too_small(ax, f"a plot of {len(rows.labels)} rows", needed)
-        font = max(font - 0.25, _style.SMALLEST_FONT)
-    return font
-
-
-def _limits(rows: Rows) -> tuple[float, float]:
-    parts = [values for series in rows.series for values in (series.centre, series.low, series.high)]
-    values = np.concatenate(parts) if parts else np.zeros(0)
-    values = values[np.isfinite(values)]
-    if rows.reference is not None:
-        values = np.append(values, rows.reference)
-    if values.size == 0:
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    spread = high - low
-    if spread <= 1e-12 * max(abs(low), abs(high)):
-        spread = max(abs(low), 1e-300) if low else 1.0
-    return low - MARGIN * spread, high + MARGIN * spread
+    airy = _plan(ax, rows, width, font).height(rows, tight=False)
+    if airy <= 72.0 * _canvas.PAGE_HEIGHT:
+        return airy
+    least = _plan(ax, rows, width, min(_canvas.READABLE, font)).height(rows, tight=True)
+    return min(airy, max(least, 72.0 * _canvas.PAGE_HEIGHT))
 
 
 def _draw_guides(ax: Axes, rows: Rows) -> None:
-    """Draw a line behind each row, or between rows that hold several estimates."""
+    """A line behind each row, or between rows that hold several estimates."""
     shift = 0.5 if rows.lanes > 1 else 0.0
     for row in range(len(rows.labels) - (rows.lanes > 1)):
         if row not in rows.headers:
@@ -233,134 +291,32 @@ def _draw_guides(ax: Axes, rows: Rows) -> None:
         ax.axvline(rows.reference, color=_style.INK, linewidth=0.8, linestyle="-", zorder=1, label="_reference")
 
 
+def _look(series: Series, size: float) -> dict[str, Any]:
+    """How a series looks, in the legend and beside the rows."""
+    edge = {"markeredgecolor": series.colour, "markeredgewidth": 0.12 * size, "markersize": 0.6 * size}
+    face = "white" if series.hollow else series.colour
+    return {"color": series.colour, "marker": series.marker, "markerfacecolor": face, "linewidth": 0.16 * size} | edge
+
+
 def _draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
-    y = np.array([rows.y(row, series.offset) for row in series.row], dtype=float)
-    for height, low, high in zip(y, series.low, series.high, strict=True):
-        if math.isfinite(low) and math.isfinite(high):
-            ax.plot(
-                [low, high],
-                [height, height],
-                color=series.colour,
-                linewidth=0.16 * size,
-                linestyle="-",
-                marker="none",
-                solid_capstyle="butt",
-                label="_interval",
-                zorder=2,
-            )
-    face = "white" if series.hollow else series.colour
-    ax.plot(
-        series.centre,
-        y,
-        linestyle="none",
-        marker=series.marker,
-        markersize=0.6 * size,
-        color=series.colour,
-        markerfacecolor=face,
-        markeredgecolor=series.colour,
-        markeredgewidth=0.12 * size,
-        label="_estimates",
-        clip_on=False,
-        zorder=3,
-    )
+    for row, low, high in series.spans():
+        line: dict[str, Any] = {"linewidth": 0.16 * size, "linestyle": "-", "marker": "none", "zorder": 2}
+        ends = [rows.y(row, series.offset)] * 2
+        ax.plot([low, high], ends, color=series.colour, solid_capstyle="butt", label="_interval", **line)
+    dots: dict[str, Any] = {"linestyle": "none", "label": "_estimates", "clip_on": False, "zorder": 3}
+    ax.plot(series.centre, rows.y(series.row, series.offset), **dots, **_look(series, size))
+    fits = size * (ROW + SERIES * rows.lanes) * 0.8 / rows.lanes >= SMALL * size
+    style = _style.text_style(SMALL * size, color=series.colour if rows.lanes > 1 else _style.MUTED)
+    # said in the row, so that a missing estimate is not taken for a forgotten one
+    for row in series.row[~np.isfinite(series.centre)] if fits else ():
+        place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "ha": "left", "va": "center_baseline"}
+        ax.text(0.01, rows.y(row, series.offset), "not estimable", **place, **style)
 
 
-def _draw_missing(ax: Axes, rows: Rows, size: float) -> None:
-    """Say in the row why it is empty, so that a missing estimate is not taken for a forgotten one."""
-    for series in rows.series:
-        for row in series.row[~np.isfinite(series.centre)]:
-            style = _style.text_style(SMALL * size, color=series.colour if rows.lanes > 1 else _style.MUTED)
-            fits = size * (ROW + SERIES * rows.lanes) * 0.8 / rows.lanes >= SMALL * size
-            if fits:
-                ax.text(
-                    0.01,
-                    rows.y(row, series.offset),
-                    "not estimable",
-                    transform=ax.get_yaxis_transform(),
-                    ha="left",
-                    va="center_baseline",
-                    **style,
-                )
-
-
-def _label_rows(ax: Axes, rows: Rows, width: float, size: float) -> float:
-    """Write the row labels and return the width of the widest in points."""
-    names = list(dict.fromkeys(name for parts in rows.labels for name in parts))
-    font = _style.font_for(names)
-    ruler = _style.Ruler(ax, size, **font)
-    most = max((len(parts) for parts in rows.labels), default=1)
-    room = (LABEL_SHARE * width - (most - 1) * ruler.width(MINUS)) / most
-    short = dict(zip(names, _style.shorten(names, room, ruler), strict=True))
-    labels = [MINUS.join(short[name] for name in parts) for parts in rows.labels]
-    ax.set_yticks(range(len(labels)), labels)
-    for row, tick in enumerate(ax.get_yticklabels()):
-        heading = row in rows.headers
-        _style.literal(tick).set(fontsize=size, color=_style.MUTED if heading else _style.INK, va="center", **font)
-    return ruler.widest(labels)
-
-
-def _draw_aside(ax: Axes, rows: Rows, size: float) -> None:
-    transform = ax.get_yaxis_transform()
-    style = _style.text_style(SMALL * size, color=_style.MUTED)
-    for row, text in enumerate(rows.aside):
-        if text:
-            ax.annotate(
-                text,
-                (1.0, row),
-                xycoords=transform,
-                xytext=(0.8 * size, 0),
-                textcoords="offset points",
-                ha="left",
-                va="center",
-                annotation_clip=False,
-                **style,
-            )
-    if rows.aside_title:
-        ax.annotate(
-            rows.aside_title,
-            (1.0, 1.0),
-            xycoords="axes fraction",
-            xytext=(0.8 * size, 0.2 * size),
-            textcoords="offset points",
-            ha="left",
-            va="bottom",
-            annotation_clip=False,
-            **style,
-        )
-
-
-def _label_axis(ax: Axes, rows: Rows, room: float, size: float) -> None:
-    """Write the axis label below the axis, broken to the width beside the row labels."""
-    ruler = _style.Ruler(ax, size)
-    aside = _style.Ruler(ax, SMALL * size).widest([*rows.aside, rows.aside_title])
-    room -= aside + 3 * size
-    lines = [line for part in rows.axis_label.split("\n") for line in _style.wrap(part, room, ruler)]
-    ax.set_xlabel("\n".join(lines), **_style.text_style(size), labelpad=0.4 * size)
-
-
-def _draw_legend(ax: Axes, rows: Rows, size: float) -> None:
-    width = ax.get_window_extent().width * 72 / ax.figure.figure.dpi
-    named = [series for series in rows.series if series.name]
-    names = [series.name for series in named]
-    ruler = _style.Ruler(ax, size, **_style.font_for(names))
-    names = _style.shorten(names, max(width - 4 * size, 4 * size), ruler)
-    columns = _layout.legend_columns([ruler.width(name) for name in names], width, size)
-    handles = [_handle(series, size) for series in named]
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.5}
-    _layout.draw_legend(ax, handles, names, columns, size, **place)
-
-
-def _handle(series: Series, size: float) -> Line2D:
-    face = "white" if series.hollow else series.colour
-    return Line2D(
-        [],
-        [],
-        color=series.colour,
-        marker=series.marker,
-        markersize=0.6 * size,
-        linewidth=0.16 * size,
-        linestyle="-",
-        markerfacecolor=face,
-        markeredgecolor=series.colour,
-        markeredgewidth=0.12 * size,
-    )
+def _annotate(
+    ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], size: float, *, coords: Any, va: str
+) -> None:
+    if text:
+        style = _style.text_style(SMALL * size, color=_style.MUTED)
+        place: dict[str, Any] = {"xycoords": coords, "textcoords": "offset points", "annotation_clip": False}
+        ax.annotate(text, at, xytext=shift, ha="left", va=va, **place, **style)

@@ -17,7 +17,7 @@ from matplotlib import font_manager
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 
-from lmemtest._rounding import below, written
+from lmemtest._rounding import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,6 +161,12 @@ class Ruler:
             self._known[text] = HINTING_SLACK * pixels * 72 / self._figure.dpi
         return self._known[text]
 
+    def height(self, text: str) -> float:
+        """Return the height of `text`, of one line or more, in points; 0 for none."""
+        self._probe.set_text(text)
+        pixels = self._probe.get_window_extent().height if text else 0.0
+        return HINTING_SLACK * pixels * 72 / self._figure.dpi
+
     def widest(self, texts: Sequence[str]) -> float:
         """Return the width of the widest of `texts` in points, 0 for none."""
         return max((self.width(text) for text in texts), default=0.0)
@@ -219,28 +225,14 @@ def nobreak(text: str) -> str:
     return text.replace(" ", "\u00a0")
 
 
-def number(value: float, digits: int = 3) -> str:
-    """Return `value` with `digits` significant digits and a typographic minus.
-
-    >>> number(0.12345), number(-1234.5), number(2e-7), number(float("nan"))
-    ('0.123', '−1235', '2e−7', 'NA')
-    """
-    if math.isnan(value):
-        return "NA"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    places = decimals(value, digits)
-    return _tidy(f"{value:.{digits}g}") if places is None else fixed(value, places)
-
-
 def interval(low: float, high: float) -> str:
     """Return a range of positive numbers with equal decimals: two significant digits of the smaller one.
 
     >>> interval(0.1234, 1.5), interval(0.1201, 0.1202), interval(0.0, 12345.0)
     ('0.12–1.50', '0.12', '0–12345')
     """
-    places = decimals(low, 2)
-    texts = [number(value, 2) if places is None or high >= 1e6 else fixed(value, places) for value in (low, high)]
+    places = decimals(low, 2) if high < 1e6 else None
+    texts = [fixed(value, places) for value in (low, high)]
     return texts[0] if texts[0] == texts[1] else "–".join(texts)
 
 
@@ -267,17 +259,6 @@ def fixed(value: float, places: int | None) -> str:
     if places is None:
         return _tidy(written(float(value), ".2g"))
     return _tidy(written(float(value), f".{places}f"))
-
-
-def p_value(value: float) -> str:
-    """Return a p-value with three decimals.
-
-    >>> p_value(0.0412), p_value(2e-9), p_value(float("nan"))
-    ('0.041', '<0.001', 'NA')
-    """
-    if math.isnan(value):
-        return "NA"
-    return "<0.001" if below(value, 0.001) else written(float(value), ".3f")
 
 
 def _tidy(digits: str) -> str:

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from lmemtest._rounding import tie_order
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import PAD, SMALL, Axis, Cell
 from lmemtest.plots._lines import (
     MOST_BANDS,
@@ -72,7 +72,7 @@ class BudgetAxis:
     def axis(self) -> Axis:
         """The budgets themselves are labelled if they are few."""
         few = len(self.observed) <= _MOST_LABELLED
-        whole = _canvas.all_whole(self.observed)
+        whole = _layout.all_whole(self.observed)
         options: dict[str, Any] = {"small": self.observed, "ticks": self.observed if few else None, "whole": whole}
         return Axis.around(self.points, log=self.log, **options)
 
@@ -97,12 +97,6 @@ class BudgetAxis:
             return [(float(a), float(b)) for a, b in edges[mask]]
         turns = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
         return [(float(edges[a, 0]), float(edges[b - 1, 1])) for a, b in zip(turns[::2], turns[1::2], strict=True)]
-
-
-def _require_anytime(result: object, ax: object) -> None:
-    _canvas.check_axes(ax)
-    if not isinstance(result, Anytime):
-        raise ArgumentError(f"result must be the result of anytime(), got {type(result).__name__}.")
 
 
 def _check_names(names: Sequence[str], result: Anytime, argument: str) -> None:
@@ -140,18 +134,19 @@ def _mean_style(axis: BudgetAxis, index: int, *, front: bool) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------- mean curves
 
 
-def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+@_canvas.draws(Anytime, source="anytime()")
+def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """Draw the mean curves of the algorithms over the budget.
 
     Parameters
     ----------
     result : Anytime
-        From `lmemtest.studies.budget.anytime.anytime`.
+        From `lmemtest.anytime`.
     algorithms : sequence of str, optional
         These are drawn with their bands, the others as thin grey lines. With None all are drawn alike, with bands if
         there are no more than five.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -162,7 +157,7 @@ def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax
     Raises
     ------
     ArgumentError
-        If `result` is not the result of `anytime`, `algorithms` names others, or `ax` is too small for readable text.
+        If `result` is something else, `algorithms` names others, or `ax` is too small.
 
     Notes
     -----
@@ -172,14 +167,11 @@ def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.anytime import anytime_plot
-    >>> from lmemtest.studies.budget.anytime import anytime
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
-    >>> ax = anytime_plot(anytime(runs))
+    >>> ax = lt.anytime(runs).plot()
     >>> sorted(text.get_text() for text in ax.child_axes[0].texts)
     ['HB', 'RS']
     """
-    _require_anytime(result, ax)
     if algorithms is not None and (isinstance(algorithms, str) or not isinstance(algorithms, Sequence)):
         raise ArgumentError(
             f"algorithms must be a list of names or None, got {algorithms!r}. For one: algorithms=[{algorithms!r}]."
@@ -229,21 +221,21 @@ def anytime_plot(result: Anytime, *, algorithms: Sequence[str] | None = None, ax
 # ------------------------------------------------------------------------------------------------- differences
 
 
+@_canvas.draws(Anytime, source="anytime()")
 def anytime_differences_plot(
-    result: Anytime, *, pairs: Sequence[tuple[str, str]] | None = None, ax: Axes | None = None
+    result: Anytime, /, *, pairs: Sequence[tuple[str, str]] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw the differences of pairs of algorithms over the budget.
 
     Parameters
     ----------
     result : Anytime
-        From `lmemtest.studies.budget.anytime.anytime`.
+        From `lmemtest.anytime`.
     pairs : sequence of (str, str), optional
         Names of the algorithms of each panel, first minus second. With None all pairs, or the six with the largest
         ``|t|`` at a budget where there are more.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
-        the number of pairs.
+        Where to draw; by default a new figure, which grows with the number of pairs.
 
     Returns
     -------
@@ -255,20 +247,16 @@ def anytime_differences_plot(
     Raises
     ------
     ArgumentError
-        If `result` is not the result of `anytime`, `pairs` are no pairs of its algorithms, or `ax` is too small for
-        readable text.
+        If `result` is something else, `pairs` are no pairs of its algorithms, or `ax` is too small.
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.anytime import anytime_differences_plot
-    >>> from lmemtest.studies.budget.anytime import anytime
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
-    >>> ax = anytime_differences_plot(anytime(runs))
+    >>> ax = lt.plots.anytime_differences_plot(lt.anytime(runs))
     >>> [panel.get_title(loc="left") for panel in ax.child_axes]
     ['HB − RS']
     """
-    _require_anytime(result, ax)
     chosen = _chosen_pairs(result, pairs)
     axis = BudgetAxis.of(result)
     parts = [_difference(result, axis, left, right) for left, right in chosen]
@@ -381,16 +369,16 @@ def _difference(result: Anytime, axis: BudgetAxis, left: str, right: str) -> _Di
 # ------------------------------------------------------------------------------------------------- ribbon
 
 
-def cd_ribbon(result: Anytime, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws(Anytime, source="anytime()")
+def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     """Draw who can be the best at which budget.
 
     Parameters
     ----------
     result : Anytime
-        From `lmemtest.studies.budget.anytime.anytime`.
+        From `lmemtest.anytime`.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
-        the number of algorithms.
+        Where to draw; by default a new figure, which grows with the number of algorithms.
 
     Returns
     -------
@@ -403,7 +391,7 @@ def cd_ribbon(result: Anytime, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ArgumentError
-        If `result` is not the result of `anytime`, or `ax` is too small for readable text.
+        If `result` is something else, or `ax` is too small.
 
     Notes
     -----
@@ -420,15 +408,12 @@ def cd_ribbon(result: Anytime, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.anytime import cd_ribbon
-    >>> from lmemtest.studies.budget.anytime import anytime
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
-    >>> ax = cd_ribbon(anytime(runs))
+    >>> ax = lt.plots.cd_ribbon(lt.anytime(runs))
     >>> curves, strip = ax.child_axes
     >>> [text.get_text() for text in strip.texts]
     ['HB', 'RS']
     """
-    _require_anytime(result, ax)
     axis, state = BudgetAxis.of(result), _states(result)
     means, count = result.means(), len(result.algorithms)
     worse = means if result.direction == "minimize" else -means

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots import _canvas, _layout, _rows, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, axis_around, draw_lines, looks
 from lmemtest.studies.budget.relative_ranks import RelativeRanks
@@ -22,16 +21,16 @@ _HEIGHT = 150.0  # points of a panel in a new figure
 TITLE = "Mean rank (1 = best)"
 
 
-def relative_ranks_plot(result: RelativeRanks, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws(RelativeRanks, source="relative_ranks()")
+def relative_ranks_plot(result: RelativeRanks, /, *, ax: Axes | None = None) -> Axes:
     """Draw the mean ranks of the algorithms over the budget.
 
     Parameters
     ----------
     result : RelativeRanks
-        From `lmemtest.studies.budget.relative_ranks.relative_ranks`.
+        From `lmemtest.relative_ranks`.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
-        the number of panels and algorithms.
+        Where to draw; by default a new figure, which grows with the number of panels and algorithms.
 
     Returns
     -------
@@ -44,33 +43,23 @@ def relative_ranks_plot(result: RelativeRanks, *, ax: Axes | None = None) -> Axe
     Raises
     ------
     ArgumentError
-        If `result` is not that of `relative_ranks`, or `ax` is too small for readable text.
+        If `result` is something else, or `ax` is too small.
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.relative_ranks import relative_ranks_plot
-    >>> from lmemtest.studies.budget.relative_ranks import relative_ranks
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"])
-    >>> ax = relative_ranks_plot(relative_ranks(runs, by="prior"))
-    >>> [panel.get_title(loc="left") for panel in ax.child_axes]
+    >>> [panel.get_title(loc="left") for panel in lt.relative_ranks(runs, by="prior").plot().child_axes]
     ['All instances', 'prior: bad', 'prior: good']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(result, RelativeRanks):
-        raise ArgumentError(f"result must be that of relative_ranks(), got {type(result).__name__}.")
     if len(result.budgets) == 1:
         return _rows.draw_rows(_as_rows(result), ax)
     axis, x = _budgets(result)
     content = {name: _curves(result, name, x) for name in result.panels}
     limits = axis_around([curve for curves in content.values() for curve in curves]).limits
+    y = Axis(limits=limits[::-1])
     panels = tuple(
-        Panel(
-            x=axis,
-            y=Axis(limits=limits[::-1]),
-            curves=curves,
-            title=(_title(result, name),) if result.by is not None else (),
-        )
+        Panel(x=axis, y=y, curves=curves, title=(_title(result, name),) if result.by is not None else ())
         for name, curves in content.items()
     )
     foot = f"Bands: {result.band}"
@@ -89,37 +78,36 @@ def relative_ranks_plot(result: RelativeRanks, *, ax: Axes | None = None) -> Axe
 
 
 def _title(result: RelativeRanks, name: str) -> str:
-    return "All instances" if name == result.panels[0] else f"{_style.one_line(result.by)}: {_style.one_line(name)}"
+    return "All instances" if name == result.panels[0] else f"{result.by}: {name}"
 
 
 def _budgets(result: RelativeRanks) -> tuple[Axis, np.ndarray]:
     """The axis that spaces budgets more evenly; names where they are no numbers."""
     values = result.budgets
     if not all(isinstance(value, (int, float, np.number)) for value in values):
-        places = np.arange(len(values), dtype=float)
-        return Axis.around(places, ticks=places, labels=tuple(map(_style.one_line, values))), places
+        return Axis.of_names(values)
     x = np.array(values, dtype=float)
     log = bool(x[0] > 0 and x[-1] > _LOG_RATIO * x[0])
     if log and len(x) > 2:
         uneven = [float(np.std(steps) / np.mean(steps)) for steps in (np.diff(np.log(x)), np.diff(x))]
         log = uneven[0] < uneven[1]
-    return Axis.around(x, log=log, whole=_canvas.all_whole(x)), x
+    return Axis.around(x, log=log, whole=_layout.all_whole(x)), x
 
 
 def _curves(result: RelativeRanks, panel: str, x: np.ndarray) -> tuple[Curve, ...]:
     table, k = result.panel(panel), len(result.algorithms)
-    low, rank, high = (table[name].to_numpy(dtype=float).reshape(k, -1) for name in ("ci_low", "rank", "ci_high"))
+    ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
+    style: dict[str, Any] = {"label": "_rank", "band_label": "_interval"}
     return tuple(
-        Curve(
-            name=_style.one_line(name),
-            x=x,
-            y=rank[i],
-            low=low[i] if k <= _MOST_BANDS else None,
-            high=high[i] if k <= _MOST_BANDS else None,
+        Curve.of(
+            table[i * len(x) : (i + 1) * len(x)],
+            x,
+            "rank",
+            ends,
+            name=name,
             look=look,
             marker=_style.marker(i),
-            label="_rank",
-            band_label="_interval",
+            **style,
         )
         for i, (name, look) in enumerate(zip(result.algorithms, looks(k), strict=True))
     )
@@ -127,23 +115,15 @@ def _curves(result: RelativeRanks, panel: str, x: np.ndarray) -> tuple[Curve, ..
 
 def _as_rows(result: RelativeRanks) -> _rows.Rows:
     """One budget: intervals side by side."""
-    labels: list[tuple[str, ...]] = []
+    labels: list[str] = []
     headers: list[int] = []
     where: list[int] = []
     for name in result.panels:
         if result.by is not None:
             headers.append(len(labels))
-            labels.append((_title(result, name),))
+            labels.append(_title(result, name))
         for algorithm in result.algorithms:
             where.append(len(labels))
-            labels.append((_style.one_line(algorithm),))
-    series = _rows.Series(
-        name="",
-        row=np.array(where, dtype=np.intp),
-        centre=result.table["rank"].to_numpy(dtype=float),
-        low=result.table["ci_low"].to_numpy(dtype=float),
-        high=result.table["ci_high"].to_numpy(dtype=float),
-    )
-    return _rows.Rows(
-        labels=tuple(labels), series=(series,), headers=frozenset(headers), axis_label=f"{TITLE}\n{result.band}"
-    )
+            labels.append(algorithm)
+    series = _rows.Series.of(result.table, np.array(where, dtype=np.intp), centre="rank")
+    return _rows.Rows(labels=labels, series=(series,), headers=frozenset(headers), axis_label=f"{TITLE}\n{result.band}")

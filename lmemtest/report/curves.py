@@ -74,7 +74,7 @@ def call_of(curves: TuningCurves) -> str:
 
 def curves_section(analysis: Analysis) -> Section | None:
     """The tuning curves with the evidence between them; None without trials."""
-    from lmemtest.plots.tuning_curves import tuning_curves_plot
+    from lmemtest.plots.tuning import tuning_curves_plot
 
     curves = analysis.trials
     if curves is None:
@@ -165,7 +165,7 @@ def save_curves(
 
 def _figures(curves: TuningCurves) -> dict[str, str | bytes]:
     from lmemtest.plots import detached_figures
-    from lmemtest.plots.tuning_curves import tuning_curves_plot
+    from lmemtest.plots.tuning import tuning_curves_plot
     from lmemtest.report.figures import stable_svg
 
     with detached_figures():

@@ -61,7 +61,7 @@ class CdfBand(Result):
     quantile: float = 0.5
 
     parts = {"band": "_frame"}
-    figure = "cdf_band_plot"
+    figure = "tuning_band_plot"
 
     @property
     def title(self) -> str:

@@ -62,7 +62,7 @@ class BestOf(ThinnedResult):
 
     parts = {"budgets": "_frame"}
     formats = {"trials": "g"}
-    figure = "winning_plot"
+    figure = "tuning_best_of_plot"
 
     @property
     def title(self) -> str:

@@ -81,7 +81,7 @@ class CurveComparison(CurveResult):
     notes: tuple[str, ...] = ()
 
     parts = {"budgets": "_budgets", "evidence": "_evidence"}
-    figure = "evidence_plot"
+    figure = "tuning_compare_plot"
 
     @property
     def title(self) -> str:

@@ -298,7 +298,7 @@ class DistributionBand(Result):
     cdf_band: CdfBand
 
     parts = {"band": "_frame"}
-    figure = "cdf_band_plot"
+    figure = "tuning_band_plot"
 
     @property
     def title(self) -> str:

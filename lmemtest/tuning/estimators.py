@@ -83,7 +83,7 @@ class ExpectedBest(_Estimated):
     notes: tuple[str, ...] = ()
 
     columns = ("k", "estimate")
-    figure = "expected_best_plot"
+    figure = "tuning_expected_best_plot"
 
     @property
     def title(self) -> str:

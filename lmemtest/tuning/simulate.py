@@ -84,7 +84,7 @@ class Coverage(Result):
 
     parts = {"coverage": "_frame"}
     formats = {**dict.fromkeys(("nominal", "coverage", "ci_low", "ci_high"), ".3f"), "k": "g"}
-    figure = "coverage_plot"
+    figure = "tuning_coverage_plot"
 
     @property
     def title(self) -> str:

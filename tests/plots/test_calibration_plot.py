@@ -6,7 +6,7 @@ import pytest
 from pytest import approx
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.calibration import calibration_plot
+from lmemtest.plots.audit import audit_plot
 from lmemtest.studies.checks.audit import Audit, Rate
 
 
@@ -26,7 +26,7 @@ def make_audit():
 
 def test_markers_are_the_rates_in_percent():
     audit = make_audit()
-    ax = calibration_plot(audit)
+    ax = audit_plot(audit)
     estimates = [line for line in ax.lines if line.get_label() == "_estimates"]
     assert [list(line.get_xdata()) for line in estimates] == [[80.0, 10.0], [5.5, 4.5]]
     intervals = [line.get_xdata() for line in ax.lines if line.get_label() == "_interval"]
@@ -39,9 +39,9 @@ def test_markers_are_the_rates_in_percent():
 
 
 def test_the_axis_says_what_the_line_is():
-    assert "nominal 5 %" in calibration_plot(make_audit()).get_xlabel().replace("\n", " ")
+    assert "nominal 5 %" in audit_plot(make_audit()).get_xlabel().replace("\n", " ")
 
 
 def test_only_audits_are_drawn():
     with pytest.raises(ArgumentError, match=r"audit must be the result of audit\(\), got dict."):
-        calibration_plot({})
+        audit_plot({})

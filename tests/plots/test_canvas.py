@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from lmemtest.plots import _canvas, _style, cd_diagram, detached_figures, emmeans_plot
+from lmemtest.plots import _canvas, _layout, _style, cd_diagram, detached_figures, emmeans_plot
 
 CHECK = """
 import sys
@@ -121,7 +121,7 @@ def test_ticks_enclose_or_lie_inside_and_never_touch():
         low = rng.normal() * 10.0 ** rng.integers(-8, 8)
         high = low + abs(rng.normal()) * 10.0 ** rng.integers(-8, 8) + 1e-9 * abs(low)
         for cover in (True, False):
-            ticks = _canvas.choose_ticks(low, high, 300.0, ruler, cover=cover)
+            ticks = _layout.choose_ticks(low, high, 300.0, ruler, cover=cover)
             assert len(set(ticks.labels)) == len(ticks.labels)
             slack = 1e-6 * (high - low)
             if cover:
@@ -158,7 +158,7 @@ def test_characters_without_a_glyph_are_written_as_codes():
 @pytest.mark.parametrize("room", [40.0, 150.0, 450.0])
 def test_axes_that_count_have_whole_ticks(high, room):
     ruler = _style.Ruler(Figure().subplots(), 9.0)
-    ticks = _canvas.choose_ticks(0.0, high, room, ruler, cover=False, whole=True)
+    ticks = _layout.choose_ticks(0.0, high, room, ruler, cover=False, whole=True)
     assert [float(label) for label in ticks.labels] == [round(value) for value in ticks.values]
     assert len(set(ticks.labels)) == len(ticks.labels) >= 1
     assert min(ticks.values) >= 0
@@ -167,11 +167,11 @@ def test_axes_that_count_have_whole_ticks(high, room):
 
 def test_axes_that_count_nothing_keep_their_halves():
     ruler = _style.Ruler(Figure().subplots(), 9.0)
-    assert 2.5 in _canvas.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False).values
-    assert 2.5 not in _canvas.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False, whole=True).values
+    assert 2.5 in _layout.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False).values
+    assert 2.5 not in _layout.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False, whole=True).values
 
 
 def test_a_range_without_a_whole_number_still_has_a_tick():
     ruler = _style.Ruler(Figure().subplots(), 9.0)
-    assert _canvas.choose_ticks(5.2, 5.8, 100.0, ruler, cover=False, whole=True).values == (5.5,)
-    assert _canvas.choose_ticks(5.2, 6.1, 100.0, ruler, cover=False, whole=True).values == (6.0,)
+    assert _layout.choose_ticks(5.2, 5.8, 100.0, ruler, cover=False, whole=True).values == (5.5,)
+    assert _layout.choose_ticks(5.2, 6.1, 100.0, ruler, cover=False, whole=True).values == (6.0,)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.plots import caterpillar_plot
+from lmemtest.plots import random_effects_plot
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def points(ax):
 
 
 def test_levels_are_sorted_and_drawn_where_they_are(effects):
-    ax = caterpillar_plot(effects)
+    ax = random_effects_plot(effects)
     labels = [t.get_text() for t in ax.get_yticklabels()]
     rows = effects.to_frame().sort_values("estimate")
     assert labels == list(rows["level"])
@@ -33,27 +33,27 @@ def test_levels_are_sorted_and_drawn_where_they_are(effects):
 
 
 def test_levels_that_stand_out_are_filled(effects):
-    ax = caterpillar_plot(effects)
+    ax = random_effects_plot(effects)
     filled = [len(line.get_xdata()) for line in points(ax) if line.get_markerfacecolor() != "white"]
     assert filled == [len(effects.clear())]
     assert len(effects.clear()) >= 1
 
 
 def test_of_many_levels_the_ends_are_drawn(effects):
-    ax = caterpillar_plot(effects, most=7)
+    ax = random_effects_plot(effects, max_rows=7)
     labels = [t.get_text() for t in ax.get_yticklabels()]
     assert len(labels) == 8
     assert labels[3] == "… 13 more …"
     assert labels[-1] == "benchmark 03 <b>$x$"
     words = ax.get_xlabel().replace("\n", " ")
-    assert words.endswith("13 of 20 levels, those in the middle, are left out; most=20 draws all.")
-    assert "left out" not in caterpillar_plot(effects, most=20).get_xlabel()
+    assert words.endswith("13 of 20 levels, those in the middle, are left out; max_rows=20 draws all.")
+    assert "left out" not in random_effects_plot(effects, max_rows=20).get_xlabel()
 
 
 def test_bad_input(effects):
     with pytest.raises(lt.errors.ArgumentError, match=r"effects must be the result of random_effects\(\), got int"):
-        caterpillar_plot(3)
+        random_effects_plot(3)
     with pytest.raises(ValueError, match="effect must be 'Intercept', got 'slope'"):
-        caterpillar_plot(effects, effect="slope")
-    with pytest.raises(ValueError, match="most must be"):
-        caterpillar_plot(effects, most=1)
+        random_effects_plot(effects, effect="slope")
+    with pytest.raises(ValueError, match="max_rows must be"):
+        random_effects_plot(effects, max_rows=1)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
 from lmemtest.plots._layout import spread
-from lmemtest.plots.critical_difference import _stack
+from lmemtest.plots.separation import _stack
 
 CASES = (
     "two",

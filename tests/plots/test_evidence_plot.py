@@ -9,7 +9,7 @@ from pytest import approx
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
-from lmemtest.plots.evidence_plot import evidence_plot, winning_plot
+from lmemtest.plots.tuning import tuning_best_of_plot, tuning_compare_plot
 from lmemtest.tuning.best_of import best_of
 
 RNG = np.random.default_rng(20)
@@ -44,12 +44,12 @@ def words(ax):
 @pytest.mark.parametrize("case", CASES)
 def test_names_and_words_fit_for_every_kind_of_comparison(case, assert_fits):
     comparison = found(**CASES[case])
-    assert_fits(lambda ax: evidence_plot(comparison, ax=ax), (4.0, 3.0))
+    assert_fits(lambda ax: tuning_compare_plot(comparison, ax=ax), (4.0, 3.0))
 
 
 def test_lines_and_bands_are_the_curves():
     comparison = found()
-    ax = evidence_plot(comparison)
+    ax = tuning_compare_plot(comparison)
     for line, dots, curve in zip(
         lines(ax, "_estimate"), lines(ax, "_asked"), (comparison.a, comparison.b), strict=True
     ):
@@ -70,7 +70,7 @@ def test_lines_and_bands_are_the_curves():
 
 def test_the_strip_has_a_cell_for_every_run_of_evidence():
     comparison = found(names=("new", "old"))
-    ax = evidence_plot(comparison)
+    ax = tuning_compare_plot(comparison)
     strip = ax.child_axes[1]
     cells = [area for area in strip.collections if area.get_label()[1:] in ("weak", "fair", "strong")]
     assert [cell.get_label()[1:] for cell in cells] == [run.evidence for run in comparison.segments]
@@ -85,42 +85,42 @@ def test_the_strip_has_a_cell_for_every_run_of_evidence():
 
 
 def test_a_strip_without_evidence_says_none():
-    ax = evidence_plot(tuning.compare(HIGH, HIGH, direction="maximize", n_draws=0))
+    ax = tuning_compare_plot(tuning.compare(HIGH, HIGH, direction="maximize", n_draws=0))
     assert [text.get_text() for text in ax.child_axes[1].texts] == ["none"]
 
 
 def test_grey_bands_mark_what_is_trivial():
-    box = evidence_plot(found(grid=np.arange(1, 40))).child_axes[0]
+    box = tuning_compare_plot(found(grid=np.arange(1, 40))).child_axes[0]
     assert [c.get_label() for c in box.collections].count("_trivial") == 2
     assert box.get_xscale() == "log"
-    assert evidence_plot(found()).child_axes[0].get_xscale() == "linear"
+    assert tuning_compare_plot(found()).child_axes[0].get_xscale() == "linear"
 
 
 @pytest.mark.parametrize("last", [3, 20])
 def test_trials_have_whole_ticks_and_costs_need_not(last):
     for ax in (
-        evidence_plot(found(grid=np.arange(1, last + 1))),
-        winning_plot(best_of(HIGH, LOW, direction="maximize", grid=np.arange(1, last + 1))),
+        tuning_compare_plot(found(grid=np.arange(1, last + 1))),
+        tuning_best_of_plot(best_of(HIGH, LOW, direction="maximize", grid=np.arange(1, last + 1))),
     ):
         box = ax.child_axes[0]
         assert box.get_xscale() == "linear"
         assert (box.get_xticks() == box.get_xticks().round()).all()
-    ax = evidence_plot(found(cost_a=1.0, cost_b=1.0, grid=np.arange(1.0, last + 1)))
+    ax = tuning_compare_plot(found(cost_a=1.0, cost_b=1.0, grid=np.arange(1.0, last + 1)))
     assert 2.5 in ax.child_axes[0].get_xticks()
 
 
 def test_the_sentence_stands_below_the_axis():
     comparison = found()
-    *foot, trials, score = words(evidence_plot(comparison))
+    *foot, trials, score = words(tuning_compare_plot(comparison))
     assert " ".join(foot) == comparison.sentences()[0]
     assert (trials, score) == ("Trials", "Median of the best score")
-    assert words(evidence_plot(found(cost_a=1.0, cost_b=2.0)))[-2] == "Cost"
-    assert words(evidence_plot(found(statistic=0.9)))[-1] == "0.9 quantile of the best score"
+    assert words(tuning_compare_plot(found(cost_a=1.0, cost_b=2.0)))[-2] == "Cost"
+    assert words(tuning_compare_plot(found(statistic=0.9)))[-1] == "0.9 quantile of the best score"
 
 
 def test_winning_is_drawn_in_percent(assert_readable):
     result = best_of(HIGH, LOW, direction="maximize", names=("new", "old"))
-    ax = winning_plot(result)
+    ax = tuning_best_of_plot(result)
     assert_readable(ax)
     assert list(lines(ax, "_estimate")[0].get_ydata()) == approx(100 * result.drawn().estimate)
     assert set(result.grid) <= set(lines(ax, "_estimate")[0].get_xdata())
@@ -130,16 +130,18 @@ def test_winning_is_drawn_in_percent(assert_readable):
     assert ax.child_axes[0].get_ylim() == (0.0, 100.0)
     assert words(ax)[-1] == "P(best of new beats best of old), %"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["estimate with 80 % band"]
-    assert_readable(winning_plot(best_of(HIGH, LOW, direction="maximize", names=(LONG, "y"), cost_a=1, cost_b=3)))
+    assert_readable(
+        tuning_best_of_plot(best_of(HIGH, LOW, direction="maximize", names=(LONG, "y"), cost_a=1, cost_b=3))
+    )
 
 
 def test_only_their_results_are_drawn_and_in_room_enough():
     with pytest.raises(ArgumentError) as caught:
-        evidence_plot(best_of(HIGH, LOW, direction="maximize"))
+        tuning_compare_plot(best_of(HIGH, LOW, direction="maximize"))
     assert str(caught.value) == (
-        "comparison must be the result of tuning.compare(), got BestOf. A BestOf is drawn by winning_plot()."
+        "comparison must be the result of tuning.compare(), got BestOf. A BestOf is drawn by tuning_best_of_plot()."
     )
     with pytest.raises(ArgumentError, match=r"result must be the result of best_of\(\), got dict."):
-        winning_plot({})
+        tuning_best_of_plot({})
     with pytest.raises(ArgumentError, match="ax is too small: a plot of curves needs"):
-        evidence_plot(found(), ax=_canvas.new_axes(3.0, 0.5))
+        tuning_compare_plot(found(), ax=_canvas.new_axes(3.0, 0.5))

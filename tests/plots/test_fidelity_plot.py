@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.fidelity import fidelity_plot
+from lmemtest.plots.budget_effect import budget_effect_plot
 from lmemtest.studies.budget.budget_effect import BudgetEffect
 from lmemtest.studies.budget.budget_model import BudgetTest
 
@@ -53,7 +53,7 @@ def words(ax):
 
 def test_lines_points_and_areas_are_the_numbers():
     result = make_result()
-    ax = fidelity_plot(result)
+    ax = budget_effect_plot(result)
     for i, name in enumerate(["RS", "HB", "PB"]):
         rows = result.curves[result.curves["algorithm"] == name]
         line, points = lines(ax, "_mean")[i], lines(ax, "_observed")[i]
@@ -70,7 +70,7 @@ def test_lines_points_and_areas_are_the_numbers():
 
 
 def test_curves_are_named_at_their_ends_in_their_colour():
-    ax = fidelity_plot(make_result())
+    ax = budget_effect_plot(make_result())
     named = {text.get_text(): text for text in ax.child_axes[0].texts}
     assert set(named) == {"RS", "HB", "PB"}
     ends = dict(zip(["RS", "HB", "PB"], lines(ax, "_mean"), strict=True))
@@ -85,20 +85,20 @@ def test_curves_are_named_at_their_ends_in_their_colour():
 
 def test_many_budgets_are_on_a_logarithmic_axis_and_many_algorithms_without_areas():
     result = make_result(names=[f"a{i}" for i in range(6)], budgets=(1, 3, 9, 27, 81), form="log")
-    ax = fidelity_plot(result).child_axes[0]
+    ax = budget_effect_plot(result).child_axes[0]
     assert ax.get_xscale() == "log"
     assert len(ax.collections) == 0
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
 
 
 def test_whole_budgets_have_whole_ticks_and_others_need_not():
-    ticks = fidelity_plot(make_result(budgets=(1, 2, 3))).child_axes[0].get_xticks()
+    ticks = budget_effect_plot(make_result(budgets=(1, 2, 3))).child_axes[0].get_xticks()
     assert list(ticks) == [1, 2, 3]
-    assert 1.5 in fidelity_plot(make_result(budgets=(1, 1.7, 3))).child_axes[0].get_xticks()
+    assert 1.5 in budget_effect_plot(make_result(budgets=(1, 1.7, 3))).child_axes[0].get_xticks()
 
 
 def test_budgets_that_are_words_have_their_names_as_ticks():
-    ax = fidelity_plot(make_result(budgets=("low", "middle", "high")))
+    ax = budget_effect_plot(make_result(budgets=("low", "middle", "high")))
     assert [label.get_text() for label in ax.child_axes[0].get_xticklabels()] == ["low", "middle", "high"]
     assert list(lines(ax, "_mean")[0].get_xdata()) == [0, 1, 2]
 
@@ -106,24 +106,24 @@ def test_budgets_that_are_words_have_their_names_as_ticks():
 def test_names_and_words_fit_whatever_the_number_of_algorithms(two_five_twenty, assert_fits):
     for names in two_five_twenty.values():
         result = make_result(names=names, budgets=(1, 10, 100))
-        assert_fits(lambda ax, result=result: fidelity_plot(result, ax=ax))
+        assert_fits(lambda ax, result=result: budget_effect_plot(result, ax=ax))
 
 
 def test_missing_means_leave_gaps():
     result = make_result()
     curves = result.curves.copy()
     curves.loc[3, ["mean", "ci_low", "ci_high"]] = np.nan
-    ax = fidelity_plot(make_result(curves=curves, observed=result.observed.iloc[:0]))
+    ax = budget_effect_plot(make_result(curves=curves, observed=result.observed.iloc[:0]))
     assert np.isnan(lines(ax, "_mean")[0].get_ydata()[-1])
     assert {text.get_text() for text in ax.child_axes[0].texts} == {"RS", "HB", "PB"}
 
 
 def test_what_is_no_result_and_axes_that_are_too_small_are_refused():
     with pytest.raises(ArgumentError, match=r"result must be the result of budget_effect\(\), got int\."):
-        fidelity_plot(3)
+        budget_effect_plot(3)
     ax = Figure(figsize=(3.0, 0.5)).add_axes((0.0, 0.0, 1.0, 1.0))
     with pytest.raises(ArgumentError, match="ax is too small: a plot of 3 curves needs larger axes"):
-        fidelity_plot(make_result(), ax=ax)
+        budget_effect_plot(make_result(), ax=ax)
 
 
 @pytest.mark.parametrize(
@@ -137,18 +137,18 @@ def test_what_is_no_result_and_axes_that_are_too_small_are_refused():
     ],
 )
 def test_a_line_is_drawn_on_the_axis_on_which_it_is_straight(form, budgets, scale):
-    assert fidelity_plot(make_result(budgets=budgets, form=form, drawn=form)).child_axes[0].get_xscale() == scale
+    assert budget_effect_plot(make_result(budgets=budgets, form=form, drawn=form)).child_axes[0].get_xscale() == scale
 
 
 def test_means_are_drawn_at_every_budget():
     result = make_result(budgets=tuple(range(1, 41)))
-    for points in lines(fidelity_plot(result), "_observed"):
+    for points in lines(budget_effect_plot(result), "_observed"):
         assert list(points.get_xdata()) == list(range(1, 41))
 
 
 def test_a_form_that_the_means_contradict_is_marked():
     def foot(**options):
-        return " ".join(words(fidelity_plot(make_result(**options)))[:-2])
+        return " ".join(words(budget_effect_plot(make_result(**options)))[:-2])
 
     assert "does not fit" not in foot()
     assert foot(lack=1e-5).endswith("; a straight line does not fit, p < 0.001.")

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import lmemtest as lt
-from lmemtest.plots import benchmark_clusters_plot, detached_figures, metafeature_plot, shrunken_effects_plot
+from lmemtest.plots import benchmark_clusters_plot, benchmark_effects_plot, detached_figures, metafeature_effect_plot
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +41,10 @@ def draw(runs):
     return {
         "dendrogram": lambda ax: benchmark_clusters_plot(clusters, ax=ax),
         "together": lambda ax: benchmark_clusters_plot(clusters, kind="together", ax=ax),
-        "heatmap": lambda ax: shrunken_effects_plot(effects, ax=ax),
-        "caterpillar": lambda ax: shrunken_effects_plot(effects, kind="caterpillar", ax=ax),
-        "analysis": lambda ax: metafeature_plot(analysis, ax=ax),
-        "model": lambda ax: metafeature_plot(model, ax=ax),
+        "heatmap": lambda ax: benchmark_effects_plot(effects, ax=ax),
+        "caterpillar": lambda ax: benchmark_effects_plot(effects, kind="caterpillar", ax=ax),
+        "analysis": lambda ax: metafeature_effect_plot(analysis, ax=ax),
+        "model": lambda ax: metafeature_effect_plot(model, ax=ax),
     }
 
 

@@ -15,7 +15,8 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.influence import influence
-from lmemtest.plots.influence_plot import MOST_LEVELS, influence_plot
+from lmemtest.plots._rows import MOST_ROWS
+from lmemtest.plots.influence import influence_plot
 
 BENCHMARKS = 12
 
@@ -84,13 +85,13 @@ def test_the_largest_shift_stands_beside_each_row(result):
 
 
 def test_many_levels_are_cut_with_a_count(result):
-    labels = labels_of(influence_plot(widened(result, MOST_LEVELS + 15)))
-    assert (len(labels), labels[-1]) == (MOST_LEVELS + 1, "and 15 with less")
+    labels = labels_of(influence_plot(widened(result, MOST_ROWS + 15)))
+    assert (len(labels), labels[-1]) == (MOST_ROWS + 1, "and 15 with less")
     assert "b03" in labels
 
 
 def test_a_marked_level_is_shown_however_small(result):
-    wide = widened(result, MOST_LEVELS + 15)
+    wide = widened(result, MOST_ROWS + 15)
     last = wide.table["cooks_distance"].idxmin()
     wide.table.loc[last, "n_changed"] = 1
     labels = labels_of(influence_plot(wide))

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 import lmemtest as lt
 from lmemtest.plots import detached_figures
-from lmemtest.plots.metafeature import metafeature_plot
+from lmemtest.plots.metafeature_effect import metafeature_effect_plot
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
 from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
 
@@ -57,11 +57,11 @@ def model():
 def draw(result, size=None, layout=None):
     with detached_figures():
         if size is None:
-            ax = metafeature_plot(result)
+            ax = metafeature_effect_plot(result)
         else:
             figure = Figure(figsize=size, layout=layout)
             FigureCanvasAgg(figure)
-            ax = metafeature_plot(result, ax=figure.add_subplot())
+            ax = metafeature_effect_plot(result, ax=figure.add_subplot())
     ax.figure.canvas.draw()
     return ax
 
@@ -165,12 +165,12 @@ def test_what_is_refused(model):
         lt.errors.ArgumentError,
         match=r"result must be the result of metafeature_effect\(\), got int",
     ):
-        metafeature_plot(3)
+        metafeature_effect_plot(3)
     with pytest.raises(lt.errors.ArgumentError, match="ax must be one matplotlib Axes"):
-        metafeature_plot(model, ax=3)
+        metafeature_effect_plot(model, ax=3)
     many = metafeature_effect(runs_of(30, ("a", "b", "c")), algorithms=("A", "B"), metafeature="prior", rng=1)
     with pytest.raises(lt.errors.ArgumentError, match="draws at most 80 contrasts, got 90"):
-        metafeature_plot(many)
+        metafeature_effect_plot(many)
 
 
 @pytest.mark.parametrize(

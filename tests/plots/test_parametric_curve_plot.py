@@ -9,7 +9,7 @@ from pytest import approx
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
-from lmemtest.plots.parametric_curve_plot import parametric_curve_plot
+from lmemtest.plots.tuning_fit import tuning_fit_plot
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
@@ -23,7 +23,7 @@ K = [1, 3, 10, 30, 100, 600]
 
 
 def drawn(fit, q=0.5):
-    return parametric_curve_plot(fit.curve(K, q=q))
+    return tuning_fit_plot(fit.curve(K, q=q))
 
 
 def lines(ax, label):
@@ -71,7 +71,7 @@ def texts_of_the_legend(ax):
 
 def test_the_area_is_that_of_the_intervals(fit):
     curve = fit.curve(K)
-    ax = parametric_curve_plot(curve)
+    ax = tuning_fit_plot(curve)
     corners = corners_of_the_area(ax)
     for k, low, high in zip(curve.k, curve.ci_low, curve.ci_high, strict=True):
         at = corners[np.isclose(corners[:, 0], k), 1]
@@ -80,7 +80,7 @@ def test_the_area_is_that_of_the_intervals(fit):
 
 
 def test_the_area_is_computed_between_the_k_that_were_asked_for(fit):
-    corners = corners_of_the_area(parametric_curve_plot(fit.curve([1, 600])))
+    corners = corners_of_the_area(tuning_fit_plot(fit.curve([1, 600])))
     k = np.unique(corners[:, 0])
     assert np.diff(np.log(k)).max() <= np.log(1.2) + 1e-9
     # between the corners: intervals of their own, at places that the figure has not computed
@@ -100,7 +100,7 @@ def noisy():
 
 def test_with_noise_no_interval_is_invented_between_the_k_that_were_asked_for(noisy):
     curve = noisy.curve([100, 1, 10])
-    ax = parametric_curve_plot(curve)
+    ax = tuning_fit_plot(curve)
     assert not [c for c in ax.child_axes[0].collections if c.get_label() == "_intervals"]
     bars = {line.get_xdata()[0]: tuple(line.get_ydata()) for line in lines(ax, "_bar")}
     ends = zip(curve.ci_low, curve.ci_high, strict=True)
@@ -113,7 +113,7 @@ def test_with_noise_no_interval_is_invented_between_the_k_that_were_asked_for(no
 @pytest.mark.slow
 def test_with_noise_close_k_are_an_area(noisy):
     k = np.geomspace(2, 4, 17)
-    ax = parametric_curve_plot(noisy.curve(k))
+    ax = tuning_fit_plot(noisy.curve(k))
     assert np.unique(corners_of_the_area(ax)[:, 0]) == approx(k)
     assert not lines(ax, "_bar")
 
@@ -121,7 +121,7 @@ def test_with_noise_close_k_are_an_area(noisy):
 def test_words_fit_with_few_k_and_with_many(fit, assert_fits):
     for last in (40, 1e6):
         curve = fit.curve([1, last])
-        assert_fits(lambda ax, curve=curve: parametric_curve_plot(curve, ax=ax), (3.2, 2.8))
+        assert_fits(lambda ax, curve=curve: tuning_fit_plot(curve, ax=ax), (3.2, 2.8))
 
 
 def test_a_fit_that_is_not_to_be_trusted_is_grey_and_says_so(fit):
@@ -133,8 +133,8 @@ def test_a_fit_that_is_not_to_be_trusted_is_grey_and_says_so(fit):
 
 def test_wrong_arguments_are_named(fit):
     with pytest.raises(ArgumentError, match=r"^curve must be the result of ParametricFit.curve\(\), got int\.$"):
-        parametric_curve_plot(3)
+        tuning_fit_plot(3)
     with pytest.raises(ArgumentError, match=r"^curve must have two or more k, got 1\.$"):
-        parametric_curve_plot(fit.curve([10, 10]))
+        tuning_fit_plot(fit.curve([10, 10]))
     with pytest.raises(ArgumentError, match=r"^ax is too small: a tuning curve with its legend needs larger axes"):
-        parametric_curve_plot(fit.curve(K), ax=_canvas.new_axes(3.0, 0.5))
+        tuning_fit_plot(fit.curve(K), ax=_canvas.new_axes(3.0, 0.5))

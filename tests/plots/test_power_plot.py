@@ -9,7 +9,7 @@ from pytest import approx
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power.power import power
-from lmemtest.plots.power_plot import power_plot
+from lmemtest.plots.power import power_plot
 
 PLAN = {"interaction_sd": 0.02, "residual_sd": 0.03}
 

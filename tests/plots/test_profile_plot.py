@@ -13,7 +13,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.profile import ProfileResult, profile
-from lmemtest.plots.profile_plot import profile_plot
+from lmemtest.plots.profile import profile_plot
 
 
 @pytest.fixture(scope="module")

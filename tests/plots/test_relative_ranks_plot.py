@@ -131,7 +131,7 @@ def test_axes_that_are_too_small_and_other_results_are_refused():
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         relative_ranks_plot(make_result(), ax=ax)
-    with pytest.raises(ArgumentError, match=r"^result must be that of relative_ranks\(\), got dict\.$"):
+    with pytest.raises(ArgumentError, match=r"^result must be the result of relative_ranks\(\), got dict\.$"):
         relative_ranks_plot({})
 
 

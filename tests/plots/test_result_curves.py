@@ -9,7 +9,7 @@ from pytest import approx
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
-from lmemtest.plots.result_curves import cdf_band_plot, coverage_plot, expected_best_plot, tuning_curve_plot
+from lmemtest.plots.tuning import tuning_band_plot, tuning_coverage_plot, tuning_curve_plot, tuning_expected_best_plot
 from lmemtest.tuning.distribution import EmpiricalDistribution
 from lmemtest.tuning.estimators import expected_best
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
@@ -26,12 +26,15 @@ CASES = {
     "losses": (tuning_curve_plot, tuning.curve(1 - SCORES, direction="minimize", statistic=0.9)),
     "means": (tuning_curve_plot, tuning.curve(SCORES, direction="maximize", statistic="mean", bounds=(0, 1))),
     "one k": (tuning_curve_plot, tuning.curve(SCORES, direction="maximize", k=2)),
-    "band": (cdf_band_plot, tuning.band(9)),
-    "bands": (cdf_band_plot, {m: EmpiricalDistribution(SCORES).band(band=m) for m in ("ks", "dkw")}),
-    "failures": (cdf_band_plot, EmpiricalDistribution([-np.inf, 0.5, 0.7]).band()),
-    "expected": (expected_best_plot, {e: expected_best(SCORES, direction="maximize", estimator=e) for e in "uvw"}),
-    "coverage": (coverage_plot, {"a": COVERED, LONG: COVERED}),
-    "by k": (coverage_plot, simulate_bootstrap_coverage(LAW, 8, k=[1, 50], n_draws=20, n_resamples=100, rng=1)),
+    "band": (tuning_band_plot, tuning.band(9)),
+    "bands": (tuning_band_plot, {m: EmpiricalDistribution(SCORES).band(band=m) for m in ("ks", "dkw")}),
+    "failures": (tuning_band_plot, EmpiricalDistribution([-np.inf, 0.5, 0.7]).band()),
+    "expected": (
+        tuning_expected_best_plot,
+        {e: expected_best(SCORES, direction="maximize", estimator=e) for e in "uvw"},
+    ),
+    "coverage": (tuning_coverage_plot, {"a": COVERED, LONG: COVERED}),
+    "by k": (tuning_coverage_plot, simulate_bootstrap_coverage(LAW, 8, k=[1, 50], n_draws=20, n_resamples=100, rng=1)),
 }
 
 
@@ -59,7 +62,7 @@ def test_a_curve_is_its_steps_and_its_band_holds_the_exact_one():
 
 def test_a_band_of_a_distribution_is_read_at_its_scores():
     law = EmpiricalDistribution([0.2, 0.5, 0.5, 0.9], bounds=(0, 1))
-    ax = cdf_band_plot({"x": law.band(), "y": law.band(level=0.5)})
+    ax = tuning_band_plot({"x": law.band(), "y": law.band(level=0.5)})
     at = np.array([0.199, 0.3, 0.6, 0.89])
     for line in lines(ax, "_estimate"):
         assert np.interp(at, line.get_xdata(), line.get_ydata()) == approx(law.cdf(at), abs=1e-9)
@@ -72,8 +75,8 @@ def test_a_band_of_a_distribution_is_read_at_its_scores():
 
 def test_estimates_and_coverage_are_their_numbers():
     found = expected_best(SCORES, direction="maximize")
-    assert list(lines(expected_best_plot(found), "_estimate")[0].get_ydata()) == approx(found.estimate)
-    ax = coverage_plot(COVERED)
+    assert list(lines(tuning_expected_best_plot(found), "_estimate")[0].get_ydata()) == approx(found.estimate)
+    ax = tuning_coverage_plot(COVERED)
     assert list(lines(ax, "_estimate")[0].get_ydata()) == approx(100 * COVERED.rate)
     reference = lines(ax, "_reference")[0]
     assert list(reference.get_xdata()) == list(reference.get_ydata()) == approx([50, 80, 95])
@@ -86,7 +89,7 @@ def test_what_cannot_be_drawn_is_named():
     with pytest.raises(
         ArgumentError, match=r"^results must hold at least one result of expected_best\(\), got none\.$"
     ):
-        expected_best_plot({})
+        tuning_expected_best_plot({})
     losses = tuning.curve(SCORES, direction="minimize")
     with pytest.raises(ArgumentError, match=r"^results in one figure must have the same direction and statistic\."):
         tuning_curve_plot({"a": CURVE, "b": losses})

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _style, benchmark_effects_plot, emmeans_plot, pairs_matrix_plot, pairs_plot
+from lmemtest.words import format_p
 
 CASES = (
     "two",
@@ -126,7 +127,7 @@ def test_pairs_show_difference_interval_decision_and_p(make):
     spans = {line.get_ydata()[0]: tuple(line.get_xdata()) for line in lines(ax, "_interval")}
     assert [spans[row] for row in table.index] == list(zip(table["ci_low"], table["ci_high"], strict=True))
     shown = {text.xy[1]: text.get_text() for text in ax.texts if text.get_text() != "p-value"}
-    assert [shown[row] for row in table.index] == [_style.p_value(p) for p in table["p_value"]]
+    assert [shown[row] for row in table.index] == [format_p(p) for p in table["p_value"]]
     assert lines(ax, "_reference")[0].get_xdata()[0] == 0.0
 
 
@@ -210,9 +211,9 @@ def test_of_many_benchmarks_those_with_the_largest_effects_are_drawn(make, asser
     largest = set(size.nlargest(60).index)
     assert row_labels(ax) == [name for name in size.index if name in largest]
     words = ax.get_xlabel().replace("\n", " ")
-    assert words.endswith("60 of 120 benchmarks, those with smaller effects, are left out; most=120 draws all.")
+    assert words.endswith("60 of 120 benchmarks, those with smaller effects, are left out; max_rows=120 draws all.")
     assert_readable(ax)
-    whole = benchmark_effects_plot(table, kind=kind, most=120)
+    whole = benchmark_effects_plot(table, kind=kind, max_rows=120)
     assert row_labels(whole) == list(size.index)
     assert "left out" not in whole.get_xlabel()
     assert min(tick.get_fontsize() for tick in whole.get_yticklabels()) >= 6
@@ -253,9 +254,9 @@ def test_wrong_arguments_are_refused(make):
     grouped = make.means(("HB", "PB"), (1, 2, 1.5, 1.6), 0.2, groups=("good", "bad"))
     with pytest.raises(ArgumentError, match="em has groups by prior"):
         emmeans_plot(grouped, separation=make.separation(*make.cases["two"]))
-    with pytest.raises(ArgumentError, match="kind must be one of auto, intervals, heatmap, got 'bars'"):
+    with pytest.raises(ArgumentError, match=r"^kind must be 'auto' or .*, got 'bars'"):
         benchmark_effects_plot(table, kind="bars")
-    with pytest.raises(ArgumentError, match="direction must be one of minimize, maximize, got 'up'"):
+    with pytest.raises(ArgumentError, match=r"^direction must be 'minimize' or 'maximize', got 'up'"):
         benchmark_effects_plot(table, direction="up")
     with pytest.raises(UnknownColumnError, match="'ci_low' is not in benchmark, algorithm, effect, ci_high"):
         benchmark_effects_plot(table.drop(columns="ci_low"))

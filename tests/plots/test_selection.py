@@ -49,7 +49,7 @@ def found_by(name, k=3, *, long=False):
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_figure_is_readable(name, assert_readable):
     assert_readable(selection_plot(found_by(name)))
-    assert_readable(selection_plot(found_by(name, 5, long=True), ax=Figure(figsize=(5, 4)).subplots(), most=6))
+    assert_readable(selection_plot(found_by(name, 5, long=True), ax=Figure(figsize=(5, 4)).subplots(), max_rows=6))
 
 
 def lines(ax, label):
@@ -76,7 +76,7 @@ def test_the_path_shows_the_criterion_of_all_candidates():
 def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
     found = found_by("models")
     table = found.to_frame().head(7)
-    ax = selection_plot(found, most=7)
+    ax = selection_plot(found, max_rows=7)
     terms = [label.get_text() for label in ax.get_xticklabels()]
     drawn = {(int(y), terms[int(x)]) for line in lines(ax, "_has") for x, y in zip(*line.get_data(), strict=True)}
     assert drawn == {(row, text) for row, own in enumerate(table["terms"]) for text in own}
@@ -94,5 +94,5 @@ def test_errors_name_the_argument():
     found = found_by("models")
     with pytest.raises(ArgumentError, match=r"^ax is too small: a matrix of 12 models and \d terms needs at least"):
         selection_plot(found, ax=Figure(figsize=(1, 1)).subplots())
-    with pytest.raises(ArgumentError, match=r"^most must be a whole number of at least 1, got 0\.$"):
-        selection_plot(found, most=0)
+    with pytest.raises(ArgumentError, match=r"^max_rows must be a whole number of at least 1, got 0\.$"):
+        selection_plot(found, max_rows=0)

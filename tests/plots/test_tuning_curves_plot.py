@@ -11,7 +11,7 @@ from pytest import approx
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots.tuning_curves import tuning_curves_plot
+from lmemtest.plots.tuning import tuning_curves_plot
 from lmemtest.tuning.costs import BudgetCurve, read_at
 
 LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> {x} that nothing has room for, number {}"
@@ -166,7 +166,7 @@ def test_only_their_result_is_drawn_and_in_room_enough():
         tuning_curves_plot({})
     assert str(caught.value) == (
         "curves must be the result of tuning.curves(), got dict. Two searches are drawn by "
-        "evidence_plot(tuning.compare(...))."
+        "tuning_compare_plot(tuning.compare(...))."
     )
     with pytest.raises(ArgumentError, match="ax is too small: 2 panels needs larger axes, it is"):
         tuning_curves_plot(CASES["two"](), ax=_canvas.new_axes(1.0, 0.4))

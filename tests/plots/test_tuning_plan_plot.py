@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.tuning_plan import tuning_plan_plot
+from lmemtest.plots.tuning import tuning_plan_plot
 
 SIZES = [60, 10, 20, 40]
 

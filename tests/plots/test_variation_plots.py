@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.plots.clustering import benchmark_clusters_plot
-from lmemtest.plots.reliability import reliability_plot
-from lmemtest.plots.shrinkage import shrunken_effects_plot
-from lmemtest.plots.variation import variation_plot
+from lmemtest.plots.benchmark_clusters import benchmark_clusters_plot
+from lmemtest.plots.benchmark_effects import benchmark_effects_plot
+from lmemtest.plots.ranking_reliability import ranking_reliability_plot
+from lmemtest.plots.variance_sources import variance_sources_plot
 from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
 from lmemtest.studies.benchmark.benchmark_effects import benchmark_effects
 from lmemtest.studies.variation.ranking_reliability import ranking_reliability
@@ -43,10 +43,10 @@ def clusters(runs: lt.Runs):
 
 
 PLOTS = {
-    "variation": (variance_sources, variation_plot, {}),
-    "reliability": (ranking_reliability, reliability_plot, {}),
-    "heatmap": (benchmark_effects, shrunken_effects_plot, {}),
-    "caterpillar": (benchmark_effects, shrunken_effects_plot, {"kind": "caterpillar"}),
+    "variation": (variance_sources, variance_sources_plot, {}),
+    "reliability": (ranking_reliability, ranking_reliability_plot, {}),
+    "heatmap": (benchmark_effects, benchmark_effects_plot, {}),
+    "caterpillar": (benchmark_effects, benchmark_effects_plot, {"kind": "caterpillar"}),
     "dendrogram": (clusters, benchmark_clusters_plot, {}),
     "together": (
         clusters,
@@ -78,19 +78,19 @@ def lines(ax, label):
 
 def test_variation_draws_standard_deviations_and_says_what_it_leaves_out() -> None:
     found = variance_sources(make_runs())
-    ax = variation_plot(found)
+    ax = variance_sources_plot(found)
     (drawn,) = lines(ax, "_estimates")
     assert drawn.get_xdata() == approx(found.to_frame()["sd"].to_numpy())
     ends = np.array([line.get_xdata() for line in lines(ax, "_interval")])
     assert ends == approx(found.to_frame()[["ci_low", "ci_high"]].to_numpy())
-    ax = variation_plot(found, leave_out=["task"])
+    ax = variance_sources_plot(found, leave_out=["task"])
     assert "task" not in [label.get_text() for label in ax.get_yticklabels()]
     assert "Not drawn: task (" in ax.get_xlabel().replace("\n", " ")
 
 
 def test_reliability_draws_the_closed_form_and_the_study() -> None:
     found = ranking_reliability(make_runs(), n_benchmarks=[30], n_seeds=[1, 4])
-    ax = reliability_plot(found).child_axes[0]
+    ax = ranking_reliability_plot(found).child_axes[0]
     for line, n in zip(lines(ax, "_curve"), (1, 4), strict=True):
         x, y = line.get_data()
         assert y == approx(np.array([found.at(b, n) for b in x]))
@@ -102,7 +102,7 @@ def test_reliability_draws_the_closed_form_and_the_study() -> None:
 @pytest.mark.parametrize("size", [(7.0, 4.0), (3.5, 3.0)])
 def test_reliability_has_no_ticks_at_half_benchmarks(n, size) -> None:
     found = ranking_reliability(make_runs(), n_benchmarks=[n], n_seeds=[1])
-    ax = reliability_plot(found, ax=Figure(figsize=size).subplots()).child_axes[0]
+    ax = ranking_reliability_plot(found, ax=Figure(figsize=size).subplots()).child_axes[0]
     ticks = [tick.get_text() for tick in ax.get_xticklabels()]
     assert all(tick.isdecimal() for tick in ticks)
     assert len(set(ticks)) == len(ticks) >= 2
@@ -113,14 +113,14 @@ def test_extrapolated_differences_are_marked(assert_readable) -> None:
     table = runs.to_frame()
     gone = (table["tool"] == "A0") & (table["task"] == "benchmark 4")
     found = benchmark_effects(dataclasses.replace(runs, frame=table[~gone]), contrast="pairs")
-    ax = shrunken_effects_plot(found, kind="caterpillar", comparison="A0 - A1")
+    ax = benchmark_effects_plot(found, kind="caterpillar", comparison="A0 - A1")
     assert "extrapolated (not run there)" in [t.get_text() for t in ax.get_legend().get_texts()]
     triangle = [line for line in lines(ax, "_estimates") if line.get_marker() == "^"]
     assert [list(line.get_xdata()) for line in triangle] == [
         approx(found.table.query("extrapolated and versus == 'A1'")["estimate"].tolist())
     ]
     assert_readable(ax)
-    ax = shrunken_effects_plot(found)
+    ax = benchmark_effects_plot(found)
     assert "Grey: extrapolated, some algorithm was not run there." in ax.get_xlabel().replace("\n", " ")
     (cells,) = (c for c in ax.collections if c.get_label() == "_cells")
     assert np.ma.getmaskarray(cells.get_array()).reshape(9, 3)[4].tolist() == [True, True, False]
@@ -130,30 +130,30 @@ def test_extrapolated_differences_are_marked(assert_readable) -> None:
 def test_of_many_benchmarks_the_ends_or_the_largest_are_drawn(assert_readable) -> None:
     found = benchmark_effects(make_runs(2), contrast="pairs")
     part = found.to_frame().sort_values("estimate", kind="stable")
-    ax = shrunken_effects_plot(found, kind="caterpillar", most=4)
+    ax = benchmark_effects_plot(found, kind="caterpillar", max_rows=4)
     names = part["benchmark"].tolist()
     assert [t.get_text() for t in ax.get_yticklabels()] == [*names[:2], "… 5 more …", *names[-2:]]
     drawn = sorted((y, x) for line in lines(ax, "_estimates")[1:] for x, y in zip(*line.get_data(), strict=True))
     assert [y for y, _ in drawn] == [0, 1, 3, 4]
     assert [x for _, x in drawn] == approx(part["estimate"].iloc[[0, 1, -2, -1]].tolist())
     words = ax.get_xlabel().replace("\n", " ")
-    assert words.endswith("5 of 9 benchmarks, those in the middle, are left out; most=9 draws all.")
+    assert words.endswith("5 of 9 benchmarks, those in the middle, are left out; max_rows=9 draws all.")
     assert_readable(ax)
-    ax = shrunken_effects_plot(found, most=4)
+    ax = benchmark_effects_plot(found, max_rows=4)
     largest = found.to_frame().set_index("benchmark")["estimate"].abs().nlargest(4).index
     assert {t.get_text() for t in ax.get_yticklabels()} == set(largest)
     words = ax.get_xlabel().replace("\n", " ")
-    assert words.endswith("5 of 9 benchmarks, those with smaller effects, are left out; most=9 draws all.")
+    assert words.endswith("5 of 9 benchmarks, those with smaller effects, are left out; max_rows=9 draws all.")
     assert_readable(ax)
 
 
 def test_effects_are_drawn_where_they_are() -> None:
     found = benchmark_effects(make_runs(), contrast="pairs")
-    ax = shrunken_effects_plot(found)
+    ax = benchmark_effects_plot(found)
     mesh = next(c for c in ax.collections if c.get_label() == "_cells")
     want = found.to_frame()["estimate"].to_numpy().reshape(6, 9).T
     assert np.asarray(mesh.get_array()).reshape(9, 6) == approx(want)
-    ax = shrunken_effects_plot(found, kind="caterpillar", comparison="A1 - A3")
+    ax = benchmark_effects_plot(found, kind="caterpillar", comparison="A1 - A3")
     part = found.to_frame().query("algorithm == 'A1' and versus == 'A3'").sort_values("estimate")
     assert [t.get_text() for t in ax.get_yticklabels()] == part["benchmark"].tolist()
     drawn = sorted((y, x) for line in lines(ax, "_estimates")[1:] for x, y in zip(*line.get_data(), strict=True))
@@ -170,9 +170,11 @@ def test_the_tree_has_its_merges() -> None:
     assert sorted(upright) == approx(sorted(found.linkage[:, 2]))
 
 
-@pytest.mark.parametrize("draw", [variation_plot, reliability_plot, shrunken_effects_plot, benchmark_clusters_plot])
+@pytest.mark.parametrize(
+    "draw", [variance_sources_plot, ranking_reliability_plot, benchmark_effects_plot, benchmark_clusters_plot]
+)
 def test_other_results_are_refused(draw) -> None:
-    with pytest.raises(lt.errors.ArgumentError, match=r"must be the result of \w+\(\), got int"):
+    with pytest.raises(lt.errors.ArgumentError, match=r"must be the result of \w+\(\).*, got int"):
         draw(3)
 
 
@@ -180,13 +182,13 @@ def test_bad_options() -> None:
     runs = make_runs()
     sources = variance_sources(runs)
     with pytest.raises(lt.errors.ArgumentError, match="leave_out must be"):
-        variation_plot(sources, leave_out="nothing")
+        variance_sources_plot(sources, leave_out="nothing")
     with pytest.raises(lt.errors.ArgumentError, match="leave_out names all sources"):
-        variation_plot(sources, leave_out=[s.name for s in sources.sources])
+        variance_sources_plot(sources, leave_out=[s.name for s in sources.sources])
     effects = benchmark_effects(runs)
     with pytest.raises(lt.errors.ArgumentError, match="kind must be"):
-        shrunken_effects_plot(effects, kind="pie")
+        benchmark_effects_plot(effects, kind="pie")
     with pytest.raises(lt.errors.ArgumentError, match="comparison must be"):
-        shrunken_effects_plot(effects, comparison="A0 - A1")
+        benchmark_effects_plot(effects, comparison="A0 - A1")
     with pytest.raises(lt.errors.ArgumentError, match="kind='together' needs redrawn tables"):
         benchmark_clusters_plot(benchmark_clusters(runs, n_draws=0), kind="together")

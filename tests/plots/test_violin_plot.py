@@ -13,7 +13,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style
-from lmemtest.plots.violins import violin_plot
+from lmemtest.plots.score_distributions import score_distributions_plot
 from lmemtest.studies.scores.score_distributions import score_distributions
 
 LONG = tuple(f"a very long name of an optimizer with $\\alpha$ and _under_ number {i}" for i in range(5))
@@ -42,7 +42,7 @@ def lines(box, label):
 
 def test_an_upright_violin_is_the_density_with_quartiles_and_median():
     result = make_result()
-    box = violin_plot(result).child_axes[0]
+    box = score_distributions_plot(result).child_axes[0]
     assert [label.get_text() for label in box.get_xticklabels()] == ["HB", "PB", "RS"]
     for i, row in enumerate(result.to_frame().itertuples()):
         curve = result.densities[result.densities["tool"] == row.tool]
@@ -59,14 +59,14 @@ def test_an_upright_violin_is_the_density_with_quartiles_and_median():
 
 
 def test_all_violins_have_the_same_width():
-    box = violin_plot(make_result()).child_axes[0]
+    box = score_distributions_plot(make_result()).child_axes[0]
     widths = [np.ptp(area.get_paths()[0].vertices[:, 0]) for area in box.collections]
     assert widths == approx([widths[0]] * 3)
 
 
 def test_two_colours_share_a_violin():
     result = make_result(priors=("bad", "good"), by=("algorithm", "prior"))
-    ax = violin_plot(result)
+    ax = score_distributions_plot(result)
     box = ax.child_axes[0]
     assert len(box.collections) == 6
     for i, area in enumerate(box.collections):
@@ -77,7 +77,7 @@ def test_two_colours_share_a_violin():
 
 def test_three_colours_stand_side_by_side():
     result = make_result(priors=("a", "b", "c"), by=("algorithm", "prior"))
-    box = violin_plot(result).child_axes[0]
+    box = score_distributions_plot(result).child_axes[0]
     centres = [area.get_paths()[0].get_extents().x0 + 0.5 * area.get_paths()[0].get_extents().width
                for area in box.collections[:3]]  # fmt: skip
     assert centres == approx([-0.2867, 0.0, 0.2867], abs=1e-3)
@@ -85,7 +85,7 @@ def test_three_colours_stand_side_by_side():
 
 def test_a_third_column_gives_panels_with_scales_of_their_own():
     result = make_result(priors=("bad", "good"), tasks=("t0", "t1"), by=("algorithm", "prior", "benchmark"))
-    ax = violin_plot(result)
+    ax = score_distributions_plot(result)
     assert [box.get_title(loc="left") for box in ax.child_axes] == ["task: t0", "task: t1"]
     low, high = (box.get_ylim() for box in ax.child_axes)
     assert low[1] < high[1] - 5
@@ -93,7 +93,7 @@ def test_a_third_column_gives_panels_with_scales_of_their_own():
 
 def test_few_scores_are_points_and_constant_ones_a_line():
     result = make_result(n=5)
-    ax = violin_plot(result)
+    ax = score_distributions_plot(result)
     box = ax.child_axes[0]
     assert len(box.collections) == 0
     for points, name in zip(lines(box, "_points"), ("HB", "PB", "RS"), strict=True):
@@ -102,7 +102,7 @@ def test_few_scores_are_points_and_constant_ones_a_line():
     assert "Points: groups of fewer than 8 scores." in " ".join(text.get_text() for text in ax.texts)
     table = pd.DataFrame({"tool": ["a"] * 9 + ["b"] * 9, "loss": [1.0] * 9 + list(range(9))})
     constant = score_distributions(lt.Runs(table, score="loss", direction="minimize", algorithm="tool"))
-    box = violin_plot(constant).child_axes[0]
+    box = score_distributions_plot(constant).child_axes[0]
     assert len(box.collections) == 1
     assert list(lines(box, "_median")[0].get_ydata()) == [1.0, 1.0]
     assert [line.get_color() for line in lines(box, "_median")] == [_style.colour(0), _style.INK]
@@ -111,7 +111,7 @@ def test_few_scores_are_points_and_constant_ones_a_line():
 @pytest.mark.parametrize("names", [LONG, TWENTY])
 def test_names_that_do_not_fit_below_lay_the_violins_down(names):
     result = make_result(names=names)
-    box = violin_plot(result).child_axes[0]
+    box = score_distributions_plot(result).child_axes[0]
     assert len(box.get_yticklabels()) == len(names)
     for i, row in enumerate(result.to_frame().itertuples()):
         assert list(lines(box, "_quartiles")[i].get_xdata()) == approx([row.q1, row.q3])
@@ -122,7 +122,7 @@ def test_names_that_do_not_fit_below_lay_the_violins_down(names):
 
 def test_the_axis_says_what_is_good_and_at_which_budget():
     runs = lt.datasets.load_hpo_runs().filter(benchmark="svm-vote", algorithm=["RS", "HB"], prior="good")
-    ax = violin_plot(score_distributions(runs, budget=2))
+    ax = score_distributions_plot(score_distributions(runs, budget=2))
     assert "loss at budget 2 (lower is better)" in [text.get_text() for text in ax.texts]
 
 
@@ -141,18 +141,18 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_everything_can_be_read(case, assert_readable):
-    assert_readable(violin_plot(make_result(**CASES[case])))
+    assert_readable(score_distributions_plot(make_result(**CASES[case])))
 
 
 @pytest.mark.parametrize("case", ["two", "five", "twenty"])
 def test_everything_can_be_read_in_small_axes(case, assert_readable):
     figure = Figure(figsize=(4.0, 3.6))
-    violin_plot(make_result(**CASES[case]), ax=(ax := figure.add_axes((0, 0, 1, 1))))
+    score_distributions_plot(make_result(**CASES[case]), ax=(ax := figure.add_axes((0, 0, 1, 1))))
     assert_readable(ax)
 
 
 def test_colours_follow_the_second_column():
-    box = violin_plot(make_result(priors=("bad", "good"), by=("algorithm", "prior"))).child_axes[0]
+    box = score_distributions_plot(make_result(priors=("bad", "good"), by=("algorithm", "prior"))).child_axes[0]
     assert [line.get_color() for line in lines(box, "_quartiles")[:2]] == [_style.colour(0), _style.colour(1)]
 
 
@@ -163,6 +163,6 @@ def test_axes_that_are_too_small_and_other_results_are_refused():
         "axes, or ax=None for a figure that grows with its content."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        violin_plot(make_result(), ax=ax)
+        score_distributions_plot(make_result(), ax=ax)
     with pytest.raises(ArgumentError, match=r"^distributions must be the result of score_distributions\(\), got dict"):
-        violin_plot({})
+        score_distributions_plot({})

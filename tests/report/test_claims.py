@@ -260,7 +260,7 @@ def test_trials_are_no_best_so_far_and_the_advice_works() -> None:
 
 
 def test_the_map_of_effects_names_no_intervals_that_are_not_there(table: Make, as_runs: Make) -> None:
-    from lmemtest.plots.effects import _map
+    from lmemtest.plots.benchmark_effects import _map
 
     frame = table(seeds=1).drop(columns="seed")
     effects = analyze(as_runs(frame, seed=None)).effects.to_frame()

@@ -68,7 +68,7 @@ class RandomEffects(Result):
     score: str
     notes: tuple[str, ...] = ()
 
-    figure: ClassVar[str | None] = "caterpillar_plot"
+    figure: ClassVar[str | None] = "random_effects_plot"
 
     def clear(self, effect: str | None = None) -> tuple[str, ...]:
         """Levels whose interval excludes zero, in the order of the table.

@@ -63,6 +63,7 @@ class BenchmarkClusters(Result):
     notes : tuple of str
     """
 
+    figure = "benchmark_clusters_plot"
     parts = {"benchmarks": "table", "clusters": "clusters", "together": "together", "profiles": "profiles"}
     formats = dict.fromkeys(["jaccard", "recovered", "dissolved"], ".2f")
 

@@ -81,6 +81,8 @@ class BenchmarkEffects(Result):
     fit: LmmFit
     notes: tuple[str, ...] = ()
 
+    figure = "benchmark_effects_plot"
+
     @property
     def comparisons(self) -> tuple[tuple[str, str], ...]:
         """Pairs (algorithm, versus) in the order of the table."""

@@ -72,6 +72,7 @@ class MetafeatureEffect(Result):
         What was left out, and how the intervals were made.
     """
 
+    figure = "metafeature_effect_plot"
     parts = {"contrasts": "contrasts", "advantages": "advantages", "overall": "overall"}
     formats = {"p_others": "p"}
 

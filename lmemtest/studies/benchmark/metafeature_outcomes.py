@@ -84,6 +84,7 @@ class MetafeatureOutcomes(Result):
         What was left out, and how the p-values were made.
     """
 
+    figure = "metafeature_effect_plot"
     parts = {"contrasts": "contrasts", "overall": "overall", "instances": "instances", "points": "points"}
     formats = dict.fromkeys(("level_outcome", "reference_outcome", "contrast"), ".3f") | {"p_raw": "p"}
 

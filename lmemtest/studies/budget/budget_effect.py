@@ -96,7 +96,7 @@ class BudgetEffect(Result):
 
     parts = {"tests": "_table", "slopes": "slopes", "curves": "curves", "observed": "observed"}
     formats = {"f_ratio": ".4g", "df_num": ".3g", "df_den": ".3g", "agreement": ".2f"}
-    figure = "fidelity_plot"
+    figure = "budget_effect_plot"
 
     decision: str
     tests: tuple[BudgetTest, ...]

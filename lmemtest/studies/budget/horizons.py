@@ -136,6 +136,7 @@ class Horizons(Result):
     notes : tuple of str
     """
 
+    figure = "horizons_plot"
     parts = {"table": "table", "changes": "changes"}
 
     horizons: tuple[Horizon, ...]

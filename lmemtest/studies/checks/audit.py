@@ -132,6 +132,7 @@ class Audit(Result):
         What was left out and why.
     """
 
+    figure = "audit_plot"
     parts = {"rates": "_frame"}
     formats = {"rate": percent, "ci_low": percent, "ci_high": percent}
 

@@ -69,6 +69,8 @@ class BenchmarkInformation(Result):
     ranked: bool
     notes: tuple[str, ...] = ()
 
+    figure = "benchmark_information_plot"
+
     @property
     def informative(self) -> tuple[str, ...]:
         """The benchmarks on which the algorithms differ."""

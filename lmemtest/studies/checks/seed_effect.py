@@ -76,6 +76,8 @@ class SeedEffect(Result):
     scores: pd.DataFrame
     notes: tuple[str, ...] = ()
 
+    figure = "seed_effect_plot"
+
     @property
     def affected(self) -> tuple[Any, ...]:
         """The algorithms whose scores depend on the seed."""

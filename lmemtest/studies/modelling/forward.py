@@ -56,6 +56,7 @@ class SelectionResult(ChosenModel):
     alpha: float
     adjust: str
 
+    figure = "selection_plot"
     parts: ClassVar = {"path": "path"}
     formats: ClassVar = {"llf": ".2f", "aic": ".2f", "bic": ".2f", "statistic": ".3f"}
 

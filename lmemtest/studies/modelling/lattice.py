@@ -86,6 +86,7 @@ class SearchResult(ChosenModel):
     n_models: int
     not_identified: tuple[tuple[str, str], ...]
 
+    figure = "selection_plot"
     formats: ClassVar = {"llf": ".2f", "aic": ".2f", "bic": ".2f", "delta": ".2f", "weight": ".3f"}
 
     @property

@@ -67,7 +67,7 @@ class ScoreDistributions(Result):
 
     parts = {"groups": "table", "densities": "densities", "scores": "scores"}
     formats = {"modes": lambda n: "–" if pd.isna(n) else f"{int(n)}"}
-    figure = "violin_plot"
+    figure = "score_distributions_plot"
 
     table: pd.DataFrame
     densities: pd.DataFrame

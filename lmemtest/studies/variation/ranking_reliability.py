@@ -90,6 +90,7 @@ class RankingReliability(Result):
     notes : tuple of str
     """
 
+    figure = "ranking_reliability_plot"
     formats = dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f")
 
     table: pd.DataFrame

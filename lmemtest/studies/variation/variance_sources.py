@@ -102,6 +102,7 @@ class VarianceSources(Result):
         What a reader must know.
     """
 
+    figure = "variance_sources_plot"
     parts = {"sources": "_frame"}
     formats = {"share": percent}
 

@@ -87,7 +87,7 @@ class FittedCurve(Result):
 
     parts = {"curve": "_frame"}
     formats = _FORMATS
-    figure = "parametric_curve_plot"
+    figure = "tuning_fit_plot"
 
     @property
     def title(self) -> str:
@@ -123,6 +123,16 @@ class FittedCurve(Result):
             for name in ("k", "estimate", "ci_low", "ci_high")
         }
         return replace(self, **values)
+
+    def of_scores(self) -> tuple[FloatArray, FloatArray]:
+        """The scores with, for each, the k whose best score has it as its quantile."""
+        fit = self.fit
+        maximize = fit.settings.direction == "maximize"
+        worse = fit.n_below if maximize else fit.n_above  # scores that are only counted have no place
+        scores = np.asarray(fit.scores if maximize else fit.scores[::-1])
+        # the share of F below each score, from the worst, as the fit takes it
+        share = np.arange(worse + 1, worse + 1 + len(scores)) / (fit.n_scores + 1)
+        return np.log(self.q if maximize else 1.0 - self.q) / np.log(share), scores
 
     def _frame(self) -> pd.DataFrame:
         """One row per k: ``k``, ``estimate``, ``ci_low``, ``ci_high``."""

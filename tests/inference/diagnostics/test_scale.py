@@ -214,7 +214,7 @@ def test_check_and_diagnosis_have_one_ratio_and_one_pair_of_extremes(wild):
 
 
 def test_the_figure_of_scales_shows_the_levels_that_the_words_name(wild):
-    from lmemtest.plots.diagnostics import MOST_LEVELS, _scale_rows
+    from lmemtest.plots.diagnosis import MOST_LEVELS, _scale_rows
 
     scale = scale_by(wild[1], "game")
     drawn = _scale_rows(scale, MOST_LEVELS)

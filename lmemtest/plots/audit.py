@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.checks.audit import RECOMMENDED, Audit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_ROW, _AROUND = 0.5, 1.3  # inches per unit, and for the axis with its label and the legend
 
-
-def calibration_plot(audit: Audit, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws(Audit, source="audit()")
+def audit_plot(audit: Audit, /, *, ax: Axes | None = None) -> Axes:
     """Draw the false-positive rates of an audit with their intervals.
 
     Parameters
@@ -24,7 +22,7 @@ def calibration_plot(audit: Audit, *, ax: Axes | None = None) -> Axes:
     audit : Audit
         From `lmemtest.audit`.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -34,42 +32,37 @@ def calibration_plot(audit: Audit, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ArgumentError
-        If `audit` is not the result of `audit`, or `ax` is too small for readable text.
+        If `audit` is something else, or `ax` is too small.
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.calibration import calibration_plot
-    >>> from lmemtest.studies.checks.audit import audit
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["RS", "HB"])
-    >>> ax = calibration_plot(audit(runs, n_draws=4, unit="benchmark", rng=1))
+    >>> ax = lt.audit(runs, n_draws=4, unit="benchmark", rng=1).plot()
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['exchange by benchmark']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(audit, Audit):
-        raise ArgumentError(f"audit must be the result of audit(), got {type(audit).__name__}.")
     units = list(audit.exchanged)
     models = list(dict.fromkeys(rate.model for rate in audit.rates))
     series = []
     for offset, model in enumerate(models):
         rates = [rate for rate in audit.rates if rate.model == model]
-        ends = 100.0 * np.array([rate.interval for rate in rates])
+        low, high = 100.0 * np.array([rate.interval for rate in rates]).T
         good = model == RECOMMENDED
         series.append(
             _rows.Series(
                 name=f"{model} model",
                 row=np.array([units.index(rate.unit) for rate in rates], dtype=np.intp),
                 centre=100.0 * np.array([rate.rate for rate in rates]),
-                low=ends[:, 0],
-                high=ends[:, 1],
+                low=low,
+                high=high,
                 colour=_style.ACCENT if good else _style.WARM,
                 marker=_style.marker(0 if good else 1),
                 offset=offset,
             )
         )
     content = _rows.Rows(
-        labels=tuple((f"exchange by {unit}",) for unit in units),
+        labels=[f"exchange by {unit}" for unit in units],
         series=tuple(series),
         lanes=len(models),
         legend=True,
@@ -77,6 +70,4 @@ def calibration_plot(audit: Audit, *, ax: Axes | None = None) -> Axes:
         axis_label="Tables with a significant difference where there is none, % (95 % interval)\n"
         f"The line marks the nominal {100.0 * audit.alpha:g} %.",
     )
-    if ax is None:  # one or two rows: axis label and legend need more room than the rows themselves
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _ROW * len(units) + _AROUND)
     return _rows.draw_rows(content, ax)

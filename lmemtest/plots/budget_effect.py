@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import Axis
-from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, draw_lines, looks
+from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, draw_lines, looks, mean_of
 from lmemtest.studies.budget.budget_effect import BudgetEffect, short_fit
 from lmemtest.studies.budget.curves import natural_scale
 from lmemtest.words import counted
@@ -20,15 +19,16 @@ if TYPE_CHECKING:
 _DENSE = 15  # observed means of a curve; the markers of more of them are smaller
 
 
-def fidelity_plot(result: BudgetEffect, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws(BudgetEffect, source="budget_effect()")
+def budget_effect_plot(result: BudgetEffect, /, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each algorithm over the budget.
 
     Parameters
     ----------
     result : BudgetEffect
-        From `lmemtest.studies.budget.budget_effect.budget_effect`.
+        From `lmemtest.budget_effect`.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def fidelity_plot(result: BudgetEffect, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ArgumentError
-        If `result` is not the result of `budget_effect`, or `ax` is too small for readable text.
+        If `result` is something else, or `ax` is too small.
 
     Notes
     -----
@@ -52,61 +52,30 @@ def fidelity_plot(result: BudgetEffect, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.fidelity import fidelity_plot
-    >>> from lmemtest.studies.budget.budget_effect import budget_effect
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB"], prior="good").normalize("rank")
-    >>> ax = fidelity_plot(budget_effect(runs))
-    >>> sorted(text.get_text() for text in ax.child_axes[0].texts)
+    >>> sorted(text.get_text() for text in lt.budget_effect(runs).plot().child_axes[0].texts)
     ['HB', 'RS']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(result, BudgetEffect):
-        raise ArgumentError(f"result must be the result of budget_effect(), got {type(result).__name__}.")
     table, seen = result.curves, result.observed
     axis, position = _budgets(result)
     algorithms = list(dict.fromkeys(table["algorithm"]))
-    banded = len(algorithms) <= MOST_BANDS
-    fitted, observed = [], []
-    for i, (algorithm, look) in enumerate(zip(algorithms, looks(len(algorithms)), strict=True)):
-        rows, own = table[table["algorithm"] == algorithm], seen[seen["algorithm"] == algorithm]
-        mean, low, high = (rows[name].to_numpy(dtype=float) for name in ("mean", "ci_low", "ci_high"))
-        fitted.append(
-            Curve(
-                name=_style.one_line(algorithm),
-                x=np.array([position[b] for b in rows["budget"]]),
-                y=mean,
-                low=low if banded else None,
-                high=high if banded else None,
-                opacity=0.15,
-                look=look,
-                label="_mean",
-                band_label="_interval",
-            )
-        )
-        observed.append(
-            Curve(
-                x=np.array([position[b] if b in position else float(b) for b in own["budget"]]),
-                y=own["mean"].to_numpy(dtype=float),
-                look=look,
-                marker=_style.marker(i),
-                size=0.45 * min(1.0, float(np.sqrt(_DENSE / max(len(own), 1)))),
-                width=0.0,
-                label="_observed",
-                front=4,
-            )
-        )
-    curves = (*fitted, *observed)
-    better = "lower" if result.direction == "minimize" else "higher"
+    curves = []
+    for i, (name, look) in enumerate(zip(algorithms, looks(len(algorithms)), strict=True)):
+        rows, own = table[table["algorithm"] == name], seen[seen["algorithm"] == name]
+        x = np.array([position[b] for b in rows["budget"]])
+        ends = ("ci_low", "ci_high") if len(algorithms) <= MOST_BANDS else None
+        fitted: dict[str, Any] = {"opacity": 0.15, "label": "_mean", "band_label": "_interval"}
+        curves.append(Curve.of(rows, x, "mean", ends, name=str(name), look=look, **fitted))
+        x = np.array([position[b] if b in position else float(b) for b in own["budget"]])
+        size = 0.45 * min(1.0, float(np.sqrt(_DENSE / max(len(own), 1))))
+        dots: dict[str, Any] = {"marker": _style.marker(i), "size": size, "width": 0.0, "front": 4}
+        curves.append(Curve.of(own, x, "mean", None, look=look, label="_observed", **dots))
     lines = Lines(
         what=f"a plot of {counted(len(algorithms), 'curve')}",
-        panels=(Panel(x=axis, y=axis_around(curves), curves=curves),),
+        panels=(Panel(x=axis, y=axis_around(curves), curves=tuple(curves)),),
         beside=True,
         x_label=result.budget,
-        y_label=(
-            f"Mean {result.score} ({better} is better)",
-            f"{result.score} ({better} is better)",
-            f"{better} is better",
-        ),
+        y_label=mean_of(result.score, result.direction),
         foot=_caption(result),
     )
     return draw_lines(lines, ax)
@@ -116,12 +85,11 @@ def _budgets(result: BudgetEffect) -> tuple[Axis, dict[object, float]]:
     """The axis on which a line is straight (for curves the one on which they would be tested as a line), and places."""
     budgets = list(dict.fromkeys(result.curves["budget"]))
     if not all(isinstance(b, int | float | np.number) and not isinstance(b, bool | np.bool_) for b in budgets):
-        names = tuple(_style.one_line(b) for b in budgets)
-        places = np.arange(len(budgets), dtype=float)
-        return Axis.around(places, ticks=places, labels=names), dict(zip(budgets, places.tolist(), strict=True))
+        axis, places = Axis.of_names(budgets)
+        return axis, dict(zip(budgets, places.tolist(), strict=True))
     x = np.array(budgets, dtype=float)
     log = result.form == "log" or (result.form != "linear" and natural_scale(x) == "log")
-    whole = _canvas.all_whole(result.observed["budget"].to_numpy(dtype=float))
+    whole = _layout.all_whole(result.observed["budget"].to_numpy(dtype=float))
     return Axis.around(x, log=log, whole=whole), {b: float(b) for b in budgets}
 
 

@@ -24,7 +24,8 @@ _POINTS = 60  # of a line
 _AIR = 0.03  # of the range of k, beside bars, so that the last is not taken for that of the asymptotic best
 
 
-def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws(FittedCurve, source="ParametricFit.curve()")
+def tuning_fit_plot(curve: FittedCurve, /, *, ax: Axes | None = None) -> Axes:
     """Draw a fitted tuning curve with its intervals, beside the scores.
 
     Parameters
@@ -35,7 +36,7 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
         own, so they are drawn at the k of `curve` only, as bars. Ask for 13 k per decade,
         ``fit.curve(np.geomspace(1, 1000, 40))``, and they are a band too.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -47,21 +48,16 @@ def parametric_curve_plot(curve: FittedCurve, *, ax: Axes | None = None) -> Axes
     Raises
     ------
     ArgumentError
-        If `curve` is no fitted curve, has fewer than two k, or `ax` is too small for readable text.
+        If `curve` is something else, has fewer than two k, or `ax` is too small.
 
     Examples
     --------
-    >>> from lmemtest.plots.parametric_curve_plot import parametric_curve_plot
     >>> from lmemtest import tuning
-    >>> from lmemtest.tuning.laws.quadratic import QuadraticDistribution
-    >>> fit = tuning.fit(QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
-    >>> ax = parametric_curve_plot(fit.curve([1, 3, 10, 30, 100, 300]))
+    >>> fit = tuning.fit(tuning.QuadraticDistribution(0.5, 0.9, 2).sample(60, rng=1), direction="maximize")
+    >>> ax = fit.curve([1, 3, 10, 30, 100, 300]).plot()
     >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
     ['fitted curve', 'beyond the scores']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(curve, FittedCurve):
-        raise ArgumentError(f"curve must be the result of ParametricFit.curve(), got {type(curve).__name__}.")
     if len(np.unique(curve.k)) < 2:
         raise ArgumentError(f"curve must have two or more k, got {len(np.unique(curve.k))}.")
     curve = curve.drawn()
@@ -150,16 +146,8 @@ def _intervals(curve: FittedCurve, colour: str, level: str) -> Curve:
 
 def _scores(curve: FittedCurve, x: Axis) -> Curve:
     """At each score the k whose best score has this score as its quantile."""
-    fit, q = curve.fit, curve.q
-    ranks = np.arange(1, fit.n_scores + 1) / (
-        fit.n_scores + 1
-    )  # the share of F below each score, from the worst, as the fit takes it
-    maximize = fit.settings.direction == "maximize"
-    worse = fit.n_below if maximize else fit.n_above  # scores that are only counted have no place in the figure
-    ordered = fit.scores if maximize else fit.scores[::-1]
-    ranks = ranks[worse : worse + len(ordered)]
-    k = np.log(q if maximize else 1.0 - q) / np.log(ranks)
+    k, scores = curve.of_scores()
     rows = (k >= x.limits[0]) & (k <= x.limits[1])
     look = Look(_style.INK)
-    shown: dict[str, Any] = {"x": k[rows], "y": np.asarray(ordered)[rows], "label": "_scores", "clip": True}
+    shown: dict[str, Any] = {"x": k[rows], "y": scores[rows], "label": "_scores", "clip": True}
     return Curve(name="scores", look=look, marker="o", size=0.3, width=0.0, **shown)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._validate import check_choice
-from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.profile import ProfileResult
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
@@ -29,19 +28,19 @@ _Y_LABELS = {
 }
 
 
-def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None = None) -> Axes:
+@_canvas.draws(ProfileResult, source="profile()")
+def profile_plot(result: ProfileResult, /, *, scale: str = "zeta", ax: Axes | None = None) -> Axes:
     """Draw the profile of every parameter.
 
     Parameters
     ----------
     result : ProfileResult
-        From `lmemtest.inference.intervals.profile.profile`.
+        From `LmmFit.profile`.
     scale : {"zeta", "deviance"}
         The signed root of the deviance, which is a straight line where a symmetric interval is right; or the deviance
         above its minimum.
     ax : Axes, optional
-        Where to draw; the panels fill its rectangle, labels included. With None a new figure is made, which grows
-        with the number of parameters.
+        Where to draw; by default a new figure, which grows with the number of parameters.
 
     Returns
     -------
@@ -55,21 +54,16 @@ def profile_plot(result: ProfileResult, *, scale: str = "zeta", ax: Axes | None 
     Raises
     ------
     ArgumentError
-        If `result` is not the result of `profile`, or `ax` is too small for readable text.
+        If `result` or `scale` is something else, or `ax` is too small.
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.inference.intervals.profile import profile
-    >>> from lmemtest.plots.profile_plot import profile_plot
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 7], "tool": ["A", "B"] * 6, "task": list("aabbccddeeff")}
-    >>> ax = profile_plot(profile(lt.fit_lmm("loss ~ tool + (1 | task)", table), "sd"))
+    >>> ax = lt.fit_lmm("loss ~ tool + (1 | task)", table).profile("sd").plot()
     >>> [panel.get_title(loc="left") for panel in ax.child_axes]
     ['sd Intercept | task']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(result, ProfileResult):
-        raise ArgumentError(f"result must be the result of profile(), got {type(result).__name__}.")
     check_choice(scale, "scale", SCALES)
     level = _style.nobreak(f"{100 * result.level:g} % cut")
     what = "restricted likelihood" if result.likelihood.startswith("restricted") else "likelihood"
@@ -107,7 +101,7 @@ def _panel(result: ProfileResult, name: str, row: pd.Series[Any], y: Axis, scale
     curve = result.curves[np.logical_and.reduce([result.curves[key].to_numpy() == row[key] for key in keys])]
     cuts = (-result.cut, result.cut) if scale == "zeta" else (result.cut**2,)
     levels = tuple(Level(at=cut, colour=_style.WARM, dash=(0, (4, 3)), label="_cut") for cut in cuts)
-    title = (_style.one_line(name),)
+    title = (name,)
     if curve.empty:
         return Panel(x=Axis(limits=(0.0, 1.0)), y=y, levels=levels, title=title, missing="no profile")
     points, zeta = curve["value"].to_numpy(), curve["zeta"].to_numpy()

@@ -11,8 +11,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _style
-from lmemtest.plots.sanity import information_plot, seed_plot
+from lmemtest.plots import _style, benchmark_information_plot, seed_effect_plot
 from lmemtest.studies.checks.benchmark_information import benchmark_information
 from lmemtest.studies.checks.seed_effect import seed_effect
 
@@ -38,7 +37,7 @@ def runs():
 def test_markers_are_the_means_of_the_seeds(runs):
     result = seed_effect(runs)
     assert result.affected == ("B",)
-    ax = seed_plot(result)
+    ax = seed_effect_plot(result)
     drawn = [np.sort(line.get_xdata()) for line in ax.lines if line.get_label() == "_estimates"]
     means = result.seed_means()
     calm, decided = (np.sort(means.loc[means["algorithm"].eq("B") == flag, "mean"]) for flag in (False, True))
@@ -53,7 +52,7 @@ def test_range_of_chance_is_that_of_a_mean(runs):
     result = seed_effect(runs)
     spread = result.scores.groupby("algorithm")["centred"].std()["B"] / np.sqrt(3)  # a seed is on three benchmarks
     assert result.seed_means().set_index("algorithm").loc["B", "chance"].iloc[0] == approx(spread)
-    ends = [line.get_xdata() for line in seed_plot(result).lines if line.get_label() == "_interval"]
+    ends = [line.get_xdata() for line in seed_effect_plot(result).lines if line.get_label() == "_interval"]
     order = list(result.table["algorithm"])
     wide = [end for end in ends if end[0] != end[1]]
     assert list(wide[order.index("B")]) == approx([-1.959964 * spread, 1.959964 * spread], rel=1e-6)
@@ -62,7 +61,7 @@ def test_range_of_chance_is_that_of_a_mean(runs):
 def test_rows_of_benchmarks_are_ordered_by_share(runs):
     result = benchmark_information(runs)
     table = result.table.sort_values("share", ascending=False)
-    ax = information_plot(result)
+    ax = benchmark_information_plot(result)
     assert [label.get_text() for label in ax.get_yticklabels()] == table["benchmark"].tolist()
     drawn = np.concatenate([line.get_xdata() for line in ax.lines if line.get_label() == "_estimates"])
     np.testing.assert_allclose(np.sort(drawn), np.sort(100 * table["share"]))
@@ -76,7 +75,7 @@ def test_a_benchmark_without_a_test_has_a_row_and_no_marker(runs):
     table.loc[table["benchmark"] == "task 0", "loss"] = 1.0
     result = benchmark_information(dataclasses.replace(runs, frame=table))
     assert result.untested == ("task 0",)
-    ax = information_plot(result)
+    ax = benchmark_information_plot(result)
     assert [label.get_text() for label in ax.get_yticklabels()][-1] == "task 0"
     assert sum(len(line.get_xdata()) for line in ax.lines if line.get_label() == "_estimates") == 2
 
@@ -93,7 +92,7 @@ def many():
 
 
 def test_of_many_benchmarks_those_that_say_most_and_least_are_drawn(many, assert_readable):
-    ax = information_plot(many)
+    ax = benchmark_information_plot(many)
     order = many.table.sort_values("share", ascending=False, kind="stable")
     shown = [label.get_text() for label in ax.get_yticklabels()]
     assert shown == [*order["benchmark"][:30], "… 60 more …", *order["benchmark"][-30:]]
@@ -102,21 +101,21 @@ def test_of_many_benchmarks_those_that_say_most_and_least_are_drawn(many, assert
     want = np.concatenate([order["share"][:30], order["share"][-30:]])
     np.testing.assert_allclose([drawn[row] for row in [*range(30), *range(31, 61)]], 100 * want)
     words = ax.get_xlabel().replace("\n", " ")
-    assert words.endswith("60 of 120 benchmarks, those in the middle, are left out; most=120 draws all.")
+    assert words.endswith("60 of 120 benchmarks, those in the middle, are left out; max_rows=120 draws all.")
     assert ax.figure.get_size_inches()[1] <= 9.5
     assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
     assert_readable(ax)
 
 
 def test_all_of_many_benchmarks_have_thin_rows_that_can_be_read(many, assert_readable):
-    ax = information_plot(many, most=120)
+    ax = benchmark_information_plot(many, max_rows=120)
     assert len(ax.get_yticklabels()) == 120
     assert "left out" not in ax.get_xlabel()
     assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
     assert ax.figure.get_size_inches()[1] < 13  # 26 with the rows of a short figure
     assert_readable(ax)
-    with pytest.raises(ArgumentError, match=r"^most must be a whole number of at least 2, got 1\.$"):
-        information_plot(many, most=1)
+    with pytest.raises(ArgumentError, match=r"^max_rows must be a whole number of at least 2, got 1\.$"):
+        benchmark_information_plot(many, max_rows=1)
 
 
 def test_plots_fill_the_axes_of_the_user(runs):
@@ -124,12 +123,12 @@ def test_plots_fill_the_axes_of_the_user(runs):
 
     figure = matplotlib.figure.Figure(figsize=(7, 5))
     above, below = figure.subplots(2)
-    assert seed_plot(seed_effect(runs), ax=above) is above
-    assert information_plot(benchmark_information(runs), ax=below) is below
+    assert seed_effect_plot(seed_effect(runs), ax=above) is above
+    assert benchmark_information_plot(benchmark_information(runs), ax=below) is below
 
 
 def test_only_results_are_drawn(runs):
-    with pytest.raises(ArgumentError, match=r"^result must be that of seed_effect\(\), got Runs\.$"):
-        seed_plot(runs)
-    with pytest.raises(ArgumentError, match=r"^result must be that of benchmark_information\(\), got Runs\.$"):
-        information_plot(runs)
+    with pytest.raises(ArgumentError, match=r"^result must be the result of seed_effect\(\), got Runs\.$"):
+        seed_effect_plot(runs)
+    with pytest.raises(ArgumentError, match=r"^result must be the result of benchmark_information\(\), got Runs\.$"):
+        benchmark_information_plot(runs)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.patches import Patch
 
-from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis, Cell
 from lmemtest.plots._lines import Lines, Panel, draw_lines
@@ -77,7 +76,8 @@ class _Pen:
         between(score, left, right, **style)
 
 
-def violin_plot(distributions: ScoreDistributions, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws(ScoreDistributions, source="score_distributions()")
+def score_distributions_plot(distributions: ScoreDistributions, /, *, ax: Axes | None = None) -> Axes:
     """Draw the distribution of the scores of each group.
 
     Parameters
@@ -86,8 +86,7 @@ def violin_plot(distributions: ScoreDistributions, *, ax: Axes | None = None) ->
         From `lmemtest.score_distributions`. The first column of its ``by`` gives the positions,
         the second the colours, the third the panels.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made, which grows with
-        the number of groups.
+        Where to draw; by default a new figure, which grows with the number of groups.
 
     Returns
     -------
@@ -100,7 +99,7 @@ def violin_plot(distributions: ScoreDistributions, *, ax: Axes | None = None) ->
     Raises
     ------
     ArgumentError
-        If `distributions` is not that of `score_distributions`, or `ax` is too small for readable text.
+        If `distributions` are something else, or `ax` is too small.
 
     References
     ----------
@@ -109,18 +108,11 @@ def violin_plot(distributions: ScoreDistributions, *, ax: Axes | None = None) ->
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.violins import violin_plot
-    >>> from lmemtest.studies.scores.score_distributions import score_distributions
     >>> runs = lt.datasets.load_hpo_runs().filter(model="svm", algorithm=["RS", "HB"])
-    >>> ax = violin_plot(score_distributions(runs, by=["algorithm", "prior", "benchmark"], budget=2))
+    >>> ax = lt.score_distributions(runs, by=["algorithm", "prior", "benchmark"], budget=2).plot()
     >>> [panel.get_title(loc="left") for panel in ax.child_axes][:2]
     ['benchmark: svm-cancer', 'benchmark: svm-diabetes']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(distributions, ScoreDistributions):
-        raise ArgumentError(
-            f"distributions must be the result of score_distributions(), got {type(distributions).__name__}."
-        )
     content = _content(distributions)
     lying = _lines(content, upright=False)
     if len(content.groups) > _MOST_UPRIGHT:

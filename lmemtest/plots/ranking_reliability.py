@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._rounding import written
-from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 _POINTS = 200
 
 
-def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws(RankingReliability, source="ranking_reliability()")
+def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None = None) -> Axes:
     """Draw how the reliability of the ranking grows with benchmarks and seeds.
 
     Parameters
@@ -28,7 +28,7 @@ def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> A
     result : RankingReliability
         From `lmemtest.ranking_reliability`.
     ax : Axes, optional
-        Where to draw; the plot fills its rectangle, labels included. With None a new figure is made.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -39,20 +39,15 @@ def reliability_plot(result: RankingReliability, *, ax: Axes | None = None) -> A
     Raises
     ------
     ArgumentError
-        If `result` is not the result of `ranking_reliability`, or `ax` is too small for readable text.
+        If `result` is something else, or `ax` is too small.
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.reliability import reliability_plot
-    >>> from lmemtest.studies.variation.ranking_reliability import ranking_reliability
-    >>> found = ranking_reliability(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
-    >>> [text.get_text() for text in reliability_plot(found).child_axes[0].texts]
+    >>> found = lt.ranking_reliability(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
+    >>> [text.get_text() for text in found.plot().child_axes[0].texts]
     ['0.8', '0.9', '1 seed', '25 seeds']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(result, RankingReliability):
-        raise ArgumentError(f"result must be the result of ranking_reliability(), got {type(result).__name__}.")
     seeds = [float(n) for n in dict.fromkeys(result.table["n_seeds"])]
     most = float(max(result.table["n_benchmarks"].max(), result.n_benchmarks))
     x = np.linspace(1.0, most, _POINTS)

@@ -13,16 +13,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.separation import Separation
-from lmemtest.plots import _canvas, _style
-from lmemtest.plots._layout import spread
-from lmemtest.plots.pairwise import ADJUSTMENTS
+from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots.emmeans import decided_by
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
@@ -36,14 +35,17 @@ LARGEST_FAN = 3.0
 ELBOW = 0.9  # how far the lines reach beyond the axis, so that an extreme mean has an elbow too
 AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest
 FOOT_FONT = 0.82
-_FOOT_ROOM = 0.96  # text of a saved figure is up to 3 % wider than at the resolution of the screen
+_BOLD = 0.85  # of the width that text which is measured as plain may take in bold
+_HINTED = 0.96  # text of a saved figure is up to 3 % wider than at the resolution of the screen
 WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are cut
 MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorithms, or fewer
 LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
 
 
+@_canvas.draws(Separation, source="separation()")
 def cd_diagram(
     separation: Separation,
+    /,
     *,
     ax: Axes | None = None,
     limits: tuple[float, float] | None = None,
@@ -56,8 +58,7 @@ def cd_diagram(
     separation : Separation
         Levels, means, groups and critical difference, from `Estimates.separation`.
     ax : Axes, optional
-        Where to draw; the diagram fills its rectangle, labels included. With None a new figure is made, whose
-        height grows with the number of algorithms and of groups.
+        Where to draw; by default a new figure, whose height grows with the number of algorithms and of groups.
     limits : tuple of two floats, optional
         Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
     title : str
@@ -71,8 +72,8 @@ def cd_diagram(
     Raises
     ------
     ArgumentError
-        `separation` is not a `Separation`, has no mean or more than 60 groups, `limits` are not two ascending
-        numbers, or `ax` is too small for readable text.
+        If `separation` is something else, has no mean or more than 60 groups, `limits` are not two ascending numbers,
+        or `ax` is too small.
 
     Notes
     -----
@@ -94,22 +95,23 @@ def cd_diagram(
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
     >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
-    >>> ax = lt.plots.cd_diagram(em.pairs().separation())
-    >>> [text.get_text() for text in ax.texts[-4:-1]]
+    >>> [text.get_text() for text in em.pairs().separation().plot().texts[-4:-1]]
     ['A', 'B', 'C']
     """
-    _canvas.check_axes(ax)
-    if not isinstance(separation, Separation):
-        raise ArgumentError(f"separation must be the result of separation(), got {type(separation).__name__}.")
     board = board_of(separation)
     if not isinstance(title, str):
         raise ArgumentError(f"title must be a text, got {title!r}.")
     frame = Frame(limits=_checked_limits(limits), title=_style.one_line(title) if title else "")
     if ax is None:
-        ax = _canvas.new_axes(*_figure_size(board, frame))
+        width = figure_width([board])
+        ax = _canvas.new_axes(width, figure_height(board, width, frame))
     width, height = _canvas.size_in_points(ax)
-    draw_plan(ax, _largest_plan(ax, board, width, height, frame), width, height)
-    return ax
+    for font in _layout.fonts():
+        plan = plan_of(ax, board, width, font, frame)
+        if plan.height + 2 * _canvas.PAD <= height + 0.5:
+            draw_plan(ax, plan, width, height)
+            return ax
+    raise _canvas.too_small(ax, f"a diagram of {len(board.names)} algorithms", plan.height + 2 * _canvas.PAD)
 
 
 def _checked_limits(limits: object) -> tuple[float, float] | None:
@@ -134,7 +136,7 @@ class Frame:
     """
 
     limits: tuple[float, float] | None = None
-    ticks: _canvas.Ticks | None = None
+    ticks: _layout.Ticks | None = None
     zones: tuple[float, float] = (0.0, 0.0)
     title: str = ""
     foot: bool = True
@@ -175,28 +177,33 @@ class Board:
         return (len(self.names) + 1) // 2
 
     @property
-    def has_gaps(self) -> bool:
-        return any(group[-1] - group[0] >= len(group) for group in self.groups)
+    def ruler_text(self) -> str:
+        return "" if self.differences is None else f"CD {_style.interval(*self.differences)}"
+
+    @property
+    def direction_text(self) -> str:
+        return {"minimize": "← lower is better", "maximize": "higher is better →"}.get(self.direction or "", "")
 
 
 def board_of(separation: Separation) -> Board:
     means = dict(zip(separation.levels, map(float, separation.means), strict=True))
     placed = in_tie_order((level for level in means if math.isfinite(means[level])), lambda level: means[level])
     if not placed:
-        message = (
+        raise ArgumentError(
             "separation has no finite mean to draw: "
             f"{', '.join(map(str, means))} cannot be estimated. The notes of the marginal means say why."
         )
-        raise ArgumentError(message)
     index = {level: position for position, level in enumerate(placed)}
     found = (tuple(sorted(index[level] for level in group if level in index)) for group in separation.groups)
     groups = tuple(sorted({group for group in found if len(group) > 1}))
     if len(groups) > MOST_GROUPS:
-        message = (
+        raise ArgumentError(
             f"cd_diagram draws at most {MOST_GROUPS} groups as bars, and this separation has {len(groups)}. "
             "Use pairs_matrix_plot(pairs), or compare fewer levels."
         )
-        raise ArgumentError(message)
+    cd = separation.critical_difference
+    where = ", ".join(f"{name} = {format_level(value)}" for name, value in separation.selected.items())
+    subject = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s of {_style.one_line(separation.score)}"
     undecided = separation.undecided.loc[placed, placed].to_numpy(dtype=bool)
     significant = separation.significant.loc[placed, placed].to_numpy(dtype=bool)
     return Board(
@@ -205,26 +212,15 @@ def board_of(separation: Separation) -> Board:
         groups=groups,
         open=tuple(bool(undecided[np.ix_(group, group)].any()) for group in groups),
         missing=tuple(_style.one_line(level) for level in means if level not in index),
-        differences=_differences(separation.critical_difference),
+        differences=None
+        if cd is None or not all(math.isfinite(value) and value > 0 for value in cd)
+        else (float(cd[0]), float(cd[1])),
         direction=separation.direction,
-        subject=_subject(separation),
-        test=_style.nobreak(f"{ADJUSTMENTS.get(separation.adjust, separation.adjust)}, α = {separation.alpha:.3g}"),
+        subject=subject + (f" at {_style.one_line(where)}" if where else ""),
+        test=decided_by(separation),
         undecided=int(undecided.sum()) // 2,
         significant=int(significant.sum()) // 2,
     )
-
-
-def _subject(separation: Separation) -> str:
-    """Return what the axis shows: the statistic, the response, and the group if there are several."""
-    where = ", ".join(f"{name} = {format_level(value)}" for name, value in separation.selected.items())
-    subject = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s of {_style.one_line(separation.score)}"
-    return subject + (f" at {_style.one_line(where)}" if where else "")
-
-
-def _differences(pair: Sequence[float] | None) -> tuple[float, float] | None:
-    if pair is None or not all(math.isfinite(value) and value > 0 for value in pair):
-        return None
-    return float(pair[0]), float(pair[1])
 
 
 # ------------------------------------------------------------ where it goes
@@ -238,7 +234,7 @@ class Plan:
     font: float
     labels: tuple[str, ...]
     label_font: dict[str, list[str]]
-    ticks: _canvas.Ticks
+    ticks: _layout.Ticks
     axis: tuple[float, float]  # x of the first and of the last tick
     columns: tuple[float, ...]  # x of the vertical line of each algorithm
     levels: tuple[int, ...]  # which row of bars each group is drawn on
@@ -262,16 +258,9 @@ class Plan:
         return low + (place - self.axis[0]) / (self.axis[1] - self.axis[0]) * (high - low)
 
 
-def _figure_size(board: Board, frame: Frame) -> tuple[float, float]:
-    width = figure_width([board])
-    return width, figure_height(board, width, frame)
-
-
 def figure_height(board: Board, width: float, frame: Frame) -> float:
     """Return the inches that a diagram of `width` inches needs, with the default font."""
-    with _canvas.detached_figures():
-        scratch = _canvas.new_axes(_canvas.FIGURE_WIDTH, _canvas.FIGURE_WIDTH)
-        plan = plan_of(scratch, board, width * 72, _style.base_font(), frame)
+    plan = plan_of(_canvas.scratch_axes(), board, width * 72, _style.base_font(), frame)
     return (plan.height + 2 * _canvas.PAD) / 72
 
 
@@ -279,25 +268,9 @@ def figure_width(boards: Sequence[Board]) -> float:
     """Return the inches that a new figure needs for the names of its diagrams."""
     names = [name for board in boards for name in board.names]
     font = _style.base_font()
-    with _canvas.detached_figures():
-        scratch = _canvas.new_axes(_canvas.FIGURE_WIDTH, _canvas.FIGURE_WIDTH)
-        ruler = _style.Ruler(scratch, font, **_style.font_for(names))
-        wanted = (2 * ruler.widest(names) + 4 * font) / (1 - AXIS_SHARE) / 72
+    ruler = _style.Ruler(_canvas.scratch_axes(), font, **_style.font_for(names))
+    wanted = (2 * ruler.widest(names) + 4 * font) / (1 - AXIS_SHARE) / 72
     return min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
-
-
-def _largest_plan(ax: Axes, board: Board, width: float, height: float, frame: Frame) -> Plan:
-    """Return the plan with the largest font, up to the default, that fits the height."""
-    font = _style.base_font()
-    least = min(_style.SMALLEST_FONT, font)
-    while True:
-        plan = plan_of(ax, board, width, font, frame)
-        if plan.height + 2 * _canvas.PAD <= height + 0.5:
-            return plan
-        if font <= least:
-            raise _canvas.too_small(ax, f"a diagram of {len(board.names)} algorithms", plan.height + 2 * _canvas.PAD)
-        # the height is nearly proportional to the font, so the first step goes most of the way
-        font = max(min(font - 0.25, 1.03 * font * height / plan.height), least)
 
 
 def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> Plan:
@@ -309,7 +282,7 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
     axis, ticks = _axis(ax, board, width, zones, font, frame)
     scale = (axis[1] - axis[0]) / (ticks.values[-1] - ticks.values[0])
     exact = [axis[0] + (mean - ticks.values[0]) * scale for mean in board.means]
-    columns = spread(exact, COLUMN_GAP * font, axis)
+    columns = _layout.spread(exact, COLUMN_GAP * font, axis)
     levels = _stack([(columns[group[0]], columns[group[-1]]) for group in board.groups], 1.2 * font)
     shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
     fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if shift > 0.5 else 0.6 * font
@@ -332,7 +305,7 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         levels=levels,
         header_rows=header_rows,
         foot=foot,
-        title=_shown_title(ax, frame.title, width, font, extra),
+        title=_style.shorten([frame.title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
         top=top,
         y_axis=y_axis,
         y_bars=y_bars,
@@ -341,31 +314,27 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
     )
 
 
-def _shown_title(ax: Axes, title: str, width: float, font: float, extra: dict[str, list[str]]) -> str:
-    """The title, cut to the width; bold text is wider than it is measured."""
-    room = 0.85 * (width - 2 * _canvas.PAD)
-    return _style.shorten([title], room, _style.Ruler(ax, font, **extra))[0] if title else ""
-
-
 def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:
     """Return the labels, cut where they must be, and the width of the zones left and right of the axis."""
     gap = (ELBOW + 0.5) * ruler.size
     room = width - 2 * _canvas.PAD
     share = max((1 - AXIS_SHARE) * room / 2 - gap, 3 * ruler.size)
     sides = board.sides
-    need = [
-        ruler.widest([n for n, s in zip(board.names, sides, strict=True) if s == side]) for side in ("left", "right")
-    ]
-    spare = [max(share - needed, 0.0) for needed in need]  # one side may use what the other leaves
+
+    def widest(names: Sequence[str]) -> list[float]:
+        sided = [[n for n, s in zip(names, sides, strict=True) if s == side] for side in ("left", "right")]
+        return [ruler.widest(part) / _HINTED for part in sided]
+
+    spare = [max(share - needed, 0.0) for needed in widest(board.names)]  # one side may use what the other leaves
     limits = {"left": share + spare[1], "right": share + spare[0]}
-    labels = _style.shorten(board.names, [limits[side] for side in sides], ruler)
-    zones = [ruler.widest([n for n, s in zip(labels, sides, strict=True) if s == side]) for side in ("left", "right")]
+    labels = _style.shorten(board.names, [_HINTED * limits[side] for side in sides], ruler)
+    zones = widest(labels)
     return labels, (zones[0] + gap, zones[1] + gap)
 
 
 def _axis(
     ax: Axes, board: Board, width: float, zones: tuple[float, float], font: float, frame: Frame
-) -> tuple[tuple[float, float], _canvas.Ticks]:
+) -> tuple[tuple[float, float], _layout.Ticks]:
     low, high = axis_range(board)
     if frame.limits is not None:
         low, high = min(low, frame.limits[0]), max(high, frame.limits[1])
@@ -373,7 +342,7 @@ def _axis(
     if axis[1] - axis[0] < 6 * font:
         raise _canvas.too_small(ax, "a critical-difference diagram")
     ruler = _style.Ruler(ax, font)
-    ticks = frame.ticks or _canvas.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
+    ticks = frame.ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
     first, last = ruler.width(ticks.labels[0]) / 2, ruler.width(ticks.labels[-1]) / 2
     axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
     return axis, ticks
@@ -404,19 +373,9 @@ def _stack(spans: Sequence[tuple[float, float]], gap: float) -> tuple[int, ...]:
     return tuple(levels)
 
 
-def _ruler_text(board: Board) -> str:
-    if board.differences is None:
-        return ""
-    return f"CD {_style.interval(*board.differences)}"
-
-
-def _direction_text(board: Board) -> str:
-    return {"minimize": "← lower is better", "maximize": "higher is better →"}.get(board.direction or "", "")
-
-
 def _header_rows(board: Board, axis: tuple[float, float], scale: float, ruler: _style.Ruler) -> int:
     """Return how many lines the texts above the axis take; direction and ruler share one if they can."""
-    left, right = _direction_text(board), _ruler_text(board)
+    left, right = board.direction_text, board.ruler_text
     if not left or not right:
         return int(bool(left or right))
     taken = max(ruler.width(right), min(board.differences[1] * scale, axis[1] - axis[0]) if board.differences else 0)
@@ -436,12 +395,12 @@ def _foot(board: Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
     elif board.undecided:
         verb = "has no test and is" if board.undecided == 1 else "have no test and are"
         sentences.append(f"Diamonds: {board.undecided} of {pairs} pairs {verb} undecided.")
-    if board.has_gaps:
+    if any(group[-1] - group[0] >= len(group) for group in board.groups):
         sentences.append("Hollow: the bar passes an algorithm that it does not join.")
     lines = [" ".join(sentences)]
     if board.missing:
         lines += [f"Mean not estimable: {', '.join(board.missing)}."]
-    room = _FOOT_ROOM * (width - 2 * _canvas.PAD)
+    room = _HINTED * (width - 2 * _canvas.PAD)
     return tuple(part for line in lines for part in _style.wrap(line, room, ruler))
 
 
@@ -450,26 +409,25 @@ def _foot(board: Board, width: float, ruler: _style.Ruler) -> tuple[str, ...]:
 
 def draw_plan(ax: Axes, plan: Plan, width: float, height: float) -> None:
     """Draw a plan into axes of `width` x `height` points."""
-    _set_scales(ax, plan, width, height)
-    _draw_axis(ax, plan)
-    _draw_header(ax, plan)
-    _draw_elbows(ax, plan)
-    _draw_bars(ax, plan)
-    _draw_foot(ax, plan)
-
-
-def _set_scales(ax: Axes, plan: Plan, width: float, height: float) -> None:
     _canvas.bare(ax)
     ax.set_xscale("linear")
     ax.set_yscale("linear")
     ax.set_xlim(plan.score(0.0), plan.score(width))
     spare = height - (plan.height + 2 * _canvas.PAD)
     ax.set_ylim(spare / 2 - height, spare / 2)
+    _draw_axis(ax, plan)
+    _draw_header(ax, plan)
+    _draw_elbows(ax, plan)
+    _draw_bars(ax, plan)
+    style = _style.text_style(FOOT_FONT * plan.font, color=_style.MUTED, **plan.label_font)
+    for line, text in enumerate(plan.foot):
+        y = plan.y_rows[-1] - (1.0 + FOOT * (line + 0.5)) * plan.font
+        ax.text(plan.score(_canvas.PAD), y, text, ha="left", va="center", **style)
 
 
-def _line(ax: Axes, places: Sequence[float], heights: Sequence[float], plan: Plan, **style: object) -> None:
-    style = {"color": _style.INK, "linewidth": 0.09 * plan.font, "marker": "none", "linestyle": "-"} | style
-    ax.plot([plan.score(place) for place in places], heights, clip_on=False, **style)  # type: ignore[arg-type]
+def _line(ax: Axes, places: Sequence[float], heights: Sequence[float], plan: Plan, **style: Any) -> None:
+    line: dict[str, Any] = {"color": _style.INK, "linewidth": 0.09 * plan.font, "marker": "none", "linestyle": "-"}
+    ax.plot([plan.score(place) for place in places], heights, clip_on=False, **(line | style))
 
 
 def _draw_axis(ax: Axes, plan: Plan) -> None:
@@ -487,7 +445,7 @@ def _draw_header(ax: Axes, plan: Plan) -> None:
     if plan.title:
         style = _style.text_style(font, fontweight="bold", **plan.label_font)
         ax.text(plan.score(_canvas.PAD), -_canvas.PAD, plan.title, ha="left", va="top", **style)
-    if text := _direction_text(board):
+    if text := board.direction_text:
         x = plan.ticks.values[0] if at_left else plan.ticks.values[-1]
         side = "left" if at_left else "right"
         ax.text(x, top, text, ha=side, va="top", **_style.text_style(font, color=_style.MUTED))
@@ -497,13 +455,13 @@ def _draw_header(ax: Axes, plan: Plan) -> None:
 
 def _draw_ruler(ax: Axes, plan: Plan, top: float, *, from_right: bool) -> None:
     """Draw the critical difference at the worse end of the axis, where the direction is not written."""
-    assert plan.board.differences is not None
-    font = plan.font
-    scale = plan.x(plan.ticks.values[0] + plan.board.differences[1]) - plan.axis[0]
+    board, font = plan.board, plan.font
+    assert board.differences is not None
+    scale = plan.x(plan.ticks.values[0] + board.differences[1]) - plan.axis[0]
     longest = min(scale, plan.axis[1] - plan.axis[0])
-    shortest = longest * plan.board.differences[0] / plan.board.differences[1]
+    shortest = longest * board.differences[0] / board.differences[1]
     start, sign = (plan.axis[1], -1.0) if from_right else (plan.axis[0], 1.0)
-    text = _ruler_text(plan.board)
+    text = board.ruler_text
     fits = scale <= longest * (1 + 1e-9)
     if not fits:
         text += " (beyond the axis)"
@@ -513,15 +471,8 @@ def _draw_ruler(ax: Axes, plan: Plan, top: float, *, from_right: bool) -> None:
         return
     y, cap = top - 1.75 * font, 0.3 * font
     _line(ax, (start, start + sign * longest), (y, y), plan, label="_cd max", linewidth=0.1 * font)
-    _line(
-        ax,
-        (start, start + sign * shortest),
-        (y, y),
-        plan,
-        label="_cd min",
-        linewidth=0.26 * font,
-        solid_capstyle="butt",
-    )
+    thick = {"linewidth": 0.26 * font, "solid_capstyle": "butt"}
+    _line(ax, (start, start + sign * shortest), (y, y), plan, label="_cd min", **thick)
     for place in (start, start + sign * shortest, start + sign * longest):
         _line(ax, (place, place), (y - cap, y + cap), plan, label="_cd cap", linewidth=0.12 * font)
 
@@ -540,18 +491,8 @@ def _draw_elbows(ax: Axes, plan: Plan) -> None:
         label_at = end - 0.3 * font if side == "left" else end + 0.3 * font
         style = _style.text_style(font, **plan.label_font)
         ax.text(plan.score(label_at), y, name, ha="right" if side == "left" else "left", va="center", **style)
-    ax.plot(
-        board.means,
-        [plan.y_axis] * count,
-        linestyle="none",
-        marker="o",
-        markersize=0.5 * font,
-        color=_style.INK,
-        markeredgewidth=0,
-        label="_means",
-        clip_on=False,
-        zorder=4,
-    )
+    dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 0.5 * font, "markeredgewidth": 0}
+    ax.plot(board.means, [plan.y_axis] * count, color=_style.INK, label="_means", clip_on=False, zorder=4, **dots)
 
 
 def _draw_bars(ax: Axes, plan: Plan) -> None:
@@ -562,50 +503,17 @@ def _draw_bars(ax: Axes, plan: Plan) -> None:
         for left, right in pairwise(group):
             places = (plan.columns[left], plan.columns[right])
             whole = right == left + 1
-            style: dict[str, object] = {"linewidth": 0.12 * font, "linestyle": (0, (1, 1.5))}
+            style: dict[str, Any] = {"linewidth": 0.12 * font, "linestyle": (0, (1, 1.5))}
             if whole:
                 style = {"linewidth": 0.16 * font, "linestyle": (0, (4, 2))} if is_open else {"linewidth": 0.3 * font}
             label = ("_open bar" if is_open else "_bar") if whole else "_bar gap"
             _line(ax, places, (y, y), plan, color=colour, label=label, zorder=5, **style)
         passed = [index for index in range(group[0], group[-1]) if index not in group]
-        marker, size = ("D", 0.42) if is_open else ("o", 0.52)
-        _dots(ax, plan, group, y, "_group", size=size, face=colour, edge=colour, marker=marker)
+        edge = {"linestyle": "none", "markeredgewidth": 0.09 * font, "zorder": 6}
+        shape = {"marker": "D", "markersize": 0.42 * font} if is_open else {"marker": "o", "markersize": 0.52 * font}
+        _line(
+            ax, [plan.columns[i] for i in group], [y] * len(group), plan, label="_group", color=colour, **shape, **edge
+        )
         if passed:
-            _dots(ax, plan, passed, y, "_passed", size=0.42, face="white", edge=_style.MUTED)
-
-
-def _dots(
-    ax: Axes,
-    plan: Plan,
-    members: Sequence[int],
-    y: float,
-    label: str,
-    *,
-    size: float,
-    face: str,
-    edge: str,
-    marker: str = "o",
-) -> None:
-    places = [plan.score(plan.columns[index]) for index in members]
-    ax.plot(
-        places,
-        [y] * len(places),
-        linestyle="none",
-        marker=marker,
-        markersize=size * plan.font,
-        label=label,
-        markerfacecolor=face,
-        markeredgecolor=edge,
-        markeredgewidth=0.09 * plan.font,
-        clip_on=False,
-        zorder=6,
-    )
-
-
-def _draw_foot(ax: Axes, plan: Plan) -> None:
-    size = FOOT_FONT * plan.font
-    style = _style.text_style(size, color=_style.MUTED, **plan.label_font)
-    x = plan.score(_canvas.PAD)
-    for line, text in enumerate(plan.foot):
-        y = plan.y_rows[-1] - (1.0 + FOOT * (line + 0.5)) * plan.font
-        ax.text(x, y, text, ha="left", va="center", **style)
+            hollow = {"marker": "o", "markersize": 0.42 * font, "markerfacecolor": "white", "color": _style.MUTED}
+            _line(ax, [plan.columns[i] for i in passed], [y] * len(passed), plan, label="_passed", **hollow, **edge)

@@ -14,15 +14,15 @@ from lmemtest.studies.benchmark.benchmark_clusters import BenchmarkClusters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 KINDS = ("dendrogram", "together")
 _Branch = tuple[float, float, float, float, float, int]
 
 
-def benchmark_clusters_plot(clusters: BenchmarkClusters, *, kind: str = "dendrogram", ax: Axes | None = None) -> Axes:
+@_canvas.draws(BenchmarkClusters, source="benchmark_clusters()")
+def benchmark_clusters_plot(
+    clusters: BenchmarkClusters, /, *, kind: str = "dendrogram", ax: Axes | None = None
+) -> Axes:
     """Draw clusters of benchmarks.
 
     Parameters
@@ -33,7 +33,7 @@ def benchmark_clusters_plot(clusters: BenchmarkClusters, *, kind: str = "dendrog
         The tree with a colour per cluster and its stability; or a map of how often two benchmarks share a cluster when
         the runs are redrawn.
     ax : Axes, optional
-        Where to draw; a new figure with None.
+        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -43,27 +43,45 @@ def benchmark_clusters_plot(clusters: BenchmarkClusters, *, kind: str = "dendrog
     Raises
     ------
     ArgumentError
-        If `clusters` is not a result of `benchmark_clusters`, nothing was redrawn for the map, or `ax` is too small.
+        If `clusters` are something else, nothing was redrawn for the map, or `ax` is too small.
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.plots.clustering import benchmark_clusters_plot
-    >>> from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> ax = benchmark_clusters_plot(benchmark_clusters(runs, n_draws=20, rng=1))
-    >>> len(ax.get_yticklabels())
+    >>> len(lt.benchmark_clusters(runs, n_draws=20, rng=1).plot().get_yticklabels())
     20
     """
-    _canvas.check_axes(ax)
-    if not isinstance(clusters, BenchmarkClusters):
-        raise ArgumentError(f"clusters must be the result of benchmark_clusters(), got {type(clusters).__name__}.")
     check_choice(kind, "kind", KINDS)
     if kind == "together":
-        return _heat.draw_heat(_map(clusters), ax)
+        return _heat.draw_heat(_map(clusters), ax)[0]
     branches, heights = _branches(clusters)
-    ax = _rows.draw_rows(_leaves(clusters, heights), ax)
-    _draw_branches(ax, clusters, branches)
+    top = max(branch[0] for branch in branches)
+    table, series = clusters.table, []
+    for row in clusters.clusters.to_dict("records"):
+        place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
+        known = "" if not clusters.n_draws else f", {row['decision']} ({written(row['jaccard'], '.2f')})"
+        look: dict[str, Any] = {
+            "colour": _style.colour(row["cluster"] - 1),
+            "marker": _style.marker(row["cluster"] - 1),
+        }
+        zero = np.zeros(len(place))
+        name = f"cluster {row['cluster']}{known}"
+        series.append(_rows.Series(name=name, row=place, centre=zero, low=zero, high=heights[place], **look))
+    unit = {"shape": "shape of the profiles", "noise": "standard deviations of a run"}[clusters.scale]
+    label = f"Distance ({unit}), {clusters.method} linkage"
+    if clusters.n_draws:
+        label += "\nIn brackets: mean Jaccard similarity when the runs are redrawn"
+    content = _rows.Rows(
+        labels=list(table["benchmark"]),
+        series=tuple(series),
+        axis_label=label,
+        reference=0.0,
+        limits=(-0.02 * top, 1.04 * top or 1.0),
+        legend=True,
+    )
+    ax = _rows.draw_rows(content, ax)
+    _draw_branches(ax, branches)
     return ax
 
 
@@ -74,21 +92,17 @@ def _map(clusters: BenchmarkClusters) -> _heat.Heat:
             "n_draws=200 where runs are repeated."
         )
     order = list(clusters.table["benchmark"])
-    values = clusters.together.loc[order, order].to_numpy(dtype=float)
-    names = tuple(_style.one_line(name) for name in order)
     return _heat.Heat(
-        rows=names,
-        columns=names,
-        values=values,
-        shown=np.ones(values.shape, dtype=bool),
-        coloured=np.isfinite(values),
+        rows=order,
+        columns=order,
+        values=clusters.together.loc[order, order].to_numpy(dtype=float),
         palette="from zero",
         scale_label="Share of redrawn tables with both in one cluster",
         note=f"{clusters.n_draws:,} tables with redrawn runs, {clusters.n_clusters} clusters each.",
     )
 
 
-def _branches(clusters: BenchmarkClusters) -> tuple[list[_Branch], Array]:
+def _branches(clusters: BenchmarkClusters) -> tuple[list[_Branch], np.ndarray]:
     """Merges as (height, y and height of both sides, cluster or 0 above them), and the first height of each leaf."""
     order = {name: row for row, name in enumerate(clusters.table["benchmark"])}
     cluster = dict(zip(clusters.table["benchmark"], clusters.table["cluster"].tolist(), strict=True))
@@ -108,47 +122,13 @@ def _branches(clusters: BenchmarkClusters) -> tuple[list[_Branch], Array]:
     return branches, heights
 
 
-def _leaves(clusters: BenchmarkClusters, heights: Array) -> _rows.Rows:
-    table = clusters.table
-    series = []
-    for row in clusters.clusters.to_dict("records"):
-        place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
-        known = "" if not clusters.n_draws else f", {row['decision']} ({written(row['jaccard'], '.2f')})"
-        series.append(
-            _rows.Series(
-                name=f"cluster {row['cluster']}{known}",
-                row=place,
-                centre=np.zeros(len(place)),
-                low=np.zeros(len(place)),
-                high=heights[place],
-                colour=_style.colour(row["cluster"] - 1),
-                marker=_style.marker(row["cluster"] - 1),
-            )
-        )
-    unit = {"shape": "shape of the profiles", "noise": "standard deviations of a run"}[clusters.scale]
-    label = f"Distance ({unit}), {clusters.method} linkage"
-    if clusters.n_draws:
-        label += "\nIn brackets: mean Jaccard similarity when the runs are redrawn"
-    return _rows.Rows(
-        labels=tuple((_style.one_line(name),) for name in table["benchmark"]),
-        series=tuple(series),
-        axis_label=label,
-        reference=0.0,
-        legend=True,
-    )
-
-
-def _draw_branches(ax: Axes, clusters: BenchmarkClusters, branches: list[_Branch]) -> None:
+def _draw_branches(ax: Axes, branches: list[_Branch]) -> None:
     size = float(ax.get_yticklabels()[0].get_fontsize())
     style: dict[str, Any] = {"linewidth": 0.12 * size, "linestyle": "-", "marker": "none"}
     style |= {"zorder": 2, "label": "_branch"}
-    n = len(clusters.profiles)
     for height, y1, h1, y2, h2, own in branches:
-        colour = _style.colour(int(own) - 1) if own else _style.MUTED
+        colour = _style.colour(own - 1) if own else _style.MUTED
         for y, start in ((y1, h1), (y2, h2)):
             if start > 0 or y != round(y):  # the branch of a leaf is drawn with it
                 ax.plot([start, height], [y, y], color=colour, **style)
         ax.plot([height, height], [y1, y2], color=colour, **style)
-    top = max(branch[0] for branch in branches)
-    _canvas.set_number_ticks(ax, -0.02 * top, 1.04 * top or 1.0, size)
-    ax.set_ylim(n - 0.5, -0.5)

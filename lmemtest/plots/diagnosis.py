@@ -1,0 +1,244 @@
+"""Figures of a diagnosis: quantiles, residuals against predictions, scales, and all of them on one page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._validate import check_choice
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.diagnostics.check import DECISIONS
+from lmemtest.inference.diagnostics.diagnose import Diagnosis
+from lmemtest.inference.diagnostics.scale import FITTED, ScaleByLevel
+from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots._layout import Axis, Cell
+from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from lmemtest.inference.diagnostics.normality import Shape
+
+MOST_LEVELS = 14  # rows of a scale plot on the page of all checks
+MOST_EFFECTS = 3  # quantile plots of random effects there
+MOST_VECTORS = 2_000  # more markers than this become pixels in a vector file
+PANEL = 130.0  # points of a panel in a new figure
+COLOURS = {"not judged": _style.MUTED, "fine": _style.ACCENT, "look": _style.PALETTE[4], "act": _style.WARM}
+
+
+@_canvas.draws(Diagnosis, source="diagnose()")
+def qq_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the quantiles of the residuals and of every random effect against normal ones.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        From `LmmFit.diagnose`.
+    ax : Axes, optional
+        Where to draw; by default a new figure, which grows with the number of panels.
+
+    Returns
+    -------
+    Axes
+        It holds the panels, ``ax.child_axes``: the residuals, then the random effects that could be judged. The band
+        holds all quantiles of 95 % of the tables drawn from the fit.
+
+    Raises
+    ------
+    ArgumentError
+        If `diagnosis` is something else, or `ax` is too small.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", lt.datasets.load_hpo_runs().filter(budget=4))
+    >>> ax = lt.plots.qq_plot(fit.diagnose(influence=False, rng=1))
+    >>> [panel.get_title(loc="left") for panel in ax.child_axes]
+    ['residuals: look', 'benchmark: look']
+    """
+    return draw_lines(_quantiles(_judged(diagnosis)), ax, height=PANEL)
+
+
+@_canvas.draws(Diagnosis, source="diagnose()")
+def residuals_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the standardised residuals against the predictions.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        From `LmmFit.diagnose`.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``, with lines at 0 and at three standard deviations. A fan is a scale
+        that grows with the score, a bow a missing term.
+
+    Raises
+    ------
+    ArgumentError
+        If `diagnosis` is something else, or `ax` is too small.
+    """
+    return draw_lines(_residuals(diagnosis), ax)
+
+
+@_canvas.draws(Diagnosis, source="diagnose()")
+def scale_plot(diagnosis: Diagnosis, /, column: str | None = None, *, ax: Axes | None = None) -> Axes:
+    """Draw the residual standard deviation of each level of a column.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        From `LmmFit.diagnose`.
+    column : str, optional
+        A column of ``diagnosis.scale``; by default the one whose levels differ most.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        One row per level, from the top: its residual standard deviation over the one that the model gives it, in
+        doublings (the logarithm to base 2), with a 95 % interval. 1 is twice as much, -1 half.
+
+    Raises
+    ------
+    ArgumentError
+        If `diagnosis` is something else, has no such column, or `ax` is too small.
+    """
+    known = {scale.column: scale for scale in diagnosis.scale}
+    if not known:
+        raise ArgumentError("diagnosis compares no scales: no column of the model has 2 to 200 levels.")
+    if column is None:
+        column = _by_decision(list(known.values()))[0].column
+    check_choice(column, "column", tuple(known))
+    return _rows.draw_rows(_scale_rows(known[column], len(known[column].levels)), ax)
+
+
+@_canvas.draws(Diagnosis, source="diagnose()")
+def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
+    """Draw a diagnosis on one page: quantiles and residuals, random effects, and the scales that differ most.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        From `LmmFit.diagnose`.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        The parts are the axes that follow it in ``ax.figure.axes``. Titles carry the decisions. Of random effects and
+        columns the worst are shown: up to three and two.
+
+    Raises
+    ------
+    ArgumentError
+        If `diagnosis` is something else, or `ax` is too small.
+    """
+    residuals, *effects = _judged(diagnosis)
+    effects = sorted(effects, key=lambda shape: -DECISIONS.index(shape.decision))[:MOST_EFFECTS]
+    scales = _by_decision([scale for scale in diagnosis.scale if scale.column != FITTED])[:2]
+    # inches, columns, and what is side by side in them
+    rows: list[tuple[float, int, list[Lines | _rows.Rows]]] = [
+        (3.1, 2, [_quantiles([residuals]), _residuals(diagnosis)])
+    ]
+    if effects:
+        rows.append((2.5, 1 if len(effects) > 1 else 2, [_quantiles(effects)]))
+    if scales:
+        high = 1.3 + 0.24 * max(min(len(scale.levels), MOST_LEVELS) for scale in scales)
+        rows.append((high, 2, [_scale_rows(scale, MOST_LEVELS) for scale in scales]))
+    total = sum(inches for inches, _, _ in rows)
+    if ax is None:
+        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, total)
+    _canvas.size_in_points(ax)  # lets a layout engine run before the rectangle is read
+    _canvas.bare(ax)
+    to_figure = ax.figure.transSubfigure.inverted()
+    (x0, y0), (x1, y1) = to_figure.transform(ax.get_window_extent().corners()[[0, 3]])
+    top = y1
+    for inches, columns, parts in rows:
+        height, width = (y1 - y0) * inches / total, (x1 - x0) / columns
+        top -= height
+        for i, part in enumerate(parts):
+            box = ax.figure.add_axes((x0 + i * width, max(top, 0.0), width, height))
+            draw_lines(part, box) if isinstance(part, Lines) else _rows.draw_rows(part, box)
+    return ax
+
+
+def _judged(diagnosis: Diagnosis) -> list[Shape]:
+    """The residuals, and what else was judged."""
+    first, *rest = diagnosis.normality.shapes
+    return [first, *(shape for shape in rest if shape.judged)]
+
+
+def _by_decision(scales: list[ScaleByLevel]) -> list[ScaleByLevel]:
+    return sorted(scales, key=lambda s: (-DECISIONS.index(s.decision), -np.nan_to_num(s.ratio, posinf=np.inf)))
+
+
+def _scale_rows(scale: ScaleByLevel, most: int) -> _rows.Rows:
+    """Levels as rows; of more than `most` the noisiest and the quietest, in their order."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre, low, high = (np.log2(values) for values in (scale.sd, scale.ci_low, scale.ci_high))
+    kept = np.arange(len(scale.levels))
+    if len(kept) > most:
+        kept = scale.extremes(most)
+    some = f"\n({len(kept)} of {len(centre)} levels, noisiest and quietest)" if len(kept) < len(centre) else ""
+    values: dict[str, Any] = {
+        "centre": np.where(np.isfinite(centre), centre, np.nan)[kept], "low": low[kept], "high": high[kept],
+    }  # fmt: skip
+    return _rows.Rows(
+        labels=[str(scale.levels[i]) for i in kept],
+        series=(_rows.Series(row=np.arange(len(kept)), colour=COLOURS[scale.decision], **values),),
+        reference=0.0,
+        axis_label=f"SD over the model's, in doublings{some}",
+        title=f"scale by {scale.column}: {scale.decision}",
+    )
+
+
+def _quantiles(shapes: Sequence[Shape]) -> Lines:
+    panels = []
+    for shape in shapes:
+        band: dict[str, Any] = {"low": shape.low, "high": shape.high, "opacity": 1.0, "label": "", "front": 1}
+        curves = [Curve(x=shape.theoretical, y=shape.sample, look=Look(_style.FAINT), **band)]
+        x = Axis.around(shape.theoretical, pad=0.05)
+        ends = np.array(x.limits)
+        curves.append(Curve(x=ends, y=ends, look=Look(_style.MUTED), width=0.09, label="_reference", clip=True))
+        name = _style.one_line(shape.subject.removeprefix("effects of "))
+        draw = _dots(shape.theoretical, shape.sample, COLOURS[shape.decision])
+        title = (f"{name}: {shape.decision}",)
+        panels.append(Panel(x=x, y=axis_around(curves[:1]), curves=tuple(curves), title=title, draw=draw))
+    words: dict[str, Any] = {"x_label": "Normal quantile", "y_label": ("Value, in SD",), "guides": False}
+    return Lines(what="a panel of quantiles", panels=tuple(panels), **words)
+
+
+def _residuals(diagnosis: Diagnosis) -> Lines:
+    z, fitted = diagnosis.residuals, diagnosis.fitted
+    panel = Panel(
+        x=Axis.around(fitted, pad=0.05),
+        y=Axis.around(np.append(z, [-3.0, 3.0]), pad=0.05),
+        levels=tuple(Level(at=at, colour=_style.MUTED, dash="--" if at else "-") for at in (-3.0, 0.0, 3.0)),
+        title=("residuals against predictions",),
+        draw=_dots(fitted, z, _style.ACCENT),
+    )
+    words: dict[str, Any] = {"x_label": "Prediction", "y_label": ("Residual, in SD",), "guides": False}
+    return Lines(what="a panel of residuals", panels=(panel,), **words)
+
+
+def _dots(x: NDArray[np.float64], y: NDArray[np.float64], colour: str) -> Callable[[Axes, Cell, float], None]:
+    """Draws points, so many of them as pixels."""
+    many = len(x) >= MOST_VECTORS
+
+    def draw(box: Axes, place: Cell, font: float) -> None:  # noqa: ARG001
+        style: dict[str, Any] = {"alpha": 0.35 if many else 0.9, "markersize": (0.15 if many else 0.32) * font}
+        style |= {"linestyle": "none", "marker": "o", "markeredgewidth": 0, "rasterized": many, "zorder": 2}
+        box.plot(x, y, color=colour, label="_points", **style)
+
+    return draw

@@ -1,0 +1,135 @@
+"""Marginal means with their confidence intervals, one row per mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._options import ADJUSTMENT_NAMES
+from lmemtest._rounding import in_tie_order
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.means.estimates import Estimates
+from lmemtest.inference.means.separation import Separation
+from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.words import format_level
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
+
+
+@_canvas.draws(Estimates, source="emmeans()")
+def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: Axes | None = None) -> Axes:
+    """Draw marginal means as dots with their confidence intervals.
+
+    Parameters
+    ----------
+    em : Estimates
+        From `LmmFit.emmeans`.
+    separation : Separation, optional
+        Of the pairs of `em`; its letters are written beside the means, and its order of the levels is used.
+    ax : Axes, optional
+        Where to draw; by default a new figure, whose height grows with the number of means.
+
+    Returns
+    -------
+    Axes
+        The x axis is on the scale of the model's response; row i, from the top, is at y = i.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument has the wrong type, `separation` belongs to other means, or `ax` is too small.
+
+    Notes
+    -----
+    Rows are sorted best first where the direction is known (over the average of the groups), in level order where it is
+    not. The groups of `by` share a row and differ in colour, shape and height. Overlap of two intervals does not tell
+    whether the means differ: the letters do, and `pairs_plot` and `cd_diagram`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
+    >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
+    >>> ax = lt.plots.emmeans_plot(em, separation=em.pairs().separation())
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['A', 'B', 'C']
+    """
+    labels, groups = em.labels(), em.groups()
+    if separation is None:
+        order = _order(em, labels)
+    else:
+        _check_separation(em, separation)
+        order = list(separation.levels)
+    place = {label: row for row, label in enumerate(order)}
+    series = tuple(
+        _rows.Series(
+            name=", ".join(f"{name} = {format_level(value)}" for name, value in values.items()),
+            row=np.array([place[labels[member]] for member in members], dtype=np.intp),
+            centre=em.estimate[members],
+            low=em.ci_low[members],
+            high=em.ci_high[members],
+            colour=_style.colour(index),
+            marker=_style.marker(index),
+            offset=index,
+        )
+        for index, (values, members) in enumerate(groups)
+    )
+    response = _style.one_line(em.score)
+    what = f"Marginal {response}" if em.subject else f"Marginal mean of {response}"  # of slopes the response is one
+    label = f"{what}, {_style.nobreak(f'{100 * em.level:g} % CI')}{READINGS.get(em.direction or '', '')}"
+    if separation is not None:
+        label += f"\nMeans that share a letter do not differ significantly ({decided_by(separation)})."
+    content = _rows.Rows(
+        labels=order,
+        series=series,
+        lanes=len(groups),
+        legend=bool(em.by),
+        axis_label=label,
+        aside=() if separation is None else tuple(separation.letters[label] for label in order),
+    )
+    return _rows.draw_rows(content, ax)
+
+
+def decided_by(separation: Separation) -> str:
+    """Adjustment and level of the decisions of a separation."""
+    adjustment = adjustment_name(separation.adjust)
+    return _style.nobreak(f"{adjustment}, α = {separation.alpha:.3g}")
+
+
+def adjustment_name(name: str) -> str:
+    """The name of an adjustment by itself: what is in brackets is left to tables."""
+    return "unadjusted" if name == "none" else ADJUSTMENT_NAMES.get(name, name).partition(" (")[0]
+
+
+def _check_separation(em: Estimates, separation: Separation) -> None:
+    if not isinstance(separation, Separation):
+        raise ArgumentError(f"separation must be the result of separation(), got {type(separation).__name__}.")
+    if em.by:
+        raise ArgumentError(
+            f"separation is for one group of means, but em has groups by {', '.join(em.by)}. Pass separation=None."
+        )
+    if sorted(separation.levels) != sorted(em.labels()):
+        ours, theirs = ", ".join(em.labels()[:6]), ", ".join(separation.levels[:6])
+        raise ArgumentError(
+            f"separation must come from the pairs of em, but em has {ours} and separation {theirs}. "
+            "Pass em.pairs().separation()."
+        )
+
+
+def _order(em: Estimates, labels: tuple[str, ...]) -> list[str]:
+    """Return the distinct labels, best first where the direction is known, and without a mean last."""
+    distinct = list(dict.fromkeys(labels))
+    if em.direction is None:
+        return distinct
+    sign = -1.0 if em.direction == "maximize" else 1.0
+    known: dict[str, list[float]] = {label: [] for label in distinct}
+    for label, mean in zip(labels, em.estimate, strict=True):
+        if np.isfinite(mean):
+            known[label].append(float(mean))
+    return in_tie_order(distinct, lambda label: sign * float(np.mean(known[label])) if known[label] else np.nan)

@@ -1,0 +1,544 @@
+"""Figures of `lmemtest.tuning`: ``tuning_x_plot`` draws the result of ``tuning.x``; some of them several by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas, _style
+from lmemtest.plots._layout import Axis
+from lmemtest.plots._lines import (
+    Curve,
+    Level,
+    Lines,
+    Look,
+    Panel,
+    Row,
+    Span,
+    axis_around,
+    draw_lines,
+    looks,
+    spans_much,
+)
+from lmemtest.tuning._checks import name_of
+from lmemtest.tuning.band import CdfBand
+from lmemtest.tuning.best_of import BestOf
+from lmemtest.tuning.compare import CurveComparison
+from lmemtest.tuning.curve import TuningCurve
+from lmemtest.tuning.curves import TuningCurves
+from lmemtest.tuning.distribution import DistributionBand
+from lmemtest.tuning.estimators import ExpectedBest
+from lmemtest.tuning.plan import TuningPlan
+from lmemtest.tuning.simulate import Coverage
+from lmemtest.words import counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
+_CROWDED = 6  # algorithms, from which bands are paler
+_SHADE = {"weak": 0.3, "fair": 0.6, "strong": 1.0}
+_LOOKS = (Look(_style.ACCENT), Look(_style.WARM, (0, (4, 1.5))))
+_AXES = {"trials": "Trials k", "cost": "Cost", "budget": "Budget"}
+_BAND = ("band_low", "band_high")
+
+
+# ------------------------------------------------------------------------------------ one result, or several by name
+
+
+def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], /, *, ax: Axes | None = None) -> Axes:
+    """Draw a tuning curve with its band, or several by name.
+
+    Parameters
+    ----------
+    curves : TuningCurve or mapping of name to TuningCurve
+        From `lmemtest.tuning.curve`; several must be of one direction and statistic.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``: curves and bands as the steps that they are; grey where a limit is the
+        end of the support.
+
+    Raises
+    ------
+    ArgumentError
+        If `curves` is something else, several do not go together, or `ax` is too small.
+
+    Examples
+    --------
+    >>> from lmemtest import tuning
+    >>> ax = tuning.curve([0.5, 0.7, 0.6, 0.8], direction="maximize").plot()
+    >>> ax.texts[-1].get_text()
+    'Median of the largest of k scores'
+    """
+    named = _named(curves, (TuningCurve,), "curves", "tuning.curve()", ax)
+    first = next(iter(named.values()))
+    _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
+    lines, asked = [], [(curve.k, curve.estimate) for curve in named.values()]
+    for look, (name, curve) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+        lines.append(_stepped(curve.drawn(), "k", name, look))
+    best = "largest" if first.direction == "maximize" else "smallest"
+    words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
+    note = f"{_facts(curve.cdf_band.describe() for curve in named.values())}, for all k at once."
+    return _draw(ax, lines, ("Trials k", words, note), asked=asked, whole=True)
+
+
+def tuning_band_plot(
+    bands: DistributionBand | CdfBand | Mapping[str, DistributionBand | CdfBand], /, *, ax: Axes | None = None
+) -> Axes:
+    """Draw the band of a distribution function, or several by name.
+
+    Parameters
+    ----------
+    bands : DistributionBand, CdfBand, or mapping of name to one of these
+        From `EmpiricalDistribution.band`, drawn over the scores, or from `lmemtest.tuning.band`, drawn over the share
+        of scores at or below.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``: band and empirical distribution function as the steps that they are.
+
+    Raises
+    ------
+    ArgumentError
+        If `bands` is something else, both kinds are mixed, or `ax` is too small.
+
+    Examples
+    --------
+    >>> from lmemtest import tuning
+    >>> ax = tuning.EmpiricalDistribution([0.5, 0.7, 0.6, 0.8], bounds=(0, 1)).band().plot()
+    >>> [text.get_text() for text in ax.texts[-2:]]
+    ['Score', 'Distribution function']
+    """
+    named = _named(bands, (DistributionBand, CdfBand), "bands", "tuning.band() or EmpiricalDistribution.band()", ax)
+    _same(named, type, "kind")
+    lines = []
+    for look, (name, band) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+        if isinstance(band, CdfBand):
+            points = estimate = np.arange(band.n_scores + 1) / band.n_scores
+            low, high = band.band_low, band.band_high
+        else:
+            score = np.unique(band.distribution.scores[np.isfinite(band.distribution.scores)])
+            first, last = band.distribution.bounds
+            pad = 0.03 * (score[-1] - score[0] or 1.0)
+            points = np.unique([max(score[0] - pad, first), *score, min(score[-1] + pad, last)])
+            low, high = band.cdf_bounds(points)
+            estimate = np.asarray(band.distribution.cdf(points))
+        corners = np.repeat(points, 2)[1:]  # each value holds up to the next point
+        y, low, high = (np.repeat(values, 2)[:-1] for values in (estimate, low, high))
+        lines.append(Curve(name=name, x=corners, y=y, low=low, high=high, look=look, label="_estimate"))
+    of_scores = isinstance(next(iter(named.values())), DistributionBand)
+    plain = [band.cdf_band if isinstance(band, DistributionBand) else band for band in named.values()]
+    x_label = "Score" if of_scores else "Share of scores at or below"
+    words = (x_label, "Distribution function", f"{_facts(band.describe() for band in plain)}.")
+    return _draw(ax, lines, words, limits=(0.0, 1.0), log=False)
+
+
+def tuning_expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest], /, *, ax: Axes | None = None) -> Axes:
+    """Draw point estimates of the expected best of k scores, or several by name.
+
+    Parameters
+    ----------
+    results : ExpectedBest or mapping of name to ExpectedBest
+        From `lmemtest.tuning.expected_best`, of one direction.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``: lines without any band, which the note below the axis says.
+
+    Raises
+    ------
+    ArgumentError
+        If `results` is something else, several do not go together, or `ax` is too small.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> scores = [0.61, 0.70, 0.58, 0.74]
+    >>> found = {e.upper(): lt.tuning.expected_best(scores, direction="maximize", estimator=e) for e in "uv"}
+    >>> [text.get_text() for text in lt.plots.tuning_expected_best_plot(found).get_legend().get_texts()]
+    ['U', 'V']
+    """
+    named = _named(results, (ExpectedBest,), "results", "expected_best()", ax)
+    _same(named, lambda found: found.direction, "direction")
+    lines = []
+    for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+        order = np.argsort(found.k, kind="stable")
+        lines.append(Curve(name=name, x=found.k[order], y=found.estimate[order], look=look, label="_estimate"))
+    best = "largest" if next(iter(named.values())).direction == "maximize" else "smallest"
+    note = "Point estimates: how much another sample would change them is not shown."
+    asked = [(line.x, line.y) for line in lines]
+    return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), asked=asked, whole=True)
+
+
+def tuning_coverage_plot(results: Coverage | Mapping[str, Coverage], /, *, ax: Axes | None = None) -> Axes:
+    """Draw how often bands held in simulation against what they claim, or several by name.
+
+    Parameters
+    ----------
+    results : Coverage or mapping of name to Coverage
+        From `lmemtest.tuning.simulate_coverage`, over the nominal level, or `simulate_bootstrap_coverage`, over the
+        budget.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``: coverage in percent with exact 99 % intervals of the simulation; the
+        dashed line is what was claimed.
+
+    Raises
+    ------
+    ArgumentError
+        If `results` is something else, both kinds are mixed, or `ax` is too small.
+
+    Examples
+    --------
+    >>> from lmemtest import tuning
+    >>> ax = tuning.simulate_coverage(tuning.QuadraticDistribution(0, 1, 2), 5, n_draws=50, rng=1).plot()
+    >>> ax.texts[-1].get_text()
+    'Coverage, %'
+    """
+    named = _named(results, (Coverage,), "results", "simulate_coverage() or simulate_bootstrap_coverage()", ax)
+    _same(named, lambda found: found.by, "kind")
+    by_k = next(iter(named.values())).by == "k"
+    lines, claims = [], []
+    for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+        order = np.argsort(found.at, kind="stable")
+        x = found.at[order] * (1.0 if by_k else 100.0)
+        rate, low, high = (100.0 * values[order] for values in (found.rate, *found.interval()))
+        lines.append(Curve(name=name, x=x, y=rate, low=low, high=high, look=look, label="_estimate"))
+        claim: dict[str, Any] = {"look": Look(_style.INK, "--"), "width": 0.09, "label": "_reference", "front": 1}
+        claims.append(Curve(x=x, y=100.0 * found.nominal[order], **claim))
+    facts = (f"{f.target}: {f.method}, n = {f.n_scores:,}, {f.n_draws:,} simulations" for f in named.values())
+    words = ("Trials k" if by_k else "Nominal, %", "Coverage, %", f"{_facts(facts)}.")
+    asked = [(line.x, line.y) for line in lines]
+    return _draw(ax, lines, words, asked=asked, limits=(0.0, 100.0), log=by_k, levels=claims)
+
+
+def _named(given: Any, kinds: tuple[type, ...], argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
+    """Results by name; one alone has no name."""
+    _canvas.check_axes(ax)
+    named = {str(key): value for key, value in given.items()} if isinstance(given, Mapping) else {"": given}
+    if not named:
+        raise ArgumentError(f"{argument} must hold at least one result of {source}, got none.")
+    for value in named.values():
+        if not isinstance(value, kinds):
+            got = type(value).__name__
+            raise ArgumentError(f"{argument} must be a result of {source}, or several by name, got {got}.")
+    return named
+
+
+def _same(named: dict[str, Any], what: Callable[[Any], Any], words: str) -> None:
+    if len({what(value) for value in named.values()}) > 1:
+        raise ArgumentError(f"results in one figure must have the same {words}. Draw the others in their own figure.")
+
+
+def _facts(facts: Iterable[str]) -> str:
+    """A few different facts, each once."""
+    return "; ".join(dict.fromkeys(facts))
+
+
+def _stepped(shown: Any, x: str, name: str, look: Look, **style: Any) -> Curve:
+    """The curve of something with an estimate and a band that may say nothing."""
+    at = getattr(shown, x)
+    order = np.argsort(at, kind="stable")
+    columns = {"y": "estimate", "low": _BAND[0], "high": _BAND[1]}
+    values = {key: getattr(shown, column)[order] for key, column in columns.items()}
+    known = ~shown.trivial[order]
+    return Curve(name=name, x=at[order], known=known, look=look, label="_estimate", **values, **style)
+
+
+def _dots(x: FloatArray, y: FloatArray, look: Look, size: float = 0.35) -> Curve:
+    """Estimates at the budgets that were asked for."""
+    return Curve(x=x, y=y, look=look, marker="o", size=size, width=0.0, label="_asked")
+
+
+def _draw(
+    ax: Axes | None,
+    curves: list[Curve],
+    words: tuple[str, str, str],
+    *,
+    asked: Sequence[tuple[FloatArray, FloatArray]] = (),
+    limits: tuple[float, float] | None = None,
+    log: bool = True,
+    whole: bool = False,
+    levels: Sequence[Curve] = (),
+) -> Axes:
+    """One panel with the curves, and dots at what was asked for where that is not much."""
+    grid = np.concatenate([curve.x for curve in curves])
+    curves = [replace(curve, outlined=len(curves) > 1) for curve in curves]
+    dots = [_dots(*at, curve.look) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
+    panel = Panel(
+        x=Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole),
+        y=axis_around(curves) if limits is None else Axis(limits=limits),
+        curves=(*levels, *curves, *dots),
+    )
+    x_label, y_label, foot = words
+    lines = Lines(what="a plot of curves", panels=(panel,), x_label=x_label, y_label=(y_label,), foot=foot)
+    return draw_lines(lines, ax)
+
+
+# ------------------------------------------------------------------------------------ many curves
+
+
+@_canvas.draws(TuningCurves, source="tuning.curves()", hint="Two searches are drawn by tuning.compare(...).plot().")
+def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the tuning curves of all algorithms, one panel per benchmark.
+
+    Parameters
+    ----------
+    curves : TuningCurves
+        From `lmemtest.tuning.curves`.
+    ax : Axes, optional
+        Where to draw; by default a new figure, which grows with the number of benchmarks.
+
+    Returns
+    -------
+    Axes
+        It holds the panels, ``ax.child_axes``, one per benchmark in their order. An algorithm has the same colour and
+        dashes in all of them; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that
+        they are, between the budgets asked for too (curves over seeds stay at a budget's values up to the next). The x
+        axis is logarithmic if the budgets of a panel span more than a factor of 25; each panel has its own scale of
+        scores.
+
+    Raises
+    ------
+    ArgumentError
+        If `curves` is something else, or `ax` is too small.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> trials = lt.datasets.load_hpo_trials()
+    >>> curves = lt.tuning.curves(trials, score="valid_loss", direction="minimize", by=["dataset", "model"])
+    >>> [panel.get_title(loc="left") for panel in curves.plot().child_axes]
+    ['cancer', 'diabetes', 'digits', 'vote']
+    """
+    asked = {curve.key: curve for curve in curves.curves}
+    curves = replace(curves, curves=tuple(curve.drawn() for curve in curves.curves))
+    every = dict(zip(curves.algorithms, looks(len(curves.algorithms), dashed=True), strict=True))
+    opacity = 0.1 if len(every) > _CROWDED else 0.2
+    panels = []
+    for benchmark, group in zip(curves.benchmarks, curves.panels(), strict=True):
+        lines, dots = [], []
+        for curve in group:
+            name, look, own = str(curve.algorithm), every[curve.algorithm], asked[curve.key]
+            lines.append(_stepped(curve, "grid", name, look, opacity=opacity, step=curves.unit == "seed"))
+            dots += [_dots(own.grid, own.estimate, look, 0.3)] * (len(own.grid) <= _FEW_MARKED)
+        shared = curves.curves if curves.axis == "trials" else group  # trials mean the same everywhere
+        x = np.concatenate([curve.grid for curve in shared])
+        panels.append(
+            Panel(
+                x=_budgets(x, curves.axis),
+                y=axis_around(lines),
+                curves=(*lines, *dots),
+                title=(str(benchmark),) if any(curves.benchmarks) else (),
+            )
+        )
+    foot = curves.describe()
+    if any(curve.trivial.any() for curve in curves.curves):
+        foot += " Grey: a limit is the end of the support and says nothing."
+    what = f"best {curves.roles.score}"
+    seeds = "over seeds of the" if curves.unit == "seed" else "of the"
+    lines_of_all = Lines(
+        what=counted(len(panels), "panel"),
+        panels=tuple(panels),
+        x_label=_AXES[curves.axis],
+        y_label=(f"{name_of(curves.statistic).capitalize()} {seeds} {what}", what),
+        foot=foot,
+    )
+    return draw_lines(lines_of_all, ax)
+
+
+def _budgets(grid: FloatArray, unit: str) -> Axis:
+    return Axis.around(grid, log=spans_much(grid), pad=0.03, whole=unit == "trials")
+
+
+# ------------------------------------------------------------------------------------ two searches
+
+
+@_canvas.draws(CurveComparison, source="tuning.compare()", hint="A BestOf is drawn by tuning_best_of_plot().")
+def tuning_compare_plot(comparison: CurveComparison, /, *, ax: Axes | None = None) -> Axes:
+    """Draw two tuning curves with their bands, and below them which is better on what evidence.
+
+    Parameters
+    ----------
+    comparison : CurveComparison
+        From `lmemtest.tuning.compare`.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel and a strip, ``ax.child_axes``. The x axis has the budgets, logarithmic if they span more
+        than a factor of 25; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that they
+        are, between the budgets too. The strip below has the colour of the better curve, darker for more evidence.
+
+    Raises
+    ------
+    ArgumentError
+        If `comparison` is something else, or `ax` is too small.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> loss = lt.datasets.load_hpo_trials().pivot(index="trial", columns="benchmark", values="valid_loss")
+    >>> found = lt.tuning.compare(loss["mlp-digits"][:64], loss["svm-digits"][:64], direction="minimize",
+    ...                           names=("MLP", "SVM"), n_draws=0)
+    >>> [text.get_text() for text in found.plot().get_legend().get_texts()]
+    ['MLP', 'SVM']
+    """
+    asked, curves, dots = comparison.grid, [], []
+    for curve, look in zip((comparison.a, comparison.b), _LOOKS, strict=True):
+        curves.append(_stepped(curve.drawn(), "grid", curve.name, look))
+        dots += [_dots(asked, curve.estimate, look)] * (len(asked) <= _MARKED)
+    x = _budgets(asked, comparison.axis)
+    lines = Lines(
+        what="a plot of curves",
+        panels=(Panel(x=x, y=axis_around(curves), curves=(*curves, *dots)),),
+        strip=(Row(spans=_evidence(comparison, x), empty="none"),),
+        x_label="Trials" if comparison.axis == "trials" else "Cost",
+        y_label=(f"{name_of(comparison.statistic)} of the best score".capitalize(), "Best score"),
+        foot=comparison.sentences()[0],
+    )
+    return draw_lines(lines, ax)
+
+
+def _evidence(comparison: CurveComparison, axis: Axis) -> tuple[Span, ...]:
+    """Runs of evidence, each from half way to the budget before it to half way to the one after it."""
+    grid = np.log(comparison.grid) if axis.log else comparison.grid
+    step = np.diff(grid) if len(grid) > 1 else np.ones(1)
+    edges = np.concatenate(
+        [[grid[0] - 0.5 * step[0]], grid[: len(grid) - 1] + 0.5 * step[: len(grid) - 1], [grid[-1] + 0.5 * step[-1]]]
+    )
+    edges = np.clip(np.exp(edges) if axis.log else edges, *axis.limits)
+    colours = dict(zip((comparison.a.name, comparison.b.name), (look.colour for look in _LOOKS), strict=True))
+    spans = []
+    for run in comparison.segments:
+        inside = np.flatnonzero((comparison.grid >= run.start) & (comparison.grid <= run.stop))
+        fill = {"facecolor": colours[run.better], "alpha": _SHADE[run.evidence], "label": f"_{run.evidence}"}
+        start, end = float(edges[inside[0]]), float(edges[inside[-1] + 1])
+        spans.append(Span(start=start, end=end, fill=fill, word=run.evidence))
+    return tuple(spans)
+
+
+@_canvas.draws(BestOf, source="best_of()")
+def tuning_best_of_plot(result: BestOf, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the probability that the best of one search beats the best of another, with its band.
+
+    Parameters
+    ----------
+    result : BestOf
+        From `lmemtest.tuning.best_of`.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``. The x axis has the budgets, the y axis the probability in percent with
+        a line at 50 %.
+
+    Raises
+    ------
+    ArgumentError
+        If `result` is something else, or `ax` is too small.
+
+    Examples
+    --------
+    >>> from lmemtest.tuning import best_of
+    >>> ax = best_of([0.7, 0.8, 0.9], [0.5, 0.6, 0.75], direction="maximize", names=("new", "old")).plot()
+    >>> ax.texts[-1].get_text()
+    'P(best of new beats best of old), %'
+    """
+    shown = result.drawn()
+    low, estimate, high = (100.0 * values for values in (shown.band_low, shown.estimate, shown.band_high))
+    name = f"estimate with {100 * result.level:.4g} % band"
+    curves = [Curve(name=name, x=shown.grid, y=estimate, low=low, high=high, label="_estimate")]
+    if len(result.grid) <= _MARKED:
+        curves.append(_dots(result.grid, 100.0 * result.estimate, curves[0].look))
+    first, second = (_style.one_line(name) for name in result.names)
+    axes: dict[str, Any] = {"x": _budgets(result.grid, result.axis), "y": Axis(limits=(0.0, 100.0))}
+    lines = Lines(
+        what="a plot of curves",
+        panels=(Panel(curves=tuple(curves), levels=(Level(at=50.0),), **axes),),
+        x_label="Trials" if result.axis == "trials" else "Cost",
+        y_label=(f"P(best of {first} beats best of {second}), %", f"P({first} beats {second}), %"),
+        foot=result.sentences()[0],
+    )
+    return draw_lines(lines, ax)
+
+
+# ------------------------------------------------------------------------------------ plans
+
+
+def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], /, *, ax: Axes | None = None) -> Axes:
+    """Draw up to which k tuning curves have two limits, over the number of scores.
+
+    Parameters
+    ----------
+    plans : TuningPlan or iterable of TuningPlan
+        From `lmemtest.tuning.plan`: one line each, for instance for several levels or methods.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``. The x axis has the number of scores, the y axis `k_max`; the points
+        are those of the plans.
+
+    Raises
+    ------
+    ArgumentError
+        If `plans` are something else, a reach is infinite, or `ax` is too small.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> plans = [lt.tuning.plan(n_scores=range(5, 100, 5), level=level) for level in (0.8, 0.95)]
+    >>> [text.get_text() for text in lt.plots.tuning_plan_plot(plans).get_legend().get_texts()][1]
+    '95 % LD band of highest-density intervals, median'
+    """
+    _canvas.check_axes(ax)
+    given = [plans] if isinstance(plans, TuningPlan) or not isinstance(plans, Iterable) else list(plans)
+    for plan in given:
+        if not isinstance(plan, TuningPlan):
+            raise ArgumentError(f"plans must be results of tuning.plan(), got {type(plan).__name__}.")
+    if not given:
+        raise ArgumentError("plans must hold at least one result of tuning.plan(), got none.")
+    curves = []
+    for i, (plan, look) in enumerate(zip(given, looks(len(given)), strict=True)):
+        order = np.argsort(plan.n_scores, kind="stable")
+        name = plan.describe() if len(given) > 1 else ""
+        x, y = plan.n_scores[order].astype(float), plan.k_max[order].astype(float)
+        curves.append(Curve(name=name, x=x, y=y, look=look, marker=_style.marker(i), size=0.5, label="_plan"))
+    ends = max(curve.x.max() for curve in curves), max(1.0, *(curve.y.max() for curve in curves))
+    x_axis, y_axis = (Axis(limits=(0.0, 1.05 * float(end)), whole=True) for end in ends)
+    lines = Lines(
+        what=f"a plot of {counted(len(given), 'plan')}",
+        panels=(Panel(x=x_axis, y=y_axis, curves=tuple(curves)),),
+        x_label="Scores of a random search",
+        y_label=("Largest k with two limits", "Largest k"),
+        foot=given[0].describe() if len(given) == 1 else "",
+    )
+    return draw_lines(lines, ax)
