@@ -456,7 +456,7 @@ def test_a_pair_that_varies_more_than_the_others_is_named():
     assert "vcov='moderated' gives each pair its own." in notes
     moderated = anytime(runs_of(frame))
     assert moderated.vcov == "moderated"
-    assert "too sure" not in " ".join(moderated.notes)
+    assert "overconfident" not in " ".join(moderated.notes)
     se = moderated.differences.groupby(["left", "right"])["se"].mean()
     assert 3 * se["a0", "a1"] < min(se["a0", "a2"], se["a1", "a2"])
 

@@ -166,7 +166,7 @@ def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
     assert result["interaction"].p_value > 0.05
     assert result.sentences()[0].startswith("budget changes loss (mean: F(1, 5) = ")
     assert "direction: better on 6 of 6 benchmarks, too few to test" in result.sentences()[0]
-    assert "for different algorithms was not shown (mean: F(" in result.sentences()[0]
+    assert "no difference between algorithms in this effect was shown (mean: F(" in result.sentences()[0]
     assert "over the whole range their changes may differ by up to 0." in result.sentences()[0]
 
 
@@ -186,8 +186,8 @@ def test_what_was_not_shown_is_said_with_what_is_not_excluded():
     assert result.sentences()[0].startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
     low, high = result.change.ci_low, result.change.ci_high
     assert low < 0 < high
-    said = f"mean changes from {format_number(low)} to {format_number(high)} between budget 1 and 4 are not excluded"
-    assert f"{said} (97.5 % interval)." in result.sentences()[0]
+    said = f"changes of the mean by {format_number(low)} to {format_number(high)} between budget 1 and 4"
+    assert f"{said} are not excluded (97.5 % interval)." in result.sentences()[0]
     assert "No difference between algorithms was shown either" in result.sentences()[0]
     assert "no effect" not in result.sentences()[0]
 
@@ -208,7 +208,7 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     assert (
         f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentences()[0]
     )
-    assert mixed.sentences()[0].endswith("Means speak for all of them on one scale: runs.normalize(by='benchmark').")
+    assert mixed.sentences()[0].endswith("On one scale the mean counts all of them: runs.normalize(by='benchmark').")
     on_one_scale = budget_effect(runs_of(table.assign(loss=table["loss"] * unit)).normalize(by="benchmark"))
     assert on_one_scale["interaction"].mean_p < 0.05
     assert on_one_scale["interaction"].deciding > 2 * mixed["interaction"].deciding
@@ -244,7 +244,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
     said = f"directions on them cannot have a p-value below {smallest}, so means decide alone; 8 benchmarks would do."
     assert any(said in note for note in result.notes)
     if result.decision == "none" and test.better == benchmarks:
-        said = f"On every one of the {benchmarks} benchmarks it gets better, which are too few to show that for others."
+        said = f"It gets better on all {benchmarks} benchmarks, which are too few to generalise from."
         assert said in result.sentences()[0]
 
 

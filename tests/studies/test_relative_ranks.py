@@ -179,7 +179,7 @@ def test_without_a_budget_there_is_one_rank_per_algorithm():
     assert len(got.to_frame()) == 9
     assert "budget" not in got.to_table().frame
     assert re.match(r"All instances: a0 has the best observed rank \(mean rank 1\.\d\d\); its 95 % interval is (not )?"
-                    r"apart from all others\.$", got.sentences()[0])  # fmt: skip
+                    r"clear of all others\.$", got.sentences()[0])  # fmt: skip
     with pytest.raises(ArgumentError, match=r"^budgets needs runs with a budget: Runs\(\.\.\., budget=\.\.\.\)\.$"):
         relative_ranks(runs_of(table, budget=None), budgets=[1])
 
@@ -325,13 +325,13 @@ def two_courses(first, second, spread=0.0) -> lt.Runs:
     ("runs", "sentence"),
     [
         (two_courses([0, 0, 0], [1, 1, 1]),
-         "a has the best observed rank at all 3 budgets; its 95 % interval is apart from all others at all of these 3 "
+         "a has the best observed rank at all 3 budgets; its 95 % interval is clear of all others at all of these 3 "
          "budgets."),
         (two_courses([1, 0, 0], [0, 1, 1]),
-         "a has the best observed rank from budget 1 on (before: c); its 95 % interval is apart from all others at all "
+         "a has the best observed rank from budget 1 on (before: c); its 95 % interval is clear of all others at all "
          "of these 2 budgets."),
         (two_courses([1, 1, 0], [0, 0, 1]),
-         "a has the best observed rank at the last budget only (before: c); its 95 % interval is apart from all others "
+         "a has the best observed rank at the last budget only (before: c); its 95 % interval is clear of all others "
          "there."),
         (two_courses([0, 0], [0, 0], spread=1.0),
          "a and c have the best observed rank at all 2 budgets."),

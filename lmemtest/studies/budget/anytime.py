@@ -447,7 +447,7 @@ def _variance_notes(runs: Runs, mean: MeanCurves, spread: Moderation | None, vco
     left, right = (names[side[worst]] for side in mean.pairs)
     return [
         f"The difference of {left} and {right} varies between {model.sample} more than that of other pairs: its own "
-        f"standard error is {written(ratio, '.2f')} times the common one, so statements about it are too sure. "
+        f"standard error is {written(ratio, '.2f')} times the common one, so statements about it are overconfident. "
         "vcov='moderated' gives each pair its own."
     ]
 

@@ -404,15 +404,15 @@ def decision_sentence(result: BudgetEffect) -> str:
         return f"No difference between algorithms in the effect of {budget} on {score} was shown ({tested}){most}."
     if result.decision == "simple":
         return (
-            f"{budget} changes {score} ({_tested(result, effect)}); that it does so differently for different "
-            f"algorithms was not shown ({tested}){most}. Keep it in the model as an effect of its own, or compare at "
-            f"one budget.{_disagreement(result, effect)}"
+            f"{budget} changes {score} ({_tested(result, effect)}); no difference between algorithms in this "
+            f"effect was shown ({tested}){most}. Keep it in the model as an effect of its own, or compare at one "
+            f"budget.{_disagreement(result, effect)}"
         )
     text = f"No effect of {budget} on {score} was shown ({_tested(result, effect)})"
     if result.change is not None and np.isfinite(result.change.ci_low):
         low, high = format_number(result.change.ci_low), format_number(result.change.ci_high)
-        text += f"; mean changes from {low} to {high} between {budget} {' and '.join(result.range)} are not excluded"
-        text += f" ({100 * result.change.level:.4g} % interval)"
+        text += f"; changes of the mean by {low} to {high} between {budget} {' and '.join(result.range)}"
+        text += f" are not excluded ({100 * result.change.level:.4g} % interval)"
     text += f".{one_way(result, effect)} No difference between algorithms was shown either ({tested}){most}."
     return text + ("" if result.fits else f" But {_misfit(result)}; {_more(result)}.")
 
@@ -493,9 +493,8 @@ def one_way(result: BudgetEffect, test: BudgetTest) -> str:
         return ""
     way, other = ("better", "worse") if test.better else ("worse", "better")
     n = max(test.better, test.worse)
-    here = f"On every one of the {n}" if n == test.n else f"On {n} of {test.n}"
-    rest = "" if n == test.n else f" and on none {other}"
-    return f" {here} {result.clusters} it gets {way}{rest}, which are too few to show that for others."
+    where = f"all {n} {result.clusters}" if n == test.n else f"{n} of {test.n} {result.clusters} and {other} on none"
+    return f" It gets {way} on {where}, which are too few to generalise from."
 
 
 def _tested(result: BudgetEffect, test: BudgetTest) -> str:
@@ -512,8 +511,8 @@ def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
         advice = in_words_of(python=python, command_line="a score between 0 and 1 on every benchmark")
         return (
             f" Only the direction shows it: {test.deciding} of {test.n} {result.clusters} hold 90 % of the squared "
-            f"effects and decide the mean, as where {result.clusters} have scales of their own. Means speak for all of "
-            f"them on one scale: {advice}."
+            f"effects and decide the mean, as happens where {result.clusters} have different scales. On one scale the "
+            f"mean counts all of them: {advice}."
         )
     if test.direction_p >= result.alpha > test.mean_p:
         return f" Only the mean shows it; the direction is not the same on most {result.clusters}."

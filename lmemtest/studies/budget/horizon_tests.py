@@ -227,9 +227,9 @@ def change_sentences(
     if len(only_one) > _EXAMPLES:
         out.append(f"The same holds for {len(only_one) - _EXAMPLES} more pairs that differ at one horizon only.")
     if silent:
-        start = "For the other" if out else "For all"
-        which = f"{start} {silent} comparisons" if silent > 1 else f"For {'one other' if out else 'the one'} comparison"
-        out.append(f"{which} of two algorithms at two horizons no change is shown.")
+        one = "one other comparison" if out else "the one comparison"
+        which = f"{'the other' if out else 'all'} {silent} comparisons" if silent > 1 else one
+        out.append(f"No change is shown for {which} of two algorithms at two horizons.")
     return tuple(out)
 
 

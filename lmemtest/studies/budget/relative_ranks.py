@@ -107,7 +107,7 @@ class RelativeRanks(Result):
         """What the intervals mean, for the foot of a figure."""
         size = f"{percent(self.level)} t intervals over"
         if self.unit == "seeds":
-            return f"{size} seeds: the luck of seeds on these benchmarks; they say nothing about other benchmarks."
+            return f"{size} seeds: what other seeds would show on these benchmarks, and nothing about others."
         return f"{size} benchmarks: mean ranks to expect on other benchmarks of this kind."
 
     def panel(self, name: str) -> pd.DataFrame:
@@ -163,11 +163,11 @@ class RelativeRanks(Result):
         count, total = int(apart.sum()), len(apart)
         no = "" if count else "not "
         if total == 1:
-            share = f"{no}apart from all others{' there' if len(rows) > 1 else ''}"
+            share = f"{no}clear of all others{' there' if len(rows) > 1 else ''}"
         elif count in (0, total):
-            share = f"{no}apart from all others at {'all' if count else 'any'} of these {total} budgets"
+            share = f"{no}clear of all others at {'all' if count else 'any'} of these {total} budgets"
         else:
-            share = f"apart from all others at {count} of these {total} budgets"
+            share = f"clear of all others at {count} of these {total} budgets"
         return f"{best} has the best observed rank{when}; its {percent(self.level)} interval is {share}."
 
     def _printed(self) -> list[Any]:
@@ -271,7 +271,7 @@ def relative_ranks(
     ]
     if len(blocks.budgets) > 1:
         notes.append(
-            "Each interval is right at its own budget; budgets of one run are not independent. Intervals of two "
+            "Each interval holds at its own budget only; budgets of one run are not independent. Intervals of two "
             "algorithms that overlap do not show that the two are equal: ranks of one run depend on each other."
         )
     if (table["se"] == 0).any():
