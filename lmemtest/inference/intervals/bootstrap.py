@@ -176,12 +176,11 @@ def bootstrap(
 
     Notes
     -----
-    Random effects and residuals are drawn anew (random effects are not held at their estimates), so the answer is
-    about new levels of the groups. Draws whose fit fails are NaN, counted in ``failed`` and in a note, and left out
-    of the quantiles. Quantiles are order statistics at ``(n_draws + 1) p``; a note says where there are too few draws
-    for that (39 are the least for 95 %, 999 is the usual number). "bca" takes its acceleration
-    from a jackknife over the levels of one group. Where a variance is on its boundary no bootstrap interval has the
-    right coverage (Andrews 2000).
+    Random effects and residuals are drawn anew (random effects are not held at their estimates), so the answer is about
+    new levels of the groups. Draws whose fit fails are NaN, counted in ``failed`` and in a note, and left out of the
+    quantiles. Quantiles are order statistics at ``(n_draws + 1) p``; a note says where there are too few draws for that
+    (39 are the least for 95 %, 999 is the usual number). "bca" takes its acceleration from a jackknife over the levels
+    of one group. Where a variance is on its boundary no bootstrap interval has the right coverage (Andrews 2000).
 
     References
     ----------
@@ -207,7 +206,13 @@ def bootstrap(
     check_fit(fit, "fit")
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
     estimate, names = _evaluated(statistic, fit)
-    _check_defined(estimate, names)
+    bad = [name for name, value in zip(names, estimate, strict=True) if not np.isfinite(value)]
+    if bad:  # refused before any table is drawn
+        raise ArgumentError(
+            f"statistic must be finite for the fit itself; {listed(bad, most=5)} is "
+            f"{estimate[~np.isfinite(estimate)][0]}. Leave out what the data do not identify, such as coefficients "
+            "that were dropped."
+        )
     term = _unit_left_out(fit, unit) if method == "bca" or unit is not None else None
 
     task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
@@ -222,7 +227,11 @@ def bootstrap(
     else:
         shares = np.tile([[low], [high]], len(estimate))
     notes += _too_few(len(valid), shares, method, level)
-    ci = np.column_stack([_quantiles(valid[:, j], shares[:, j]) for j in range(len(estimate))])
+    # order statistics at (n + 1) share, linear in between, the extreme draws beyond
+    known = np.isfinite(shares).all(axis=0)
+    ci = np.full(shares.shape, np.nan)
+    for j in np.flatnonzero(known):
+        ci[:, j] = np.quantile(valid[:, j], shares[:, j], method="weibull")
     if method == "basic":
         ci = 2.0 * estimate - ci[::-1]
     return BootstrapResult(
@@ -258,17 +267,6 @@ def _evaluated(statistic: Statistic, fit: Any) -> tuple[FloatArray, tuple[str, .
         name = getattr(statistic, "__name__", "statistic")
         return values, ("statistic" if name == "<lambda>" else name,)
     return values, tuple(f"statistic[{i}]" for i in range(len(values)))
-
-
-def _check_defined(estimate: FloatArray, names: tuple[str, ...]) -> None:
-    """Refuse a statistic that does not exist for the fit itself, before any table is drawn."""
-    bad = [name for name, value in zip(names, estimate, strict=True) if not np.isfinite(value)]
-    if bad:
-        raise ArgumentError(
-            f"statistic must be finite for the fit itself; {listed(bad, most=5)} is "
-            f"{estimate[~np.isfinite(estimate)][0]}. Leave out what the data do not identify, such as coefficients "
-            "that were dropped."
-        )
 
 
 def _too_few(n: int, shares: FloatArray, method: str, level: float) -> list[str]:
@@ -314,14 +312,6 @@ def _collected(results: list[Any], width: int) -> tuple[FloatArray, list[str]]:
 
 def _valid(draws: FloatArray) -> FloatArray:
     return draws[np.isfinite(draws).all(axis=1)]
-
-
-def _quantiles(draws: FloatArray, shares: FloatArray) -> FloatArray:
-    """Order statistics at ``(n + 1) share``, linear in between, the extreme draws beyond; NaN for NaN."""
-    out = np.full(len(shares), np.nan)
-    known = np.isfinite(shares)
-    out[known] = np.quantile(draws, shares[known], method="weibull")
-    return out
 
 
 # ---------------------------------------------------------------------- BCa

@@ -162,7 +162,9 @@ class ClusterRobust(Result):
                 f"L must hold functions whose robust variance the clusters of {self.label} show; "
                 "has_variance(L) tells which rows have none."
             )
-        H = _independent_rows(self._inward(moving))
+        H = self._inward(moving)
+        _, values, directions = np.linalg.svd(H / np.linalg.norm(H, axis=1)[:, None], full_matrices=False)
+        H = directions[values > 1e-8 * values.max(initial=0.0)]  # orthonormal rows with the same span
         q = len(H)
         if not q:
             return FTest.of(np.nan, 0, np.nan, "cluster-robust")
@@ -170,7 +172,7 @@ class ClusterRobust(Result):
         df_den = eta - q + 1.0
         t = self._scores(H)
         # the scatter of the clusters must span all q dimensions
-        spans = len(t) >= q and np.linalg.svd(t, compute_uv=False)[-1] ** 2 > _NO_SCATTER * self._unit
+        spans = len(t) >= q and np.linalg.svd(t, compute_uv=False)[-1] ** 2 > _NO_SCATTER * self.fit.scale
         if not (spans and df_den > 0):
             return FTest.of(np.nan, q, np.nan, "cluster-robust", np.nan)
         d = H @ np.linalg.solve(self.root, self.fit.params.to_numpy()[self.fit.problem.kept])
@@ -219,11 +221,6 @@ class ClusterRobust(Result):
         factor = self.n_clusters / (self.n_clusters - 1.0) if self.kind == "CR1" else 1.0
         return np.asarray(np.sqrt(factor) * self.fit.problem.y_scale * (self.engine.w @ H.T))
 
-    @property
-    def _unit(self) -> float:
-        """Working variance of a function of length one in the engine's coordinates."""
-        return float(self.fit.scale)
-
     def _is_alone(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L with a part that one cluster alone determines; identically zero rows, too."""
         return np.asarray(~(self.engine.share_alone(self._inward(L)) < _ALONE))
@@ -231,7 +228,7 @@ class ClusterRobust(Result):
     def _is_constant(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L that have the same value in all clusters, up to rounding."""
         H = self._inward(L)
-        return np.asarray(np.sum(self._scores(H) ** 2, axis=0) <= _NO_SCATTER * self._unit * np.sum(H**2, axis=1))
+        return np.asarray(np.sum(self._scores(H) ** 2, axis=0) <= _NO_SCATTER * self.fit.scale * np.sum(H**2, axis=1))
 
     def _inward(self, L: FloatArray) -> FloatArray:
         """Rows of L in the engine's coordinates, ``(rows, rank)``."""
@@ -386,22 +383,13 @@ def _check_clusters(
         home[level] = codes
         outside = np.flatnonzero(home[level] != codes)
         if len(outside):
+            nested = ":".join(dict.fromkeys([*names, *term.group.split(":")]))
             raise DesignError(
                 f"clusters must be independent of each other, but the random effect {term.label} ties clusters of "
                 f"{label!r} together: its level {term.levels[level[outside[0]]]!r} occurs in several. Choose a coarser "
-                f"cluster= that contains every level of {term.group!r}, or fit {_nested_advice(term.group, names)}."
+                f"cluster= that contains every level of {term.group!r}, or fit the effect within clusters, {nested}, "
+                "if its levels are not the same thing in different clusters."
             )
-
-
-def _nested_advice(group: str, names: tuple[str, ...]) -> str:
-    nested = ":".join(dict.fromkeys([*names, *group.split(":")]))
-    return f"the effect within clusters, {nested}, if its levels are not the same thing in different clusters"
-
-
-def _independent_rows(H: FloatArray) -> FloatArray:
-    """Orthonormal rows with the span of H, whose rows are not zero."""
-    _, values, directions = np.linalg.svd(H / np.linalg.norm(H, axis=1)[:, None], full_matrices=False)
-    return np.asarray(directions[values > 1e-8 * values.max(initial=0.0)])
 
 
 # ---------------------------------------------------------------------- notes

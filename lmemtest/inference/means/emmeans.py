@@ -105,8 +105,7 @@ def emmeans(
     fit : LmmFit
         A fitted model.
     specs : str or sequence of str
-        Factors whose level combinations get a mean each. A numeric column may be used when `at` gives its
-        values.
+        Factors whose level combinations get a mean each. A numeric column may be used when `at` gives its values.
     by : str or sequence of str, optional
         Factors that split the means into groups; `pairs` compares within groups only.
     at : mapping of str to value or values, optional

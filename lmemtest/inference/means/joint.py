@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -206,7 +207,14 @@ def joint_tests(
     values = grid_values(fit, _around_means(fit))
     names = [name for name in values if name not in by_names and len(values[name]) > 1]
     if not names:
-        raise ArgumentError(_nothing_to_test(fit, by_names))
+        if by_names:
+            raise ArgumentError(
+                f"by= names {listed(by_names)}, and the fixed part has nothing else that could be tested within its "
+                f"levels. Leave it out: joint_tests(fit) tests {listed(by_names)}."
+            )
+        raise ArgumentError(
+            f"joint_tests needs a factor or a number in the fixed part, and '{fit.formula}' has none that varies."
+        )
     together = [set(columns) for columns in term_columns(fit.design)]
     rows: list[_Row] = []
     reduced = []
@@ -216,7 +224,9 @@ def joint_tests(
                 continue
             grid = ReferenceGrid.build(fit, values, by_names + group)
             L = grid.average("equal")
-            K = _interaction_contrasts([len(values[name]) for name in group])
+            # differences of consecutive levels of the first factor, of those along the second, and so on
+            steps = [np.diff(np.eye(len(values[name])), axis=0) for name in group]
+            K = reduce(lambda left, right: np.asarray(np.kron(left, right)), steps)
             keys = grid.target_frame()[list(by_names)].to_dict("records")
             for start in range(0, len(L), K.shape[1]):
                 wanted = K @ L[start : start + K.shape[1]]
@@ -237,15 +247,6 @@ def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
         return fit, ()
     note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
     return fit.refit(reml=True), (note,)
-
-
-def _nothing_to_test(fit: Any, by: tuple[str, ...]) -> str:
-    if not by:
-        return f"joint_tests needs a factor or a number in the fixed part, and '{fit.formula}' has none that varies."
-    return (
-        f"by= names {listed(by)}, and the fixed part has nothing else that could be tested within its levels. Leave it "
-        f"out: joint_tests(fit) tests {listed(by)}."
-    )
 
 
 def _tests(
@@ -301,14 +302,6 @@ def _tests(
         n_obs=int(fit.nobs),
         notes=(*([] if vcov is None else [f"{vcov.described()}, HTZ tests."]), *notes, *more),
     )
-
-
-def _interaction_contrasts(sizes: Sequence[int]) -> FloatArray:
-    """Differences of consecutive levels of the first factor, of those along the second, and so on."""
-    K: FloatArray = np.ones((1, 1))
-    for size in sizes:
-        K = np.asarray(np.kron(K, np.diff(np.eye(size), axis=0)), dtype=np.float64)
-    return K
 
 
 def _around_means(fit: Any) -> dict[str, tuple[float, ...]]:

@@ -127,7 +127,13 @@ class ModeratedMeans:
         found, df_found = self._within_clusters(L, se, df)
         if self.within is None:
             return found, df_found
-        return _with_the_rest((found, df_found), (se, df), (whole, df_whole))
+        # what the whole model has beyond its part within clusters is added to the moderated variance (Satterthwaite)
+        rest = np.maximum(0.0, whole**2 - se**2)
+        uncertain = np.maximum(0.0, whole**4 / df_whole - se**4 / df)
+        total = found**2 + rest
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df_total = total**2 / (found**4 / df_found + uncertain)
+        return np.sqrt(total), np.where(rest > 0.0, df_total, df_found)
 
     def _within_clusters(self, L: FloatArray, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same where no random effect reaches over clusters."""
@@ -205,11 +211,13 @@ class ModeratedMeans:
 
     def notes(self, labels: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
         """What was done, how much the prior counted, and which means vary more than the others."""
-        robust = self.robust
+        robust, worth = self.robust, ""
+        if len(self.families) == 1 and np.isfinite(self.families[0].prior_df):
+            worth = f" (worth {written(float(self.families[0].prior_df), '.3g')} degrees of freedom)"
         found = [
             "Standard errors of differences are moderated: the scatter of each difference over the "
             f"{robust.n_clusters} levels of {robust.label}, squeezed towards the model's variance"
-            f"{_prior_text(self.families[0]) if len(self.families) == 1 else ''}."
+            f"{worth}."
         ]
         for number, family in enumerate(self.families):
             at = np.flatnonzero(self.group == number)
@@ -296,21 +304,15 @@ def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
     if not set(cluster) <= set(frame.columns):
         return fit
     home, _ = group_codes([frame[name] for name in cluster], len(fit.cells.n))
-    kept = tuple(
-        bar
-        for bar, term in zip(parsed.bars, fit.design.random, strict=True)
-        if set(cluster) <= set(bar.groups) or not _reaches_over(term.codes, home)
-    )
+    kept = []
+    for bar, term in zip(parsed.bars, fit.design.random, strict=True):
+        first = np.zeros(len(term.levels), dtype=np.intp)
+        first[term.codes] = home
+        if set(cluster) <= set(bar.groups) or not np.any(first[term.codes] != home):  # no level is in several clusters
+            kept.append(bar)
     if len(kept) == len(parsed.bars):
         return fit
-    return with_terms(fit, parse_formula(str(replace(parsed, bars=kept))))
-
-
-def _reaches_over(codes: NDArray[np.intp], home: NDArray[np.intp]) -> bool:
-    """Whether some level of a term occurs in several clusters."""
-    first = np.zeros(int(codes.max()) + 1, dtype=np.intp)
-    first[codes] = home
-    return bool(np.any(first[codes] != home))
+    return with_terms(fit, parse_formula(str(replace(parsed, bars=tuple(kept)))))
 
 
 def _standard_errors(fit: Any) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
@@ -327,21 +329,6 @@ def _standard_errors(fit: Any) -> Callable[[FloatArray], tuple[FloatArray, Float
         return se, df
 
     return evaluate
-
-
-def _with_the_rest(
-    moderated: tuple[FloatArray, FloatArray],
-    within: tuple[FloatArray, FloatArray],
-    whole: tuple[FloatArray, FloatArray],
-) -> tuple[FloatArray, FloatArray]:
-    """Moderated variances within clusters and what the whole model has beyond its part within them (Satterthwaite)."""
-    (own, df_own), (part, df_part), (all_, df_all) = moderated, within, whole
-    rest = np.maximum(0.0, all_**2 - part**2)
-    uncertain = np.maximum(0.0, all_**4 / df_all - part**4 / df_part)
-    total = own**2 + rest
-    with np.errstate(divide="ignore", invalid="ignore"):
-        df = total**2 / (own**4 / df_own + uncertain)
-    return np.sqrt(total), np.where(rest > 0.0, df, df_own)
 
 
 def benchmark_of(fit: Any) -> str | None:
@@ -387,13 +374,6 @@ def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], 
                 "less sure."
             )
     return found
-
-
-def _prior_text(family: Moderation) -> str:
-    d0 = float(family.prior_df)
-    if not np.isfinite(d0):
-        return ""
-    return f" (worth {written(d0, '.3g')} degrees of freedom)"
 
 
 def _own_ratio(robust: ClusterRobust, L: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:

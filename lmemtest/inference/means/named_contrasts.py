@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,19 +84,11 @@ def consecutive(labels: Sequence[str]) -> Rows:
     return {f"{after} - {before}": row for before, after, row in zip(labels, labels[1:], steps, strict=False)}
 
 
-def effects(labels: Sequence[str]) -> Rows:
-    """Each level less the average of all."""
-    return _against(labels, np.full((len(labels), len(labels)), 1.0 / len(labels)))
-
-
-def deleted_effects(labels: Sequence[str]) -> Rows:
-    """Each level less the average of the others."""
+def effects(labels: Sequence[str], *, deleted: bool = False) -> Rows:
+    """Each level less the average of all, or of the others."""
     k = len(labels)
-    return _against(labels, (1.0 - np.eye(k)) / (k - 1))
-
-
-def _against(labels: Sequence[str], averages: FloatArray) -> Rows:
-    return {f"{label} effect": row for label, row in zip(labels, np.eye(len(labels)) - averages, strict=True)}
+    averages = (1.0 - np.eye(k)) / (k - 1) if deleted else np.full((k, k), 1.0 / k)
+    return {f"{label} effect": row for label, row in zip(labels, np.eye(k) - averages, strict=True)}
 
 
 NAMED_CONTRASTS = {
@@ -103,7 +96,7 @@ NAMED_CONTRASTS = {
     "helmert": NamedContrasts(rows=helmert, adjust="none"),
     "consec": NamedContrasts(rows=consecutive, adjust="mvt"),
     "eff": NamedContrasts(rows=effects, adjust="fdr"),
-    "del.eff": NamedContrasts(rows=deleted_effects, adjust="fdr"),
+    "del.eff": NamedContrasts(rows=partial(effects, deleted=True), adjust="fdr"),
 }
 # Families with a function of their own, which adjusts them as they need it.
 _ELSEWHERE = {
