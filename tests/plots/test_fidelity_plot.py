@@ -36,7 +36,7 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
     given = {
         "decision": "none", "tests": (test, lack), "slopes": slopes, "per": "", "change": None, "difference": 0.1,
         "curves": curves, "observed": observed, "form": "linear", "drawn": "linear", "alpha": 0.05, "score": "loss",
-        "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "clusters": "runs", "n_clusters": 3,
+        "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "sample": "runs", "n_sample": 3,
         "n_obs": 10,
     }  # fmt: skip
     return BudgetEffect(**{**given, **options})

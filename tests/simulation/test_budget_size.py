@@ -41,7 +41,7 @@ def curves_of(scores: np.ndarray, *, form: str = "linear", relative: bool = Fals
         budgets=BUDGETS,
         fitted=fitted(columns),
         free=None if wider is None else fitted(wider),
-        clusters="benchmarks",
+        sample="benchmarks",
         group=np.zeros(len(scores), dtype=np.intp),
         relative=relative,
         n_obs=scores.size,

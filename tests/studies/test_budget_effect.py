@@ -367,7 +367,7 @@ def test_metafeatures_are_averaged_within_benchmarks():
     parts = [slopes_of(runs_of(part)) for _, part in table.groupby("prior")]
     assert result.slopes["estimate"].to_numpy() == approx(np.mean(parts, axis=0).mean(axis=0), rel=1e-9)
     alone = budget_effect(runs_of(table.query("task == 0"), metafeatures=("prior",)))
-    assert (alone.clusters, alone["effect"].n, alone["effect"].df_den) == ("runs", 8, 6)
+    assert (alone.sample, alone["effect"].n, alone["effect"].df_den) == ("runs", 8, 6)
 
 
 # ---------------------------------------------------------------------- forms
@@ -467,7 +467,7 @@ def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
 
 def test_one_benchmark_is_compared_over_runs_with_a_note():
     result = budget_effect(runs_of(make_table(benchmarks=1, seeds=8)))
-    assert (result.clusters, result["effect"].n, result["effect"].df_den) == ("runs", 8, 7)
+    assert (result.sample, result["effect"].n, result["effect"].df_den) == ("runs", 8, 7)
     assert any(note.startswith("There is one benchmark") for note in result.notes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,10 +88,10 @@ class BudgetEffect(Result):
         Form of `slopes` and `curves`: `form`, or with ``form="auto"`` the means at each budget (a spline, with more
         than 50) where they contradict the line.
     alpha : float
-    score, direction, budget, clusters : str
+    score, direction, budget, sample : str
     range : tuple
         Lowest and highest budget.
-    n_clusters, n_obs : int
+    n_sample, n_obs : int
     notes : tuple of str
     """
 
@@ -113,8 +114,8 @@ class BudgetEffect(Result):
     direction: str
     budget: str
     range: tuple[str, str]
-    clusters: str
-    n_clusters: int
+    sample: str
+    n_sample: int
     n_obs: int
     notes: tuple[str, ...] = ()
 
@@ -253,8 +254,8 @@ def budget_effect(
         direction=curves.runs.direction,
         budget=str(curves.runs.budget),
         range=curves.ends,
-        clusters=curves.clusters,
-        n_clusters=len(curves.group),
+        sample=curves.sample,
+        n_sample=len(curves.group),
         n_obs=curves.n_obs,
         notes=(*curves.notes, *left_out, *_cautions(curves, tests, fitted, alpha)),
     )
@@ -343,7 +344,7 @@ def _cautions(curves: BudgetCurves, tests: tuple[BudgetTest, ...], fitted: Fitte
             f"Scores are relative to the benchmark at every {budget} (ranks, for instance), so {budget} cannot change "
             "their mean, only the share of each algorithm: whether it does so is the only question tested."
         )
-    if curves.clusters == "runs":
+    if curves.sample == "runs":
         notes.append("There is one benchmark, so the decision holds there and says nothing about others.")
     elif not tests[0].uses_direction:
         questions = sum(test.question != "lack of fit" for test in tests)
@@ -368,14 +369,13 @@ def _reversed(curves: BudgetCurves, free: Fitted) -> list[str]:
         fitted, seen = (np.where(both, scores, 0.0).sum(axis=0) / both.sum(axis=0) for scores in (fitted, seen))
         tiny = 1e-9 * float(np.abs(seen).max())
         order = np.argsort(fitted, kind="stable")
-        for i in order:
-            for j in order[::-1]:
-                if fitted[j] - fitted[i] > tiny and seen[i] - seen[j] > tiny:
-                    left, right = (format_level(curves.algorithms[k]) for k in (i, j))
-                    return [
-                        f"At {curves.runs.budget} {format_level(budget)} the fitted curves put {left} ahead of "
-                        f"{right}, and the observed means {right} ahead of {left}."
-                    ]
+        for i, j in product(order, order[::-1]):
+            if fitted[j] - fitted[i] > tiny and seen[i] - seen[j] > tiny:
+                left, right = (format_level(curves.algorithms[k]) for k in (i, j))
+                return [
+                    f"At {curves.runs.budget} {format_level(budget)} the fitted curves put {left} ahead of {right}, "
+                    f"and the observed means {right} ahead of {left}."
+                ]
     return []
 
 
@@ -422,9 +422,9 @@ def effect_sentence(result: BudgetEffect) -> str:
     effect = result.get("effect")
     if result.decision != "interaction" or effect is None:
         return ""
-    if effect.p_value < result.alpha:
-        return f"The mean of the algorithms changes with {result.budget} ({_tested(result, effect)})."
-    return f"That the mean of the algorithms changes with {result.budget} was not shown ({_tested(result, effect)})."
+    changes = f"the mean of the algorithms changes with {result.budget}"
+    shown = changes if effect.p_value < result.alpha else f"that {changes} was not shown"
+    return sentence(f"{shown} ({_tested(result, effect)})")
 
 
 def slope_sentence(result: BudgetEffect, row: dict[Any, Any]) -> str:
@@ -464,7 +464,7 @@ def method_notes(result: BudgetEffect) -> tuple[str, ...]:
     form = FORM_WORDS[result.form].format(budget=result.budget)
     together = "p_raw is twice the smaller one" if result.tests[0].uses_direction else "p_raw is that of the mean"
     return (
-        f"n = {result.n_obs:,} rows, {result.n_clusters:,} {result.clusters}. Effects are those of {form}. mean_p: "
+        f"n = {result.n_obs:,} rows, {result.n_sample:,} {result.sample}. Effects are those of {form}. mean_p: "
         "F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of their direction, free of "
         f"units; {together}; p_value: Holm, level {100 * result.alpha:g} % for the decision.",
     )
@@ -476,7 +476,7 @@ def tests_text(result: BudgetEffect, test: BudgetTest) -> str:
     if np.isfinite(test.mean_p):
         df_num, df_den, ratio = (written(value, ".3g") for value in (test.df_num, test.df_den, test.f_ratio))
         mean = f"mean: F({df_num}, {df_den}) = {ratio}, {p_text(test.mean_p)}"
-    sample = f"{test.n} {result.clusters}"
+    sample = f"{test.n} {result.sample}"
     if test.better >= 0:
         way = "better" if test.better >= test.worse else "worse"
         direction = f"{way} on {max(test.better, test.worse)} of {sample}"
@@ -493,7 +493,7 @@ def one_way(result: BudgetEffect, test: BudgetTest) -> str:
         return ""
     way, other = ("better", "worse") if test.better else ("worse", "better")
     n = max(test.better, test.worse)
-    where = f"all {n} {result.clusters}" if n == test.n else f"{n} of {test.n} {result.clusters} and {other} on none"
+    where = f"all {n} {result.sample}" if n == test.n else f"{n} of {test.n} {result.sample} and {other} on none"
     return f" It gets {way} on {where}, which are too few to generalise from."
 
 
@@ -510,12 +510,12 @@ def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
         python = "runs.normalize(by='benchmark')"
         advice = in_words_of(python=python, command_line="a score between 0 and 1 on every benchmark")
         return (
-            f" Only the direction shows it: {test.deciding} of {test.n} {result.clusters} hold 90 % of the squared "
-            f"effects and decide the mean, as happens where {result.clusters} have different scales. On one scale the "
+            f" Only the direction shows it: {test.deciding} of {test.n} {result.sample} hold 90 % of the squared "
+            f"effects and decide the mean, as happens where {result.sample} have different scales. On one scale the "
             f"mean counts all of them: {advice}."
         )
     if test.direction_p >= result.alpha > test.mean_p:
-        return f" Only the mean shows it; the direction is not the same on most {result.clusters}."
+        return f" Only the mean shows it; the direction is not the same on most {result.sample}."
     return ""
 
 

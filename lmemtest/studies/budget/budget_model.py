@@ -81,7 +81,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BudgetCurves:
-    """Curves over the budget of every algorithm on every unit (benchmarks, or runs on one: `clusters`).
+    """Curves over the budget of every algorithm on every unit (benchmarks, or runs on one: `sample`).
 
     `fitted` has the curves of the form; `free` the same with a mean for every budget (a spline, with more than 50
     budgets) in the columns of the form and others orthogonal to them, None if that is the form. `axis` ("linear", "log"
@@ -96,7 +96,7 @@ class BudgetCurves:
     budgets: tuple[Any, ...]
     fitted: Fitted
     free: Fitted | None
-    clusters: str
+    sample: str
     group: Codes
     relative: bool
     n_obs: int
@@ -142,7 +142,7 @@ def budget_curves(runs: Runs, budget: str | None, form: str) -> BudgetCurves:
         budgets=levels,
         fitted=fitted,
         free=None if wider is None else rows.fitted(wider),
-        clusters="benchmarks" if study.several_benchmarks else "runs",
+        sample="benchmarks" if study.several_benchmarks else "runs",
         group=group,
         relative=_relative(fitted.coefficients),
         n_obs=found.n_rows,
@@ -417,14 +417,14 @@ def budget_tests(curves: BudgetCurves, alpha: float) -> tuple[tuple[BudgetTest, 
         kept = int(whole.sum())
         if not whole.all():
             notes = (
-                f"{n - kept} of {n} {curves.clusters} lack an algorithm, or budgets that form={curves.form!r} needs, "
+                f"{n - kept} of {n} {curves.sample} lack an algorithm, or budgets that form={curves.form!r} needs, "
                 "and are left out.",
             )
         if kept < 2 and notes:
             raise DataError(
-                f"Only {kept} of {n} {curves.clusters} have a curve of every algorithm, and form={curves.form!r} "
+                f"Only {kept} of {n} {curves.sample} have a curve of every algorithm, and form={curves.form!r} "
                 "compares them there. Use form='linear', or filter the runs to algorithms and budgets that share "
-                f"{curves.clusters}."
+                f"{curves.sample}."
             )
         mean = effects[whole].mean(axis=1)
         vectors = {"effect": mean, "interaction": (effects[whole] - mean[:, None]).reshape(kept, -1)}
@@ -491,9 +491,9 @@ def _tested(
         p = min(1.0, 2.0 * float(np.nanmin([p, direction.p_value])))
     if np.isnan(p):
         raise DataError(
-            f"The effect of {curves.runs.budget} is the same on all {n} {curves.clusters} to the last digit, so how "
+            f"The effect of {curves.runs.budget} is the same on all {n} {curves.sample} to the last digit, so how "
             f"much it varies is not known. Check for copied rows: lmemtest.check(runs). Or bring more "
-            f"{curves.clusters}."
+            f"{curves.sample}."
         )
     better = worse = -1
     if question == "effect" and curves.form in LINES:
