@@ -3,13 +3,6 @@
 Results go to standard output, plain where it is not a terminal; progress, warnings and errors go to standard error.
 Exit codes: 0 done, 1 `check` found errors in the table, 2 the input or the command is wrong,
 141 the reader of the output has gone.
-
-=========  ===================================================================
-options    the options: types, help, names in Python
-reading    from a file and the options to runs
-commands   the commands
-rendering  answers, progress, warnings, errors with their exit codes
-=========  ===================================================================
 """
 
 from lmemtest.cli.commands import app, main

@@ -46,21 +46,12 @@ class Cells:
     Attributes
     ----------
     frame : pandas.DataFrame
-        ``n_cells`` rows: the values of the columns that define the cells, sorted by these columns in this
-        order.  Categoricals sort by their categories, everything else by value.
-    n : ndarray
-        ``(n_cells,)`` float64; the number of rows of each cell.
-    weight : ndarray
-        ``(n_cells,)`` float64, positive; the prior weight of each row of the cell, 1 where none is given.
-    mean : ndarray
-        ``(n_cells,)`` float64; the mean score of the cell.
-    ss : ndarray
-        ``(n_cells,)`` float64; the unweighted sum of squares about that mean, exactly 0 for a cell with one
-        distinct score.
-    n_rows : int
-        The number of rows of the table, ``n.sum()``.
-    n_dropped : int
-        The number of rows left out; 0, as missing scores are refused.
+        The values of the columns that define the cells, sorted by them in this order; categoricals by their categories.
+    n, weight, mean, ss : (n_cells,) float64
+        Rows of each cell; the prior weight of each row, 1 where none is given; the mean score; the unweighted sum of
+        squares about it, exactly 0 for a cell with one distinct score.
+    n_rows, n_dropped : int
+        Rows of the table, and rows left out: 0, as missing scores are refused.
     """
 
     frame: pd.DataFrame
@@ -75,13 +66,7 @@ class Cells:
         return f"Cells({len(self.n):,} cells of {', '.join(self.frame.columns)}; {self.n_rows:,} rows)"
 
     def to_frame(self) -> pd.DataFrame:
-        """The columns of the cells with ``n``, ``weight``, ``mean`` and ``ss`` beside them.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per cell.  A column of the data that has one of these four names comes first.
-        """
+        """The columns of the cells with ``n``, ``weight``, ``mean`` and ``ss`` beside them."""
         numbers = {"n": self.n, "weight": self.weight, "mean": self.mean, "ss": self.ss}
         return pd.concat([self.frame, pd.DataFrame(numbers, index=self.frame.index)], axis=1)
 
@@ -191,15 +176,7 @@ class Keys:
 
 
 def group_codes(columns: Sequence[pd.Series[Any]], n_rows: int) -> tuple[np.ndarray, Keys]:
-    """The group of every row, groups numbered in sorted order, and the key of every group.
-
-    Returns
-    -------
-    index : ndarray
-        ``(n_rows,)`` intp, from 0 to ``n_groups - 1``.
-    keys : Keys
-        The ``n_groups`` keys.
-    """
+    """The group of every row, groups numbered in sorted order, and the key of every group."""
     coded = [column_codes(column) for column in columns]
     index = combine_codes([(codes, len(levels)) for codes, levels in coded], n_rows)
     size = int(index.max()) + 1 if n_rows else 0

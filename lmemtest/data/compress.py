@@ -32,37 +32,11 @@ def compress(
     transform: Transform | None = None,
     weights: str | None = None,
 ) -> Cells:
-    """Compress a table to its cells.
+    """Compress a table to its cells: counts, means and sums of squares, exact to rounding, whatever the backend.
 
-    Parameters
-    ----------
-    frame : Runs, dataframe or mapping
-        Any table that Narwhals accepts, eager or lazy.  Of a lazy table only the cells are collected
-        (with `transform`: the columns that are used).
-    by : sequence of str
-        The columns that define the cells; may be empty.  No missing values.
-    score : str
-        The numeric column that is summarised.  Finite.
-    transform : callable, optional
-        Applied to the scores, ``(n_rows,)`` float64, row by row, before they are summarised.
-    weights : str, optional
-        A column of positive prior weights.  Rows with different weights go to different cells.
+    A transform is applied to the scores, row by row, before they are summarised. Rows with different prior weights go
+    to different cells. Missing keys, scores that are not finite and weights that are not positive are refused.
 
-    Returns
-    -------
-    Cells
-        Counts, means and sums of squares, exact to rounding, whatever the backend and the order of rows.
-
-    Raises
-    ------
-    UnknownColumnError
-        If a column is not in the table.
-    DataError
-        If a score is missing or not finite, a value of a `by` column is missing, a weight is not positive,
-        or the table is empty.
-
-    Examples
-    --------
     >>> table = {"algorithm": ["HB", "RS", "RS"], "loss": [0.5, 1.0, 2.0]}
     >>> compress(table, ["algorithm"], score="loss").to_frame()
       algorithm    n  weight  mean   ss

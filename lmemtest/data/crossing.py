@@ -29,18 +29,7 @@ EXAMPLES = 3  # pairs that a sentence names
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Crossing:
-    """How many benchmarks each two algorithms have in common.
-
-    Attributes
-    ----------
-    benchmark, algorithm : str
-        Columns.
-    algorithms : tuple
-        Levels, in the order of `Runs.algorithms`.
-    common : (k, k) int
-        Benchmarks that both of two algorithms ran on; on the diagonal those of one.
-    n_benchmarks, n_rows : int
-    """
+    """How many benchmarks each two algorithms have in common; on the diagonal of `common` those of one algorithm."""
 
     benchmark: str
     algorithm: str
@@ -105,19 +94,8 @@ class Crossing:
 
 
 def crossing(runs: Runs) -> Crossing | None:
-    """How many benchmarks each two algorithms have in common.
+    """How many benchmarks each two algorithms have in common; None without benchmarks, where all rows are compared.
 
-    Parameters
-    ----------
-    runs : Runs
-
-    Returns
-    -------
-    Crossing or None
-        None without a benchmark column: there, rows of all algorithms are compared as they are.
-
-    Examples
-    --------
     >>> from lmemtest.data.runs import Runs
     >>> table = {"tool": ["A", "B", "B", "C"], "task": ["t1", "t1", "t2", "t2"], "loss": [1.0, 2.0, 3.0, 4.0]}
     >>> found = crossing(Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task"))
@@ -145,13 +123,7 @@ def crossing(runs: Runs) -> Crossing | None:
 
 
 def require_crossing(runs: Runs) -> None:
-    """Refuse runs in which no two algorithms have a benchmark in common.
-
-    Raises
-    ------
-    DesignError
-        With the reason and the next step.
-    """
+    """Refuse runs in which no two algorithms have a benchmark in common, with the reason and the next step."""
     found = runs.study.crossing
     if found is not None and found.none_meet:
         raise DesignError(f"The algorithms cannot be compared: {found.reason()}. {found.advice()}")

@@ -46,13 +46,7 @@ _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")  # 1,234 is one n
 
 
 def check_layout(sep: Any, decimal: Any) -> tuple[str | None, str | None]:
-    """The separator as one character, and the decimal sign.
-
-    Examples
-    --------
-    >>> check_layout("tab", ",")
-    ('\\t', ',')
-    """
+    """The separator as one character, and the decimal sign."""
     if sep is not None:
         given = _NAMED.get(sep, sep) if isinstance(sep, str) else sep
         if not (isinstance(given, str) and len(given) == 1 and given not in '"\n\r'):
@@ -135,18 +129,7 @@ def read_delimited(
     sep: str | None,
     decimal: str | None,
 ) -> pd.DataFrame:
-    """A table of text with a header, its separator found if it is not given.
-
-    Parameters
-    ----------
-    text : str
-    shown : str
-        The file, for messages.
-    labels, seeds : sequence of str
-        Columns of names; see `read_table`.
-    sep, decimal : str or None
-        None for what the file says.
-    """
+    """A table of text with a header; `shown` names the file, None is what the file says."""
     import pandas as pd
 
     text, said = _without_preface(text)

@@ -124,14 +124,9 @@ class Points:
         return count_distinct(pair, self.seed, n_instances * n_algorithms, len(self.seeds)).reshape(self.shape)
 
     def seed_groups(self) -> tuple[np.ndarray, np.ndarray]:
-        """Algorithms that are linked by common seeds, on every instance.
+        """Algorithms that are linked by common seeds, on every instance; both (instances, algorithms).
 
-        Returns
-        -------
-        group : ndarray
-            (instances, algorithms); the first algorithm of the group that this one belongs to.
-        size : ndarray
-            (instances, algorithms); the number of different seeds of that group, 0 for an algorithm without runs.
+        The first algorithm of the group that each belongs to, and the number of seeds of that group, 0 without runs.
         """
         n_instances, n_algorithms = shape = self.shape
         runs = occurring(self.run, n_instances * len(self.seeds) * n_algorithms)

@@ -76,18 +76,8 @@ EVEN = -2.33  # normal quantile: counts as even as these occur by chance in 1 of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unnamed:
-    """A column without a role that structures the rows.
-
-    Attributes
-    ----------
-    name : str
-        The column.
-    n_values : int
-        How many different values it has.
-    role : {"benchmark", "seed", "budget", "metafeatures"} or None
-        What it is perhaps; None where no role is left for it.
-    by_name : bool
-        Whether its name says so.
+    """A column without a role that structures the rows: how many values it has, which role it may have (None where none
+    is left for it), and whether its name says so.
     """
 
     name: str
@@ -106,8 +96,6 @@ class Unnamed:
 def words_of(name: str) -> list[str]:
     """The words of a column name, in the singular and lower case.
 
-    Examples
-    --------
     >>> words_of("openmlTaskID"), words_of("n_epochs"), words_of("F1 (macro)")
     (['openml', 'task', 'id'], ['n', 'epoch'], ['f1', 'macro'])
     """
@@ -122,8 +110,6 @@ _KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, _SCORES)
 def role_of(name: str) -> str | None:
     """The role that a name says, or None.
 
-    Examples
-    --------
     >>> [role_of(name) for name in ("dataset_id", "random_state", "used_fidelity", "benchmarkSeed", "model_size")]
     ['benchmark', 'seed', 'budget', 'seed', None]
     """
@@ -142,8 +128,6 @@ def role_of(name: str) -> str | None:
 def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
     """Which scores are good, if the name of the score says so.
 
-    Examples
-    --------
     >>> [direction_of(name) for name in ("val_accuracy", "test error", "neg_log_loss", "value", "F1-score")]
     ['maximize', 'minimize', None, None, 'maximize']
     """
@@ -160,22 +144,9 @@ def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
 def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] = ()) -> tuple[Unnamed, ...]:
     """The columns without a role that structure the rows, with a guess of the role of each.
 
-    Parameters
-    ----------
-    runs : Runs
-        Any table; of a lazy one, a row per combination of the columns in question is collected.
-    ignored : bool
-        Look at the columns that `Runs` was told to ignore instead of the others.
-    known : iterable of str
-        Further columns that a model takes notice of.
+    Each would still structure the rows once the ones before it have their roles. With `ignored` those that `Runs` was
+    told to ignore are looked at instead; `known` are further columns that a model uses.
 
-    Returns
-    -------
-    tuple of Unnamed
-        Columns that would still structure the rows once the ones before them have their roles.
-
-    Examples
-    --------
     >>> from lmemtest.data.runs import Runs
     >>> table = {"tool": ["A", "B"] * 6, "fold": [0, 0, 1, 1, 2, 2] * 2, "x": ["u"] * 6 + ["v"] * 6, "loss": range(12)}
     >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool")
@@ -348,21 +319,8 @@ def stated(roles: dict[str, Any]) -> dict[str, Any]:
 
 
 def guess_roles(table: pd.DataFrame, given: dict[str, Any]) -> dict[str, Any]:
-    """Complete the roles of a table that were given, from names and structure.
+    """Complete the arguments of `Runs` from names and structure; score, direction and algorithm may still be None.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    given : dict
-        Arguments of `Runs`; None for those that are not known.
-
-    Returns
-    -------
-    dict
-        The same with what could be guessed; ``score``, ``direction`` and ``algorithm`` may still be None.
-
-    Examples
-    --------
     >>> table = pd.DataFrame({"tool": ["A", "B"] * 4, "task": list("uuuuvvvv"), "rep": [0, 0, 1, 1] * 2,
     ...                       "loss": [0.1, 0.2, 0.15, 0.1, 0.4, 0.3, 0.2, 0.1]})
     >>> roles = guess_roles(table, {"score": None, "direction": None, "algorithm": None})

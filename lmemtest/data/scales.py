@@ -65,13 +65,7 @@ def spreads(points: Points) -> pd.Series[float]:
 
 
 def scale_ratio(spread: pd.Series[float]) -> float:
-    """The largest over the smallest positive one; NaN with fewer than two.
-
-    Examples
-    --------
-    >>> scale_ratio(pd.Series([2.0, 0.0, 8.0])), scale_ratio(pd.Series([2.0, 0.0]))
-    (4.0, nan)
-    """
+    """The largest over the smallest positive one; NaN with fewer than two."""
     positive = spread[spread > 0]
     return float(positive.max() / positive.min()) if len(positive) > 1 else float("nan")
 
@@ -79,16 +73,8 @@ def scale_ratio(spread: pd.Series[float]) -> float:
 def remedies(points: Points, kind: ScoreKind) -> tuple[Remedy, ...]:
     """The normalisations that bring the scales of this table together, measured on it.
 
-    Parameters
-    ----------
-    points : Points
-    kind : ScoreKind
-
-    Returns
-    -------
-    tuple of Remedy
-        In the order min-max, logarithm, rank; only those after which the ratio is at most half of what it was, or no
-        cause for a warning any more.
+    In the order min-max, logarithm, rank; only those after which the ratio is at most half of what it was, or no cause
+    for a warning any more.
     """
     before = scale_ratio(spreads(points))
     if not np.isfinite(before) or (points.valid != points.n).any():

@@ -87,8 +87,6 @@ class ScoreKind:
 def looks_like(name: str | None, what: Literal["time", "share", "percent", "fold"]) -> bool:
     """Whether the name of a column contains a word for times, for shares of right answers, percentages or folds.
 
-    Examples
-    --------
     >>> looks_like("cpu_time", "time"), looks_like("timestep_loss", "time"), looks_like("cvFold", "fold")
     (True, False, True)
     """
@@ -100,13 +98,6 @@ def two_valued(n: Array, mean: Array, ss: Array, low: float, high: float) -> boo
     """Whether every score behind counts, means and sums of squares is one of two values.
 
     A group of n scores has a sum of squares of at most n (mean - low)(high - mean), and this one only if all are ends.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one = np.ones(1)
-    >>> two_valued(4 * one, 0.25 * one, 0.75 * one, 0, 1), two_valued(4 * one, 0.25 * one, 0.5 * one, 0, 1)
-    (True, False)
     """
     if not high > low:
         return False
@@ -116,17 +107,7 @@ def two_valued(n: Array, mean: Array, ss: Array, low: float, high: float) -> boo
 
 
 def score_kind(points: Points) -> ScoreKind:
-    """The kind of the scores of a table.
-
-    Parameters
-    ----------
-    points : Points
-        Of `collect_points`; points without a finite score are passed over.
-
-    Returns
-    -------
-    ScoreKind
-    """
+    """The kind of the scores of a table; points without a finite score are passed over."""
     good = points.valid > 0
     if not good.any():
         return ScoreKind(kind="general", evidence="No score is a finite number.", low=float("nan"), high=float("nan"))
@@ -236,9 +217,9 @@ def _are_ranks(points: Points) -> bool:
 def _limit(points: Points, good: NDArray[np.bool_], high: float) -> _Limit | None:
     """The largest score, if it stands out as a limit of times or costs.
 
-    A limit lies at the bad end, is met on several benchmarks, and is met far more often than any other value of the
-    upper half: rounded scores and counts repeat all of their values. Scores within 0 and 1 end there by nature, and
-    curves over a budget start at the score of a guess, so there the name of the score has to speak of a time.
+    A limit lies at the bad end, is met on several benchmarks, and far more often than any other value of the upper
+    half: rounded scores and counts repeat all of their values. Scores within 0 and 1 end there by nature, and curves
+    over a budget start at the score of a guess, so there the name of the score has to speak of a time.
     """
     runs = points.runs
     timed = looks_like(runs.score, "time")

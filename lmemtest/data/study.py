@@ -49,16 +49,9 @@ ONLY_INSTANCE = "all runs"  # its label where no column tells instances apart
 
 
 class Study:
-    """What a table of runs holds, by its roles.
+    """What a table of runs holds, by its roles: ``runs.study``. It is not read before something is asked.
 
-    Parameters
-    ----------
-    runs : Runs
-        The table. It is not read before something is asked.
-
-    Notes
-    -----
-    Of one study by ``runs.study``; columns without a role are queried when they are asked for.
+    Columns without a role are queried when they are asked for.
     """
 
     def __init__(self, runs: Runs, groups: Groups | None = None) -> None:
@@ -109,33 +102,15 @@ class Study:
         return bool(np.prod(np.array(sizes, dtype=float)) <= MOST_CELLS)
 
     def cells(self, by: Iterable[str]) -> Cells:
-        """Scores by the combinations of some columns; missing and infinite scores are refused.
-
-        Raises
-        ------
-        DataError
-            If a score is missing or infinite.
-        """
+        """Scores by the combinations of some columns; missing and infinite scores are refused."""
         return cells_of(self.groups(by), self.runs.frame, self.runs.score)
 
     def require_scores(self) -> None:
-        """Refuse missing and infinite scores, as `cells` does.
-
-        Raises
-        ------
-        DataError
-            If a score is missing or infinite.
-        """
+        """Refuse missing and infinite scores, as `cells` does."""
         refuse_scores(self.groups(()), self.runs.frame, self.runs.score)
 
     def rows(self, columns: Sequence[str]) -> pd.DataFrame:
-        """The single scores with some columns with roles, in the order of their levels, then of the score.
-
-        Raises
-        ------
-        DataError
-            If a score is missing or infinite.
-        """
+        """The single scores with some columns with roles, in the order of their levels, then of the score."""
         names = tuple(dict.fromkeys(columns))
         finest = self.cells(self.columns)
         if (finest.ss == 0).all():  # equal scores in each cell: the table is known
@@ -150,20 +125,8 @@ class Study:
     def average(self, role: str) -> Runs:
         """The runs with the mean over a role: each of its levels counts once, however many rows it has.
 
-        Parameters
-        ----------
-        role : str
-            "seed", "budget", "benchmark", or a metafeature.
-
-        Returns
-        -------
-        Runs
-            One row per combination of the other columns with a role, in the order of their levels, without that role.
-
-        Raises
-        ------
-        DataError
-            If a score is missing or infinite.
+        `role` is "seed", "budget", "benchmark" or a metafeature. The result has one row per combination of the other
+        columns with a role, in the order of their levels, and not that role.
         """
         (column,) = self._axis(role) or (None,)
         cells = self.cells(self.columns)
@@ -174,25 +137,10 @@ class Study:
         return type(self.runs)(means, **roles)
 
     def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
-        """Mean scores as a dense array, one axis for each name; NaN where nothing ran.
+        """Mean scores as a dense array, one axis for each name, and what stands along each axis; NaN where nothing ran.
 
-        Parameters
-        ----------
-        *axes : str
-            Roles ("benchmark", "algorithm", "seed", "budget"), columns with a role, "instance", or "run" (instance,
-            algorithm and seed). The mean is over all rows of what has no axis; `average` gives levels equal weight.
-
-        Returns
-        -------
-        scores : ndarray
-            One axis per name; of length 1 for a role that no column has.
-        levels : dict of str to tuple
-            What stands along each axis: the levels of a column, the labels of instances and runs, (None,) without one.
-
-        Raises
-        ------
-        DataError
-            If a score is missing or infinite.
+        An axis is a role, a column with a role, "instance", or "run" (instance, algorithm and seed); of length 1 for a
+        role that no column has. The mean is over all rows of what has no axis; `average` gives levels equal weight.
         """
         columns = {axis: self._axis(axis) for axis in axes}
         cells = self.cells([name for names in columns.values() for name in names])
@@ -214,24 +162,12 @@ class Study:
         return () if column is None else (column,)
 
     def one_score_per_run(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        """The observations that may count as independent: each run with its mean over budgets.
+        """The observations that may count as independent: each run with its mean over budgets; and what was averaged.
 
         The scores of one run at several budgets are one curve, and counted one by one they would make every seed and
-        every benchmark look important. The mean is over the budgets that all runs of an instance have. Without budgets
-        repeated rows of a run are kept apart.
-
-        Returns
-        -------
-        frame : pandas.DataFrame
-            One row per run: ``instance`` (its label), ``benchmark`` and ``seed`` (None without such a column),
-            ``algorithm``, ``score``.
-        notes : tuple of str
-            What was averaged.
-
-        Raises
-        ------
-        DataError
-            If scores are missing or infinite, or the runs of an instance have no budget in common.
+        every benchmark look important. The mean is over the budgets that all runs of an instance have; without any, the
+        runs are refused. Without a budget column repeated rows of a run are kept apart. One row per run: ``instance``
+        (its label), ``benchmark`` and ``seed`` (None without such a column), ``algorithm``, ``score``.
         """
         runs = self.runs
         keys = [name for name in self.columns if name != runs.budget]
@@ -352,19 +288,7 @@ class Study:
     # ------------------------------------------------------------------ words
 
     def require(self, role: str, so: str) -> str:
-        """The column of a role, or a refusal.
-
-        Parameters
-        ----------
-        role : {"benchmark", "seed", "budget"}
-        so : str
-            What follows without it: "there are no curves".
-
-        Raises
-        ------
-        ArgumentError
-            If the runs have no such column.
-        """
+        """The column of a role ("benchmark", "seed", "budget"); an ArgumentError says what follows without it."""
         column = getattr(self.runs, role)
         if column is None:
             name = in_words_of(python=f"Runs(table, ..., {role}=...)", command_line=f"--{role} COLUMN")
@@ -377,8 +301,6 @@ class Study:
 def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
     """The label of each row by some columns, as in "task1 / high"; every label of an instance is made here.
 
-    Examples
-    --------
     >>> labels(pd.DataFrame({"task": ["a", "b"], "prior": [1.0, 2.5]}), ["task", "prior"]).tolist()
     ['a / 1', 'b / 2.5']
     """

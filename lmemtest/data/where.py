@@ -27,23 +27,10 @@ _SIGN = re.compile(r"<=|>=|!=|=|<|>")
 
 
 def rows_where(table: pd.DataFrame, conditions: Sequence[str], roles: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows that meet all conditions; several ``column=value`` on one column mean any of the values.
+    """The rows that meet all conditions, each a column or role, one of ``= != < <= > >=`` and a value.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    conditions : sequence of str
-        A column or role, one of ``= != < <= > >=``, and a value.
-    roles : mapping of str to str
-        The column of each role.
+    Several ``column=value`` on one column mean any of the values.
 
-    Raises
-    ------
-    ArgumentError, UnknownColumnError, DataError
-        If a condition cannot be read, its column does not exist, or no row meets it.
-
-    Examples
-    --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"prior": ["good", "bad", "good"], "epoch": [1, 1, 27]})
     >>> rows_where(table, ["prior=good", "epoch<27"], {})

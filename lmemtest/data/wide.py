@@ -28,23 +28,7 @@ def lengthened(
     metafeatures: Sequence[str],
     algorithms: Sequence[str] | None,
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str]:
-    """The long table, and its column of benchmarks.
-
-    Parameters
-    ----------
-    frame : dataframe or mapping
-        The wide table.
-    score, algorithm : str
-        Names of the two new columns.
-    benchmark : str or None
-        The column that names the rows; None for the only one of text, the index, or numbers.
-    others : dict of str to str or None
-        Seed and budget by role.
-    metafeatures : sequence of str
-        Further columns that are kept.
-    algorithms : sequence of str or None
-        The columns of scores; None for all others.
-    """
+    """The long table, and its column of benchmarks; the arguments are those of `Runs.from_wide`."""
     table = as_frame(frame, argument="frame")
     schema = table.collect_schema()
     names = list(schema.names())

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import binomtest, ncf
 
 import lmemtest as lt
-from lmemtest.studies.checks.benchmark_information import benchmark_information, noncentrality_interval
+from lmemtest.inference.distributions.student import noncentrality_interval
+from lmemtest.studies.checks.benchmark_information import benchmark_information
 from lmemtest.studies.checks.seed_effect import seed_effect
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,8 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.studies.checks.benchmark_information import benchmark_information, noncentrality_interval
+from lmemtest.inference.distributions.student import noncentrality_interval
+from lmemtest.studies.checks.benchmark_information import benchmark_information
 
 MEANS = {"B-0": (1.0, 1.0, 1.0), "B-1": (1.0, 1.2, 1.4), "B-2": (0.5, 1.0, 1.5)}
 

@@ -13,7 +13,8 @@ from pytest import approx
 from scipy import optimize, special
 
 import lmemtest as lt
-from lmemtest.inference.intervals.balanced import BalancedModel, signal_interval
+from lmemtest.inference.distributions.student import noncentrality_interval
+from lmemtest.inference.intervals.balanced import BalancedModel
 from lmemtest.studies.variation.ranking_reliability import ranking_reliability
 from lmemtest.studies.variation.run_layout import layout_of
 from lmemtest.studies.variation.variance_sources import run_components, variance_sources
@@ -193,7 +194,7 @@ def test_a_table_that_is_not_balanced_is_fitted() -> None:
     fit = lt.fit_lmm(PLAIN[0], runs)
     assert [s.sd for s in found.sources[1:]] == approx(fit.varcorr["sd"].tolist(), rel=1e-4, abs=1e-4)
     test = fit.joint_tests().to_frame().iloc[0]
-    low, high = signal_interval(test["f_ratio"], 2, test["df_den"], 0.95)
+    low, high = np.array(noncentrality_interval(test["f_ratio"], 2, test["df_den"], 0.95, positive=False)) / 2
     assert (reliable.ci_low, reliable.ci_high) == approx((low / (1 + low), high / (1 + high)), rel=1e-4)
     assert "approximate" in reliable.notes[-1]
 
@@ -292,11 +293,11 @@ def test_the_error_is_that_of_the_power_analysis() -> None:
 def test_the_interval_has_the_observed_f_ratio_at_its_tails() -> None:
     from scipy.stats import ncf
 
-    low, high = signal_interval(7.0, 3, 24, 0.9)
+    low, high = np.array(noncentrality_interval(7.0, 3, 24, 0.9, positive=False)) / 3
     assert ncf.sf(7.0, 3, 24, 3 * low) == approx(0.05, abs=1e-7)
     assert ncf.cdf(7.0, 3, 24, 3 * high) == approx(0.05, abs=1e-7)
-    assert signal_interval(0.5, 3, 24, 0.95)[0] == 0.0
-    assert signal_interval(0.01, 3, 24, 0.95) == (0.0, 0.0)
+    assert noncentrality_interval(0.5, 3, 24, 0.95, positive=False)[0] == 0.0
+    assert noncentrality_interval(0.01, 3, 24, 0.95, positive=False) == (0.0, 0.0)
 
 
 def test_reliability_grows_to_its_ceiling_in_seeds_and_to_one_in_benchmarks() -> None:

@@ -1,11 +1,11 @@
-"""Tails and quantiles of Student's t, normal where the degrees of freedom are infinite; exact intervals of shares."""
+"""Tails and quantiles of Student's t, normal at infinite df; exact intervals of shares and of noncentralities."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -52,3 +52,39 @@ def binomial_interval(count: int, n: int, level: float = 0.95) -> tuple[float, f
     low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
     high = float(special.betaincinv(count + 1, n - count, 1.0 - tail)) if count < n else 1.0
     return low, high
+
+
+def noncentrality_interval(
+    f: float, df_num: float, df_den: float, level: float, *, positive: bool = True
+) -> tuple[float, float]:
+    """Interval of the noncentrality of an F ratio; over `df_num`, that of signal over noise of fixed means.
+
+    The lower limit is the noncentrality at which so large a ratio has probability ``(1 - level) / 2`` (Steiger 2004,
+    doi:10.1037/1082-989X.9.2.164). The same for the upper limit and so small a ratio (``positive=False``) is exact but
+    has no solution where the ratio is smaller than chance alone makes it: the interval is [0, 0] there, a certainty
+    that such luck cannot give. With `positive` the upper limit is the noncentrality at which so small a ratio is
+    ``(1 - level) / 2`` times as probable *as without any effect* (Read 2002, doi:10.1088/0954-3899/28/10/313). It is at
+    least the other limit, so the interval keeps its level; it is the same one for large ratios, and
+    ``-2 log((1 - level) / 2)`` for the smallest, whatever the degrees of freedom.
+
+    >>> tuple(round(x, 3) for x in noncentrality_interval(3.0, 3, 76, 0.95))
+    (0.0, 22.675)
+    >>> tuple(round(x, 3) for x in noncentrality_interval(0.0, 3, 76, 0.95))
+    (0.0, 7.378)
+    >>> noncentrality_interval(0.0, 3, 76, 0.95, positive=False)
+    (0.0, 0.0)
+    """
+    tail = 0.5 * (1.0 - level)
+    without = float(special.fdtr(df_num, df_den, f))  # probability of so small a ratio without any effect
+    if positive and without < np.finfo(float).tiny:
+        return 0.0, -2.0 * float(np.log(tail))  # what exp(-nc / 2), the ratio of the densities at zero, says
+
+    def limit(target: float) -> float:
+        if without <= target:
+            return 0.0
+        high = 1.0 + df_num * f
+        while special.ncfdtr(df_num, df_den, high, f) > target:
+            high *= 2.0
+        return float(optimize.brentq(lambda nc: special.ncfdtr(df_num, df_den, nc, f) - target, 0.0, high))
+
+    return limit(1.0 - tail), limit(tail * without if positive else tail)

@@ -232,30 +232,3 @@ class BalancedModel:
                 return low, np.inf
         high = optimize.brentq(rise, sd, top, xtol=1e-10 * top, rtol=1e-12)
         return low, float(high)
-
-
-def signal_interval(f: float, df: float, error_df: float, level: float) -> tuple[float, float]:
-    """Interval of signal over noise from the F ratio of fixed means.
-
-    The variance of the true means over the error variance of a mean: the noncentrality over `df` whose F distribution
-    has the observed ratio at its upper and lower tail (Steiger 2004, doi:10.1037/1082-989X.9.2.164). Exact where the
-    ratio is noncentral F.
-
-    >>> low, high = signal_interval(9.0, 4, 60, 0.95)
-    >>> round(low, 2), round(high, 2)
-    (2.89, 16.02)
-    """
-    tail = 0.5 * (1.0 - level)
-
-    def solve(p: float) -> float:
-        def gap(nc: float) -> float:
-            return float(special.ncfdtr(df, error_df, nc, f)) - p
-
-        if gap(0.0) <= 0:
-            return 0.0
-        top = 10.0 * df * (f + 1.0)
-        while gap(top) > 0:
-            top *= 2.0
-        return float(optimize.brentq(gap, 0.0, top, xtol=1e-10 * top))
-
-    return solve(1.0 - tail) / df, solve(tail) / df

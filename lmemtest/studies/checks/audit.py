@@ -209,17 +209,6 @@ class Audit(Result):
 def tables_needed(alpha: float) -> int:
     """Relabelled tables after which a model that rejects in `alpha` of them is "nominal", not "cannot tell".
 
-    Parameters
-    ----------
-    alpha : float in (0, 1)
-
-    Returns
-    -------
-    int
-        Smallest n at which the interval of a rate of alpha ends at twice alpha.
-
-    Examples
-    --------
     >>> tables_needed(0.05)
     142
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, special
+from scipy import special
 
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._result import Result, result
@@ -21,6 +21,7 @@ from lmemtest._validate import check_choice, check_flag, check_fraction
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.inference.distributions.student import noncentrality_interval
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.words import format_level, listed
 
@@ -333,54 +334,6 @@ def _size(samples: list[FloatArray], level: float) -> dict[str, float]:
     point = max((k - 1) * (between / within - 1.0), 0.0)  # omega squared
     values = (point / (point + rows), *shares, estimate, low * per_unit, high * per_unit)
     return dict(zip(names, values, strict=True))
-
-
-def noncentrality_interval(f: float, df_num: float, df_den: float, level: float) -> tuple[float, float]:
-    """Interval of the noncentrality of an F ratio.
-
-    Parameters
-    ----------
-    f : float, >= 0
-    df_num, df_den : float, > 0
-    level : float in (0, 1)
-
-    Returns
-    -------
-    low, high : float, >= 0
-        ``high`` is positive.
-
-    Notes
-    -----
-    The lower limit is the noncentrality at which so large a ratio has probability ``(1 - level) / 2`` (Steiger 2004).
-    The same for the upper limit and so small a ratio has no solution where the ratio is smaller than chance alone
-    makes it: the interval would be [0, 0], a certainty that such luck cannot give. The upper limit is therefore the
-    noncentrality at which so small a ratio is ``(1 - level) / 2`` times as probable *as without any effect* (Read
-    2002). It is at least the other limit, so the interval keeps its level; it is the same one for large ratios, and
-    ``-2 log((1 - level) / 2)`` for the smallest, whatever the degrees of freedom.
-
-    References
-    ----------
-    Steiger (2004), doi:10.1037/1082-989X.9.2.164; Read (2002), doi:10.1088/0954-3899/28/10/313
-
-    Examples
-    --------
-    >>> tuple(round(x, 3) for x in noncentrality_interval(3.0, 3, 76, 0.95))
-    (0.0, 22.675)
-    >>> tuple(round(x, 3) for x in noncentrality_interval(0.0, 3, 76, 0.95))
-    (0.0, 7.378)
-    """
-    tail = 0.5 * (1.0 - level)
-    without = float(special.fdtr(df_num, df_den, f))  # probability of so small a ratio without any effect
-    if without < np.finfo(float).tiny:
-        return 0.0, -2.0 * float(np.log(tail))  # what exp(-nc / 2), the ratio of the densities at zero, says
-
-    def limit(target: float) -> float:
-        high = 1.0 + df_num * f
-        while special.ncfdtr(df_num, df_den, high, f) > target:
-            high *= 2.0
-        return float(optimize.brentq(lambda nc: special.ncfdtr(df_num, df_den, nc, f) - target, 0.0, high))
-
-    return 0.0 if without <= 1.0 - tail else limit(1.0 - tail), limit(tail * without)
 
 
 def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[str]:

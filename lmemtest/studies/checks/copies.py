@@ -90,19 +90,8 @@ class CopiedRuns(Result):
 
 
 def copied_runs(runs: Runs) -> CopiedRuns:
-    """Find runs whose scores are those of another run.
+    """Find runs whose scores are those of another run; with budgets a run is its whole curve.
 
-    Parameters
-    ----------
-    runs : Runs
-        Any table of runs; with budgets a run is its whole curve.
-
-    Returns
-    -------
-    CopiedRuns
-
-    Notes
-    -----
     Compared are: seeds of one algorithm on one instance; algorithms on one instance; benchmarks at one combination of
     metafeatures, by algorithm; and levels of metafeatures on one benchmark, by algorithm. The last is no error where
     the algorithm ignores the metafeature, but its rows are then one set of runs, used twice. Nothing is tested: the
@@ -114,13 +103,11 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     Examples
     --------
     >>> from lmemtest.data.runs import Runs
-    >>> from lmemtest.studies.checks.copies import copied_runs
     >>> table = {"tool": ["HB"] * 3 + ["RS"] * 3, "budget": [1, 2, 3] * 2, "seed": [0] * 6,
     ...          "loss": [0.5, 0.41, 0.3] * 2}
-    >>> copies = copied_runs(Runs(table, score="loss", direction="minimize", algorithm="tool", seed="seed",
-    ...                           budget="budget"))
-    >>> copies.sentences()[0]
-    "'RS' has the same scores as 'HB' in 1 of 1 runs."
+    >>> copied_runs(Runs(table, score="loss", direction="minimize", algorithm="tool", seed="seed",
+    ...                  budget="budget")).sentences()
+    ("'RS' has the same scores as 'HB' in 1 of 1 runs.",)
     """
     require_runs(runs)
     points = runs.study.points

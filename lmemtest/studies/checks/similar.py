@@ -146,41 +146,14 @@ def similar_algorithms(
 ) -> SimilarAlgorithms:
     """Test which algorithms perform alike, on average over benchmarks.
 
-    Parameters
-    ----------
-    runs : Runs
-        With repeated runs (seeds), from which the standard deviation of a run is taken.
-    margin : float > 0
-        Differences below this share of the standard deviation of a run are of no interest.
-    alpha : float in (0, 0.5)
-        Probability of calling some pair equivalent whose difference is the margin or more.
-    model : LmmFit, optional
-        A fit of the runs to take the differences from; by default the recommended model is fitted.
-
-    Returns
-    -------
-    SimilarAlgorithms
-
-    Raises
-    ------
-    ArgumentError
-        If an option is out of its range.
-    DesignError
-        If no run was repeated.
-
-    Notes
-    -----
-    Differences of the marginal means of the recommended model, each by two one-sided tests (Schuirmann 1987), Holm's
-    method over the pairs. A pair that is not named is *not* thereby shown to differ.
-
-    References
-    ----------
-    Schuirmann (1987), doi:10.1007/BF01068419
+    Differences of the marginal means of the recommended model (or of `model`), each by two one-sided tests (Schuirmann
+    1987, doi:10.1007/BF01068419) against `margin` standard deviations of a run, Holm's method over the pairs: alpha is
+    the probability of calling some pair equivalent whose difference is the margin or more. A pair that is not named is
+    *not* thereby shown to differ. Runs have to be repeated, as the standard deviation of a run comes from repetitions.
 
     Examples
     --------
     >>> import numpy as np, pandas as pd, lmemtest as lt
-    >>> from lmemtest.studies.checks.similar import similar_algorithms
     >>> rng = np.random.default_rng(1)
     >>> table = pd.DataFrame([(a, s) for a in "ABC" for s in range(500)], columns=["tool", "seed"])
     >>> table["loss"] = rng.normal(size=1500) + (table["tool"] == "C")
@@ -240,43 +213,18 @@ def _run_sd(runs: Runs) -> float:
 def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
     """Test which benchmarks order the algorithms alike, beyond the order that all benchmarks share.
 
-    Parameters
-    ----------
-    runs : Runs
-        With three or more benchmarks that all algorithms ran, and three or more algorithms.
-    alpha : float in (0, 1)
-        Probability of naming some pair when the deviations on different benchmarks have nothing in common.
-
-    Returns
-    -------
-    SimilarBenchmarks
-
-    Raises
-    ------
-    DesignError
-        If there are fewer than three benchmarks or algorithms.
-    DataError
-        If no three benchmarks were run by all algorithms.
-
-    Notes
-    -----
     A deviation is the algorithm's mean on the benchmark minus the means of the benchmark and of the algorithm, in units
     of the benchmark's spread between algorithms: in a balanced table the BLUP of ``(1 | benchmark:algorithm)`` up to a
-    factor. Two benchmarks are compared by Spearman's rank correlation of the deviations, one-sided, against all orders
-    of the algorithms (more than eight algorithms: Student's t), with Holm's method over the pairs. With k algorithms no
-    p-value is below 1/k!, so few algorithms cannot show anything. Removing the algorithms' means correlates the
-    deviations by about -1/(benchmarks - 1), which makes the test careful (it fires in 1 to 2 % of null tables). An
-    algorithm that deviates strongly everywhere makes large correlations of both signs more frequent: then look at the
-    values, not at the p-values only.
-
-    References
-    ----------
-    Spearman (1904), doi:10.2307/1412159; Holm (1979), Scand. J. Stat. 6, 65-70
+    factor. Two benchmarks are compared by Spearman's rank correlation of the deviations (1904, doi:10.2307/1412159),
+    one-sided, against all orders of the algorithms (more than eight algorithms: Student's t), with Holm's method over
+    the pairs. With k algorithms no p-value is below 1/k!, so few algorithms cannot show anything. Removing the
+    algorithms' means correlates the deviations by about -1/(benchmarks - 1), which makes the test conservative (it
+    fires in 1 to 2 % of null tables). An algorithm that deviates strongly everywhere makes large correlations of both
+    signs more frequent: then look at the values, not at the p-values only.
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.checks.similar import similar_benchmarks
     >>> similar = similar_benchmarks(lt.datasets.load_hpo_runs().filter(budget=32, prior="good"))
     >>> len(similar.table), similar.deviations.shape
     (190, (6, 20))

@@ -67,24 +67,8 @@ class Traces(Result):
 
 
 def broken_traces(runs: Runs) -> Traces:
-    """Look for best-so-far curves that get worse at a higher budget.
+    """Look for best-so-far curves that get worse at a higher budget; the runs need a budget and a seed column.
 
-    Parameters
-    ----------
-    runs : Runs
-        With budget and seed.
-
-    Returns
-    -------
-    Traces
-
-    Raises
-    ------
-    ArgumentError
-        If there is no budget or no seed column.
-
-    Notes
-    -----
     A rule, not a test: if at least half of the curves with three or more budgets never get worse, the score is taken as
     the best so far (independent scores at k budgets are in order with probability 1/k!), and every step to the worse is
     an error of recording, sorting or joining.
@@ -92,7 +76,6 @@ def broken_traces(runs: Runs) -> Traces:
     Examples
     --------
     >>> from lmemtest.data.runs import Runs
-    >>> from lmemtest.studies.checks.traces import broken_traces
     >>> table = {"tool": ["HB"] * 6 + ["RS"] * 3, "seed": [0] * 3 + [1] * 3 + [0] * 3, "budget": [1, 2, 3] * 3,
     ...          "loss": [3, 2, 1, 3, 3, 2, 3, 1, 2]}
     >>> found = broken_traces(Runs(table, score="loss", direction="minimize", algorithm="tool", seed="seed",

@@ -24,7 +24,8 @@ from lmemtest._rounding import in_tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import DataError
-from lmemtest.inference.intervals.balanced import BalancedModel, Factors, Stratum, signal_interval
+from lmemtest.inference.distributions.student import noncentrality_interval
+from lmemtest.inference.intervals.balanced import BalancedModel, Factors, Stratum
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.joint import f_test
 from lmemtest.model import fit_lmm
@@ -268,7 +269,8 @@ class FixedMeans:
 
     def ratio_limits(self, level: float) -> tuple[float, float]:
         """Interval of signal over noise."""
-        return signal_interval(self.f_ratio, self.df, self.error_df, level)
+        low, high = noncentrality_interval(self.f_ratio, self.df, self.error_df, level, positive=False)
+        return low / self.df, high / self.df
 
     def sd_limits(self, level: float) -> tuple[float, float]:
         """Interval of the standard deviation of the true means."""
