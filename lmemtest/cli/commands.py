@@ -9,45 +9,22 @@ import typer
 from typer.core import TyperGroup
 
 from lmemtest.cli.options import (
-    Adjust,
     Adjustment,
-    Algorithm,
-    Alpha,
-    AtBudget,
     Band,
-    Benchmark,
-    BestSoFar,
-    Budget,
-    Compared,
-    Conditions,
-    Ddf,
-    Decimal,
     Dispersion,
-    DropMissing,
-    Encoding,
-    Formula,
-    Ignore,
     Json,
-    Metafeatures,
-    Normalize,
     Output,
-    Score,
-    Seed,
-    SeedOwn,
-    Sep,
-    Table,
-    Trials,
+    RunOptions,
+    TableOptions,
+    TrialOptions,
     Unit,
-    Way,
-    Wide,
-    Yes,
     budgets,
     check_options,
     number,
-    roles_of,
     statistic_of,
+    takes,
 )
-from lmemtest.cli.reading import Reading, read_trials
+from lmemtest.cli.reading import read_runs, read_trials, source_of
 from lmemtest.cli.rendering import TYPED, progress, session, write_report
 
 
@@ -100,33 +77,27 @@ def _root(
 
 
 @app.command(short_help="Compare algorithms and write a report.")
+@takes(RunOptions)
 def report(
     context: typer.Context,
-    table: Table,
-    score: Score = None,
-    direction: Way = None,
-    algorithm: Algorithm = None,
-    benchmark: Benchmark = None,
-    seed: Seed = None,
-    budget: Budget = None,
-    metafeature: Metafeatures = None,
-    ignore: Ignore = None,
-    seed_own: SeedOwn = False,
-    yes: Yes = False,
-    wide: Wide = False,
-    where: Conditions = None,
-    drop_missing: DropMissing = False,
-    best_so_far: BestSoFar = False,
-    at_budget: AtBudget = None,
-    normalize: Normalize = None,
-    formula: Formula = None,
+    given: RunOptions,
+    formula: Annotated[
+        str | None, typer.Option("--formula", help="A model of your own instead of the recommended one.")
+    ] = None,
     dispersion: Dispersion = None,
-    alpha: Alpha = 0.05,
-    adjust: Adjust = None,
-    ddf: Ddf = "satterthwaite",
-    sep: Sep = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
+    alpha: Annotated[
+        float,
+        typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together."),
+    ] = 0.05,
+    adjust: Annotated[
+        str | None,
+        typer.Option(
+            "--adjust", metavar="METHOD", help="For the number of pairs: stepdown (default), tukey, holm, none, ..."
+        ),
+    ] = None,
+    ddf: Annotated[
+        str, typer.Option("--ddf", metavar="METHOD", help="Degrees of freedom: satterthwaite, kenward-roger, ...")
+    ] = "satterthwaite",
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -149,12 +120,8 @@ def report(
         from lmemtest.report.files import check_report_path
 
         target = None if json and output is None else check_report_path(output or Path("lmemtest-report.html"))
-        check_options(alpha, adjust, ddf, normalize)
-        reading = Reading(
-            table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
-        )
-        roles = roles_of(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore, seed_own)
-        runs = reading.runs(roles, yes, settle=True, own_model=formula is not None)
+        check_options(alpha, adjust, ddf, given.normalize)
+        runs = read_runs(given, settle=True, own_model=formula is not None)
         with progress() as step:
             from lmemtest.report.analysis import analyze
 
@@ -187,30 +154,8 @@ def demo(context: typer.Context, output: Output = None) -> None:
 
 
 @app.command(short_help="Look for what can spoil a comparison.")
-def check(
-    context: typer.Context,
-    table: Table,
-    score: Score = None,
-    direction: Way = None,
-    algorithm: Algorithm = None,
-    benchmark: Benchmark = None,
-    seed: Seed = None,
-    budget: Budget = None,
-    metafeature: Metafeatures = None,
-    ignore: Ignore = None,
-    seed_own: SeedOwn = False,
-    yes: Yes = False,
-    wide: Wide = False,
-    where: Conditions = None,
-    drop_missing: DropMissing = False,
-    best_so_far: BestSoFar = False,
-    at_budget: AtBudget = None,
-    normalize: Normalize = None,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
-    json: Json = False,
-) -> None:
+@takes(RunOptions)
+def check(context: typer.Context, given: RunOptions, json: Json = False) -> None:
     """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
 
     The exit code is 1 if there are errors that stop a fit, and 0 otherwise.
@@ -220,12 +165,8 @@ def check(
       lmemtest check runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
     """
     with session(context):
-        check_options(None, None, None, normalize)
-        reading = Reading(
-            table, sep, decimal, encoding, where, drop_missing, normalize, wide, best_so_far, tuple(at_budget or ())
-        )
-        roles = roles_of(score, direction, algorithm, benchmark, seed, budget, metafeature, ignore, seed_own)
-        runs = reading.runs(roles, yes, settle=yes)
+        check_options(None, None, None, given.normalize)
+        runs = read_runs(given, settle=given.yes)
         with progress() as step:
             found = runs.check(progress=step)
         typer.echo(found.to_frame("findings").to_json(orient="records", indent=2) if json else found.summary())
@@ -234,16 +175,13 @@ def check(
 
 
 @app.command(short_help="Fit one mixed model and print it.")
+@takes(TableOptions)
 def fit(
     context: typer.Context,
-    table: Table,
+    given: TableOptions,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help="As in lme4; quote it for the shell.")],
     ml: Annotated[bool, typer.Option("--ml", help="Maximum likelihood instead of restricted (REML).")] = False,
     dispersion: Dispersion = None,
-    where: Conditions = None,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
 ) -> None:
     """Fit one mixed model and print its fixed effects and variance components.
 
@@ -252,7 +190,7 @@ def fit(
       lmemtest fit runs.csv "loss ~ tool + (1 | task) + (1 | task:tool)"
     """
     with session(context):
-        source = Reading(table, sep, decimal, encoding, where).source()
+        source = source_of(given)
         with progress() as step:
             step("reading the table")
             from lmemtest.data.where import rows_where
@@ -261,7 +199,7 @@ def fit(
             groups = [column for bar in parse_formula(formula).bars for column in bar.groups]
             groups += [dispersion] if dispersion is not None else []
             data = source.read(labels=list(dict.fromkeys(groups)))
-            data = rows_where(data, where, {}) if where else data
+            data = rows_where(data, given.where, {}) if given.where else data
             step("fitting the model")
             from lmemtest.model import fit_lmm
 
@@ -270,13 +208,10 @@ def fit(
 
 
 @app.command(short_help="Tuning curves with confidence bands.")
+@takes(TrialOptions)
 def bands(
     context: typer.Context,
-    table: Trials,
-    score: Score = None,
-    direction: Way = None,
-    algorithm: Compared = None,
-    benchmark: Benchmark = None,
+    given: TrialOptions,
     statistic: Annotated[str, typer.Option("--statistic", help="median, mean, or a quantile such as 0.9.")] = "median",
     level: Annotated[
         float,
@@ -290,15 +225,9 @@ def bands(
     cost: Annotated[str | None, typer.Option("--cost", metavar="COLUMN", help="Cost of a trial.")] = None,
     adjust: Annotated[Adjustment, typer.Option("--adjust", help="Of the level, over benchmarks.")] = Adjustment.none,
     unit: Annotated[Unit, typer.Option("--unit", help="seed: for adaptive optimisers.")] = Unit.trials,
-    seed: Seed = None,
-    budget: Budget = None,
     pointwise: Annotated[
         bool, typer.Option("--pointwise", help="With --unit seed: limits for each budget by itself.")
     ] = False,
-    where: Conditions = None,
-    sep: Sep = None,
-    decimal: Decimal = None,
-    encoding: Encoding = None,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files; may be a new one.")
     ] = Path("lmemtest-bands"),
@@ -319,9 +248,7 @@ def bands(
         from lmemtest.report.files import check_folder
 
         check_folder(output)
-        way = direction.value if direction else None
-        reading = Reading(table, sep, decimal, encoding, where)
-        data, by = read_trials(reading, {"score": score, "direction": way}, algorithm, benchmark, seed)
+        data, by = read_trials(given)
         with progress() as step:
             step("estimating the curves")
             from lmemtest.report.curves import headline, save_curves
@@ -329,19 +256,19 @@ def bands(
 
             found = curves(
                 data,
-                score=score,
-                direction=way,
+                score=given.score,
+                direction=given.way,
                 by=by,
                 level=level,
                 band=band.value,
-                k=budgets(k_max, cost, unit),
+                k=budgets(k_max, cost, unit.value),
                 statistic=statistic_of(statistic),
                 cost=cost,
                 bounds=bounds,
                 adjust=adjust.value,
                 unit=unit.value,
-                seed=seed,
-                budget=budget,
+                seed=given.seed,
+                budget=given.budget,
                 simultaneous=not pointwise,
             )
             paths = save_curves(found, output, progress=step)

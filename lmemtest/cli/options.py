@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-NEEDED = ("score", "direction", "algorithm")
 FILES = "csv, tsv, txt, xlsx, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
+
+
+def number(text: str) -> float:
+    """A number, or an error that shows what was given."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+
+
+class Direction(str, Enum):
+    """Which scores are good."""
+
+    minimize = "minimize"
+    maximize = "maximize"
 
 
 class Band(str, Enum):
@@ -36,85 +53,145 @@ class Adjustment(str, Enum):
     sidak = "sidak"
 
 
-class Direction(str, Enum):
-    """Which scores are good."""
-
-    minimize = "minimize"
-    maximize = "maximize"
-
-
-def number(text: str) -> float:
-    """A number, or an error that shows what was given."""
-    try:
-        return float(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a number.") from None
-
-
-Table = Annotated[Path, typer.Argument(metavar="RUNS", help=f"Table of runs: {FILES}")]
-Trials = Annotated[Path, typer.Argument(metavar="TRIALS", help=f"Table of trials: {FILES}")]
-Score = Annotated[str | None, typer.Option("--score", metavar="COLUMN", help="Numeric column to compare. Required.")]
-Way = Annotated[Direction | None, typer.Option("--direction", help="Which scores are good. Required.")]
-Algorithm = Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared. Required.")]
-Compared = Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared, if anything.")]
-Benchmark = Annotated[str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")]
-Seed = Annotated[str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")]
-SeedOwn = Annotated[
-    bool, typer.Option("--seed-own", help="Seeds only number the repetitions: seed 1 is another one on each benchmark.")
-]
-Budget = Annotated[str | None, typer.Option("--budget", metavar="COLUMN", help="Budget at which a score was taken.")]
-Metafeatures = Annotated[
-    list[str] | None,
-    typer.Option("--metafeature", metavar="COLUMN", help="What describes a run's circumstances; may be repeated."),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option("--ignore", metavar="COLUMN", help="Left without a role on purpose; may be repeated."),
-]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")]
-Wide = Annotated[bool, typer.Option("--wide", help="A column per algorithm, a row per benchmark.")]
-Conditions = Annotated[
-    list[str] | None,
-    typer.Option("--where", metavar="CONDITION", help="Rows to keep: 'column=value', 'epoch<=27'; may be repeated."),
-]
-DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave out rows without a finite score, if failing says nothing.")
-]
-Normalize = Annotated[
-    str | None, typer.Option("--normalize", metavar="METHOD", help="Compare normalised scores: rank, minmax, ...")
-]
-BestSoFar = Annotated[
-    bool, typer.Option("--best-so-far", help="Compare the best score up to each budget, where rows are single trials.")
-]
-AtBudget = Annotated[
-    list[float] | None,
-    typer.Option("--at-budget", metavar="BUDGET", help="Compare the last scores up to this budget; may be repeated."),
-]
-Sep = Annotated[str | None, typer.Option("--sep", metavar="CHAR", help="What separates fields, if it is unclear.")]
-Decimal = Annotated[str | None, typer.Option("--decimal", metavar="CHAR", help="Decimal sign: . or ,")]
-Encoding = Annotated[str | None, typer.Option("--encoding", metavar="NAME", help="Of the text, such as latin-1.")]
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="To write: .html, .md, .txt, .tex, .csv, .json or .png."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as json instead of sentences.")]
-Alpha = Annotated[
-    float, typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together.")
-]
-Adjust = Annotated[
-    str | None,
-    typer.Option(
-        "--adjust", metavar="METHOD", help="For the number of pairs: stepdown (default), tukey, holm, none, ..."
-    ),
-]
-Ddf = Annotated[
-    str, typer.Option("--ddf", metavar="METHOD", help="Degrees of freedom: satterthwaite, kenward-roger, ...")
-]
 Dispersion = Annotated[
     str | None,
     typer.Option("--dispersion", metavar="COLUMN", help="A residual variance for each level, such as the benchmark."),
 ]
-Formula = Annotated[str | None, typer.Option("--formula", help="A model of your own instead of the recommended one.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """A table, which of its rows are used, and how its file is read."""
+
+    table: Annotated[Path, typer.Argument(metavar="RUNS", help=f"Table of runs: {FILES}")]
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where", metavar="CONDITION", help="Rows to keep: 'column=value', 'epoch<=27'; may be repeated."
+        ),
+    ] = None
+    sep: Annotated[
+        str | None, typer.Option("--sep", metavar="CHAR", help="What separates fields, if it is unclear.")
+    ] = None
+    decimal: Annotated[str | None, typer.Option("--decimal", metavar="CHAR", help="Decimal sign: . or ,")] = None
+    encoding: Annotated[
+        str | None, typer.Option("--encoding", metavar="NAME", help="Of the text, such as latin-1.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleOptions(TableOptions):
+    """Columns with a role."""
+
+    score: Annotated[
+        str | None, typer.Option("--score", metavar="COLUMN", help="Numeric column to compare. Required.")
+    ] = None
+    direction: Annotated[Direction | None, typer.Option("--direction", help="Which scores are good. Required.")] = None
+    algorithm: Annotated[
+        str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared. Required.")
+    ] = None
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")
+    ] = None
+    seed: Annotated[
+        str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")
+    ] = None
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="COLUMN", help="Budget at which a score was taken.")
+    ] = None
+
+    @property
+    def way(self) -> str | None:
+        """The direction in Python's words."""
+        return None if self.direction is None else str(self.direction.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialOptions(RoleOptions):
+    """A table of trials."""
+
+    table: Annotated[Path, typer.Argument(metavar="TRIALS", help=f"Table of trials: {FILES}")]
+    algorithm: Annotated[
+        str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared, if anything.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(RoleOptions):
+    """A table of runs, and what is done to its scores."""
+
+    metafeature: Annotated[
+        list[str] | None,
+        typer.Option("--metafeature", metavar="COLUMN", help="What describes a run's circumstances; may be repeated."),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="COLUMN", help="Left without a role on purpose; may be repeated."),
+    ] = None
+    seed_own: Annotated[
+        bool,
+        typer.Option("--seed-own", help="Seeds only number the repetitions: seed 1 is another one on each benchmark."),
+    ] = False
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")] = False
+    wide: Annotated[bool, typer.Option("--wide", help="A column per algorithm, a row per benchmark.")] = False
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows without a finite score, if failing says nothing.")
+    ] = False
+    best_so_far: Annotated[
+        bool,
+        typer.Option("--best-so-far", help="Compare the best score up to each budget, where rows are single trials."),
+    ] = False
+    at_budget: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--at-budget", metavar="BUDGET", help="Compare the last scores up to this budget; may be repeated."
+        ),
+    ] = None
+    normalize: Annotated[
+        str | None, typer.Option("--normalize", metavar="METHOD", help="Compare normalised scores: rank, minmax, ...")
+    ] = None
+
+    def roles(self) -> dict[str, Any]:
+        """The arguments of `Runs`."""
+        same = {name: getattr(self, name) for name in ("score", "algorithm", "benchmark", "seed", "budget")}
+        lists = {"metafeatures": tuple(self.metafeature or ()), "ignore": tuple(self.ignore or ())}
+        return {**same, **lists, "direction": self.way, "seed_shared": not self.seed_own}
+
+
+_OF_FILES = ("where", "sep", "decimal", "encoding")  # the last options in a help
+
+
+def takes(group: type[TableOptions]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command whose second argument is a group of options, each of them an option of the command line."""
+    hints = get_type_hints(group, include_extras=True)
+    shared = [(field.name, field.default) for field in fields(group)]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        def call(context: typer.Context, **options: Any) -> None:
+            given = {name: options.pop(name) for name, _ in shared}
+            command(context, group(**given), **options)
+
+        found = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+        for name, default in shared:
+            default = inspect.Parameter.empty if name == "table" else default
+            found.append(
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+            )
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[2:]
+        found += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
+        parameters = sorted(found, key=lambda parameter: parameter.name in _OF_FILES)
+        call.__name__, call.__doc__ = command.__name__, command.__doc__
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return call
+
+    return decorated
+
 
 # What an argument in Python is called here.
 OPTIONS = {
@@ -129,30 +206,6 @@ OPTIONS = {
         )
     },
 }
-
-
-def roles_of(
-    score: str | None,
-    direction: Direction | None,
-    algorithm: str | None,
-    benchmark: str | None,
-    seed: str | None,
-    budget: str | None,
-    metafeature: list[str] | None,
-    ignore: list[str] | None,
-    seed_own: bool,
-) -> dict[str, Any]:
-    return {
-        "score": score,
-        "direction": direction.value if direction else None,
-        "algorithm": algorithm,
-        "benchmark": benchmark,
-        "seed": seed,
-        "budget": budget,
-        "metafeatures": tuple(metafeature or ()),
-        "ignore": tuple(ignore or ()),
-        "seed_shared": not seed_own,
-    }
 
 
 def check_options(alpha: float | None, adjust: str | None, ddf: str | None, normalize: str | None) -> None:
@@ -172,7 +225,7 @@ def check_options(alpha: float | None, adjust: str | None, ddf: str | None, norm
         check_choice(normalize, "--normalize", METHODS)
 
 
-def budgets(k_max: int | None, cost: str | None, unit: Unit) -> list[float] | None:
+def budgets(k_max: int | None, cost: str | None, unit: str) -> list[float] | None:
     """The numbers of trials up to the last one, evenly on the log scale if there are many."""
     if k_max is None:
         return None
@@ -180,7 +233,7 @@ def budgets(k_max: int | None, cost: str | None, unit: Unit) -> list[float] | No
     from lmemtest.errors import ArgumentError
 
     check_positive_int(k_max, "--k-max")
-    if cost is not None or unit is Unit.seed:
+    if cost is not None or unit == "seed":
         other = "--cost" if cost is not None else "--unit seed"
         raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
     import numpy as np

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lmemtest.cli.options import NEEDED
+from lmemtest.cli.options import RunOptions, TableOptions, TrialOptions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,132 +16,117 @@ if TYPE_CHECKING:
     from lmemtest.data.readers import Source
     from lmemtest.data.runs import Runs
 
+NEEDED = ("score", "direction", "algorithm")
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A table of the command line, how its file is read, and what is done to its rows."""
-
-    path: Path
-    sep: str | None
-    decimal: str | None
-    encoding: str | None
-    where: list[str] | None
-    drop_missing: bool = False
-    normalize: str | None = None
-    wide: bool = False
-    best_so_far: bool = False
-    at_budgets: tuple[float, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The file in messages."""
-        return "standard input" if str(self.path) == "-" else self.path.name
-
-    def source(self) -> Source:
-        """The content of the file; whether it can be read is known before anything slow is imported."""
-        from lmemtest.data.readers import open_table
-
-        return open_table(str(self.path), sep=self.sep, decimal=self.decimal, encoding=self.encoding)
-
-    def table(self, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
-        """The rows that are asked for."""
-        labels = [name for name in (roles["algorithm"], roles["benchmark"], *roles["metafeatures"]) if name]
-        table = source.read(labels=labels, seeds=[roles["seed"]] if roles["seed"] else [])
-        if not self.where:
-            return table
-        from lmemtest.data.where import rows_where
-
-        return rows_where(table, self.where, roles)
-
-    def runs(self, roles: dict[str, Any], yes: bool, *, settle: bool, own_model: bool = False) -> Runs:
-        """The runs; roles that are missing are guessed and taken once they are agreed to.
-
-        With `settle`, so are those of columns that structure the rows, and without agreement they are refused.
-        """
-        source = self.source()
-        from lmemtest.data.runs import Runs
-
-        if self.wide:
-            return self.prepared(self.from_wide(source, roles))
-        table = self.table(source, roles)
-        if any(roles[name] is None for name in NEEDED):
-            roles = self.guessed(table, roles, yes)
-            table = self.table(source, roles)
-        runs = Runs(table, **roles)
-        if settle:
-            from lmemtest.data.roles import options_of, unnamed_columns, with_roles
-            from lmemtest.studies.checks.rules import refuse_unnamed
-
-            columns = unnamed_columns(runs)
-            if columns and _agreed(options_of(columns), yes):
-                roles = with_roles(runs, columns)
-                runs = Runs(self.table(source, roles), **roles)
-            elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
-                refuse_unnamed(runs)
-        return self.prepared(runs)
-
-    def guessed(self, table: pd.DataFrame, roles: dict[str, Any], yes: bool) -> dict[str, Any]:
-        """The roles with those that names and structure suggest, if the user agrees."""
-        from lmemtest._caller import command_with
-        from lmemtest.data.roles import guess_roles
-        from lmemtest.errors import ArgumentError
-        from lmemtest.words import listed
-
-        found = guess_roles(table, roles)
-        options = _new_options(roles, found)
-        lacking = [name for name in NEEDED if found[name] is None]
-        if not lacking and _agreed(options, yes):
-            return found
-        missing = " and ".join(", ".join(f"--{name}" for name in NEEDED if roles[name] is None).rsplit(", ", 1))
-        message = f"{missing} must be given. Columns of {self.name}: {listed(table.columns)}."
-        if not lacking:
-            raise ArgumentError(
-                f"{message} By names and structure:\n  {command_with(options)}\n--yes takes these roles without asking."
-            )
-        numbers = table.select_dtypes("number").shape[1]
-        if "algorithm" in lacking and numbers > 1 and table.shape[1] - numbers <= 1:
-            message += " If each algorithm has a column of its own, give --wide."
-        if options:
-            ends = {"direction": "minimize|maximize"}
-            rest = " ".join(f"--{name} {ends.get(name, 'COLUMN')}" for name in lacking)
-            message += f" As far as names tell:\n  {command_with(options)} {rest}"
-        raise ArgumentError(message)
-
-    def from_wide(self, source: Source, roles: dict[str, Any]) -> Runs:
-        """Runs of a table with a column per algorithm."""
-        from lmemtest.data.runs import Runs
-        from lmemtest.errors import ArgumentError
-
-        if roles["direction"] is None:
-            raise ArgumentError("--direction must be given: whether a low or a high score is good.")
-        new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
-        table = self.table(source, {**roles, "algorithm": None})
-        names = ("direction", "benchmark", "seed", "budget", "metafeatures", "seed_shared")
-        given = {name: roles[name] for name in names}
-        return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
-
-    def prepared(self, runs: Runs) -> Runs:
-        """Without missing scores, as the best so far, at budgets and normalised, as asked."""
-        if self.drop_missing:
-            whole, runs = runs.n_rows, runs.drop_missing()
-            if whole > runs.n_rows:
-                typer.echo(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
-        runs = runs.best_so_far() if self.best_so_far else runs
-        runs = runs.at_budgets(self.at_budgets) if self.at_budgets else runs
-        return runs if self.normalize is None else runs.normalize(self.normalize)
+def name_of(options: TableOptions) -> str:
+    """The file in messages."""
+    return "standard input" if str(options.table) == "-" else options.table.name
 
 
-def _new_options(given: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """What was guessed, as options."""
-    options: list[str] = []
+def source_of(options: TableOptions) -> Source:
+    """The content of the file; whether it can be read is known before anything slow is imported."""
+    from lmemtest.data.readers import open_table
+
+    return open_table(str(options.table), sep=options.sep, decimal=options.decimal, encoding=options.encoding)
+
+
+def read_rows(options: TableOptions, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
+    """The rows that are asked for."""
+    labels = [name for name in (roles["algorithm"], roles["benchmark"], *roles["metafeatures"]) if name]
+    table = source.read(labels=labels, seeds=[roles["seed"]] if roles["seed"] else [])
+    if not options.where:
+        return table
+    from lmemtest.data.where import rows_where
+
+    return rows_where(table, options.where, roles)
+
+
+def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> Runs:
+    """The runs; roles that are missing are guessed and taken once they are agreed to.
+
+    With `settle`, so are those of columns that structure the rows, and without agreement they are refused.
+    """
+    roles, source = options.roles(), source_of(options)
+    from lmemtest.data.runs import Runs
+
+    if options.wide:
+        return _prepared(options, _from_wide(options, source, roles))
+    table = read_rows(options, source, roles)
+    if any(roles[name] is None for name in NEEDED):
+        roles = _guessed(options, table, roles)
+        table = read_rows(options, source, roles)
+    runs = Runs(table, **roles)
+    if settle:
+        from lmemtest.data.roles import options_of, unnamed_columns, with_roles
+        from lmemtest.studies.checks.rules import refuse_unnamed
+
+        columns = unnamed_columns(runs)
+        if columns and _agreed(options_of(columns), options.yes):
+            roles = with_roles(runs, columns)
+            runs = Runs(read_rows(options, source, roles), **roles)
+        elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
+            refuse_unnamed(runs)
+    return _prepared(options, runs)
+
+
+def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) -> dict[str, Any]:
+    """The roles with those that names and structure suggest, if the user agrees."""
+    from lmemtest._caller import command_with
+    from lmemtest.data.roles import guess_roles
+    from lmemtest.errors import ArgumentError
+    from lmemtest.words import listed
+
+    found = guess_roles(table, roles)
+    new: list[str] = []
     for name in ("score", "direction", "algorithm", "benchmark", "seed", "budget"):
-        if given[name] is None and found[name] is not None:
-            options += [f"--{name}", found[name]]
+        if roles[name] is None and found[name] is not None:
+            new += [f"--{name}", found[name]]
     for name, option in (("metafeatures", "--metafeature"), ("ignore", "--ignore")):
-        options += [part for column in found[name] if column not in given[name] for part in (option, column)]
-    return options
+        new += [part for column in found[name] if column not in roles[name] for part in (option, column)]
+    lacking = [name for name in NEEDED if found[name] is None]
+    if not lacking and _agreed(new, options.yes):
+        return found
+    missing = " and ".join(", ".join(f"--{name}" for name in NEEDED if roles[name] is None).rsplit(", ", 1))
+    message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
+    if not lacking:
+        raise ArgumentError(
+            f"{message} By names and structure:\n  {command_with(new)}\n--yes takes these roles without asking."
+        )
+    numbers = table.select_dtypes("number").shape[1]
+    if "algorithm" in lacking and numbers > 1 and table.shape[1] - numbers <= 1:
+        message += " If each algorithm has a column of its own, give --wide."
+    if new:
+        ends = {"direction": "minimize|maximize"}
+        rest = " ".join(f"--{name} {ends.get(name, 'COLUMN')}" for name in lacking)
+        message += f" As far as names tell:\n  {command_with(new)} {rest}"
+    raise ArgumentError(message)
+
+
+def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
+    """Runs of a table with a column per algorithm."""
+    from lmemtest.data.runs import Runs
+    from lmemtest.errors import ArgumentError
+
+    if roles["direction"] is None:
+        raise ArgumentError("--direction must be given: whether a low or a high score is good.")
+    new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
+    table = read_rows(options, source, {**roles, "algorithm": None})
+    names = ("direction", "benchmark", "seed", "budget", "metafeatures", "seed_shared")
+    given = {name: roles[name] for name in names}
+    return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
+
+
+def _prepared(options: RunOptions, runs: Runs) -> Runs:
+    """Without missing scores, as the best so far, at budgets and normalised, as asked."""
+    if options.drop_missing:
+        whole, runs = runs.n_rows, runs.drop_missing()
+        if whole > runs.n_rows:
+            typer.echo(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
+    runs = runs.best_so_far() if options.best_so_far else runs
+    runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
+    return runs if options.normalize is None else runs.normalize(options.normalize)
 
 
 def _agreed(options: list[str], yes: bool) -> bool:
@@ -159,25 +142,23 @@ def _agreed(options: list[str], yes: bool) -> bool:
     return typer.confirm("Take these?", default=True, err=True)
 
 
-def read_trials(
-    reading: Reading, roles: dict[str, str | None], algorithm: str | None, benchmark: str | None, seed: str | None
-) -> tuple[Any, list[str]]:
+def read_trials(options: TrialOptions) -> tuple[Any, list[str]]:
     """The table of trials with the columns that tell curves apart; without an algorithm all trials are of one."""
     from lmemtest.errors import ArgumentError
     from lmemtest.words import listed
 
-    by = [name for name in (benchmark, algorithm) if name is not None]
-    named = {"algorithm": algorithm, "benchmark": benchmark, "metafeatures": (), "seed": seed}
-    data = reading.table(reading.source(), named)
-    missing = [f"--{name}" for name, value in roles.items() if value is None]
+    by = [name for name in (options.benchmark, options.algorithm) if name is not None]
+    named = {name: getattr(options, name) for name in ("algorithm", "benchmark", "seed")}
+    data = read_rows(options, source_of(options), {**named, "metafeatures": ()})
+    missing = [f"--{name}" for name in ("score", "direction") if getattr(options, name) is None]
     if missing:
-        needed = " and ".join(", ".join(missing).rsplit(", ", 1))
-        raise ArgumentError(f"{needed} must be given. Columns of {reading.name}: {listed(data.columns)}.")
-    if algorithm is not None:
+        needed = " and ".join(missing)
+        raise ArgumentError(f"{needed} must be given. Columns of {name_of(options)}: {listed(data.columns)}.")
+    if options.algorithm is not None:
         return data, by
     if ONE_ALGORITHM in data.columns:
         raise ArgumentError(
-            f"--algorithm must be given, because {reading.name} has a column {ONE_ALGORITHM!r}. To take its levels "
+            f"--algorithm must be given, because {name_of(options)} has a column {ONE_ALGORITHM!r}. To take its levels "
             "together, remove the column."
         )
     return data.assign(**{ONE_ALGORITHM: "all trials"}), [*by, ONE_ALGORITHM]

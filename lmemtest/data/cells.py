@@ -203,11 +203,6 @@ def group_means(frame: pd.DataFrame, columns: Sequence[str], value: str) -> tupl
     return keys.frame().assign(**{value: means}), n
 
 
-def sorted_rows(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The rows in the order of the levels of some columns, numbered anew."""
-    return frame.iloc[np.argsort(group_numbers(frame, columns), kind="stable")].reset_index(drop=True)
-
-
 def by_levels(frame: pd.DataFrame, columns: Sequence[str]) -> list[pd.DataFrame]:
     """The parts of a frame that agree in some columns, in the order of their levels."""
     index = group_numbers(frame, columns)
