@@ -9,8 +9,6 @@ The functions load on first use, because matplotlib costs more to import than th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import lazy_loader as _lazy
 
 __getattr__, __dir__, __all__ = _lazy.attach(
@@ -52,43 +50,3 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "variance_sources": ["variance_sources_plot"],
     },
 )
-
-if TYPE_CHECKING:
-    from lmemtest.plots._canvas import detached_figures as detached_figures
-    from lmemtest.plots.anytime import anytime_differences_plot as anytime_differences_plot
-    from lmemtest.plots.anytime import anytime_plot as anytime_plot
-    from lmemtest.plots.anytime import cd_ribbon as cd_ribbon
-    from lmemtest.plots.audit import audit_plot as audit_plot
-    from lmemtest.plots.benchmark_clusters import benchmark_clusters_plot as benchmark_clusters_plot
-    from lmemtest.plots.benchmark_effects import benchmark_effects_plot as benchmark_effects_plot
-    from lmemtest.plots.benchmark_information import benchmark_information_plot as benchmark_information_plot
-    from lmemtest.plots.budget_effect import budget_effect_plot as budget_effect_plot
-    from lmemtest.plots.diagnosis import diagnosis_plot as diagnosis_plot
-    from lmemtest.plots.diagnosis import qq_plot as qq_plot
-    from lmemtest.plots.diagnosis import residuals_plot as residuals_plot
-    from lmemtest.plots.diagnosis import scale_plot as scale_plot
-    from lmemtest.plots.emmeans import emmeans_plot as emmeans_plot
-    from lmemtest.plots.horizons import horizons_plot as horizons_plot
-    from lmemtest.plots.influence import influence_plot as influence_plot
-    from lmemtest.plots.metafeature_effect import metafeature_effect_plot as metafeature_effect_plot
-    from lmemtest.plots.pairs import pairs_matrix_plot as pairs_matrix_plot
-    from lmemtest.plots.pairs import pairs_plot as pairs_plot
-    from lmemtest.plots.power import power_plot as power_plot
-    from lmemtest.plots.profile import profile_plot as profile_plot
-    from lmemtest.plots.random_effects import random_effects_plot as random_effects_plot
-    from lmemtest.plots.ranking_reliability import ranking_reliability_plot as ranking_reliability_plot
-    from lmemtest.plots.relative_ranks import relative_ranks_plot as relative_ranks_plot
-    from lmemtest.plots.score_distributions import score_distributions_plot as score_distributions_plot
-    from lmemtest.plots.seed_effect import seed_effect_plot as seed_effect_plot
-    from lmemtest.plots.selection import selection_plot as selection_plot
-    from lmemtest.plots.separation import cd_diagram as cd_diagram
-    from lmemtest.plots.tuning import tuning_band_plot as tuning_band_plot
-    from lmemtest.plots.tuning import tuning_best_of_plot as tuning_best_of_plot
-    from lmemtest.plots.tuning import tuning_compare_plot as tuning_compare_plot
-    from lmemtest.plots.tuning import tuning_coverage_plot as tuning_coverage_plot
-    from lmemtest.plots.tuning import tuning_curve_plot as tuning_curve_plot
-    from lmemtest.plots.tuning import tuning_curves_plot as tuning_curves_plot
-    from lmemtest.plots.tuning import tuning_expected_best_plot as tuning_expected_best_plot
-    from lmemtest.plots.tuning import tuning_plan_plot as tuning_plan_plot
-    from lmemtest.plots.tuning_fit import tuning_fit_plot as tuning_fit_plot
-    from lmemtest.plots.variance_sources import variance_sources_plot as variance_sources_plot

@@ -67,9 +67,27 @@ def draws(*kinds: type, source: str, hint: str = "") -> Callable[[Figures], Figu
                 raise ArgumentError(f"{name} must be the result of {source}, got {got}.{' ' * bool(hint)}{hint}")
             return function(result, *rest, ax=ax, **options)
 
+        checked.__doc__ = documented(function.__doc__, name)
         return checked  # type: ignore[return-value]
 
     return decorate
+
+
+def documented(text: str | None, name: str) -> str | None:
+    """A docstring with what is the same in all figures: the parameter `ax`, and what is refused."""
+    if text is None:
+        return None
+    text = inspect.cleandoc(text)
+    where = "ax : Axes, optional\n    Where to draw, labels included; by default a new figure, as large as its content."
+    text = text.replace("\n\nReturns\n", f"\n{where}\n\nReturns\n", 1)
+    if "\nRaises\n" not in text:
+        refused = (
+            f"Raises\n------\nArgumentError\n    If `{name}` or an option is something else, or `ax` is too small.\n"
+        )
+        heads = [at for head in ("Notes", "References", "Examples") if (at := text.find(f"\n{head}\n---")) >= 0]
+        at = min(heads, default=len(text))
+        text = f"{text[:at].rstrip()}\n\n{refused}{text[at:]}"
+    return text
 
 
 def check_axes(ax: object) -> None:

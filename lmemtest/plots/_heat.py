@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, to_rgb
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import LINE, SMALL, TICK_PAD
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
+from lmemtest.plots._layout import LINE, SMALL, TICK_PAD, FloatArray
 
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
@@ -34,36 +30,18 @@ DARKEST = 0.82  # share of the colour map that is used: its ends are too dark to
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heat:
-    """Content of a heat map.
-
-    Attributes
-    ----------
-    rows, columns : sequence of str
-    values : (r, c) float
-        NaN is shown as a dash.
-    shown : (r, c) bool or None
-        Which cells exist; None for all.
-    coloured : (r, c) bool or None
-        Cells with a colour, the others are pale; None for those with a value.
-    bold : (r, c) bool or None
-        Cells whose number is emphasised.
-    details : tuple of tuple of str
-        A second text per cell, or empty.
-    palette : {"low is blue", "high is blue", "from zero"}
-        Red and blue around zero, or shades of blue for numbers that are not negative.
-    scale_label, note : str
-        Texts beside the colour scale and below the map; a line break in the note starts a new sentence.
-    """
+    """Content of a heat map."""
 
     rows: Sequence[str]
     columns: Sequence[str]
-    values: FloatArray
-    scale_label: str
-    note: str
-    shown: NDArray[np.bool_] | None = None
-    coloured: NDArray[np.bool_] | None = None
-    bold: NDArray[np.bool_] | None = None
-    details: tuple[tuple[str, ...], ...] = ()
+    values: FloatArray  # (r, c); NaN is shown as a dash
+    scale_label: str  # beside the colour scale
+    note: str  # below the map; a line break starts a new sentence
+    shown: NDArray[np.bool_] | None = None  # which cells exist; None for all
+    coloured: NDArray[np.bool_] | None = None  # cells with a colour, the others are pale; None for those with a value
+    bold: NDArray[np.bool_] | None = None  # cells whose number is emphasised
+    details: tuple[tuple[str, ...], ...] = ()  # a second text per cell, or empty
+    # "low is blue" or "high is blue" with red around zero, or "from zero" in shades of blue
     palette: str = "low is blue"
 
     @property

@@ -10,19 +10,17 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.plots import _canvas, _style
 
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike, NDArray
-
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 LINE = 1.3  # font sizes from one line of words to the next
 SMALL = 0.85  # size of secondary text
@@ -206,31 +204,16 @@ class Upright(_style.Ruler):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Axis:
-    """An axis: from its first end to its last (which may be the smaller one), and where its ticks are.
-
-    Attributes
-    ----------
-    limits : (float, float)
-    log : bool
-    ticks : (m,) float or None
-        Values to label, as many as do not touch and the last for sure; None for round numbers.
-    labels : tuple of str
-        Of `ticks`; empty for the numbers themselves.
-    small : (n,) float or None
-        Where ticks without labels are.
-    whole : bool
-        Whether round numbers are whole, because the axis counts something.
-    every : bool
-        Whether all labels must be shown; along a vertical axis they may be cut.
-    """
+    """An axis: from its first end to its last (which may be the smaller one), and where its ticks are."""
 
     limits: tuple[float, float]
     log: bool = False
+    # values to label, as many as do not touch and the last for sure; None for round numbers
     ticks: FloatArray | None = None
-    labels: tuple[str, ...] = ()
-    small: FloatArray | None = None
-    whole: bool = False
-    every: bool = False
+    labels: tuple[str, ...] = ()  # of `ticks`; empty for the numbers themselves
+    small: FloatArray | None = None  # where ticks without labels are
+    whole: bool = False  # round numbers are whole, because the axis counts something
+    every: bool = False  # all labels must be shown; along a vertical axis they may be cut
 
     @classmethod
     def around(cls, values: FloatArray, *, log: bool = False, pad: float = PAD, **options: Any) -> Axis:

@@ -9,25 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
+from numpy.typing import NDArray
 
 from lmemtest._rounding import tie_order
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell
+from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell, FloatArray
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
 MOST_BANDS = 5  # more bands over each other are mud
 LOG_RATIO = 25.0  # of the last to the first budget, from which an axis is logarithmic
@@ -59,54 +56,26 @@ def looks(count: int, *, dashed: bool = False) -> list[Look]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curve:
-    """A curve with its band.
+    """A curve with its band."""
 
-    Attributes
-    ----------
-    x, y : (n,) float
-        NaN leaves a gap.
-    low, high : (n,) float or None
-        The band: an area, or a bar at each x with `bars`.
-    known : (n,) bool or None
-        Where the band says something; elsewhere it is grey.
-    name : str
-        Beside its right end or in the legend; empty for none.
-    look : Look
-    marker : str
-    size, width : float
-        Of markers and line, in font sizes; no line with a width of 0.
-    opacity : float
-        Of the band.
-    outlined : bool
-        Whether the band has an outline.
-    step : bool
-        Whether values hold up to the next x.
-    clip : bool
-        Whether the curve goes on beyond the panel.
-    label, band_label : str
-        Of the artists; without a label no line is drawn.
-    front : int
-        What is drawn later.
-    """
-
-    x: FloatArray
+    x: FloatArray  # (n,), like y and the band; NaN leaves a gap
     y: FloatArray
-    low: FloatArray | None = None
+    low: FloatArray | None = None  # the band: an area, or a bar at each x with `bars`
     high: FloatArray | None = None
-    known: BoolArray | None = None
-    name: str = ""
+    known: BoolArray | None = None  # where the band says something; elsewhere it is grey
+    name: str = ""  # beside its right end or in the legend; empty for none
     look: Look = Look(_style.ACCENT)
     marker: str = "none"
-    size: float = 0.42
+    size: float = 0.42  # of markers and `width` of the line, in font sizes; no line with a width of 0
     width: float = 0.16
-    opacity: float = 0.18
+    opacity: float = 0.18  # of the band
     bars: bool = False
-    outlined: bool = False
-    step: bool = False
-    clip: bool = False
-    label: str = "_curve"
+    outlined: bool = False  # the band
+    step: bool = False  # values hold up to the next x
+    clip: bool = False  # the curve goes on beyond the panel
+    label: str = "_curve"  # of the artists, as `band_label`; without a label no line is drawn
     band_label: str = "_band"
-    front: int = 3
+    front: int = 3  # what is drawn later
 
     @classmethod
     def of(
@@ -192,48 +161,22 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lines:
-    """Content of a line plot.
+    """Content of a line plot."""
 
-    Attributes
-    ----------
-    what : str
-        For the message of axes that are too small.
-    panels : tuple of Panel
-    x_label : str
-    y_label : tuple of str
-        From the longest to the shortest: the first that fits is written.
-    foot : str
-        Below everything.
-    beside : bool
-        Whether curves are named beside their ends, else in a legend.
-    key : tuple of (str, callable or None)
-        Further entries of the legend, with what makes their handle from a font size.
-    strip : tuple of Row
-        Rows below the only panel, over the same axis.
-    shared : bool
-        Whether panels have the same vertical axis, so that only the first of a row has numbers.
-    guides : bool
-    wide_first : bool
-        Whether the first panel has a row of its own.
-    dodge : bool
-        Whether curves stand side by side, so that their bars do not cover each other.
-    smallest : (float, float)
-        Of a panel, in font sizes.
-    """
-
-    what: str
+    what: str  # for the message of axes that are too small
     panels: tuple[Panel, ...]
     x_label: str
-    y_label: tuple[str, ...]
-    foot: str = ""
-    beside: bool = False
+    y_label: tuple[str, ...]  # from the longest to the shortest: the first that fits is written
+    foot: str = ""  # below everything
+    beside: bool = False  # whether curves are named beside their ends, else in a legend
+    # further entries of the legend, with what makes their handle from a font size
     key: tuple[tuple[str, Callable[[float], Artist]], ...] = ()
-    strip: tuple[Row, ...] = ()
-    shared: bool = False
+    strip: tuple[Row, ...] = ()  # rows below the only panel, over the same axis
+    shared: bool = False  # whether panels have the same vertical axis, so that only the first of a row has numbers
     guides: bool = True
-    wide_first: bool = False
-    dodge: bool = False
-    smallest: tuple[float, float] = (8.0, 4.5)
+    wide_first: bool = False  # whether the first panel has a row of its own
+    dodge: bool = False  # whether curves stand side by side, so that their bars do not cover each other
+    smallest: tuple[float, float] = (8.0, 4.5)  # of a panel, in font sizes
 
     def names(self) -> list[str]:
         """Names at the right."""

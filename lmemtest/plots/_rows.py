@@ -5,22 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from numpy.typing import NDArray
 
 from lmemtest._caller import in_words_of
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis
+from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis, FloatArray
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    Places = NDArray[np.intp]
+Places = NDArray[np.intp]
 
 Kind = tuple[str, Any, dict[str, Any]]  # of rows: its name, which rows are of it, and its look
 # Heights in units of the font size.
@@ -80,40 +77,18 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Content of a row plot.
+    """Content of a row plot."""
 
-    Attributes
-    ----------
-    labels : sequence of str or tuple of str
-        One per row, from the top: a name, or two names to be written as a difference.
-    series : tuple of Series
-    axis_label : str
-        A line break in it starts a new sentence.
-    lanes : int
-        How many estimates lie side by side in a row.
-    headers : frozenset of int
-        Rows that are headings and hold no estimates.
-    aside : tuple of str
-        A text right of each row, or empty.
-    aside_title, title : str
-        Above these texts; above everything.
-    reference : float or None
-        Where a vertical line marks "no difference".
-    limits : (float, float) or None
-        Of the horizontal axis; None for those of the estimates.
-    legend : bool
-    """
-
-    labels: Sequence[str | tuple[str, ...]]
+    labels: Sequence[str | tuple[str, ...]]  # from the top: a name, or two names to be written as a difference
     series: tuple[Series, ...]
-    axis_label: str
-    lanes: int = 1
-    headers: frozenset[int] = frozenset()
-    aside: tuple[str, ...] = ()
+    axis_label: str  # a line break in it starts a new sentence
+    lanes: int = 1  # how many estimates lie side by side in a row
+    headers: frozenset[int] = frozenset()  # rows that are headings and hold no estimates
+    aside: tuple[str, ...] = ()  # a text right of each row, or empty; `aside_title` above these texts
     aside_title: str = ""
-    title: str = ""
-    reference: float | None = None
-    limits: tuple[float, float] | None = None
+    title: str = ""  # above everything
+    reference: float | None = None  # where a vertical line marks "no difference"
+    limits: tuple[float, float] | None = None  # of the horizontal axis; None for those of the estimates
     legend: bool = False
 
     def y(self, row: Any, offset: int) -> Any:

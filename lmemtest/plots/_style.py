@@ -10,17 +10,15 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib import font_manager
+from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 
 from lmemtest._rounding import written
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 INK = "#1a1a1a"
 MUTED = "#5f5f5f"

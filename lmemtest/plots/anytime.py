@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
 from lmemtest._rounding import tie_order
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import PAD, SMALL, Axis, Cell
+from lmemtest.plots._layout import PAD, SMALL, Axis, Cell, FloatArray
 from lmemtest.plots._lines import (
     MOST_BANDS,
     Curve,
@@ -30,12 +32,7 @@ from lmemtest.plots._lines import (
 from lmemtest.studies.budget.anytime import Anytime
 from lmemtest.words import listed, suggest
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
+BoolArray = NDArray[np.bool_]
 
 _ALONE = "Means are at the observed budgets (small ticks); nothing is said between them."
 _MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
@@ -145,8 +142,6 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
     algorithms : sequence of str, optional
         These are drawn with their bands, the others as thin grey lines. With None all are drawn alike, with bands if
         there are no more than five.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -234,8 +229,6 @@ def anytime_differences_plot(
     pairs : sequence of (str, str), optional
         Names of the algorithms of each panel, first minus second. With None all pairs, or the six with the largest
         ``|t|`` at a budget where there are more.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of pairs.
 
     Returns
     -------
@@ -377,8 +370,6 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     ----------
     result : Anytime
         From `lmemtest.anytime`.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of algorithms.
 
     Returns
     -------
@@ -387,11 +378,6 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
         the same budget, the best on top, and a ribbon as wide as the critical difference. The strip below has a row per
         algorithm, in the order of their means over the range of budgets: filled where it is shown to be better than all
         others, pale where nobody is shown to be better, empty where somebody is, hatched where it has no scores.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Notes
     -----

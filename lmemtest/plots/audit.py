@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.checks.audit import RECOMMENDED, Audit
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @_canvas.draws(Audit, source="audit()")
@@ -21,18 +17,11 @@ def audit_plot(audit: Audit, /, *, ax: Axes | None = None) -> Axes:
     ----------
     audit : Audit
         From `lmemtest.audit`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
         The x axis is in percent, with a line at the nominal level; row i, from the top, is the i-th unit.
-
-    Raises
-    ------
-    ArgumentError
-        If `audit` is something else, or `ax` is too small.
 
     Examples
     --------

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest._rounding import written
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.studies.benchmark.benchmark_clusters import BenchmarkClusters
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 KINDS = ("dendrogram", "together")
 _Branch = tuple[float, float, float, float, float, int]
@@ -32,8 +30,6 @@ def benchmark_clusters_plot(
     kind : {"dendrogram", "together"}
         The tree with a colour per cluster and its stability; or a map of how often two benchmarks share a cluster when
         the runs are redrawn.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import tie_order
@@ -17,9 +18,6 @@ from lmemtest.plots.random_effects import intervals
 from lmemtest.studies.benchmark.benchmark_effects import BenchmarkEffects
 from lmemtest.studies.benchmark.comparisons import MEAN
 from lmemtest.words import format_level
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
 KINDS = ("auto", "heatmap", "intervals", "caterpillar")
@@ -56,8 +54,6 @@ def benchmark_effects_plot(
     max_rows : int, >= 2
         Of more benchmarks, those with the largest effects are drawn, in their order, and of the caterpillar both ends;
         a line says how many were left out.
-    ax : Axes, optional
-        Where to draw; by default a new figure, whose size grows with the table.
 
     Returns
     -------

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.axes import Axes
 
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._validate import check_positive_int
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @_canvas.draws(BenchmarkInformation, source="benchmark_information()")
@@ -26,8 +23,6 @@ def benchmark_information_plot(
     max_rows : int, >= 2
         Of more benchmarks, those with the largest and the smallest shares are drawn, and a row and the axis label say
         how many were left out.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------

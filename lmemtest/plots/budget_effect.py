@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import Axis
@@ -12,9 +13,6 @@ from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, 
 from lmemtest.studies.budget.budget_effect import BudgetEffect, short_fit
 from lmemtest.studies.budget.curves import natural_scale
 from lmemtest.words import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _DENSE = 15  # observed means of a curve; the markers of more of them are smaller
 
@@ -27,8 +25,6 @@ def budget_effect_plot(result: BudgetEffect, /, *, ax: Axes | None = None) -> Ax
     ----------
     result : BudgetEffect
         From `lmemtest.budget_effect`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -38,11 +34,6 @@ def budget_effect_plot(result: BudgetEffect, /, *, ax: Axes | None = None) -> Ax
         over the logarithm of the budget has a logarithmic axis, a line over the budget a linear one; for other forms
         the axis is logarithmic where the largest budget is at least eight times the smallest. Below the axis stand the
         decision, what lines and points are, and whether the observed means contradict the form.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Notes
     -----

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.diagnostics.check import DECISIONS
 from lmemtest.inference.diagnostics.diagnose import Diagnosis
+from lmemtest.inference.diagnostics.normality import Shape
 from lmemtest.inference.diagnostics.scale import FITTED, ScaleByLevel
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    from lmemtest.inference.diagnostics.normality import Shape
 
 MOST_LEVELS = 14  # rows of a scale plot on the page of all checks
 MOST_EFFECTS = 3  # quantile plots of random effects there
@@ -39,19 +34,12 @@ def qq_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     ----------
     diagnosis : Diagnosis
         From `LmmFit.diagnose`.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of panels.
 
     Returns
     -------
     Axes
         It holds the panels, ``ax.child_axes``: the residuals, then the random effects that could be judged. The band
         holds all quantiles of 95 % of the tables drawn from the fit.
-
-    Raises
-    ------
-    ArgumentError
-        If `diagnosis` is something else, or `ax` is too small.
 
     Examples
     --------
@@ -72,19 +60,12 @@ def residuals_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     ----------
     diagnosis : Diagnosis
         From `LmmFit.diagnose`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``, with lines at 0 and at three standard deviations. A fan is a scale
         that grows with the score, a bow a missing term.
-
-    Raises
-    ------
-    ArgumentError
-        If `diagnosis` is something else, or `ax` is too small.
     """
     return draw_lines(_residuals(diagnosis), ax)
 
@@ -99,8 +80,6 @@ def scale_plot(diagnosis: Diagnosis, /, column: str | None = None, *, ax: Axes |
         From `LmmFit.diagnose`.
     column : str, optional
         A column of ``diagnosis.scale``; by default the one whose levels differ most.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -130,19 +109,12 @@ def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     ----------
     diagnosis : Diagnosis
         From `LmmFit.diagnose`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
         The parts are the axes that follow it in ``ax.figure.axes``. Titles carry the decisions. Of random effects and
         columns the worst are shown: up to three and two.
-
-    Raises
-    ------
-    ArgumentError
-        If `diagnosis` is something else, or `ax` is too small.
     """
     residuals, *effects = _judged(diagnosis)
     effects = sorted(effects, key=lambda shape: -DECISIONS.index(shape.decision))[:MOST_EFFECTS]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import in_tie_order
@@ -13,9 +12,6 @@ from lmemtest.inference.means.estimates import Estimates
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.words import format_level
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
 
@@ -30,8 +26,6 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
         From `LmmFit.emmeans`.
     separation : Separation, optional
         Of the pairs of `em`; its letters are written beside the means, and its order of the levels is used.
-    ax : Axes, optional
-        Where to draw; by default a new figure, whose height grows with the number of means.
 
     Returns
     -------

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from matplotlib.axes import Axes
 
 from lmemtest._validate import check_choice
 from lmemtest.plots import _canvas, _layout, _style
@@ -21,9 +22,6 @@ from lmemtest.plots.separation import (
     plan_of,
 )
 from lmemtest.studies.budget.horizons import Horizons
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 LAYOUTS = ("stacked", "beside")
 # Means that move between horizons by more than this many times their range at one would all be squeezed together.
@@ -42,18 +40,11 @@ def horizons_plot(result: Horizons, /, *, layout: str = "stacked", ax: Axes | No
         From `lmemtest.horizons`.
     layout : {"stacked", "beside"}
         Diagrams one below the other, or side by side.
-    ax : Axes, optional
-        Where to draw; by default a new figure, whose size grows with the algorithms and the horizons.
 
     Returns
     -------
     Axes
         It holds the diagrams, ``ax.child_axes``, one per horizon, as those of `cd_diagram`.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` or `layout` is something else, or `ax` is too small.
 
     Notes
     -----

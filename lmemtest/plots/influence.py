@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest.inference.diagnostics.influence import SURPRISING, InfluenceResult
 from lmemtest.plots import _canvas, _rows, _style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LOOKS = (
     ("flips a verdict", {"colour": _style.WARM, "marker": "D"}),
@@ -27,8 +23,6 @@ def influence_plot(result: InfluenceResult, /, *, ax: Axes | None = None) -> Axe
     ----------
     result : InfluenceResult
         From `LmmFit.influence`.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of levels.
 
     Returns
     -------
@@ -37,11 +31,6 @@ def influence_plot(result: InfluenceResult, /, *, ax: Axes | None = None) -> Axe
         comparison, in standard errors. Colour and shape tell levels without which a verdict changes, and levels that
         stand out more than chance explains, from the others. Of more than 60 levels the first 60 are shown, and those
         that are marked.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Examples
     --------

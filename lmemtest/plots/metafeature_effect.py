@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.studies.benchmark.metafeature_effect import MetafeatureEffect
 from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes
 from lmemtest.words import format_level
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
 TREE = 5.0  # width of the dendrogram in units of the font size
 ROW_HEIGHT, AROUND = 1.7, 8.0  # of the map in units of the font size: fonts stay readable with many benchmarks
@@ -34,8 +32,6 @@ def metafeature_effect_plot(result: MetafeatureOutcomes | MetafeatureEffect, /, 
         From `lmemtest.metafeature_effect`: the contrast of each benchmark with its interval, below that over
         benchmarks. With ``method="outcomes"``: a map of the mean outcomes, benchmarks by levels, with a dendrogram of
         the benchmarks.
-    ax : Axes, optional
-        Where to draw; by default a new figure, whose height grows with the number of benchmarks.
 
     Returns
     -------

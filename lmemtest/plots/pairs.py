@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 from lmemtest._rounding import below, in_tie_order
 from lmemtest.errors import ArgumentError
@@ -12,10 +12,6 @@ from lmemtest.inference.means.comparisons import Comparisons
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots.emmeans import adjustment_name
 from lmemtest.words import format_level, format_p
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page
@@ -29,8 +25,6 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     ----------
     pairs : Comparisons
         From `Estimates.pairs`; at most 66 differences.
-    ax : Axes, optional
-        Where to draw; by default a new figure, whose height grows with the number of pairs.
 
     Returns
     -------
@@ -129,8 +123,6 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     ----------
     pairs : Comparisons
         From `Estimates.pairs`, in one group.
-    ax : Axes, optional
-        Where to draw; by default a new figure, whose size grows with the number of means.
 
     Returns
     -------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest._rounding import written
 from lmemtest.inference.power.power import USUAL_POWER, PowerResult
@@ -12,9 +13,6 @@ from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines, looks
 from lmemtest.words import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @_canvas.draws(PowerResult, source="power()")
@@ -25,19 +23,12 @@ def power_plot(result: PowerResult, /, *, ax: Axes | None = None) -> Axes:
     ----------
     result : PowerResult
         From `lmemtest.power`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``. The x axis has the number of benchmarks, the y axis power in percent
         with a line at 80 %; each number of seeds has a line, named at its right end.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Examples
     --------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 from lmemtest._validate import check_choice
 from lmemtest.inference.intervals.profile import ProfileResult
@@ -13,10 +15,6 @@ from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
 from lmemtest.words import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 SCALES = ("zeta", "deviance")
 _MARGIN = 0.05  # of the range, on both ends of the x axis
@@ -39,8 +37,6 @@ def profile_plot(result: ProfileResult, /, *, scale: str = "zeta", ax: Axes | No
     scale : {"zeta", "deviance"}
         The signed root of the deviance, which is a straight line where a symmetric interval is right; or the deviance
         above its minimum.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of parameters.
 
     Returns
     -------
@@ -50,11 +46,6 @@ def profile_plot(result: ProfileResult, /, *, scale: str = "zeta", ax: Axes | No
         a symmetric interval rests. The profile goes through the exact points of ``result.curves``, with their slopes.
         A parameter without a profile has an empty panel that says so. Long names take two lines; where these do not
         hold them either, their middle is left out.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` or `scale` is something else, or `ax` is too small.
 
     Examples
     --------

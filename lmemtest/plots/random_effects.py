@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from matplotlib.axes import Axes
 
 from lmemtest._rounding import tie_order
 from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.inference.intervals.random_effects import RandomEffects
 from lmemtest.plots import _canvas, _rows, _style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @_canvas.draws(RandomEffects, source="random_effects()")
@@ -32,8 +29,6 @@ def random_effects_plot(
         Which effect of the group; the first one by default.
     max_rows : int, >= 2
         Of more levels, those at both ends are drawn, and a row and the axis label say how many were left out.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------

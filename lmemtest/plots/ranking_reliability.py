@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest._rounding import written
 from lmemtest.plots import _canvas, _style
@@ -12,9 +11,6 @@ from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
 from lmemtest.studies.variation.ranking_reliability import TARGETS, RankingReliability
 from lmemtest.words import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _POINTS = 200
 
@@ -27,19 +23,12 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
     ----------
     result : RankingReliability
         From `lmemtest.ranking_reliability`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``: a line for each number of seeds of the table, named at its right end;
         the study itself as a dot with its interval; dashed lines at 0.8 and 0.9.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Examples
     --------

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _layout, _rows, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, axis_around, draw_lines, looks
 from lmemtest.studies.budget.relative_ranks import RelativeRanks
 from lmemtest.words import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_BANDS = 6  # more bands over each other are mud
 _LOG_RATIO = 5.0  # budgets that span less look alike on both scales
@@ -29,8 +27,6 @@ def relative_ranks_plot(result: RelativeRanks, /, *, ax: Axes | None = None) -> 
     ----------
     result : RelativeRanks
         From `lmemtest.relative_ranks`.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of panels and algorithms.
 
     Returns
     -------
@@ -39,11 +35,6 @@ def relative_ranks_plot(result: RelativeRanks, /, *, ax: Axes | None = None) -> 
         the result, left out with more than six algorithms; the foot says what they mean. Lines of the same colour
         differ in their dashes. Names are beside the last budget. The x axis is logarithmic where that spaces the
         budgets more evenly. With a single budget, or none, the intervals are drawn as rows in `ax` itself.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Examples
     --------

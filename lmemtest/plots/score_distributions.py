@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._layout import Axis, Cell
+from lmemtest.plots._layout import Axis, Cell, FloatArray
 from lmemtest.plots._lines import Lines, Panel, draw_lines
 from lmemtest.studies.scores.score_distributions import FEW, ScoreDistributions
 from lmemtest.words import counted
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 _HEIGHT, _ROW = 150.0, 0.3  # points of a panel of upright violins, and inches of a lying one per group
 _WIDEST_SLOT, _FILLED = 0.86, 0.92  # of the distance of two groups; of a slot
@@ -41,12 +37,13 @@ class _Content:
     panels: tuple[Any, ...]
 
     @property
-    def names(self) -> list[str]:
-        return [_style.one_line(group) for group in self.groups]
-
-    @property
     def halves(self) -> bool:
         return len(self.hues) == 2
+
+    @property
+    def violins(self) -> int:
+        """Side by side in a group."""
+        return 1 if self.halves else len(self.hues)
 
     def rows(self, panel: Any) -> pd.DataFrame:
         table = self.result.table
@@ -85,8 +82,6 @@ def score_distributions_plot(distributions: ScoreDistributions, /, *, ax: Axes |
     distributions : ScoreDistributions
         From `lmemtest.score_distributions`. The first column of its ``by`` gives the positions,
         the second the colours, the third the panels.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of groups.
 
     Returns
     -------
@@ -95,11 +90,6 @@ def score_distributions_plot(distributions: ScoreDistributions, /, *, ax: Axes |
         scaled to the same width for all groups; two colours share a violin as halves. Thick: the middle half of the
         scores; line: the median. Groups of fewer than 8 scores are points. A star marks groups with more than one
         cluster.
-
-    Raises
-    ------
-    ArgumentError
-        If `distributions` are something else, or `ax` is too small.
 
     References
     ----------
@@ -113,34 +103,23 @@ def score_distributions_plot(distributions: ScoreDistributions, /, *, ax: Axes |
     >>> [panel.get_title(loc="left") for panel in ax.child_axes][:2]
     ['benchmark: svm-cancer', 'benchmark: svm-diabetes']
     """
-    content = _content(distributions)
+    levels = [
+        tuple(distributions.table[name].drop_duplicates().sort_values(kind="stable")) for name in distributions.by
+    ]
+    content = _Content(distributions, *(*levels, (None,), (None,))[:3])
     lying = _lines(content, upright=False)
-    if len(content.groups) > _MOST_UPRIGHT:
-        return draw_lines(lying, ax, height=_lying_height(content))
+    count = len(content.groups)
+    if count > _MOST_UPRIGHT:
+        return draw_lines(lying, ax, height=72.0 * max(1.2, count * max(_ROW, 0.17 * content.violins)))
     return draw_lines(_lines(content, upright=True), ax, or_else=lying, height=_HEIGHT)
-
-
-def _content(result: ScoreDistributions) -> _Content:
-    levels = [tuple(result.table[name].drop_duplicates().sort_values(kind="stable")) for name in result.by]
-    groups, hues, panels = (*levels, (None,), (None,))[:3] if len(levels) < 3 else levels
-    return _Content(result, groups, hues, panels)
-
-
-def _slot(content: _Content) -> float:
-    """Font sizes that a group needs across."""
-    violins = 1 if content.halves else len(content.hues)
-    return max(_LEAST_SLOT[0], _LEAST_SLOT[1] * violins + 0.3)
-
-
-def _lying_height(content: _Content) -> float:
-    violins = 1 if content.halves else len(content.hues)
-    return 72.0 * max(1.2, len(content.groups) * max(_ROW, 0.17 * violins))
 
 
 def _lines(content: _Content, *, upright: bool) -> Lines:
     result, n = content.result, len(content.groups)
     limits = (-0.5, n - 0.5) if upright else (n - 0.5, -0.5)
-    groups = Axis(limits=limits, ticks=np.arange(n, dtype=float), labels=tuple(content.names), every=True)
+    groups = Axis(
+        limits=limits, ticks=np.arange(n, dtype=float), labels=tuple(map(_style.one_line, content.groups)), every=True
+    )
     panels = []
     for panel in content.panels:
         scores = Axis(limits=content.limits(panel))
@@ -151,12 +130,12 @@ def _lines(content: _Content, *, upright: bool) -> Lines:
                 box.axhline(edge, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
             _draw_panel(_Pen(box, upright), content, panel, place, font)
 
-        title = () if panel is None else (f"{_style.one_line(result.by[2])}: {_style.one_line(panel)}",)
+        title = () if panel is None else (f"{result.by[2]}: {panel}",)
         x, y = (groups, scores) if upright else (scores, groups)
         panels.append(Panel(x=x, y=y, title=title, draw=draw))
     better = "lower is better" if result.direction == "minimize" else "higher is better"
     score = f"{_style.one_line(result.score)}{f' at {_style.one_line(result.at)}' if result.at else ''}"
-    across, along = _slot(content) * n, result.by[0]
+    across, along = max(_LEAST_SLOT[0], _LEAST_SLOT[1] * content.violins + 0.3) * n, result.by[0]
     hues = content.hues if len(content.hues) > 1 else ()
     return Lines(
         what=f"a plot of {counted(n, 'group')} in {counted(len(panels), 'panel')}",
@@ -164,14 +143,14 @@ def _lines(content: _Content, *, upright: bool) -> Lines:
         x_label=along if upright else f"{score} ({better})",
         y_label=(f"{score} ({better})", score) if upright else (along,),
         foot=_foot(content),
-        key=tuple((_style.one_line(hue), _patch(_style.colour(i))) for i, hue in enumerate(hues)),
+        key=tuple((str(hue), functools.partial(_patch, i)) for i, hue in enumerate(hues)),
         guides=upright,
         smallest=(max(_SMALLEST[0], across), _SMALLEST[1]) if upright else (_SMALLEST[0], max(2.0, across)),
     )
 
 
-def _patch(colour: str) -> Callable[[float], Patch]:
-    return lambda font: Patch(facecolor=colour, alpha=0.5, edgecolor=colour)  # noqa: ARG005
+def _patch(index: int, font: float) -> Patch:  # noqa: ARG001
+    return Patch(facecolor=_style.colour(index), alpha=0.5, edgecolor=_style.colour(index))
 
 
 def _foot(content: _Content) -> str:
@@ -207,88 +186,48 @@ def _slots(content: _Content) -> Iterator[tuple[int, float, float, float]]:
 def _draw_panel(pen: _Pen, content: _Content, panel: Any, place: Cell, font: float) -> None:
     result = content.result
     columns = list(result.by)
-    rows = content.rows(panel)
-    curves = dict(list(result.densities.groupby(columns, observed=True, sort=False))) if len(result.densities) else {}
+    densities, scores = (
+        dict(list(table.groupby(columns, observed=True, sort=False))) if len(table) else {}
+        for table in (result.densities, result.scores)
+    )
     slots = dict(zip(content.hues, _slots(content), strict=True))
     position = {group: i for i, group in enumerate(content.groups)}
     step = (place.width if pen.upright else place.height) / len(content.groups)
     bar = min(0.4 * font, 2.0 * _APART * step) if content.halves else 0.4 * font
-    for row in rows.to_dict("records"):
+    low, high = content.limits(panel)
+    for row in content.rows(panel).to_dict("records"):
         key = tuple(row[name] for name in columns)
         index, offset, left, right = slots[key[1] if len(key) > 1 else None]
-        at = position[key[0]] + offset
-        colour = _style.colour(index)
-        curve = curves.get(key)
-        if curve is not None:
-            _draw_density(pen, at, curve, left, right, colour, font)
+        at, colour = position[key[0]] + offset, _style.colour(index)
+        if key in densities:
+            _draw_density(pen, at, densities[key], (left, right), colour, font)
         if row["n"] < FEW:
-            _draw_points(pen, at + 0.25 * (right - left), _scores_of(result, key), colour, font)
+            values = scores[key]["score"].to_numpy(dtype=float)
+            dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 0.45 * font, "zorder": 3}
+            dots |= {"markerfacecolor": "white", "markeredgewidth": 0.1 * font, "label": "_points"}
+            pen.line(np.full(len(values), at + 0.25 * (right - left)), values, color=colour, **dots)
         else:
             _draw_box(pen, at, row, (left, right), colour, bar, font)
         if row["p_adjusted"] <= result.alpha:
-            spread = np.subtract(*content.limits(panel)[::-1])
-            score = row["max"] + 0.6 * _PAD * spread
-            pen.line([at], [score], marker="*", markersize=0.8 * font, color=colour, markeredgewidth=0, label="_star")
-
-
-def _scores_of(result: ScoreDistributions, key: tuple[Any, ...]) -> FloatArray:
-    mask = np.ones(len(result.scores), dtype=bool)
-    for name, value in zip(result.by, key, strict=True):
-        mask &= (result.scores[name] == value).to_numpy(dtype=bool)
-    return result.scores.loc[mask, "score"].to_numpy(dtype=float)
+            star: dict[str, Any] = {"marker": "*", "markersize": 0.8 * font, "markeredgewidth": 0, "label": "_star"}
+            pen.line([at], [row["max"] + 0.6 * _PAD * (high - low)], color=colour, **star)
 
 
 def _draw_density(
-    pen: _Pen, at: float, curve: pd.DataFrame, left: float, right: float, colour: str, font: float
+    pen: _Pen, at: float, curve: pd.DataFrame, reach: tuple[float, float], colour: str, font: float
 ) -> None:
     score, height = curve["score"].to_numpy(dtype=float), curve["density"].to_numpy(dtype=float)
     share = height / height.max()
-    pen.fill(
-        at - left * share,
-        at + right * share,
-        score,
-        facecolor=colour,
-        alpha=0.35,
-        edgecolor=colour,
-        linewidth=0.06 * font,
-        label="_density",
-        zorder=2,
-    )
+    style: dict[str, Any] = {"facecolor": colour, "edgecolor": colour, "alpha": 0.35, "linewidth": 0.06 * font}
+    pen.fill(at - reach[0] * share, at + reach[1] * share, score, label="_density", zorder=2, **style)
 
 
 def _draw_box(
     pen: _Pen, at: float, row: dict[Any, Any], reach: tuple[float, float], colour: str, bar: float, font: float
 ) -> None:
     """The middle half as a bar on the centre line, the median as a line across."""
-    pen.line(
-        [at, at],
-        [row["q1"], row["q3"]],
-        color=colour,
-        linewidth=bar,
-        solid_capstyle="butt",
-        label="_quartiles",
-        zorder=3,
-    )
-    pen.line(
-        [at - 0.5 * reach[0], at + 0.5 * reach[1]],
-        [row["median"]] * 2,
-        color=_style.INK if row["max"] > row["min"] else colour,  # one score: there is no outline to show the colour
-        linewidth=0.16 * font,
-        label="_median",
-        zorder=4,
-    )
-
-
-def _draw_points(pen: _Pen, at: float, scores: FloatArray, colour: str, font: float) -> None:
-    pen.line(
-        np.full(len(scores), at),
-        scores,
-        linestyle="none",
-        marker="o",
-        markersize=0.45 * font,
-        color=colour,
-        markerfacecolor="white",
-        markeredgewidth=0.1 * font,
-        label="_points",
-        zorder=3,
-    )
+    thick: dict[str, Any] = {"linewidth": bar, "solid_capstyle": "butt", "label": "_quartiles", "zorder": 3}
+    pen.line([at, at], [row["q1"], row["q3"]], color=colour, **thick)
+    ink = _style.INK if row["max"] > row["min"] else colour  # one score: there is no outline to show the colour
+    thin: dict[str, Any] = {"linewidth": 0.16 * font, "label": "_median", "zorder": 4}
+    pen.line([at - 0.5 * reach[0], at + 0.5 * reach[1]], [row["median"]] * 2, color=ink, **thin)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.checks.seed_effect import SeedEffect
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _TWO_SIDED = 1.959963984540054  # 95 % of a normal distribution
 
@@ -23,19 +19,12 @@ def seed_effect_plot(result: SeedEffect, /, *, ax: Axes | None = None) -> Axes:
     ----------
     result : SeedEffect
         From `lmemtest.seed_effect`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
         Row i, from the top, is the i-th algorithm: one marker per seed, filled and orange where the seed decides part
         of the score; below them the range that holds 95 % of the seeds if only chance decides.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Examples
     --------

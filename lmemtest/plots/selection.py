@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
 
 from lmemtest._validate import check_positive_int
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.studies.modelling.forward import SelectionResult
 from lmemtest.studies.modelling.lattice import SearchResult
 from lmemtest.words import format_number, format_p
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 # In font sizes.
 _ROW, _TIGHT, _COLUMN = 1.7, 1.15, 1.7
@@ -33,8 +31,6 @@ def selection_plot(result: SelectionResult | SearchResult, /, *, max_rows: int =
         From `lmemtest.select_terms` or `lmemtest.search_models`.
     max_rows : int
         The most models of a search to draw.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -42,11 +38,6 @@ def selection_plot(result: SelectionResult | SearchResult, /, *, max_rows: int =
         Of a selection: a row per step with the criterion of the term that was added and of those that were not; the
         last row has what was left. Of a search: a row per model, a dot for each of its terms, and at the right how
         much worse than the best its criterion is.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is neither, or `ax` is too small.
 
     Examples
     --------

@@ -13,9 +13,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
@@ -23,9 +24,6 @@ from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots.emmeans import decided_by
 from lmemtest.words import format_level
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # All heights are in units of the font size, so that the diagram scales as a whole.
 TITLE = 1.7
@@ -57,8 +55,6 @@ def cd_diagram(
     ----------
     separation : Separation
         Levels, means, groups and critical difference, from `Estimates.separation`.
-    ax : Axes, optional
-        Where to draw; by default a new figure, whose height grows with the number of algorithms and of groups.
     limits : tuple of two floats, optional
         Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
     title : str

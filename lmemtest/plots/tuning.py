@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._layout import Axis
+from lmemtest.plots._layout import Axis, FloatArray
 from lmemtest.plots._lines import (
     Curve,
     Level,
@@ -35,12 +36,6 @@ from lmemtest.tuning.estimators import ExpectedBest
 from lmemtest.tuning.plan import TuningPlan
 from lmemtest.tuning.simulate import Coverage
 from lmemtest.words import counted
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
 _CROWDED = 6  # algorithms, from which bands are paler
@@ -307,8 +302,6 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
     ----------
     curves : TuningCurves
         From `lmemtest.tuning.curves`.
-    ax : Axes, optional
-        Where to draw; by default a new figure, which grows with the number of benchmarks.
 
     Returns
     -------
@@ -318,11 +311,6 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
         they are, between the budgets asked for too (curves over seeds stay at a budget's values up to the next). The x
         axis is logarithmic if the budgets of a panel span more than a factor of 25; each panel has its own scale of
         scores.
-
-    Raises
-    ------
-    ArgumentError
-        If `curves` is something else, or `ax` is too small.
 
     Examples
     --------
@@ -383,8 +371,6 @@ def tuning_compare_plot(comparison: CurveComparison, /, *, ax: Axes | None = Non
     ----------
     comparison : CurveComparison
         From `lmemtest.tuning.compare`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -392,11 +378,6 @@ def tuning_compare_plot(comparison: CurveComparison, /, *, ax: Axes | None = Non
         It holds the panel and a strip, ``ax.child_axes``. The x axis has the budgets, logarithmic if they span more
         than a factor of 25; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that they
         are, between the budgets too. The strip below has the colour of the better curve, darker for more evidence.
-
-    Raises
-    ------
-    ArgumentError
-        If `comparison` is something else, or `ax` is too small.
 
     Examples
     --------
@@ -449,19 +430,12 @@ def tuning_best_of_plot(result: BestOf, /, *, ax: Axes | None = None) -> Axes:
     ----------
     result : BestOf
         From `lmemtest.tuning.best_of`.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``. The x axis has the budgets, the y axis the probability in percent with
         a line at 50 %.
-
-    Raises
-    ------
-    ArgumentError
-        If `result` is something else, or `ax` is too small.
 
     Examples
     --------

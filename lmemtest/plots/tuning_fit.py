@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from lmemtest._rounding import written
@@ -13,12 +14,6 @@ from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import PAD, Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
 from lmemtest.tuning.fit.fit import FittedCurve
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 _POINTS = 60  # of a line
 _AIR = 0.03  # of the range of k, beside bars, so that the last is not taken for that of the asymptotic best
@@ -35,8 +30,6 @@ def tuning_fit_plot(curve: FittedCurve, /, *, ax: Axes | None = None) -> Axes:
         intervals between these k are computed as well, in a second or two; with noise each takes a search of its
         own, so they are drawn at the k of `curve` only, as bars. Ask for 13 k per decade,
         ``fit.curve(np.geomspace(1, 1000, 40))``, and they are a band too.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.variation.variance_sources import VarianceSources
 from lmemtest.words import format_number, percent
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @_canvas.draws(VarianceSources, source="variance_sources()")
@@ -30,8 +27,6 @@ def variance_sources_plot(
     leave_out : str or sequence of str
         Sources that are not drawn; one that is much larger than all others hides them. A line below says how large
         they are.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
