@@ -85,23 +85,17 @@ class EmpiricalDistribution(Result):
         return (f"{self.n_scores:,} scores between {low:g} and {high:g}; mean {written(self.mean(), '.6g')}.",)
 
     def __post_init__(self) -> None:
-        scores = check_scores(self.scores)
-        order = np.argsort(scores, kind="stable")
+        scores, equal = check_scores(self.scores), self.weights is None
+        order, n = np.argsort(scores, kind="stable"), len(scores)
         bounds = check_bounds(self.bounds, scores)
-        equal = self.weights is None
-        weights = np.full(len(scores), 1.0 / len(scores)) if self.weights is None else _weights(self.weights, scores)
-        cumulative = np.arange(1, len(scores) + 1) / len(scores) if equal else np.cumsum(weights[order])
+        weights = np.full(n, 1.0 / n) if self.weights is None else _weights(self.weights, scores)
+        cumulative = np.arange(1, n + 1) / n if equal else np.cumsum(weights[order])
         cumulative[-1] = 1.0
-        for name, value in (
-            ("scores", scores[order]),
-            ("weights", weights[order]),
-            ("bounds", bounds),
-            ("cumulative", cumulative),
-            ("equal", equal),
-        ):
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
+        arrays = {"scores": scores[order], "weights": weights[order], "cumulative": cumulative}
+        for name, value in {**arrays, "bounds": bounds, "equal": equal}.items():
             object.__setattr__(self, name, value)
+        for array in arrays.values():
+            array.flags.writeable = False
 
     @property
     def n_scores(self) -> int:

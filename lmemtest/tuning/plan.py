@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -150,78 +149,65 @@ def plan(
         "statistic='mean' has no such k: with bounds its limits are never trivial, without bounds always. "
         "Use 'median' or a quantile."
     )
-    shape = _Shape(check_rank_settings(direction, statistic, level, band, from_k, no_mean=no_mean))
+    settings = check_rank_settings(direction, statistic, level, band, from_k, no_mean=no_mean)
     if n_scores is not None:
-        sizes = _check_sizes(n_scores, shape.settings.band)
-        reach = np.array([shape.reach(size) for size in sizes.tolist()])
-        wanted = np.floor(reach)
+        sizes = _check_sizes(n_scores, settings.band)
     else:
         wanted = check_k(k)
-        sizes = np.array([shape.smallest(target) for target in wanted.tolist()], dtype=np.intp)
-        reach = np.array([shape.reach(size) for size in sizes.tolist()])
+        sizes = np.array([_smallest(settings, target) for target in wanted.tolist()], dtype=np.intp)
+    reach = np.array([_reach(settings, size) for size in sizes.tolist()])
     return TuningPlan(
-        settings=shape.settings,
+        settings=settings,
         given="k" if n_scores is None else "n_scores",
         n_scores=sizes,
-        k=wanted,
+        k=wanted if n_scores is None else np.floor(reach),
         k_max=reach,
-        critical_value=np.array([shape.settings.band_for(size).critical_value for size in sizes.tolist()]),
+        critical_value=np.array([settings.band_for(size).critical_value for size in sizes.tolist()]),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """A band without its number of scores."""
+def _reach(settings: Settings, n: int) -> float:
+    return trivial_beyond(settings.band_for(n), settings.quantile)
 
-    settings: Settings
 
-    def reach(self, n: int) -> float:
-        return trivial_beyond(self.settings.band_for(n), self.settings.quantile)
+def _smallest(settings: Settings, k: float) -> int:
+    """The smallest n that reaches k."""
+    from_k = settings.from_k
+    if from_k is not None and k < from_k:
+        raise ArgumentError(f"k must be at least from_k = {from_k:g}, got {k:g}.")
+    low, high = _bracket(settings, k)
+    while high - low > 1:  # the reach is close to a straight line in n
+        at_low, at_high = _reach(settings, low) if low else 0.0, _reach(settings, high)
+        share = (k - at_low) / (at_high - at_low)
+        middle = min(max(int(np.ceil(low + (high - low) * share)), low + 1), high - 1)
+        low, high = (low, middle) if _reach(settings, middle) >= k else (middle, high)
+    if from_k is None or k > 8.0 * from_k:
+        return high
+    # Near `from_k` few lower limits are left; when one more comes in, about every 2 / (1 - p) scores, the others get
+    # looser and the reach, no increasing function of n, falls back by less than one such period.
+    period = 2.0 / (1.0 - settings.quantile ** (1.0 / from_k))
+    window = range(max(1, high - 2 * int(np.ceil(period))), high)
+    return next((fewer for fewer in window if _reach(settings, fewer) >= k), high)
 
-    def smallest(self, k: float) -> int:
-        """The smallest n that reaches k."""
-        from_k = self.settings.from_k
-        if from_k is not None and k < from_k:
-            raise ArgumentError(f"k must be at least from_k = {from_k:g}, got {k:g}.")
-        low, high = self._bracket(k)
-        while high - low > 1:  # the reach is close to a straight line in n
-            at_low, at_high = self.reach(low) if low else 0.0, self.reach(high)
-            share = (k - at_low) / (at_high - at_low)
-            middle = min(max(int(np.ceil(low + (high - low) * share)), low + 1), high - 1)
-            low, high = (low, middle) if self.reach(middle) >= k else (middle, high)
-        return self._before_dips(high, k)
 
-    def _bracket(self, k: float) -> tuple[int, int]:
-        """An n that does not reach k (or 0), and a larger one that does.
+def _bracket(settings: Settings, k: float) -> tuple[int, int]:
+    """An n that does not reach k (or 0), and a larger one that does.
 
-        The largest order statistic alone keeps to its limit with probability 1 - l_n^n, at least the level, so
-        no band with fewer than k ln(1 - level) / ln q scores reaches k.
-        """
-        least = k * np.log1p(-self.settings.level) / np.log(self.settings.quantile)
-        high = max(int(np.ceil(min(least, MOST_SCORES))), 1)
-        low = high - 1
-        while (reach := self.reach(high)) < k:
-            if high == MOST_SCORES:
-                raise ArgumentError(
-                    f"k = {k:g} needs more than {MOST_SCORES:,} scores, which reach {written(reach, '.4g')} with this "
-                    "band, quantile and level. Plan for a smaller k or a lower level."
-                )
-            further = 1.02 * high * k / reach if reach > 0.0 else 2.0 * high
-            low, high = high, int(min(max(further, high + 1), 2.0 * high, MOST_SCORES))
-        return low, high
-
-    def _before_dips(self, n: int, k: float) -> int:
-        """The first n that reaches k where the reach is no increasing function of n.
-
-        Near `from_k` few lower limits are left; when one more comes in, about every 2 / (1 - p) scores, the others get
-        looser and the reach falls back by less than one such period.
-        """
-        from_k = self.settings.from_k
-        if from_k is None or k > 8.0 * from_k:
-            return n
-        period = 2.0 / (1.0 - self.settings.quantile ** (1.0 / from_k))
-        window = range(max(1, n - 2 * int(np.ceil(period))), n)
-        return next((fewer for fewer in window if self.reach(fewer) >= k), n)
+    The largest order statistic alone keeps to its limit with probability 1 - l_n^n, at least the level, so
+    no band with fewer than k ln(1 - level) / ln q scores reaches k.
+    """
+    least = k * np.log1p(-settings.level) / np.log(settings.quantile)
+    high = max(int(np.ceil(min(least, MOST_SCORES))), 1)
+    low = high - 1
+    while (reach := _reach(settings, high)) < k:
+        if high == MOST_SCORES:
+            raise ArgumentError(
+                f"k = {k:g} needs more than {MOST_SCORES:,} scores, which reach {written(reach, '.4g')} with this "
+                "band, quantile and level. Plan for a smaller k or a lower level."
+            )
+        further = 1.02 * high * k / reach if reach > 0.0 else 2.0 * high
+        low, high = high, int(min(max(further, high + 1), 2.0 * high, MOST_SCORES))
+    return low, high
 
 
 def _check_sizes(n: Any, band: str) -> NDArray[np.intp]:

@@ -193,7 +193,7 @@ def test_yes_and_no_are_labels():
 def test_names_of_runs_and_measurements_play_no_part():
     frame = make_runs().drop(columns="seed")
     frame = frame.assign(uid=[f"x{i}" for i in range(len(frame))], runtime=np.linspace(0.1, 7.3, len(frame)))
-    assert roles_of(frame).conditions() == ["benchmark"]
+    assert roles_of(frame).keys() == ["algorithm", "benchmark"]
     table = make_table().assign(config=lambda t: [[i] for i in range(len(t))])
     assert roles_of(table).guessed == {}
 

@@ -45,8 +45,8 @@ def seed_dependency_check(
     verbose : bool or None
         Print the likelihood-ratio test of all algorithms together, and the decision; with None the decision alone.
     benchmark_var, fidelity_var : str, optional
-        Columns, which the package does not know here. By default they are looked for by name and content,
-        as the page for users of the package says.
+        Columns, which the package does not know here. By default they are looked for by name and
+        content, with a `DataWarning` where that is a guess.
 
     Returns
     -------
@@ -59,11 +59,6 @@ def seed_dependency_check(
         If no seed comes back, so that its effect cannot be told from chance.
     DataError
         If several columns could be the benchmark.
-
-    Warns
-    -----
-    DataWarning
-        If a column that no argument names was taken for the benchmark, the budget or a metafeature by guess.
 
     See Also
     --------
@@ -132,8 +127,8 @@ def benchmark_information_check(
     verbose : bool or None
         Print the decision on each benchmark.
     seed_var, fidelity_var : str, optional
-        Columns, which the package does not know here. By default they are looked for by name and content,
-        as the page for users of the package says.
+        Columns, which the package does not know here. By default they are looked for by name and
+        content, with a `DataWarning` where that is a guess.
 
     Returns
     -------
@@ -147,11 +142,6 @@ def benchmark_information_check(
     ------
     DesignError
         If no benchmark has two runs of two algorithms.
-
-    Warns
-    -----
-    DataWarning
-        If a column that no argument names was taken for the seed, the budget or a metafeature by guess.
 
     See Also
     --------
@@ -234,7 +224,7 @@ def fidelity_check(
         Print the two comparisons and the decision; with None the decision alone.
     seed_var : str, optional
         Column, which the package does not know here. By default it is looked for by name and
-        content, as the page for users of the package says.
+        content, with a `DataWarning` where that is a guess.
 
     Returns
     -------
@@ -246,11 +236,6 @@ def fidelity_check(
     ------
     DataError
         If the effect cannot be identified: one budget, or one run per algorithm on one benchmark.
-
-    Warns
-    -----
-    DataWarning
-        If a column that no argument names was taken for the seed or a metafeature by guess.
 
     See Also
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from lmemtest._validate import check_columns
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.compat.significance_analysis.diagram import VARIANT, cd_diagram
 from lmemtest.compat.significance_analysis.messages import errors_of
-from lmemtest.compat.significance_analysis.roles import Roles, find_roles, warn
+from lmemtest.compat.significance_analysis.roles import find_roles, warn
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataWarning
@@ -57,7 +58,7 @@ def metafeature_analysis(
         Print the conclusion on each benchmark and over all, with the sign of the tables.
     seed_var : str, optional
         Column that tells the runs apart, which the package does not know. By default it is looked for by name and
-        content, as the page for users of the package says.
+        content, with a `DataWarning` where that is a guess.
 
     Returns
     -------
@@ -74,11 +75,6 @@ def metafeature_analysis(
         If a name is unknown.
     DataError
         If the metafeature is constant within benchmarks, an algorithm is missing on a level, or there is one run only.
-
-    Warns
-    -----
-    DataWarning
-        If the column of the seeds was found by guess.
 
     See Also
     --------
@@ -145,10 +141,10 @@ def _runs(
             stacklevel=3,
         )
     seeds = {name: role for name, role in roles.guessed.items() if role == "seed"}
-    roles = Roles(roles.columns, [metafeature], seeds)
+    roles = replace(roles, metafeatures=[metafeature], guessed=seeds, loose=[])
     if seed is None:
-        warn(roles, "metafeature_analysis", ["seed_var"], level=4)
-    return roles.runs(frame, algorithm, loss)
+        warn(roles, ["seed_var"], level=4)
+    return roles.runs()
 
 
 def _variant(benchmark: Any, level: Any) -> str:

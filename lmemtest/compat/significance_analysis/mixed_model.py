@@ -23,6 +23,7 @@ from lmemtest.formula import parse_formula
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.model import LmmFit, fit_lmm
 
+_OF_FIT = {"logLike": "llf", "AIC": "aic", "BIC": "bic"}  # attributes of pymer4, and of the fit
 _FACTOR_CALL = re.compile(r"\b(?:as\.)?factor\(")  # R's; the same thing is C() here
 
 
@@ -137,8 +138,10 @@ class Model:
         Without spaces.
     factors : dict of str to list
         Factors and their levels, the reference level first.
-    likelihood_fit : LmmFit
+    likelihood_fit, model_obj : LmmFit
         The maximum-likelihood fit, for all else that this package offers.
+    logLike, AIC, BIC : float
+        Log-likelihood, and Akaike's and Schwarz's criteria: all parameters counted, with the number of rows.
     warnings : list of str
         What is noteworthy about the fit.
     family, sig_type : str
@@ -178,6 +181,10 @@ class Model:
         return f"{type(self).__module__}.Model(fitted = True, formula = {self.formula}, family = {self.family})"
 
     def __getattr__(self, name: str) -> Any:
+        if name in _OF_FIT:
+            return getattr(self.likelihood_fit, _OF_FIT[name])
+        if name == "model_obj":
+            return self.likelihood_fit
         if name.startswith("_"):
             raise AttributeError(name)
         raise AttributeError(
@@ -186,26 +193,6 @@ class Model:
         )
 
     # -- the fit as a whole -------------------------------------------------------------------------------------
-
-    @property
-    def logLike(self) -> float:
-        """Log-likelihood."""
-        return self.likelihood_fit.llf
-
-    @property
-    def AIC(self) -> float:
-        """Akaike's criterion, all parameters counted."""
-        return self.likelihood_fit.aic
-
-    @property
-    def BIC(self) -> float:
-        """Schwarz's criterion with the number of rows."""
-        return self.likelihood_fit.bic
-
-    @property
-    def model_obj(self) -> LmmFit:
-        """The fit: `likelihood_fit` under pymer4's name."""
-        return self.likelihood_fit
 
     @cached_property
     def inference_fit(self) -> LmmFit:
@@ -349,19 +336,7 @@ class Model:
         return self._given.assign(residuals=self.residuals, fits=self.fits)
 
     def predict(self, data: pd.DataFrame, use_rfx: bool = True) -> np.ndarray:
-        """Predicted scores of new rows.
-
-        Parameters
-        ----------
-        data : dataframe
-            With the columns of the model.
-        use_rfx : bool
-            Add the deviations of known groups.
-
-        Returns
-        -------
-        (rows,) numpy.ndarray
-        """
+        """Predicted scores (rows,) of new rows, with the deviations of known groups if `use_rfx`."""
         return self.likelihood_fit.predict(to_table(data), random=use_rfx)
 
     # -- tests --------------------------------------------------------------------------------------------------
@@ -388,10 +363,8 @@ class Model:
             Adjustment for several comparisons.
         summarize : bool
             Return both tables; otherwise they are in `marginal_estimates` and `marginal_contrasts` only.
-        dof_asymptotic_at : int, optional
+        dof_asymptotic_at, verbose
             Taken and not used: degrees of freedom are Satterthwaite's whatever the number of rows.
-        verbose : bool
-            Taken and not used.
 
         Returns
         -------
@@ -413,17 +386,9 @@ class Model:
         return tables[0].copy(), tables[1].copy()
 
     def anova(self, force_orthogonal: bool = False) -> pd.DataFrame:  # noqa: ARG002 - pymer4's argument
-        """Type III F-tests of the fixed terms, whatever their coding.
+        """Type III F-tests of the fixed terms: SS, MS, NumDF, DenomDF, F-stat, P-val, Sig, indexed by term.
 
-        Parameters
-        ----------
-        force_orthogonal : bool
-            Taken and not used: the tests do not depend on the coding.
-
-        Returns
-        -------
-        pandas.DataFrame
-            SS, MS, NumDF, DenomDF, F-stat, P-val, Sig, indexed by term.
+        They do not depend on the coding, so `force_orthogonal` is taken and not used.
         """
         table = self.inference_fit.anova().to_frame()
         mean_square = table["f_ratio"] * self.inference_fit.scale
@@ -438,13 +403,7 @@ class Model:
         return r_names.with_stars(pd.DataFrame(columns)).set_index(pd.Index(table["term"]).rename(None))
 
     def summary(self) -> pd.DataFrame:
-        """Print the model and its random effects.
-
-        Returns
-        -------
-        pandas.DataFrame
-            `coefs`, rounded.
-        """
+        """Print the model and its random effects, and return `coefs`, rounded."""
         kind = "Linear mixed model fit by maximum likelihood" if self.grps else "Linear model fit by least squares"
         corr = self.ranef_corr
         print(
