@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._validate import check_columns
-from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, Text, paragraph
-from lmemtest.report.figures import figure
+from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, paragraph
+from lmemtest.report.figures import figure, stable_svg
 from lmemtest.report.files import check_folder, write_atomically
 from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.curves import curves as tuning_curves
+from lmemtest.words import counted
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -28,15 +29,7 @@ CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files
 
 
 def curves_of(trials: Any, runs: Runs) -> TuningCurves:
-    """Tuning curves for a report on runs: as given, or of a table whose columns have the names of the runs'.
-
-    Parameters
-    ----------
-    trials : TuningCurves, Runs or dataframe
-        A table must have the score, the algorithm and the benchmark of the runs as columns.
-    runs : Runs
-        What the report is about.
-    """
+    """Tuning curves for a report on runs: as given, or of a table with the runs' score, algorithm and benchmark."""
     if isinstance(trials, TuningCurves):
         return trials
     if hasattr(trials, "roles"):
@@ -49,12 +42,7 @@ def curves_of(trials: Any, runs: Runs) -> TuningCurves:
 
 
 def call_of(curves: TuningCurves) -> str:
-    """The call that makes these curves.
-
-    Parameters
-    ----------
-    curves : TuningCurves
-    """
+    """The call that makes these curves."""
     options: dict[str, Any] = {
         "score": curves.roles.score,
         "direction": curves.direction,
@@ -79,11 +67,13 @@ def curves_section(analysis: Analysis) -> Section | None:
     curves = analysis.trials
     if curves is None:
         return None
+    title, question, more, method = _words(curves)
     blocks: list[Block] = [
-        paragraph(_question(curves)),
+        paragraph(question),
         figure(
             lambda: tuning_curves_plot(curves),
-            alt=f"{_title(curves)} of {', '.join(curves.algorithms)} on {_benchmarks(curves)}; see the table.",
+            alt=f"{title} of {', '.join(curves.algorithms)} on {counted(len(curves.benchmarks), 'benchmark')}; see the "
+            "table.",
             caption=(curves.describe() + " Grey: a limit is the end of the support and says nothing.",),
         ),
     ]
@@ -93,8 +83,9 @@ def curves_section(analysis: Analysis) -> Section | None:
         blocks += [Bullets(tuple((text,) for text in found))] if len(found) <= MOST_PAIRS else []
         blocks.append(_folded("Table of the evidence", TableBlock(counts.to_table())))
     blocks.append(_folded("Table of the curves", TableBlock(curves.to_table())))
-    blocks += [paragraph(_how_to_read(curves, counts)), paragraph(*_method(curves))]
-    return Section("tuning", _title(curves), tuple(blocks))
+    more = more if counts is None else _EVIDENCE
+    blocks += [paragraph(f"{_HOW_TO_READ} {more}".rstrip()), paragraph(method)]
+    return Section("tuning", title, tuple(blocks))
 
 
 def _folded(title: str, block: TableBlock) -> Block:
@@ -110,14 +101,9 @@ def labels_of(curves: TuningCurves) -> LabelCounts | None:
 
 
 def headline(curves: TuningCurves) -> tuple[str, ...]:
-    """The answer in a few sentences, for the terminal.
-
-    Parameters
-    ----------
-    curves : TuningCurves
-    """
-    first = f"{_title(curves)} of {len(curves.algorithms)} algorithm{'s' * (len(curves.algorithms) != 1)} on "
-    first += f"{_benchmarks(curves)} by {curves.roles.score}, {curves.direction}. {curves.describe()}"
+    """The answer in a few sentences, for the terminal."""
+    size = f"{counted(len(curves.algorithms), 'algorithm')} on {counted(len(curves.benchmarks), 'benchmark')}"
+    first = f"{_words(curves)[0]} of {size} by {curves.roles.score}, {curves.direction}. {curves.describe()}"
     counts = labels_of(curves)
     found = counts.sentences() if counts is not None else ()
     more = (f"... and {len(found) - MOST_PAIRS} more pairs: see {LABELS}.csv.",) if len(found) > MOST_PAIRS else ()
@@ -129,24 +115,12 @@ def save_curves(
 ) -> tuple[Path, ...]:
     """Write the table of the curves (csv), their figure (png and svg) and the evidence between them (csv).
 
-    Parameters
-    ----------
-    curves : TuningCurves
-    folder : path
-        Is made if it does not exist. Files that are there are replaced, by complete ones only.
-    progress : callable, optional
-        Called with the name of each step.
-
-    Returns
-    -------
-    tuple of Path
-        Where they are, absolute.
-
-    Raises
-    ------
-    ArgumentError
-        If the folder cannot be made, or is a file.
+    The folder is made if it does not exist; files that are there are replaced, by complete ones only. Returns the
+    absolute paths.
     """
+    from lmemtest.plots import detached_figures
+    from lmemtest.plots.tuning import tuning_curves_plot
+
     step = progress or (lambda _: None)
     target = check_folder(folder)
     contents: dict[str, str | bytes] = {f"{CURVES}.csv": curves.to_frame().to_csv(index=False)}
@@ -154,7 +128,12 @@ def save_curves(
     if counts is not None:
         contents[f"{LABELS}.csv"] = counts.comparisons.to_csv(index=False)
     step("drawing the curves")
-    contents |= _figures(curves)
+    with detached_figures():
+        drawn = tuning_curves_plot(curves).figure.figure
+    image, vector = io.BytesIO(), io.StringIO()
+    drawn.savefig(image, format="png", dpi=DOTS_PER_INCH)
+    drawn.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
+    contents |= {f"{CURVES}.png": image.getvalue(), f"{CURVES}.svg": stable_svg(vector.getvalue())}
     step("writing")
     target.mkdir(exist_ok=True)
     paths = tuple(target / name for name in contents)
@@ -163,69 +142,39 @@ def save_curves(
     return paths
 
 
-def _figures(curves: TuningCurves) -> dict[str, str | bytes]:
-    from lmemtest.plots import detached_figures
-    from lmemtest.plots.tuning import tuning_curves_plot
-    from lmemtest.report.figures import stable_svg
-
-    with detached_figures():
-        drawn = tuning_curves_plot(curves).figure.figure
-    image, vector = io.BytesIO(), io.StringIO()
-    drawn.savefig(image, format="png", dpi=DOTS_PER_INCH)
-    drawn.savefig(vector, format="svg", metadata={"Date": None, "Creator": None})
-    return {f"{CURVES}.png": image.getvalue(), f"{CURVES}.svg": stable_svg(vector.getvalue())}
-
-
 # ---------------------------------------------------------------------------------------------------- words
 
 
-def _title(curves: TuningCurves) -> str:
-    return "Curves over seeds" if curves.unit == "seed" else "Tuning curves"
+# Of curves over seeds and of those over configurations: title, question, how to read them, method.
+_SEEDS = (
+    "Curves over seeds",
+    "How good is an optimiser after each budget? The curves show a quantile over its seeds of the best score so far, "
+    "with limits that need no assumption about the scores.",
+    "Whether optimisers differ is a question for the mixed model, not for the overlap of two bands.",
+    "Method: at each budget the best scores so far of the seeds are independent draws of one distribution, whose "
+    "quantile lies between two of their order statistics with a binomial probability (Thompson 1936, "
+    "doi:10.1214/aoms/1177732502). Bands over configurations do not apply: an adaptive optimiser learns from its "
+    "scores.",
+)
+_CONFIGURATIONS = (
+    "Tuning curves",
+    "How good is an algorithm after tuning? The curves show the best score of k random configurations, for each k, "
+    "because a ranking at one tuning budget can reverse at another.",
+    "",
+    "Method: a simultaneous confidence band for the distribution function of one score gives limits for the best of k, "
+    "exact for continuous scores and conservative for ties (Lourie, Cho & He 2024, "
+    "doi:10.18653/v1/2024.naacl-long.189). It needs independent scores, as those of random search.",
+)
+_EVIDENCE = (
+    "Evidence is weak if one band excludes the other's estimate, fair if both do, strong if the bands are disjoint, "
+    f"over at least half of the budgets that count; rates of false labels are simulated (rng={RNG}). No evidence is "
+    "not equality."
+)
+_HOW_TO_READ = (
+    "How to read it: compare curves at one budget. Where a band is grey, the data do not bound the curve on both "
+    "sides, whatever the estimate looks like."
+)
 
 
-def _benchmarks(curves: TuningCurves) -> str:
-    count = len(curves.benchmarks)
-    return f"{count} benchmark{'s' * (count != 1)}"
-
-
-def _question(curves: TuningCurves) -> str:
-    if curves.unit == "seed":
-        return (
-            "How good is an optimiser after each budget? The curves show a quantile over its seeds of the best score "
-            "so far, with limits that need no assumption about the scores."
-        )
-    return (
-        "How good is an algorithm after tuning? The curves show the best score of k random configurations, for each "
-        "k, because a ranking at one tuning budget can reverse at another."
-    )
-
-
-def _how_to_read(curves: TuningCurves, counts: LabelCounts | None) -> str:
-    text = (
-        "How to read it: compare curves at one budget. Where a band is grey, the data do not bound the curve on both "
-        "sides, whatever the estimate looks like. "
-    )
-    if counts is not None:
-        text += (
-            "Evidence is weak if one band excludes the other's estimate, fair if both do, strong if the bands are "
-            f"disjoint, over at least half of the budgets that count; rates of false labels are simulated (rng={RNG}). "
-            "No evidence is not equality."
-        )
-    elif curves.unit == "seed":
-        text += "Whether optimisers differ is a question for the mixed model, not for the overlap of two bands."
-    return text
-
-
-def _method(curves: TuningCurves) -> Text:
-    if curves.unit == "seed":
-        return (
-            "Method: at each budget the best scores so far of the seeds are independent draws of one distribution, "
-            "whose quantile lies between two of their order statistics with a binomial probability (Thompson 1936, "
-            "doi:10.1214/aoms/1177732502). Bands over configurations do not apply: an adaptive optimiser learns from "
-            "its scores.",
-        )
-    return (
-        "Method: a simultaneous confidence band for the distribution function of one score gives limits for the best "
-        "of k, exact for continuous scores and conservative for ties (Lourie, Cho & He 2024, "
-        "doi:10.18653/v1/2024.naacl-long.189). It needs independent scores, as those of random search.",
-    )
+def _words(curves: TuningCurves) -> tuple[str, str, str, str]:
+    return _SEEDS if curves.unit == "seed" else _CONFIGURATIONS

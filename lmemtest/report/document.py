@@ -106,19 +106,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report.
-
-    Attributes
-    ----------
-    title, subtitle : str
-        What was compared, and the size of the table in a sentence.
-    lead : tuple of Block
-        The answer, before everything else.
-    sections : tuple of Section
-        In reading order.
-    generator : str
-        Program and version.
-    """
+    """A whole report: what was compared and the size of the table, the answer, sections, program and version."""
 
     title: str
     subtitle: str

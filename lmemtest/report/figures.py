@@ -28,17 +28,7 @@ def in_words() -> Iterator[None]:
 
 
 def figure(draw: Callable[[], Any], *, alt: str, caption: Text) -> FigureBlock:
-    """Draw a figure outside of pyplot and keep it as SVG, its letters as outlines.
-
-    Parameters
-    ----------
-    draw : callable
-        Returns axes that have a figure of their own.
-    alt : str
-        What the figure shows, for readers who do not see it.
-    caption : Text
-        What stands below it.
-    """
+    """Draw a figure outside of pyplot and keep it as SVG, its letters as outlines; `alt` is for who does not see it."""
     if _in_words.get():
         return FigureBlock(b"", "", alt, caption)
     from lmemtest.plots import detached_figures

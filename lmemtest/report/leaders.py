@@ -69,13 +69,7 @@ def readable_letters(analysis: Analysis) -> bool:
 
 
 def telling(table: pd.DataFrame) -> tuple[list[Any], str]:
-    """Benchmarks that a figure shows, in their order, and the rule that chose them; empty where it shows all.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        ``benchmark``, ``effect``, ``ci_low``, ``ci_high`` of the deviations that the figure shows.
-    """
+    """Benchmarks that a figure of deviations shows, in order, and the rule that chose them; empty where all are."""
     benchmarks = list(dict.fromkeys(table["benchmark"]))
     if len(benchmarks) <= MOST_BENCHMARKS:
         return benchmarks, ""

@@ -33,7 +33,7 @@ _MOST_CLUSTERS = 6  # that are tried where their number is not given
 
 @result
 class BenchmarkClusters(Result):
-    """Groups of benchmarks with a like order of algorithms.
+    """Groups of benchmarks on which the algorithms come in a similar order.
 
     Attributes
     ----------
@@ -47,8 +47,7 @@ class BenchmarkClusters(Result):
     together : pandas.DataFrame
         Benchmarks x benchmarks: share of the redrawn tables in which two share a cluster.
     profiles : pandas.DataFrame
-        Benchmarks x algorithms (and conditions): the standardised deviations that were clustered; below zero is a
-        lower score than the mean of the algorithms there.
+        Benchmarks x algorithms (and conditions): the standardised deviations that were clustered.
     linkage : (benchmarks - 1, 4) float
         The tree, as `scipy.cluster.hierarchy.linkage` has it; benchmarks in the order of `profiles`.
     scale : {"shape", "noise"}
@@ -95,7 +94,8 @@ class BenchmarkClusters(Result):
                 "interpreted.",
             )
         return (
-            f"{found}, {len(stable)} of them stable when the runs are redrawn; the others may be luck of the runs and "
+            f"{found}, {len(stable)} of them stable when the runs are redrawn; the others may be due to chance in the "
+            "runs and "
             "should not be interpreted.",
         )
 
@@ -153,7 +153,6 @@ def benchmark_clusters(
     Returns
     -------
     BenchmarkClusters
-        ``to_frame()`` has benchmark, cluster, silhouette, kept; ``clusters`` the stability of each cluster.
 
     Raises
     ------
@@ -169,8 +168,8 @@ def benchmark_clusters(
     Where some runs are missing, seeds get the random weights of the Bayesian bootstrap instead, under which no
     algorithm loses all its runs. A cluster's stability is its mean Jaccard similarity (shared over all members) with
     the most similar cluster of each redrawn table: from 0.75 on "stable", below 0.5 "dissolved", else "uncertain". A
-    clustering always finds clusters; only stable ones are worth a story. Stability is about the luck of the runs, with
-    these benchmarks: it does not say that other benchmarks fall into the same groups.
+    clustering always finds clusters; only stable ones should be interpreted. Stability is about chance in the runs,
+    with these benchmarks: it does not say that other benchmarks fall into the same groups.
 
     References
     ----------

@@ -1,6 +1,6 @@
 """What to expect of each algorithm on each benchmark: the overall difference, moved towards what was seen there.
 
-A difference seen on one benchmark is that benchmark's true difference plus the luck of its runs. The best prediction
+A difference seen on one benchmark is that benchmark's true difference plus the noise of its runs. The best prediction
 of the true one keeps the part that the variances account for:
 
     shrunken = overall + k (observed - overall),   k = s2_between / (s2_between + s2_runs / n)
@@ -184,8 +184,7 @@ def benchmark_effects(
     Returns
     -------
     BenchmarkEffects
-        ``to_frame()`` has benchmark, algorithm, versus, n_runs, observed, overall, estimate, se, df, ci_low, ci_high,
-        extrapolated; ``drivers()`` tells which benchmarks drive the conclusion.
+        ``drivers()`` tells which benchmarks drive the conclusion.
 
     Raises
     ------
@@ -285,29 +284,22 @@ def _predicted(
     with one_blas_thread():
         covariance = comparisons.error(fit, fit.optim.theta, fit.optim.criterion)
         df = comparisons.df(fit, covariance.diagonal())
-    estimate, observed = overall + modes, plan.weights @ np.nan_to_num(plan.observed)
-    n, parts, notes = len(plan.units), [], list[str]()
+    estimate, n, notes = overall + modes, len(plan.units), list[str]()
     zero = variance <= _ZERO * fit.scale
-    for i, (left, right) in enumerate(plan.comparisons):
-        rows = np.arange(i * n, (i + 1) * n)
+    table = pd.DataFrame({"benchmark": [*plan.units] * len(plan.comparisons)})
+    table[["algorithm", "versus"]] = [pair for pair in plan.comparisons for _ in plan.units]
+    table["n_runs"] = plan.n_runs.astype(int)
+    table["observed"] = np.where(plan.complete, plan.weights @ np.nan_to_num(plan.observed), np.nan)
+    table = table.assign(overall=overall, estimate=estimate, se=np.nan, df=np.nan, ci_low=np.nan, ci_high=np.nan)
+    for rows in np.split(np.arange(len(table)), len(plan.comparisons)):
         use = rows[~zero[rows]]
-        part = pd.DataFrame(index=rows, columns=["estimate", "se", "df", "ci_low", "ci_high"], dtype=float)
         if len(use):
             error = covariance[np.ix_(use, use)]
             found, note = effect_intervals(estimate[use], error, df[use], simultaneous, level, rng)
-            part.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
-            part.loc[use, "se"] = np.sqrt(np.maximum(covariance.diagonal()[use], 0.0))
+            table.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
+            table.loc[use, "se"] = np.sqrt(np.maximum(error.diagonal(), 0.0))
             notes += [note] if note and not notes else []  # how the intervals were made; alike for all comparisons
-        part.loc[rows[zero[rows]], "estimate"] = estimate[rows][zero[rows]]
-        part.insert(0, "overall", overall[rows])
-        part.insert(0, "observed", np.where(plan.complete[rows], observed[rows], np.nan))
-        part.insert(0, "n_runs", plan.n_runs[rows].astype(int))
-        part.insert(0, "versus", right)
-        part.insert(0, "algorithm", left)
-        part.insert(0, "benchmark", list(plan.units))
-        part["extrapolated"] = ~plan.complete[rows]
-        parts.append(part)
-    table = pd.concat(parts, ignore_index=True)
+    table["extrapolated"] = ~plan.complete
     between = {pair: float(np.sqrt(variance[i * n : (i + 1) * n].mean())) for i, pair in enumerate(plan.comparisons)}
     return table, between, [*notes, *_gap_notes(plan, zero)]
 
@@ -342,7 +334,6 @@ def _scale_note(runs: Runs, dispersion: str | None) -> list[str]:
         return []
     return [
         f"Runs scatter {written(sd.max() / sd.min(), '.0f')} times as much on the noisiest benchmark as on the "
-        f"quietest, and the "
-        "model takes them as equal: quiet benchmarks are shrunken too much, noisy ones too little. Use "
-        f"dispersion={str(runs.benchmark)!r}, or a score that compares across benchmarks: runs.normalize(...)."
+        "quietest, and the model takes them as equal: quiet benchmarks are shrunken too much, noisy ones too little. "
+        f"Use dispersion={str(runs.benchmark)!r}, or a score that compares across benchmarks: runs.normalize(...)."
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,21 +62,8 @@ class CautiousCheck(Result):
 
 
 def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
-    """Compare one algorithm with each other one over the means of the benchmarks.
+    """Compare one algorithm with each other one over the means of the benchmarks, from their observed means.
 
-    Parameters
-    ----------
-    effects : ObservedAdvantages
-        Of `observed_advantages`; holds the observed means.
-    leader : str
-        Name of the algorithm.
-
-    Returns
-    -------
-    CautiousCheck
-
-    Notes
-    -----
     Differences are taken within instances, averaged to one number per benchmark, and tested against zero with one
     degree of freedom less than benchmarks. This is valid whatever the variation within benchmarks, if differences are
     about normal between them; with few benchmarks it finds large differences only.
@@ -99,20 +87,12 @@ def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
     rows = []
     for other in [name for name in effects.wins if name != leader]:
         gaps = (wide[leader] - wide[other]).dropna()
-        per_benchmark = gaps.groupby(benchmark[wide.index.isin(gaps.index)]).mean().to_numpy()
-        rows.append((other, *_t_test(per_benchmark)))
-    columns = ["algorithm", "n_benchmarks", "difference", "se", "df", "t_ratio", "p_value"]
-    table = pd.DataFrame(rows, columns=columns)
-    table["p_value"] = adjust_raw(table["p_value"].to_numpy(dtype=float), "holm", len(table))
-    return CautiousCheck(leader=leader, table=table)
-
-
-def _t_test(gaps: np.ndarray) -> tuple[int, float, float, int, float, float]:
-    """Number, mean, standard error, degrees of freedom, t and p of differences."""
-    n = len(gaps)
-    mean = float(gaps.mean()) if n else float("nan")
-    if n < 2:
-        return n, mean, float("nan"), max(n - 1, 0), float("nan"), float("nan")
-    se = float(gaps.std(ddof=1) / np.sqrt(n))
-    t = mean / se if se > 0 else float(np.copysign(np.inf, mean)) if mean else 0.0
-    return n, mean, se, n - 1, t, float(two_sided_p(np.array([t]), np.array([float(n - 1)]))[0])
+        gaps = gaps.groupby(benchmark[wide.index.isin(gaps.index)]).mean()
+        n, mean, se, t = len(gaps), float(gaps.mean()), math.nan, math.nan
+        if n > 1:
+            se = float(gaps.std(ddof=1) / np.sqrt(n))
+            t = mean / se if se > 0 else float(np.copysign(np.inf, mean)) if mean else 0.0
+        rows.append((other, n, mean, se, max(n - 1, 0), t))
+    table = pd.DataFrame(rows, columns=["algorithm", "n_benchmarks", "difference", "se", "df", "t_ratio"])
+    raw = two_sided_p(table["t_ratio"].to_numpy(), np.maximum(table["df"].to_numpy(dtype=float), 1.0))
+    return CautiousCheck(leader=leader, table=table.assign(p_value=adjust_raw(raw, "holm", len(table))))

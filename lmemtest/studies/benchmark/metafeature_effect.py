@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._result import Result, result
+from lmemtest._result import result
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
@@ -24,7 +24,7 @@ from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.model import fit_lmm
 from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
-from lmemtest.studies.benchmark.pair_scores import PairScores, pair_scores, singled_out_everywhere
+from lmemtest.studies.benchmark.pair_scores import MetafeatureContrasts, PairScores, pair_scores
 from lmemtest.words import format_level, format_number, p_text, percent
 
 if TYPE_CHECKING:
@@ -43,15 +43,14 @@ _JOINT = 60
 
 
 @result
-class MetafeatureEffect(Result):
+class MetafeatureEffect(MetafeatureContrasts):
     """Contrasts of contrasts from one mixed model, over benchmarks and for each benchmark.
 
     Attributes
     ----------
-    algorithms : tuple of two
-        Advantages are of the first over the second, on the scale of the score: positive is better.
-    metafeature : str
-    levels, benchmarks : tuple
+    algorithms, metafeature, levels, benchmarks, alpha, notes
+        As in `MetafeatureContrasts`. Advantages are of the first over the second, on the scale of the score: positive
+        is better.
     fit : LmmFit
         The model of the runs' means over budgets.
     advantages : pandas.DataFrame
@@ -66,36 +65,19 @@ class MetafeatureEffect(Result):
         ``own_share`` (what `raw` counts in `contrast`; the rest is the mean), ``p_value``, ``ci_low``, ``ci_high``
         (simultaneous over all rows), ``deviation`` (from the mean over benchmarks), ``p_others`` (of no deviation, all
         rows together), ``singled_out``.
-    alpha : float
-        One minus the level of the intervals.
-    notes : tuple of str
-        What was left out, and how the intervals were made.
     """
 
     figure = "metafeature_effect_plot"
     parts = {"contrasts": "contrasts", "advantages": "advantages", "overall": "overall"}
     formats = {"p_others": "p"}
 
-    algorithms: tuple[Any, Any]
-    metafeature: str
-    levels: tuple[Any, ...]
-    benchmarks: tuple[Any, ...]
     fit: LmmFit
     advantages: pd.DataFrame
-    overall: pd.DataFrame
-    contrasts: pd.DataFrame
-    alpha: float
-    notes: tuple[str, ...] = ()
 
     @property
     def formula(self) -> str:
         """The model."""
         return self.fit.formula
-
-    @property
-    def singled_out(self) -> tuple[Any, ...]:
-        """Benchmarks that are singled out for every pair of levels that differ over benchmarks."""
-        return singled_out_everywhere(self.contrasts, self.overall, self.alpha, self.benchmarks)
 
     @property
     def rule(self) -> str:
@@ -108,7 +90,7 @@ class MetafeatureEffect(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """Plain sentences: the advantage at each level, its contrast, and the benchmarks that do not follow."""
-        first, second = map(format_level, self.algorithms)
+        first, second = self.names
         out = []
         for row in self.advantages.to_dict("records"):
             level, (size, signed) = format_level(row["level"]), self._written(row, "advantage")
@@ -125,8 +107,7 @@ class MetafeatureEffect(Result):
                     f"The advantage at {level} is not significantly different from that at {reference} ({signed})."
                 )
                 continue
-            here = (self.contrasts["level"] == row["level"]) & (self.contrasts["reference"] == row["reference"])
-            part = self.contrasts[here]
+            part = self.of_pair(row)
             odd = [format_level(name) for name in part["benchmark"][part["singled_out"]]]
             clear = int((below(part["p_value"], self.alpha) & (part["contrast"] * row["contrast"] > 0)).sum())
             side = "smaller" if row["contrast"] < 0 else "larger"
@@ -150,22 +131,17 @@ class MetafeatureEffect(Result):
     @property
     def title(self) -> str:
         """One line above the table."""
-        first, second = map(format_level, self.algorithms)
-        return f"{first} against {second}: contrasts of advantages by {self.metafeature}"
+        return f"{self.names[0]} against {self.names[1]}: contrasts of advantages by {self.metafeature}"
 
     @property
     def facts(self) -> tuple[str, ...]:
         """The model, the contrast and the rule."""
-        first, second = map(format_level, self.algorithms)
+        first, second = self.names
         return (
             f"{self.fit.formula}; mean score of each run over the budgets, REML. Contrast: advantage of {first} over "
             f"{second} at the level minus that at the reference, on the scale of the score.",
             self.rule,
         )
-
-    def shown(self) -> pd.DataFrame:
-        """The contrasts, the benchmarks that are singled out marked."""
-        return self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
 
 
 @one_blas_thread()
@@ -287,10 +263,7 @@ def _by_model(
         )
     contrasts, how = _of_benchmarks(fit, pairs, overall, alpha)
     return MetafeatureEffect(
-        algorithms=pairs.algorithms,
-        metafeature=metafeature,
-        levels=pairs.levels,
-        benchmarks=pairs.benchmarks,
+        **pairs.labels,
         fit=fit,
         advantages=advantages,
         overall=overall,

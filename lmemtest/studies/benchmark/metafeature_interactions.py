@@ -66,25 +66,11 @@ class Interaction:
 def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interaction]:
     """Test each metafeature for an interaction with the algorithm, by the model that its design calls for.
 
-    Parameters
-    ----------
-    runs : Runs
-    response : str
-        Left side of the formula, such as ``log(loss)``.
-    ddf : str
-        Denominator degrees of freedom.
-
-    Returns
-    -------
-    dict of str to Interaction
-        By metafeature.
-
-    Notes
-    -----
     The model is the one of `recommend` for the runs with this metafeature alone, with its means and its interaction
-    with the algorithm in the fixed part. Advantages may then vary between benchmarks, and between the levels of the
-    metafeature on one benchmark, so the test is as sure as these allow: a metafeature that is constant on benchmarks
-    is tested against the variation of advantages between benchmarks.
+    with the algorithm in the fixed part; `response` is the left side of the formula, such as ``log(loss)``. Advantages
+    may then vary between benchmarks, and between the levels of the metafeature on one benchmark, so the test is as sure
+    as these allow: a metafeature that is constant on benchmarks is tested against the variation of advantages between
+    benchmarks.
 
     Examples
     --------

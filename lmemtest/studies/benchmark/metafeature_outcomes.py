@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._result import Result, result
+from lmemtest._result import result
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
@@ -26,7 +26,7 @@ from lmemtest.studies.benchmark.outcomes import (
     overall,
     test_points,
 )
-from lmemtest.studies.benchmark.pair_scores import PairScores, pair_scores, singled_out_everywhere
+from lmemtest.studies.benchmark.pair_scores import MetafeatureContrasts, PairScores, pair_scores
 from lmemtest.words import format_level, format_number, p_text, percent
 
 if TYPE_CHECKING:
@@ -43,15 +43,13 @@ ADJUSTS = ("holm", "tukey", "sidak", "bonferroni", "fdr", "none")
 
 
 @result
-class MetafeatureOutcomes(Result):
+class MetafeatureOutcomes(MetafeatureContrasts):
     """Outcomes of one algorithm against another by benchmark and level of a metafeature.
 
     Attributes
     ----------
-    algorithms : tuple of two
-        An outcome of 1 means that the first is better, -1 that the second is.
-    metafeature : str
-    levels, benchmarks : tuple
+    algorithms, metafeature, levels, benchmarks, alpha, notes
+        As in `MetafeatureContrasts`. An outcome of 1 means that the first algorithm is better, -1 that the second is.
     points : pandas.DataFrame
         One row per benchmark, level and budget: ``benchmark``, ``level``, ``budget``, ``outcome`` (1, 0, -1),
         ``advantage`` (of the first algorithm, on the scale of the score), ``t_ratio``, ``df``, ``p_value``.
@@ -78,36 +76,19 @@ class MetafeatureOutcomes(Result):
         What the p-values of the contrasts take for independent.
     adjust : str
         Adjustment of these p-values.
-    alpha : float
-        Level of the tests at the points and of the decisions.
-    notes : tuple of str
-        What was left out, and how the p-values were made.
     """
 
     figure = "metafeature_effect_plot"
     parts = {"contrasts": "contrasts", "overall": "overall", "instances": "instances", "points": "points"}
     formats = dict.fromkeys(("level_outcome", "reference_outcome", "contrast"), ".3f") | {"p_raw": "p"}
 
-    algorithms: tuple[Any, Any]
-    metafeature: str
-    levels: tuple[Any, ...]
-    benchmarks: tuple[Any, ...]
     points: pd.DataFrame
     instances: pd.DataFrame
-    contrasts: pd.DataFrame
-    overall: pd.DataFrame
     order: tuple[int, ...]
     linkage: Array
     test: str
     unit: str
     adjust: str
-    alpha: float
-    notes: tuple[str, ...] = ()
-
-    @property
-    def singled_out(self) -> tuple[Any, ...]:
-        """Benchmarks that are singled out for every pair of levels that differ over benchmarks."""
-        return singled_out_everywhere(self.contrasts, self.overall, self.alpha, self.benchmarks)
 
     @property
     def rule(self) -> str:
@@ -126,13 +107,12 @@ class MetafeatureOutcomes(Result):
     @property
     def title(self) -> str:
         """One line above the table."""
-        first, second = map(format_level, self.algorithms)
-        return f"{first} against {second}: outcomes by {self.metafeature}"
+        return f"{self.names[0]} against {self.names[1]}: outcomes by {self.metafeature}"
 
     @property
     def facts(self) -> tuple[str, ...]:
         """What an outcome and a contrast are, and the rule."""
-        first, second = map(format_level, self.algorithms)
+        first, second = self.names
         return (
             f"Outcome at each benchmark, {self.metafeature} and budget: 1 if {first} is better, -1 if {second} is, 0 "
             f"if neither is significant ({TESTS[self.test]}, alpha = {self.alpha:g}); averaged over "
@@ -140,12 +120,8 @@ class MetafeatureOutcomes(Result):
             self.rule,
         )
 
-    def shown(self) -> pd.DataFrame:
-        """The contrasts, the benchmarks that are singled out marked."""
-        return self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
-
     def _sentences(self, row: dict[Any, Any]) -> list[str]:
-        first, second = map(format_level, self.algorithms)
+        first, second = self.names
         level, reference = format_level(row["level"]), format_level(row["reference"])
         n, mean, p = int(row["benchmarks"]), float(row["contrast"]), float(row["p_value"])
         head = f"Over {n} benchmarks the mean outcome of {first} against {second} at {level}"
@@ -159,8 +135,7 @@ class MetafeatureOutcomes(Result):
         if not below(p, self.alpha):
             return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text(p)})."]
         out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text(p)})."]
-        here = (self.contrasts["level"] == row["level"]) & (self.contrasts["reference"] == row["reference"])
-        part = self.contrasts[here]
+        part = self.of_pair(row)
         odd = part[part["singled_out"]]
         if not len(odd):
             return [*out, f"None of the {n} benchmarks is singled out."]
@@ -190,15 +165,8 @@ def metafeature_outcomes(
 
     Parameters
     ----------
-    runs : Runs
-        With benchmark, seed and, if runs are scored on their way, budget.
-    algorithms : sequence of two levels of the algorithm column
-        The first against the second.
-    metafeature : str
-        The column whose levels are compared on each benchmark.
-    levels : sequence, optional
-        Levels to compare and their order: a contrast is a later level minus an earlier one. By default all, sorted
-        (or in the order of the categories).
+    runs, algorithms, metafeature, levels, alpha, rng
+        As in `lmemtest.metafeature_effect`; `alpha` is the level of the tests at the points too.
     test : {"two-sample", "paired"}
         How the outcome at a point is found: Student's two-sample test, which takes the runs of the two algorithms for
         independent; or the test of the differences within seeds, which is the right one where a seed means the same
@@ -210,24 +178,12 @@ def metafeature_outcomes(
     adjust : {"holm", "tukey", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment over all contrasts; by default Holm with ``unit="run"`` and Tukey over all instances with
         ``unit="budget"``, where alone it is defined.
-    alpha : float in (0, 1)
-        Level of the tests at the points and of the decisions.
     n_draws : int
         Tables per contrast; the smallest p-value before adjustment is 1 / (n_draws + 1).
-    rng : int, numpy.random.Generator or None
-        Source of the signs.
 
     Returns
     -------
     MetafeatureOutcomes
-
-    Raises
-    ------
-    ArgumentError, UnknownColumnError
-        If a name is unknown, or an option does not exist.
-    DataError
-        If the metafeature is constant within benchmarks, an algorithm is missing on a level, there is one run per
-        instance, or no budget is shared.
 
     Notes
     -----
@@ -289,10 +245,7 @@ def metafeature_outcomes(
     order, tree = _clusters(means)
     points, instances = _frames(pairs, outcomes, means)
     return MetafeatureOutcomes(
-        algorithms=pairs.algorithms,
-        metafeature=metafeature,
-        levels=pairs.levels,
-        benchmarks=pairs.benchmarks,
+        **pairs.labels,
         points=points,
         instances=instances,
         contrasts=table,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,33 +89,14 @@ class ObservedAdvantages(Result):
 
 
 def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> ObservedAdvantages | None:
-    """Observed and shrunken effects of the algorithms on every benchmark.
+    """Observed and shrunken effects of the algorithms on every benchmark; None if the runs have no benchmark.
 
-    Parameters
-    ----------
-    fit : LmmFit
-        A model of the runs.
-    runs : Runs
-        The table behind it.
-    level : float in (0, 1)
-        Confidence level of each interval.
-
-    Returns
-    -------
-    ObservedAdvantages or None
-        None if the runs have no benchmark.
-
-    Notes
-    -----
     A run counts once: the scores of a seed are averaged over its budgets first. Observed effects and their intervals
-    use one benchmark at a time, so a noisy benchmark does not widen the intervals of a quiet one. Where all
-    algorithms share their seeds the deviations are taken within seeds; elsewhere the runs are independent samples
-    with variances of their own (Welch). The shrunken effect is the fixed effect plus the conditional modes (BLUPs)
-    of all terms whose groups are benchmarks, or benchmarks and algorithms.
-
-    References
-    ----------
-    Robinson (1991), Statistical Science 6, 15-32, doi:10.1214/ss/1177011926; Welch (1947), doi:10.1093/biomet/34.1-2.28
+    use one benchmark at a time, so a noisy benchmark does not widen the intervals of a quiet one. Where all algorithms
+    share their seeds the deviations are taken within seeds; elsewhere the runs are independent samples with variances
+    of their own (Welch 1947, doi:10.1093/biomet/34.1-2.28). The shrunken effect is the fixed effect plus the
+    conditional modes (BLUPs; Robinson 1991, doi:10.1214/ss/1177011926) of all terms whose groups are benchmarks, or
+    benchmarks and algorithms.
 
     Examples
     --------
@@ -139,24 +119,47 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     cells = compress(runs, keys, score=runs.score, transform=parsed.response_transform)
     replicates = "seed" if runs.seed else None if runs.budget else "row"
     instance, names = pd.factorize(labels(cells.frame, runs.instance))
-    places = _Places.of(instance.astype(np.intp), cells.frame, runs)
-    table, paired = _observed(cells, places, runs.seed, replicates, level)
-    firsts = cells.frame.iloc[places.cell[places.first]].set_axis(list(names))
-    table.insert(0, "benchmark", names[places.instance])
-    table.insert(1, "algorithm", pd.Index(list(runs.algorithms)).take(places.algorithm))
-    table["shrunken"] = _shrunken(fit, cells.frame.iloc[places.cell], places, runs)
-    counted = _counted(table)
+    algorithm = pd.Index(runs.algorithms).get_indexer(pd.Index(cells.frame[runs.algorithm].astype(object)))
+    n, mean, se, df, paired = _moments(cells, instance, algorithm, (len(names), len(runs.algorithms)), runs.seed)
+    i, a = np.nonzero(n)
+    _, cell = np.unique(instance * n.shape[1] + algorithm, return_index=True)
+    _, first = np.unique(i, return_index=True)
+    rounding = ROUNDING * np.nanmax(np.abs(mean), axis=1, keepdims=True)
+    effect = _without_rounding(mean - _means(mean), rounding)
+    se = np.where(np.isfinite(se) & (replicates is not None), _without_rounding(se, rounding), np.nan)
+    half = t_quantile((1.0 - level) / 2.0, df) * se
+    numbers = {"mean": mean, "effect": effect, "se": se, "df": df, "ci_low": effect - half, "ci_high": effect + half}
+    table = pd.DataFrame({"benchmark": names[i], "algorithm": pd.Index(list(runs.algorithms)).take(a)})
+    table = table.assign(n_runs=n[i, a].astype(int), **{name: values[i, a] for name, values in numbers.items()})
+    expected = np.full(n.shape, np.nan)
+    expected[i, a] = expected_means(fit, cells.frame.iloc[cell], first[i], runs)
+    scale = ROUNDING * np.nanmax(np.abs(np.where(n > 0, np.nan_to_num(expected), 0.0)), axis=1, keepdims=True)
+    table["shrunken"] = _without_rounding(expected - _means(expected), scale)[i, a]
+    sizes = (n > 0).sum(axis=1)
+    mirrored = (sizes[i] == 2) & (np.arange(len(i)) != first[i])  # the second of two deviations is the first one's
+    counted = table["ci_low"].notna() & ~mirrored
     clear = counted & ((table["ci_low"] > 0) | (table["ci_high"] < 0))
-    best = _best(table["mean"].to_numpy(), places, runs.direction)
+    loss = mean if runs.direction == "minimize" else -mean
+    best = loss <= np.nanmin(loss, axis=1, keepdims=True) + rounding
+    firsts = cells.frame.iloc[cell[first]]
+
+    def wins(of: NDArray[np.bool_]) -> dict[str, int]:
+        return dict(zip(map(format_level, runs.algorithms), of.sum(axis=0).tolist(), strict=True))
+
+    by_level = {}
+    for column in runs.metafeatures:
+        codes, levels = pd.factorize(firsts[column], sort=True)
+        by_level[column] = {format_level(level): wins(best[codes == code]) for code, level in enumerate(levels)}
+    benchmarks = firsts[runs.benchmark] if runs.benchmark else [None] * len(names)
     return ObservedAdvantages(
         table=table,
         instance=runs.instance,
         replicates=replicates if table["se"].notna().any() else None,
         paired=paired,
         n_instances=len(names),
-        wins=_wins(best, places, runs),
-        benchmark_of=dict(zip(names, firsts[runs.benchmark] if runs.benchmark else [None] * len(names), strict=True)),
-        wins_by=_wins_by(best, places, runs, firsts),
+        wins=wins(best),
+        benchmark_of=dict(zip(names, benchmarks, strict=True)),
+        wins_by=by_level,
         intervals=int(counted.sum()),
         clear=int(clear.sum()),
         level=level,
@@ -165,147 +168,72 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Places:
-    """The pairs of an instance and an algorithm that ran on it, sorted by both: the rows of the table.
-
-    Attributes
-    ----------
-    instance, algorithm : (rows,) int
-        Codes of both.
-    cell : (rows,) int
-        The first of the cells of each pair.
-    of_cell : (cells,) int
-        The pair of each cell.
-    first, size : (instances,) int
-        The first of the rows of an instance, and their number.
-    """
-
-    instance: Codes
-    algorithm: Codes
-    cell: Codes
-    of_cell: Codes
-    first: Codes
-    size: Codes
-
-    @classmethod
-    def of(cls, instance: Codes, frame: pd.DataFrame, runs: Runs) -> _Places:
-        order = {name: i for i, name in enumerate(runs.algorithms)}
-        algorithm = np.array([order[name] for name in frame[runs.algorithm]])
-        pairs, cell, of_cell = np.unique(instance * len(order) + algorithm, return_index=True, return_inverse=True)
-        _, first, size = np.unique(pairs // len(order), return_index=True, return_counts=True)
-        return cls(
-            instance=pairs // len(order),
-            algorithm=pairs % len(order),
-            cell=cell,
-            of_cell=of_cell.reshape(-1),
-            first=first,
-            size=size,
-        )
-
-    def sums(self, values: Array) -> Array:
-        """Sum over the algorithms of an instance, for each row."""
-        return np.add.reduceat(values, self.first)[self.instance]
-
-    def means(self, values: Array) -> Array:
-        """Mean over the algorithms of an instance, for each row; exact where all are equal."""
-        start = values[self.first][self.instance]
-        return start + self.sums(values - start) / self.size[self.instance]
-
-    def deviations(self, values: Array) -> Array:
-        """Values about the mean of their instance; what is left by rounding is zero."""
-        return _without_rounding(values - self.means(values), self.rounding(values))
-
-    def rounding(self, values: Array) -> Array:
-        """How far equal values of an instance can be apart by rounding, for each row."""
-        return ROUNDING * np.maximum.reduceat(np.abs(values), self.first)[self.instance]
+def _means(values: Array) -> Array:
+    """Mean over the algorithms that ran on an instance, along the second axis; exact where all are equal."""
+    start = np.nanmax(values, axis=1, keepdims=True, initial=-np.inf, where=np.isfinite(values))
+    n = np.isfinite(values).sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return start + np.nansum(values - start, axis=1, keepdims=True) / n
 
 
 def _without_rounding(values: Array, rounding: Array) -> Array:
+    """Values with zeros for what arithmetic makes of equal scores."""
     return np.where(np.abs(values) <= rounding, 0.0, values)
 
 
-def _group_means(values: Array, group: Codes) -> tuple[Array, Array]:
-    """Size and mean of each group, ``(groups,)``; exact where all values of a group are equal."""
-    n = np.bincount(group).astype(float)
-    start = values[np.unique(group, return_index=True)[1]]
-    return n, start + np.bincount(group, weights=values - start[group]) / n
+def _moments(
+    cells: Cells, instance: Codes, algorithm: Codes, shape: tuple[int, int], seed: str | None
+) -> tuple[Array, Array, Array, Array, int]:
+    """Runs, means, errors of the deviations and their degrees of freedom, (instances, algorithms) each.
 
-
-def _observed(
-    cells: Cells, places: _Places, seed: str | None, replicates: str | None, level: float
-) -> tuple[pd.DataFrame, int]:
-    """Means, deviations and their errors; and on how many instances these were taken within seeds."""
-    paired = np.zeros(len(places.first), dtype=bool)
-    if seed is not None:
-        n, mean = _group_means(cells.mean, places.of_cell)
-        ss = np.bincount(places.of_cell, weights=(cells.mean - mean[places.of_cell]) ** 2)
-        within, paired = _within_seeds(cells, places, cells.frame[seed], n)
-    else:
-        n, mean, ss = cells.n[places.cell], cells.mean[places.cell], cells.ss[places.cell]
-    known = replicates is not None
-    variance = np.where((n > 1) & known, ss / np.maximum(n - 1, 1), np.nan)
-    se, df = _welch(variance, n, places)
-    if paired.any():
-        within_seeds = paired[places.instance]
-        se, df = np.where(within_seeds, within, se), np.where(within_seeds, n - 1, df)
-    se = _without_rounding(se, places.rounding(mean))
-    effect = places.deviations(mean)
-    half = t_quantile((1.0 - level) / 2.0, df) * se
-    columns = {"n_runs": n.astype(int), "mean": mean, "effect": effect, "se": se, "df": df}
-    return pd.DataFrame({**columns, "ci_low": effect - half, "ci_high": effect + half}), int(paired.sum())
-
-
-def _within_seeds(cells: Cells, places: _Places, seeds: pd.Series[Any], n: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Standard errors of the mean deviations within seeds, and the instances where all algorithms share them."""
-    instance = places.instance[places.of_cell]
-    seed, known = pd.factorize(seeds)
-    block = pd.factorize(instance * len(known) + seed)[0]
-    n_seeds = np.bincount(instance[np.unique(block, return_index=True)[1]])
-    shared = (np.bincount(places.instance, weights=n != n_seeds[places.instance]) == 0) & (n_seeds > 1)
-    deviations = cells.mean - _group_means(cells.mean, block)[1][block]
-    about = deviations - _group_means(deviations, places.of_cell)[1][places.of_cell]
-    variance = np.bincount(places.of_cell, weights=about**2) / np.maximum(n - 1, 1)
-    return np.sqrt(variance / n), shared
-
-
-def _welch(variance: Array, n: Array, places: _Places) -> tuple[Array, Array]:
-    """Standard errors of deviations from the mean of independent means, and Welch's degrees of freedom.
-
-    The deviation of one of k means has weight 1 - 1/k on itself and -1/k on each of the others.
+    Deviations are taken within seeds where all algorithms of an instance share them, of which the number is returned,
+    and elsewhere from independent means with variances of their own (Welch): the deviation of one of k means has
+    weight 1 - 1/k on itself and -1/k on each of the others.
     """
-    k = places.size[places.instance]
-    own, other = (1.0 - 1.0 / k), 1.0 / k
+    within, paired = np.full(shape, np.nan), np.zeros(shape[0], dtype=bool)
+    if seed is None:
+        n, ss, mean = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
+        n[instance, algorithm], ss[instance, algorithm] = cells.n, cells.ss
+        mean[instance, algorithm] = cells.mean
+    else:
+        code, seeds = pd.factorize(cells.frame[seed])
+        known, number = np.unique(instance * len(seeds) + code, return_inverse=True)
+        place = number - np.searchsorted(known, instance * len(seeds))  # of a seed among those of its instance
+        runs = np.full((*shape, place.max() + 1), np.nan)
+        runs[instance, algorithm, place] = cells.mean
+        ran = np.isfinite(runs)
+        n = ran.sum(axis=2).astype(float)
+        start = cells.mean[np.unique(instance, return_index=True)[1]][:, None]  # keeps the digits of equal scores
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = start + np.nansum(runs - start[..., None], axis=2) / n
+            ss = np.nansum((runs - mean[..., None]) ** 2, axis=2)
+            there, used = n > 0, np.asarray(ran.any(axis=1))
+            shared = np.all(ran | ~there[..., None] | ~used[:, None], axis=(1, 2))
+            paired = np.asarray(shared & (used.sum(axis=1) > 1))
+            about = runs - np.nansum(runs - start[..., None], axis=1, keepdims=True) / there.sum(axis=1)[:, None, None]
+            about -= np.nansum(about, axis=2, keepdims=True) / n[..., None]
+            within = np.sqrt(np.nansum(about**2, axis=2) / (n - 1) / n)
+    k = (n > 0).sum(axis=1, keepdims=True)
+    own, other = 1.0 - 1.0 / k, 1.0 / k
 
     def combined(parts: Array, power: int) -> Array:
-        return (own**power - other**power) * parts + other**power * places.sums(parts)
+        total = np.where(n > 0, parts, 0.0).sum(axis=1, keepdims=True)
+        return (own**power - other**power) * parts + other**power * total
 
-    error = variance / n
     with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.where(n > 1, ss / (n - 1), np.nan) / n
         total = combined(error, 2)
-        df = total**2 / combined(error**2 / (n - 1), 4)
-    return np.sqrt(total), np.where(total > 0, df, np.nan)
-
-
-def _shrunken(fit: LmmFit, frame: pd.DataFrame, places: _Places, runs: Runs) -> Array:
-    """Deviations from their mean of what the model expects on each instance; NaN if it needs other columns."""
-    return places.deviations(expected_means(fit, frame, places.first[places.instance], runs))
+        df = np.where(total > 0, total**2 / combined(error**2 / (n - 1), 4), np.nan)
+        se = np.sqrt(total)
+    use = paired[:, None]
+    return n, mean, np.where(use, within, se), np.where(use, n - 1, df), int(paired.sum())
 
 
 def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Codes, runs: Runs) -> Array:
     """Fixed effects plus the modes of the terms of the instances, for each pair of an instance and an algorithm.
 
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        ``n`` rows with the columns of the algorithm and of the instance.
-    first : (n,) int
-        The first row of the instance of each row.
-
-    Returns
-    -------
-    (n,) float
-        NaN on instances where the differences of the fixed part depend on other factors.
+    `frame` has a row for each pair, with the columns of both; `first` is the first row of its instance. NaN on
+    instances where the differences of the fixed part depend on other factors.
     """
     design = fit.design
     known = {runs.algorithm, *runs.instance}
@@ -338,24 +266,6 @@ def _fixed_part(fit: LmmFit, frame: pd.DataFrame, first: Codes, others: dict[str
     return np.where(instances[first], np.nan, fit.estimate(rows))
 
 
-def _counted(table: pd.DataFrame) -> pd.Series[bool]:
-    """Rows with an interval, without the second of two that are mirror images."""
-    groups = table.groupby("benchmark", sort=False)["algorithm"]
-    mirrored = (groups.transform("size") == 2) & (groups.cumcount() == 1)
-    return table["ci_low"].notna() & ~mirrored
-
-
-def _best(mean: Array, places: _Places, direction: str) -> NDArray[np.bool_]:
-    """Rows with the best mean of their instance; means that differ by rounding only are ties."""
-    loss = mean if direction == "minimize" else -mean
-    return loss <= np.minimum.reduceat(loss, places.first)[places.instance] + places.rounding(mean)
-
-
-def _wins(best: NDArray[np.bool_], places: _Places, runs: Runs) -> dict[str, int]:
-    counts = np.bincount(places.algorithm[best], minlength=len(runs.algorithms))
-    return dict(zip(map(format_level, runs.algorithms), counts.tolist(), strict=True))
-
-
 def leaders(wins: dict[str, int]) -> list[str]:
     """Algorithms with the most wins."""
     return [name for name, count in wins.items() if count == max(wins.values())]
@@ -364,20 +274,6 @@ def leaders(wins: dict[str, int]) -> list[str]:
 def turns(by_level: dict[str, dict[str, int]]) -> bool:
     """Whether no algorithm has the most wins at every level of a metafeature."""
     return len(by_level) >= 2 and not set.intersection(*(set(leaders(wins)) for wins in by_level.values()))
-
-
-def _wins_by(
-    best: NDArray[np.bool_], places: _Places, runs: Runs, instances: pd.DataFrame
-) -> dict[str, dict[str, dict[str, int]]]:
-    """Wins apart for the levels of each metafeature; `instances` has a row for each instance."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    for column in runs.metafeatures:
-        codes, levels = pd.factorize(instances[column], sort=True)
-        found[column] = {
-            format_level(level): _wins(best & (codes[places.instance] == i), places, runs)
-            for i, level in enumerate(levels)
-        }
-    return found
 
 
 def _notes(table: pd.DataFrame, runs: Runs) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._result import Result, result
 from lmemtest._rounding import below
 from lmemtest._validate import check_columns
 from lmemtest.data.cells import group_codes
@@ -70,6 +71,12 @@ class PairScores:
     def run_means(self) -> Array:
         """(m, k, 2, seeds): the mean of each run over the budgets; 0 where there is no run."""
         return np.nansum(self.scores, axis=4) / self.n_budgets[:, None, None, None]
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """What stands where, for the results."""
+        names = ("algorithms", "metafeature", "levels", "benchmarks")
+        return {name: getattr(self, name) for name in names}
 
     def pairs(self) -> list[tuple[int, int]]:
         """Pairs of levels, the later one first: what is compared is later minus earlier."""
@@ -205,13 +212,55 @@ def _restricted(
     return np.where(used, scores, np.nan), notes
 
 
-def singled_out_everywhere(
-    contrasts: pd.DataFrame, overall: pd.DataFrame, alpha: float, benchmarks: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    """Benchmarks that are singled out for every pair of levels whose overall contrast is significant."""
-    general = overall.loc[below(overall["p_value"], alpha), ["level", "reference"]]
-    by_benchmark = contrasts.merge(general).groupby("benchmark", observed=True)["singled_out"].all()
-    return tuple(benchmark for benchmark in benchmarks if by_benchmark.get(benchmark, False))
+@result
+class MetafeatureContrasts(Result):
+    """What both answers to the question of a metafeature have in common.
+
+    Attributes
+    ----------
+    algorithms : tuple of two
+        The first against the second.
+    metafeature : str
+    levels, benchmarks : tuple
+    contrasts : pandas.DataFrame
+        One row per benchmark and pair of levels.
+    overall : pandas.DataFrame
+        One row per pair of levels, over benchmarks.
+    alpha : float
+        Level of the decisions; one minus that of the intervals.
+    notes : tuple of str
+        What was left out, and how intervals and p-values were made.
+    """
+
+    algorithms: tuple[Any, Any]
+    metafeature: str
+    levels: tuple[Any, ...]
+    benchmarks: tuple[Any, ...]
+    contrasts: pd.DataFrame
+    overall: pd.DataFrame
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The two algorithms in words."""
+        return format_level(self.algorithms[0]), format_level(self.algorithms[1])
+
+    @property
+    def singled_out(self) -> tuple[Any, ...]:
+        """Benchmarks that are singled out for every pair of levels that differ over benchmarks."""
+        general = self.overall.loc[below(self.overall["p_value"], self.alpha), ["level", "reference"]]
+        by_benchmark = self.contrasts.merge(general).groupby("benchmark", observed=True)["singled_out"].all()
+        return tuple(benchmark for benchmark in self.benchmarks if by_benchmark.get(benchmark, False))
+
+    def of_pair(self, row: dict[Any, Any]) -> pd.DataFrame:
+        """The contrasts of the levels of a row of `overall`."""
+        same = (self.contrasts["level"] == row["level"]) & (self.contrasts["reference"] == row["reference"])
+        return self.contrasts[same]
+
+    def shown(self) -> pd.DataFrame:
+        """The contrasts, the benchmarks that are singled out marked."""
+        return self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
 
 
 # ---------------------------------------------------------------------- checks
