@@ -143,7 +143,7 @@ def test_sentences_say_who_is_better(direction):
 
 def test_what_cannot_be_tested_is_refused():
     Y = scores()
-    with pytest.raises(ArgumentError, match="runs must have a benchmark column, whose signs are flipped"):
+    with pytest.raises(ArgumentError, match="so there are no signs to flip"):
         lt.sign_flip_test(runs_of(Y, benchmark=None, ignore=("task",)))
     with pytest.raises(DataError, match="the algorithms have the same mean score on every benchmark"):
         lt.sign_flip_test(runs_of(np.ones((4, 3))))

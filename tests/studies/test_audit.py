@@ -247,7 +247,7 @@ def test_failures_are_not_in_the_rate():
         ({}, {"alpha": 5}, "alpha must be a number between 0 and 1"),
         ({}, {"placebo": "Z"}, "placebo='Z' is not an algorithm of the table. Algorithms: 'A', 'B', 'C'."),
         ({"seed": None}, {"placebo": "A"}, r"placebo= splits whole runs, and the table has no seed column."),
-        ({"seed": None}, {"unit": "run"}, "the table has no column that tells them apart"),
+        ({"seed": None}, {"unit": "run"}, "the table has no column that distinguishes them"),
         ({"seed": None, "benchmark": None}, {}, "the table has neither a benchmark nor a seed column"),
         ({}, {"model": "loss ~ 1 + (1|tool)"}, "model must compare the algorithms: 'tool' is not a factor"),
     ],

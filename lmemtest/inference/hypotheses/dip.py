@@ -32,17 +32,7 @@ _QUANTILES = {
 
 
 def dip(x: FloatArray) -> float:
-    """The dip of a sample.
-
-    Parameters
-    ----------
-    x : (n,) float
-        One or more values.
-
-    Returns
-    -------
-    float
-        From 1 / (2 n) to 1 / 4.
+    """The dip of a sample of n values, from 1 / (2 n) to 1 / 4.
 
     References
     ----------
@@ -67,7 +57,7 @@ def dip(x: FloatArray) -> float:
         if gap <= largest:
             break
         left = _below(x, convex[: int(np.searchsorted(convex, new_low)) + 1])
-        right = _above(x, concave[int(np.searchsorted(concave, new_high)) :])
+        right = _below(-x[::-1], n - 1 - concave[int(np.searchsorted(concave, new_high)) :][::-1])
         largest = max(largest, left, right)
         if (new_low, new_high) == (low, high):
             break
@@ -78,20 +68,6 @@ def dip(x: FloatArray) -> float:
 def dip_p_value(distance: float, n: int) -> float:
     """Probability of a dip of at least `distance` among `n` uniform values.
 
-    Parameters
-    ----------
-    distance : float
-        From `dip`.
-    n : int
-        20 or more.
-
-    Returns
-    -------
-    float
-        In (0, 1].
-
-    Notes
-    -----
     The uniform law has the largest dips of all laws with one mode, in large samples (Hartigan & Hartigan 1985), so this
     is an upper limit for the others. Simulated quantiles are interpolated: between sample sizes in 1 / sqrt(n), between
     probabilities by their logarithm in the square of the dip, which is also how the tail goes on beyond 0.0002.
@@ -129,18 +105,9 @@ def _minorant(x: list[float]) -> list[int]:
 
 
 def _majorant(x: list[float]) -> list[int]:
-    """For each point the knot after it, on the least concave majorant of all points from it on."""
+    """For each point the knot after it, on the least concave majorant of all points from it on: a reflection."""
     last = len(x) - 1
-    knots = [last] * len(x)
-    for j in range(last - 1, -1, -1):
-        k = j + 1
-        while k < last:
-            m = knots[k]
-            if (x[k] - x[j]) * (m - k) < (x[m] - x[k]) * (k - j):
-                break
-            k = m
-        knots[j] = k
-    return knots
+    return [last - k for k in _minorant([-value for value in x[::-1]])[::-1]]
 
 
 def _path(knots: list[int], start: int, stop: int) -> IntArray:
@@ -163,16 +130,8 @@ def _widest(x: FloatArray, convex: IntArray, concave: IntArray) -> tuple[float, 
 
 
 def _below(x: FloatArray, convex: IntArray) -> float:
-    """How far the steps rise above the convex part."""
+    """How far the steps rise above the convex part; of the reflection, how far they fall below the concave one."""
     if len(convex) < 2:
         return 0.0
     inner = np.arange(convex[0], convex[-1] + 1)
     return float((inner + 1.0 - np.interp(x[inner], x[convex], convex)).max())
-
-
-def _above(x: FloatArray, concave: IntArray) -> float:
-    """How far the steps fall below the concave part."""
-    if len(concave) < 2:
-        return 0.0
-    inner = np.arange(concave[0], concave[-1] + 1)
-    return float((np.interp(x[inner], x[concave], concave) + 1.0 - inner).max())

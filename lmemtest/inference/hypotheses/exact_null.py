@@ -34,18 +34,9 @@ _CHUNK = 2_000_000  # normal draws held at once: 16 MB
 class ExactNull:
     """Null distribution of the (restricted) likelihood ratio for one variance.
 
-    Attributes
-    ----------
-    mu : (d,) float
-        Distinct positive eigenvalues of Z'P0Z.
-    multiplicity : (d,) int
-        How often each occurs.
-    penalty : (K,) float
-        Eigenvalues in the log-determinant: `mu` again for REML, those of Z'Z for ML.
-    n_effective : int
-        n - p for REML, n for ML.
-    residual_df : int
-        n - p minus the number of positive eigenvalues.
+    ``mu`` are the distinct positive eigenvalues of Z'P0Z with their `multiplicity`; ``penalty`` those in the
+    log-determinant (`mu` again for REML, those of Z'Z for ML); ``n_effective`` is n - p for REML and n for ML;
+    ``residual_df`` is n - p minus the number of positive eigenvalues.
     """
 
     mu: FloatArray
@@ -61,19 +52,7 @@ class ExactNull:
         return same and bool(np.allclose(self.penalty, self.mu[0], rtol=_EQUAL))
 
     def p_value(self, statistic: float, n_draws: int, rng: np.random.Generator) -> tuple[float, float]:
-        """P(T >= statistic) and its Monte-Carlo standard error (0 if no simulation was needed).
-
-        Parameters
-        ----------
-        statistic : float, >= 0
-        n_draws : int
-            Simulations, unused for balanced data.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        p_value, error : float
-        """
+        """P(T >= statistic) and its Monte-Carlo standard error: balanced data need no simulation, and have none."""
         if statistic <= 0:
             return 1.0, 0.0
         if self.balanced:
@@ -110,17 +89,7 @@ class ExactNull:
         return float(special.fdtrc(m, nu, r * nu / m))
 
     def simulate(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
-        """Draws of the statistic under the null, zeros included.
-
-        Parameters
-        ----------
-        n_draws : int
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        (n_draws,) float
-        """
+        """Draws of the statistic under the null, zeros included."""
         draws = np.empty(n_draws)
         size = max(1, _CHUNK // max(len(self.mu), _GRID))
         for start in range(0, n_draws, size):
@@ -156,26 +125,10 @@ def exact_null(
     n_obs: int,
     reml: bool,
 ) -> ExactNull:
-    """Null distribution of the likelihood ratio for the variance of one scalar random term.
+    """Null distribution of the likelihood ratio (of the restricted one by `reml`) for one scalar random term.
 
-    Parameters
-    ----------
-    X : (n_cells, p) float
-        Fixed-effect columns, full column rank.
-    basis : (n_cells,) float
-        The column that varies by group.
-    codes : (n_cells,) int
-        Group of each cell.
-    weight : (n_cells,) float, > 0
-        Number of rows of each cell times their prior weight.
-    n_obs : int
-        Number of rows.
-    reml : bool
-        Null distribution of the restricted likelihood ratio instead of the likelihood ratio.
-
-    Returns
-    -------
-    ExactNull
+    Per cell: ``X`` the fixed columns of full rank, ``basis`` the column that varies by group, ``codes`` the group,
+    ``weight`` the number of rows times their prior weight; ``n_obs`` rows in all.
 
     References
     ----------
@@ -195,7 +148,10 @@ def exact_null(
     half = np.linalg.solve(triangle.T, zx.T)
     values = np.linalg.eigvalsh(np.diag(zz) - half.T @ half)
     positive = np.sort(values[values > 1e-9 * max(zz.max(), np.finfo(float).tiny)])
-    mu, multiplicity = _distinct(positive)
+    # sorted values that agree to `_EQUAL` are one eigenvalue
+    starts = np.flatnonzero(np.r_[True, np.diff(positive) > _EQUAL * positive[:-1]][: len(positive)])
+    multiplicity = np.diff(np.r_[starts, len(positive)])
+    mu = np.add.reduceat(positive, starts) / multiplicity if len(positive) else positive
     p = X.shape[1]
     return ExactNull(
         mu=mu,
@@ -204,12 +160,3 @@ def exact_null(
         n_effective=n_obs - p if reml else n_obs,
         residual_df=n_obs - p - len(positive),
     )
-
-
-def _distinct(values: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Group sorted values that agree to `_EQUAL`."""
-    if not len(values):
-        return values, np.zeros(0, dtype=np.intp)
-    starts = np.flatnonzero(np.r_[True, np.diff(values) > _EQUAL * values[:-1]])
-    counts = np.diff(np.r_[starts, len(values)])
-    return np.add.reduceat(values, starts) / counts, counts

@@ -23,11 +23,12 @@ Psychometrika 24, 95-112, doi:10.1007/BF02289823; Möttönen & Oja (1995), Journ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import special
+
+from lmemtest.inference.hypotheses.sign_flips import sign_patterns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +40,7 @@ _SAME = 1e-9  # relative: lengths of sums that differ by less are the same
 _ZERO = 1e-12  # of the longest vector: no effect
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeanTest:
+class MeanTest(NamedTuple):
     """F-test of a mean vector; NaN throughout where the vectors do not vary."""
 
     f_ratio: float
@@ -49,17 +49,10 @@ class MeanTest:
     p_value: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DirectionTest:
-    """Test of the direction of vectors.
+class DirectionTest(NamedTuple):
+    """Test of the direction of the ``n`` vectors that are not zero.
 
-    Attributes
-    ----------
-    agreement : float
-        Length of the mean of the unit vectors: 1 if all point the same way; NaN without vectors.
-    p_value : float
-    n : int
-        Vectors that are not zero.
+    ``agreement`` is the length of the mean of the unit vectors: 1 if all point the same way; NaN without vectors.
     """
 
     agreement: float
@@ -69,16 +62,9 @@ class DirectionTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanVector:
-    """Mean of vectors over groups of equal weight, with the variation within groups.
+    """Mean of vectors over groups of equal weight, with their residuals about the groups on `df` degrees of freedom.
 
-    Attributes
-    ----------
-    mean : (m,) float
-    residuals : (n, m) float
-    df : int
-        Vectors less groups.
-    size : float
-        Vectors in a single group with as precise a mean.
+    ``size`` is the number of vectors in a single group with as precise a mean.
     """
 
     mean: Array
@@ -99,44 +85,21 @@ class MeanVector:
 
 
 def mean_test(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
-    """Test whether the mean of vectors is zero.
-
-    Parameters
-    ----------
-    vectors : (n, m) float
-    group : (n,) int
-        Groups whose means are averaged; the vectors vary within them.
-
-    Returns
-    -------
-    MeanTest
-        Its F-test with Box's degrees of freedom; exact for m = 1 and normal vectors.
-    """
+    """Test whether the mean of vectors, over groups within which they vary, is zero: exact for one normal column."""
     found = MeanVector.of(vectors, group)
-    gram = (
-        found.residuals @ found.residuals.T if len(vectors) < vectors.shape[1] else found.residuals.T @ found.residuals
-    )
+    rest = found.residuals if len(vectors) < vectors.shape[1] else found.residuals.T
+    gram = rest @ rest.T
     total, square, f = float(np.trace(gram)), float(np.square(gram).sum()), found.df
     nothing = float("nan")
     if f < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
-        return MeanTest(f_ratio=nothing, df_num=nothing, df_den=nothing, p_value=nothing)
+        return MeanTest(nothing, nothing, nothing, nothing)
     ratio = found.size * float(found.mean @ found.mean) * f / total
     df = total**2 / square
-    return MeanTest(f_ratio=ratio, df_num=df, df_den=df * f, p_value=float(special.fdtrc(df, df * f, ratio)))
+    return MeanTest(ratio, df, df * f, float(special.fdtrc(df, df * f, ratio)))
 
 
 def direction_test(vectors: Array) -> DirectionTest:
-    """Test whether vectors point the same way.
-
-    Parameters
-    ----------
-    vectors : (n, m) float
-
-    Returns
-    -------
-    DirectionTest
-        p-value over all signs of the vectors, for more than 16 of them (with m > 1) from the normal limit.
-    """
+    """Test whether vectors point the same way: over all signs, for more than 16 vectors from the normal limit."""
     length = np.linalg.norm(vectors, axis=1)
     kept = length > _ZERO * float(length.max(initial=0.0))
     n = int(kept.sum())
@@ -145,9 +108,10 @@ def direction_test(vectors: Array) -> DirectionTest:
     units = vectors[kept] / length[kept, None]
     total = float(np.linalg.norm(units.sum(axis=0)))
     if np.linalg.matrix_rank(units, tol=1e-6) == 1:
-        p = _sign_test(units @ units[0])
+        positive = int((units @ units[0] > 0).sum())
+        p = float(min(1.0, 2.0 * special.bdtr(min(positive, n - positive), n, 0.5)))
     elif n <= _MOST_SIGNS:
-        sums = np.square(_signs(n) @ units).sum(axis=1)
+        sums = np.square(sign_patterns(n, 2**_MOST_SIGNS, None)[0] @ units).sum(axis=1)
         p = float(np.mean(sums >= total**2 * (1.0 - _SAME)))
     else:
         p = max(_normal_limit(units, total**2), 2.0 ** (1 - n))
@@ -157,18 +121,6 @@ def direction_test(vectors: Array) -> DirectionTest:
 def fewest_directions(level: float) -> int:
     """Vectors with which the direction test can reach a level at all: its smallest p-value is ``2^(1 - n)``."""
     return int(np.ceil(1.0 - np.log2(level) - _SAME))
-
-
-def _sign_test(signs: Array) -> float:
-    n, positive = len(signs), int((signs > 0).sum())
-    return float(min(1.0, 2.0 * special.bdtr(min(positive, n - positive), n, 0.5)))
-
-
-@lru_cache(maxsize=4)
-def _signs(n: int) -> Array:
-    """All signs of n vectors, ``(2^(n - 1), n)``; those of the first are kept, since the opposites add nothing."""
-    bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n - 1)) & 1
-    return np.column_stack([np.ones(len(bits)), 1.0 - 2.0 * bits])
 
 
 def _normal_limit(units: Array, square: float) -> float:

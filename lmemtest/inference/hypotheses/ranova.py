@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pandas as pd
+
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._table import Format
@@ -16,10 +18,10 @@ from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.bars import Bar, ParsedFormula
 from lmemtest.inference.hypotheses.glrt import REFERENCES, GlrtResult, glrt
 from lmemtest.inference.means.reference_grid import check_fit
+from lmemtest.model.fitting import fit_cells
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
 
 
 @result
@@ -53,19 +55,11 @@ class RanovaResult(Result):
 
     def table(self) -> pd.DataFrame:
         """One row per test: term, simplified_to, llf (of the changed model), statistic, df, p_value, reference."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "term": list(self.terms),
-                "simplified_to": pd.Series(list(self.simplified), dtype=object),
-                "llf": [test.llf_null for test in self.tests],
-                "statistic": [test.statistic for test in self.tests],
-                "df": [test.df for test in self.tests],
-                "p_value": [test.p_value for test in self.tests],
-                "reference": [test.reference for test in self.tests],
-            }
-        )
+        tests = ("llf_null", "statistic", "df", "p_value", "reference")
+        table = pd.DataFrame([[getattr(test, name) for name in tests] for test in self.tests], columns=tests)
+        table.insert(0, "term", list(self.terms))
+        table.insert(1, "simplified_to", pd.Series(list(self.simplified), dtype=object))
+        return table.rename(columns={"llf_null": "llf"})
 
     @property
     def title(self) -> str:
@@ -181,20 +175,7 @@ def _simpler(bar: Bar) -> Iterator[Bar]:
 
 
 def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
-    """The model with other random terms on the cells of the fit, by its likelihood.
-
-    Parameters
-    ----------
-    fit : LmmFit
-    parsed : ParsedFormula
-        Of the same response and fixed part, without columns that `fit` does not have.
-
-    Returns
-    -------
-    LmmFit
-    """
-    from lmemtest.model.fitting import fit_cells
-
+    """The model with other random terms (of the same response, without new columns) on the cells of the fit."""
     cells = fit.cells
     return fit_cells(
         str(parsed),

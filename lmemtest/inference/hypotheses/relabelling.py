@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from lmemtest._validate import check_choice
 from lmemtest.data.cell_map import CellMap, regroup
@@ -20,6 +21,7 @@ from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.formula import parse_formula
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import LmmFit, fit_lmm
 
 if TYPE_CHECKING:
@@ -32,6 +34,15 @@ if TYPE_CHECKING:
 
 UNITS = ("benchmark", "instance", "run")
 
+# What a unit exchanges, and what a table that lacks its role says.
+_NEEDS = {
+    "benchmark": "labels per benchmark, and the table has no benchmark column. Name it in Runs(benchmark=), or use "
+    "unit='run'",
+    "instance": "labels per benchmark and metafeatures, and the table has no metafeatures. Name them in "
+    "Runs(metafeatures=), or use unit='benchmark'",
+    "run": "the labels of single runs, and the table has no column that distinguishes them. Name it in Runs(seed=), or "
+    "use unit='benchmark'",
+}
 _FEW_ARRANGEMENTS = 1000.0  # below it draws repeat so often that their number hides how little there is to draw
 
 
@@ -39,27 +50,11 @@ _FEW_ARRANGEMENTS = 1000.0  # below it draws repeat so often that their number h
 class Relabelling:
     """What may be exchanged in a table.
 
-    Attributes
-    ----------
-    unit : {"benchmark", "instance", "run"}
-        What keeps its scores together.
-    paired : bool
-        Whether runs exchange labels with runs of the same seed only (for unit "run").
-    columns : tuple of str
-        Columns of the cells on which labels are exchanged.
-    algorithm : str
-        Column of the labels.
-    item : (n_cells,) int
-        Item of each cell; items are sorted by stratum.
-    stratum, label : (n_items,) int
-        Stratum and label of each item.
-    n_labels : int
-        Algorithms.
-    start : (n_items,) int or None
-        Position of each item's first cell in `order`, where the items of every stratum have the same cells; None
-        where they do not, so that tables must be grouped anew.
-    order : (n_cells,) int
-        Cells sorted by item, and within items in the same order.
+    ``unit`` is what keeps its scores together, ``paired`` whether runs exchange labels with runs of the same seed only,
+    ``columns`` those of the cells on which labels are exchanged, ``algorithm`` the column of the labels. ``item`` is
+    the item of each cell (sorted by stratum), ``stratum`` and ``label`` those of each item. Where the items of every
+    stratum have the same cells, ``start`` is the position of each item's first cell in ``order``, the cells sorted by
+    item and within items in the same order; else it is None, and tables must be grouped anew.
     """
 
     unit: str
@@ -87,20 +82,14 @@ class Relabelling:
         pairs = np.unique(self.stratum.astype(np.int64) * self.n_labels + self.label)
         return np.bincount(pairs // self.n_labels, minlength=int(self.stratum.max()) + 1)
 
-    def log10_arrangements(self) -> float:
-        """Decimal logarithm of the number of distinct relabellings."""
-        from scipy.special import gammaln
-
-        n_strata = int(self.stratum.max()) + 1
-        sizes = np.bincount(self.stratum, minlength=n_strata)
-        same = np.bincount(self.stratum * self.n_labels + self.label, minlength=n_strata * self.n_labels)
-        return float((gammaln(sizes + 1).sum() - gammaln(same + 1).sum()) / np.log(10.0))
-
     @property
     def few_arrangements(self) -> int | None:
         """The number of distinct relabellings where it is small, else None."""
-        log10 = self.log10_arrangements()
-        return round(10.0**log10) if log10 < np.log10(_FEW_ARRANGEMENTS) else None
+        n_strata = int(self.stratum.max()) + 1
+        sizes = np.bincount(self.stratum, minlength=n_strata)
+        same = np.bincount(self.stratum * self.n_labels + self.label, minlength=n_strata * self.n_labels)
+        log = gammaln(sizes + 1).sum() - gammaln(same + 1).sum()
+        return round(np.exp(log)) if log < np.log(_FEW_ARRANGEMENTS) else None
 
     def draw(self, rng: np.random.Generator) -> Index:
         """For each item the item of its stratum whose label it gets, all arrangements equally likely."""
@@ -126,22 +115,9 @@ class Relabelling:
 def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: str) -> Relabelling:
     """Find what may be exchanged.
 
-    Parameters
-    ----------
-    runs : Runs
-        The table.
-    unit : {"benchmark", "instance", "run"}
-        "benchmark": all runs of two algorithms on a benchmark change their names together. "instance": those at one
-        combination of metafeatures. "run": single runs change
-        names, with runs of the same seed where algorithms share seeds, else with any run on the instance.
-    columns : sequence of str
-        Columns that the models use.
-    score : str
-        The numeric column that they explain.
-
-    Returns
-    -------
-    Relabelling
+    By "benchmark" all runs of two algorithms on a benchmark change their names together, by "instance" those at one
+    combination of metafeatures, by "run" single runs: with runs of the same seed where algorithms share seeds, else
+    with any run on the instance. ``columns`` are those that the models use, ``score`` the column that they explain.
 
     Raises
     ------
@@ -151,12 +127,10 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         If nothing can be exchanged, or a column belongs to the algorithms themselves.
     """
     check_unit(unit, runs)
-    _check_roles(runs, unit)
-    columns_of = {
-        "benchmark": (runs.benchmark,),
-        "instance": runs.instance,
-        "run": (*runs.instance, runs.seed),
-    }
+    columns_of = {"benchmark": (runs.benchmark,), "instance": runs.instance, "run": (*runs.instance, runs.seed)}
+    missing = {"benchmark": runs.benchmark is None, "instance": not runs.metafeatures, "run": runs.seed is None}
+    if missing[unit]:
+        raise ArgumentError(f"unit='{unit}' exchanges {_NEEDS[unit]}.")
     stratum_names = [name for name in columns_of[unit] if name is not None]
     item_names = [*stratum_names, runs.algorithm]
     by = tuple(dict.fromkeys([*item_names, *columns]))
@@ -171,9 +145,13 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     own, n_own = _codes(frame, item_names)
     item = combine_codes([(stratum, n_strata), (own, n_own)], len(frame))
     rest_names = [name for name in by if name not in item_names]
-    for name in rest_names:
-        if name not in (runs.seed, runs.budget):
-            _check_not_of_algorithm(name, label, _codes(frame, [name])[0], runs.algorithm)
+    for name in (name for name in rest_names if name not in (runs.seed, runs.budget)):
+        codes, n_codes = _codes(frame, [name])
+        if n_codes > 1 and len(np.unique(label * n_codes + codes)) == n_labels:
+            raise DataError(
+                f"the model uses '{name}', which is a property of the algorithms: each value of '{runs.algorithm}' has "
+                f"one. With exchanged labels it would no longer fit. Leave '{name}' out of the model."
+            )
 
     first = np.empty(int(item.max()) + 1, dtype=np.intp)
     first[item] = np.arange(len(item))
@@ -229,33 +207,6 @@ def check_unit(unit: Any, runs: Runs) -> str:
     return check_choice(unit, "unit", UNITS)
 
 
-def _check_roles(runs: Runs, unit: str) -> None:
-    if unit == "instance" and not runs.metafeatures:
-        raise ArgumentError(
-            "unit='instance' exchanges labels per benchmark and metafeatures, and the table has no metafeatures. Name "
-            "them in Runs(metafeatures=), or use unit='benchmark'."
-        )
-    if unit == "benchmark" and runs.benchmark is None:
-        raise ArgumentError(
-            "unit='benchmark' exchanges labels per benchmark, and the table has no benchmark column. Name it in "
-            "Runs(benchmark=), or use unit='run'."
-        )
-    if unit == "run" and runs.seed is None:
-        raise ArgumentError(
-            "unit='run' exchanges the labels of single runs, and the table has no column that tells them apart. Name "
-            "it in Runs(seed=), or use unit='benchmark'."
-        )
-
-
-def _check_not_of_algorithm(name: str, label: Index, codes: Index, algorithm: str) -> None:
-    pairs = np.unique(np.column_stack([label, codes]), axis=0)
-    if len(pairs) == len(np.unique(label)) and len(np.unique(codes)) > 1:
-        raise DataError(
-            f"the model uses '{name}', which is a property of the algorithms: each value of '{algorithm}' has one. "
-            f"With exchanged labels it would no longer fit. Leave '{name}' out of the model."
-        )
-
-
 # ---------------------------------------------------------------------- fits of relabelled tables
 
 
@@ -285,30 +236,20 @@ class RelabelledFit:
 
 
 def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str = "model") -> LmmFit:
-    """The model fitted to the table; its fixed part must compare the algorithms.
-
-    Parameters
-    ----------
-    runs : Runs
-    model : str, LmmFit or None
-        Formula, or a fit whose formula and `dispersion` are used.
-    argument : str
-        Name of the argument, for messages.
-    """
+    """The model (a formula, or a fit of one) fitted to the table; its fixed part must compare the algorithms."""
     require_runs(runs)
     formula = getattr(model, "formula", model)
     if not isinstance(formula, str):
         raise ArgumentError(f"{argument} must be a formula or a fit, got {type(model).__name__}.")
-    if getattr(model, "weights", None):
-        raise ArgumentError(
-            f"{argument} is a fit with weights, which belong to rows and not to labels, so that exchanging labels "
-            "does not answer the question. Fit without weights."
-        )
-    if parse_formula(formula).offsets:
-        raise ArgumentError(
-            f"{argument} has an offset, which belongs to rows and not to labels, so that exchanging labels does not "
-            "answer the question. Leave the offset out."
-        )
+    for there, what, instead in (
+        (getattr(model, "weights", None), "is a fit with weights, which belong", "Fit without weights"),
+        (parse_formula(formula).offsets, "has an offset, which belongs", "Leave the offset out"),
+    ):
+        if there:
+            raise ArgumentError(
+                f"{argument} {what} to rows and not to labels, so that exchanging labels does not answer the question. "
+                f"{instead}."
+            )
     fit = fit_lmm(formula, runs, reml=getattr(model, "reml", True), dispersion=getattr(model, "dispersion", None))
     if runs.algorithm not in fit.design.factors:
         raise ArgumentError(
@@ -320,8 +261,6 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
 
 def differences(fit: Any, algorithm: str) -> NDArray[np.float64]:
     """Linear functions of the fixed effects: all pairwise differences of the algorithms' marginal means."""
-    from lmemtest.inference.means.emmeans import emmeans
-
     means = emmeans(fit, algorithm, ddf="asymptotic").fixed
     i, j = np.triu_indices(len(means), k=1)
     return np.asarray(means[i] - means[j])

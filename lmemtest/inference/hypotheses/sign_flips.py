@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
@@ -22,13 +23,11 @@ from lmemtest._rounding import below, written
 from lmemtest._table import Format
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
-from lmemtest.data.compress import compress
 from lmemtest.data.runs import require_runs
-from lmemtest.errors import ArgumentError, DataError
-from lmemtest.words import format_level, format_number, format_p, p_text
+from lmemtest.errors import DataError
+from lmemtest.words import counted, format_level, format_number, format_p, p_text
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
@@ -187,17 +186,14 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
     require_runs(runs)
     n_draws = check_positive_int(n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=1, progress=None)
-    if runs.benchmark is None:
-        raise ArgumentError(
-            "runs must have a benchmark column, whose signs are flipped. Name it: Runs(table, ..., benchmark=...)."
-        )
+    benchmark = runs.study.require("benchmark", "there are no signs to flip")
     names, D = _differences(runs)
     count = np.isfinite(D).sum(axis=0)
     tested = count > 1
     if not tested.any():
         raise DataError(
             "no two algorithms have two benchmarks in common, so there is nothing to flip. Each pair needs runs on the "
-            f"same values of {runs.benchmark!r}."
+            f"same values of {benchmark!r}."
         )
     moving = (np.nan_to_num(D[:, tested]) != 0.0).any(axis=1)
     if not moving.any():
@@ -205,15 +201,17 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
     signs, exact = sign_patterns(int(moving.sum()), n_draws, rng)
     t, p = np.full(D.shape[1], np.nan), np.full(D.shape[1], np.nan)
     t[tested], p[tested] = max_t_p_values(D[:, tested], signs, moving=moving, exact=exact)
-    smallest = 1.0 / (len(signs) + (not exact))
+    i, j = np.triu_indices(len(names), k=1)
+    mean = np.where(count > 0, np.nansum(D, axis=0) / np.maximum(count, 1), np.nan)
+    columns = {"left": names[i], "right": names[j], "n_benchmarks": count, "estimate": mean}
     return SignFlipTest(
-        table=_table(names, D, count, t, p),
+        table=pd.DataFrame({**columns, "t_ratio": t, "p_value": p}),
         statistic=float(np.nanmax(np.abs(t))),
         p_value=float(np.nanmin(p)),
         n_benchmarks=int(moving.sum()),
         n_draws=len(signs),
         exact=exact,
-        smallest=smallest,
+        smallest=1.0 / (len(signs) + (not exact)),
         score=runs.score,
         direction=runs.direction,
         hypothesis="over benchmarks like these no algorithm is better than another; on a single benchmark one may be, "
@@ -223,14 +221,9 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
 
 
 def sign_patterns(n: int, most: int, rng: int | np.random.Generator | None) -> tuple[FloatArray, bool]:
-    """Patterns of n signs, up to the sign of all: all of them if there are at most `most`, else so many random ones.
+    """Patterns of n signs, up to the sign of all, and whether they are all: at most `most`, else so many random ones.
 
-    Returns
-    -------
-    signs : (patterns, n) float
-        Of all patterns the first has plus signs only; random ones do not hold it.
-    exact : bool
-        Whether they are all patterns.
+    Of all patterns the first has plus signs only; random ones do not hold it.
 
     Examples
     --------
@@ -249,19 +242,8 @@ def max_t_p_values(
 ) -> tuple[FloatArray, FloatArray]:
     """t ratios of all pairs and their step-down p-values by the largest |t|.
 
-    Parameters
-    ----------
-    D : (benchmarks, pairs) float
-        Differences; NaN where one of the two did not run. Two or more in every column.
-    signs : (patterns, benchmarks that move) float
-    moving : (benchmarks,) bool, optional
-        Benchmarks whose signs matter; by default all.
-    exact : bool
-        Whether the signs are all patterns, that of the table included.
-
-    Returns
-    -------
-    t, p : (pairs,) float
+    ``D`` are differences, ``(benchmarks, pairs)``, NaN where one of the two did not run, with two or more in every
+    column; ``signs`` patterns for the benchmarks that are `moving` (by default all), `exact` if they are all of them.
 
     Examples
     --------
@@ -300,45 +282,18 @@ def _absolute_t(total: FloatArray, squares: FloatArray, count: NDArray[np.intp])
         return np.asarray(np.sqrt((count - 1.0) * r2 / rest))
 
 
-def _differences(runs: Runs) -> tuple[tuple[str, ...], FloatArray]:
+def _differences(runs: Runs) -> tuple[NDArray[np.object_], FloatArray]:
     """Names, and differences of all pairs: a mean per benchmark, over the instances and budgets that both have."""
     where = [*runs.instance, *([runs.budget] if runs.budget else [])]
-    cells = compress(runs, [*where, runs.algorithm], score=runs.score)
-    frame = cells.frame.assign(**{"": cells.mean})
-    wide = frame.pivot(index=where, columns=runs.algorithm, values="").reindex(columns=list(runs.algorithms))
-    Y = wide.to_numpy(dtype=float)
-    codes = np.unique(wide.index.get_level_values(runs.benchmark).to_numpy(), return_inverse=True)[1]
-    scale = np.zeros(codes.max() + 1)
-    np.maximum.at(scale, codes, np.nan_to_num(np.abs(Y)).max(axis=1))
+    cells = runs.study.cells([*where, runs.algorithm])
+    wide = cells.frame.assign(**{"": cells.mean}).pivot(index=where, columns=runs.algorithm, values="")
+    Y = wide[list(runs.algorithms)].to_numpy(dtype=float)
+    benchmark = wide.index.get_level_values(str(runs.benchmark)).to_numpy()
     i, j = np.triu_indices(Y.shape[1], k=1)
-    D = np.full((len(scale), len(i)), np.nan)
-    for column, (left, right) in enumerate(zip(i, j, strict=True)):
-        gap = Y[:, left] - Y[:, right]
-        both = np.isfinite(gap)
-        n = np.bincount(codes[both], minlength=len(scale))
-        total = np.bincount(codes[both], weights=gap[both], minlength=len(scale))
-        mean = total / np.maximum(n, 1)
-        D[:, column] = np.where(n > 0, np.where(np.abs(mean) <= _ROUNDING * scale, 0.0, mean), np.nan)
-    return tuple(format_level(name) for name in runs.algorithms), D
-
-
-def _table(
-    names: tuple[str, ...], D: FloatArray, count: NDArray[np.intp], t: FloatArray, p: FloatArray
-) -> pd.DataFrame:
-    import pandas as pd
-
-    i, j = np.triu_indices(len(names), k=1)
-    total = np.nansum(D, axis=0)
-    return pd.DataFrame(
-        {
-            "left": [names[k] for k in i],
-            "right": [names[k] for k in j],
-            "n_benchmarks": count,
-            "estimate": np.where(count > 0, total / np.maximum(count, 1), np.nan),
-            "t_ratio": t,
-            "p_value": p,
-        }
-    )
+    means = pd.DataFrame(Y[:, i] - Y[:, j]).groupby(benchmark).mean().to_numpy()
+    scale = pd.DataFrame(np.abs(Y)).groupby(benchmark).max().max(axis=1).to_numpy()[:, None]
+    names = np.array([format_level(name) for name in runs.algorithms], dtype=object)
+    return names, np.where(np.abs(means) <= _ROUNDING * scale, 0.0, means)
 
 
 def _notes(moving: NDArray[np.bool_], exact: bool, untested: int) -> list[str]:
@@ -351,13 +306,12 @@ def _notes(moving: NDArray[np.bool_], exact: bool, untested: int) -> list[str]:
         )
         too_few = " and no difference can be significant at 5 %; six benchmarks are the fewest for that"
         notes.append(f"{text}{too_few if not below(smallest, _USUAL) else ''}.")
-    still = int((~moving).sum())
-    if still:
-        verb = "benchmark has" if still == 1 else "benchmarks have"
-        notes.append(f"{still:,} {verb} no differences, so the sign does not matter there.")
-    if untested:
-        verb = "pair has" if untested == 1 else "pairs have"
-        notes.append(f"{untested:,} {verb} fewer than two common benchmarks and no test.")
+    for number, noun, what in (
+        (int((~moving).sum()), "benchmark", "no differences, so the sign does not matter there"),
+        (untested, "pair", "fewer than two common benchmarks and no test"),
+    ):
+        if number:
+            notes.append(f"{counted(number, noun)} {'has' if number == 1 else 'have'} {what}.")
     if not exact:
         notes.append("The patterns are drawn at random; another rng= gives slightly different p-values.")
     return notes

@@ -35,18 +35,9 @@ _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
 class VarianceRatio:
     """Test and interval of the variance between groups over the residual variance.
 
-    Attributes
-    ----------
-    statistic : float
-        F(0); NaN if the scores do not vary within blocks.
-    df_num, df_den : float
-    p_value : float
-        P(F >= statistic) if there is no variance between groups.
-    ratio : float, >= 0
-        Where F(l) = 1: the estimate of the analysis of variance, 0 if it is negative.
-    ratio_low, ratio_high : float
-        Exact equal-tailed interval, cut at 0; the upper limit can be infinite.
-    level : float
+    ``statistic`` is F(0) (NaN if the scores do not vary within blocks) with its degrees of freedom, ``p_value`` its
+    chance if there is no variance between groups, ``ratio`` where F(l) = 1 (the estimate of the analysis of variance, 0
+    if it is negative), with an exact equal-tailed interval at `level`, cut at 0, whose upper end can be infinite.
     """
 
     statistic: float
@@ -138,29 +129,18 @@ def variance_ratio(
         df_num, df_den = (df * (1.0 - 2.0 / (r + d)) for df in (r, d))
     if df_num <= 0:
         raise DesignError("scores that were scaled in two blocks of two groups hold nothing but signs; bring a third.")
-    if total <= _ROUNDING * float(np.sum(y**2)):
-        nan = float("nan")
-        return VarianceRatio(
-            statistic=nan,
-            df_num=df_num,
-            df_den=df_den,
-            p_value=nan,
-            ratio=nan,
-            ratio_low=nan,
-            ratio_high=nan,
-            level=level,
-        )
     rest = max(total - float(squares.sum()), 0.0)
-    if rest <= _ROUNDING * total:  # groups explain everything
-        inf = float("inf")
+    flat = total <= _ROUNDING * float(np.sum(y**2))
+    if flat or rest <= _ROUNDING * total:  # no variation, or groups explain everything
+        value = float("nan") if flat else float("inf")
         return VarianceRatio(
-            statistic=inf,
+            statistic=value,
             df_num=df_num,
             df_den=df_den,
-            p_value=0.0,
-            ratio=inf,
-            ratio_low=inf,
-            ratio_high=inf,
+            p_value=value if flat else 0.0,
+            ratio=value,
+            ratio_low=value,
+            ratio_high=value,
             level=level,
         )
 
