@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from lmemtest.studies.modelling.adequacy import BudgetUse, Missing, Sample
     from lmemtest.studies.modelling.recommend import Recommendation
     from lmemtest.studies.scores.scale_agreement import ScaleAgreement
-    from lmemtest.studies.variation.model_components import Component
+    from lmemtest.studies.variation.variance_sources import Source
     from lmemtest.tuning.curves import TuningCurves
 
 Progress = Callable[[str], None]
@@ -143,7 +143,7 @@ class Analysis:
         return cast("EmmeansResult", self.pairs.estimates)
 
     @cached_property
-    def components(self) -> tuple[Component, ...]:
+    def components(self) -> tuple[Source, ...]:
         """Where the variation comes from."""
         return variance_components(self.fit, self.runs)
 

@@ -79,7 +79,6 @@ class Advantages(Judged):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return f"Spread of the advantages by {self.algorithm}"
 
 
@@ -125,15 +124,7 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
         algorithm=algorithm,
         table=pd.DataFrame({"level": levels, "benchmarks": seen, "sd": sd}),
         ratio=ratio,
-        check=Check(
-            check="advantages",
-            subject=f"by {algorithm}",
-            found=found,
-            value=ratio,
-            p_value=p,
-            decision=decision,
-            advice=advice,
-        ),
+        check=Check("advantages", f"by {algorithm}", found, ratio, p, decision, advice),
     )
 
 

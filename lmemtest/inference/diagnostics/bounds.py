@@ -50,12 +50,10 @@ class Bounds(Judged):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Scores on a bound"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
         return (f"{self.distinct:,} different scores in {self.seen:,} rows.",)
 
 
@@ -88,7 +86,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
         table=pd.DataFrame(found, columns=["where", "end", "score", "share"]),
         distinct=len(np.unique(y)),
         seen=int(count.sum()),
-        check=Check(check="bounds", subject="scores", found=text, value=worst, decision=decision, advice=advice),
+        check=Check("bounds", "scores", text, worst, np.nan, decision, advice),
     )
 
 

@@ -18,7 +18,7 @@ DECISIONS = ("not judged", "fine", "look", "act")
 LOOK_P, ACT_P = 0.05, 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """One line of a diagnosis.
 
@@ -41,9 +41,9 @@ class Check:
     subject: str
     found: str
     value: float
-    p_value: float = float("nan")
-    decision: str = "fine"
-    advice: str = ""
+    p_value: float
+    decision: str
+    advice: str
 
 
 class Judged(Result):

@@ -8,17 +8,19 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_columns, check_names, check_positive_int, resolve_rng
+from lmemtest._validate import check_names, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.inference.diagnostics import normality, scale
 from lmemtest.inference.diagnostics.advantages import Advantages, advantages
 from lmemtest.inference.diagnostics.bounds import Bounds, bounds
 from lmemtest.inference.diagnostics.check import DECISIONS, Check, worst
 from lmemtest.inference.diagnostics.draws import HeldFit, Parts, measure_draws, reach
+from lmemtest.inference.diagnostics.influence import InfluenceResult, group_columns, influence
 from lmemtest.inference.diagnostics.normality import Normality
 from lmemtest.inference.diagnostics.scale import Column, ScaleByLevel
 from lmemtest.inference.diagnostics.scores import Rows, rows_of, score_of
@@ -33,10 +35,8 @@ from lmemtest.inference.diagnostics.structure import (
 from lmemtest.inference.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest.inference.diagnostics.influence import InfluenceResult
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -58,30 +58,20 @@ class Diagnosis(Result):
     ----------
     checks : tuple of Check
         The lines of the table.
-    normality : Normality
-        Shapes of the residuals and of the random effects.
+    normality, bounds, groups, collinearity, explained : Normality, Bounds, Groups, Collinearity, Explained
+        Shapes of residuals and random effects; scores on a floor or ceiling; levels, boundaries and the end of the
+        search; variance inflation of the fixed terms; R2 and ICC.
     scale : tuple of ScaleByLevel
         Residual scale by the levels of each column, and along the fitted value.
     advantages : Advantages or None
         How much each algorithm varies between benchmarks, where the model has one variance for all.
-    explained : Explained
-        R2 and ICC.
-    collinearity : Collinearity
-        Variance inflation of the fixed terms.
-    groups : Groups
-        Levels, boundaries, the end of the search.
-    bounds : Bounds
-        Scores on a floor or ceiling.
     influence : tuple of InfluenceResult
         What each level of a group does to the conclusions.
-    residuals : (m,) float
-        Residuals over their standard deviation by the model, of rows or (where rows are out of reach) of cells.
-    fitted : (m,) float
-        Prediction of each, with the random effects.
-    formula : str
-        The model.
-    n_draws : int
-        Tables drawn from the fit.
+    residuals, fitted : (m,) float
+        Residuals over their standard deviation by the model, of rows or (where rows are out of reach) of cells, and
+        predictions with the random effects.
+    formula, n_draws : str, int
+        The model, and the tables drawn from the fit.
     notes : tuple of str
     """
 
@@ -109,18 +99,14 @@ class Diagnosis(Result):
 
     def table(self) -> pd.DataFrame:
         """One row per check: ``check``, ``subject``, ``found``, ``value``, ``p_value``, ``decision``, ``advice``."""
-        import pandas as pd
-
         return pd.DataFrame(list(map(asdict, self.checks)), columns=[field.name for field in fields(Check)])
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Diagnosis"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How many checks say what, and what the p-values are against."""
         decisions = [check.decision for check in self.checks]
         summary = ", ".join(f"{decisions.count(d)} {d}" for d in reversed(DECISIONS) if d in decisions)
         fact = f"{self.formula}: {summary}. p-values are against {self.n_draws:,} tables drawn from the fitted model."
@@ -129,7 +115,6 @@ class Diagnosis(Result):
         return (fact,)
 
     def shown(self) -> pd.DataFrame:
-        """The checks without the bare numbers."""
         return self.table().drop(columns="value")
 
 
@@ -159,10 +144,8 @@ def diagnose(
         Tables drawn from the fit to judge by. By default 199, and 99 for more than 20,000 values.
     rng : int, numpy.random.Generator or None
         Source of randomness.
-    n_jobs : int
-        Processes; -1 for one per processor.
-    progress : bool, optional
-        Progress bar on standard error for what takes more than two seconds; by default on a terminal.
+    n_jobs, progress : int, bool
+        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
 
     Returns
     -------
@@ -294,31 +277,19 @@ def _left_out(fit: LmmFit, influence: bool | str | Sequence[str]) -> list[str]:
     if not isinstance(influence, (str, Sequence)):
         raise ArgumentError(f"influence must be True, False or names of groups, got {influence!r}.")
     names = [influence] if isinstance(influence, str) else list(influence)
-    plain = [part for name in names if isinstance(name, str) for part in name.split(":")]
-    table = fit.cells.frame.columns if fit.data is None else as_frame(fit.data).collect_schema().names()
-    check_columns([*plain, *(n for n in names if not isinstance(n, str))], list(map(str, table)), argument="influence")
+    for name in names:
+        group_columns(fit, name, argument="influence")
     return names
 
 
 def _influences(
     fit: LmmFit, names: list[str], specs: str | Sequence[str] | None, n_jobs: int, progress: bool | None
 ) -> tuple[tuple[InfluenceResult, ...], list[Check]]:
-    from lmemtest.inference.diagnostics.influence import influence
-
     results, lines = [], []
     for name in names:
         try:
             results.append(influence(fit, name, specs=specs, n_jobs=n_jobs, progress=progress))
             lines.append(results[-1].check)
         except LmemtestError as error:
-            lines.append(
-                Check(
-                    check="influence",
-                    subject=f"of each {name}",
-                    found="not computed",
-                    value=float("nan"),
-                    decision="look",
-                    advice=str(error),
-                )
-            )
+            lines.append(Check("influence", f"of each {name}", "not computed", np.nan, np.nan, "look", str(error)))
     return tuple(results), lines

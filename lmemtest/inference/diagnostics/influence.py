@@ -102,12 +102,10 @@ class InfluenceResult(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return f"Influence of each {self.group}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
         return (
             f"{self.formula}; refitted without each level of {self.group}. {DDF_NAMES[self.ddf]} degrees of freedom, "
             f"p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment in each table, verdicts at "
@@ -115,7 +113,6 @@ class InfluenceResult(Result):
         )
 
     def shown(self) -> pd.DataFrame:
-        """The most influential levels first."""
         columns = ["level", "n_rows", "cooks_distance", "residual_ratio", "largest_shift", "shift_of", "chance_p"]
         columns += ["n_changed", "n_clear"] + (["reason"] if (self.table["reason"] != "").any() else [])
         order = self.table.sort_values("cooks_distance", ascending=False, kind="stable")
@@ -131,12 +128,7 @@ class InfluenceResult(Result):
             value = float(distance[i])
             found = f"largest Cook's distance {written(value, '.2g')} ({self.table['level'].iloc[i]})"
         return Check(
-            check="influence",
-            subject=f"of each {self.group}",
-            found=found,
-            value=value,
-            decision=self.decision,
-            advice=" ".join(self.sentences()),
+            "influence", f"of each {self.group}", found, value, np.nan, self.decision, " ".join(self.sentences())
         )
 
     # -- words ----------------------------------------------------------------------------------------------------
@@ -321,10 +313,8 @@ def influence(
         Degrees of freedom; as in the analysis whose verdicts are checked.
     alpha : float in (0, 1)
         A comparison with a p-value below it counts as a difference.
-    n_jobs : int
-        Processes; -1 for one per processor.
-    progress : bool, optional
-        Progress bar on standard error; by default on a terminal, after two seconds.
+    n_jobs, progress : int, bool
+        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
 
     Returns
     -------
@@ -383,7 +373,7 @@ def influence(
     check_choice(ddf, "ddf", DDF_METHODS)
     alpha = check_fraction(alpha, "alpha")
     check_replicates(n_jobs=n_jobs, progress=progress)
-    columns = _group_columns(fit, group)
+    columns = group_columns(fit, group)
     names = _specs(fit, columns, specs)
     _check_not_compared(fit, group, columns, names)
     fit, notes = fit_for_ddf(fit, ddf)
@@ -408,19 +398,20 @@ def influence(
 # ---------------------------------------------------------------------- arguments
 
 
-def _group_columns(fit: Any, group: str) -> tuple[str, ...]:
+def group_columns(fit: Any, group: str, argument: str = "group") -> tuple[str, ...]:
     """Columns whose combinations are the levels of `group`."""
     if not isinstance(group, str):
-        raise ArgumentError(f"group must be a column, or columns joined by ':', got {type(group).__name__}.")
+        raise ArgumentError(f"{argument} must be a column, or columns joined by ':', got {type(group).__name__}.")
     available = list(fit.cells.frame.columns)
     if fit.data is not None:
         available = list(as_frame(fit.data).collect_schema().names())
     by_term = {bar.group: bar.groups for bar in fit.design.parsed.bars}
     columns = (group,) if group in available else by_term.get(group) or tuple(p.strip() for p in group.split(":"))
-    check_columns(columns, available, argument="group")
+    check_columns(columns, available, argument=argument)
     if fit.design.parsed.response in columns:
         raise ArgumentError(
-            f"group='{group}' is the score itself. Name what the scores belong to, such as the benchmark or the seed."
+            f"{argument}='{group}' is the score itself. Name what the scores belong to, such as the benchmark or the "
+            "seed."
         )
     return columns
 

@@ -90,7 +90,6 @@ class Shape(Judged):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return f"Quantiles of {self.subject}"
 
 
@@ -139,16 +138,9 @@ def measure_parts(parts: Parts) -> list[Measured]:
 
 @result
 class Normality(Result):
-    """Shapes of the residuals and of the random effects.
+    """Shapes of the residuals (first) and of the random effects, against `n_draws` tables drawn from the fit.
 
-    Attributes
-    ----------
-    shapes : tuple of Shape
-        The residuals first.
-    n_draws : int
-        Tables drawn from the fit.
-    hidden : int
-        Rows that are only seen through the mean of their cell.
+    `hidden` rows are only seen through the mean of their cell.
     """
 
     shapes: tuple[Shape, ...]
@@ -156,24 +148,16 @@ class Normality(Result):
     hidden: int
 
     def table(self) -> pd.DataFrame:
-        """One row per subject.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``subject``, ``n``, ``skewness``, ``excess_kurtosis``, ``beyond_three`` (share), ``p_value``, ``decision``.
-        """
+        """One row per subject: ``n``, the moments, ``beyond_three`` (share), ``p_value``, ``decision``."""
         columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "decision"]
         return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.shapes], columns=columns)
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Normality of residuals and random effects"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
         return (f"p-values are against {self.n_draws:,} tables drawn from the fitted model.",)
 
     def sentences(self) -> tuple[str, ...]:
@@ -242,15 +226,7 @@ def _shape(
         sample=own.quantiles,
         low=low,
         high=high,
-        check=Check(
-            check="normality",
-            subject=name,
-            found=found,
-            value=own.skewness,
-            p_value=p,
-            decision=decision,
-            advice=advice,
-        ),
+        check=Check("normality", name, found, own.skewness, p, decision, advice),
     )
 
 

@@ -160,12 +160,10 @@ class ScaleByLevel(Judged):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return f"Residual scale by {self.column}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
         return ("relative_sd: residual standard deviation over the one that the model gives the level.",)
 
 
@@ -288,15 +286,7 @@ def judge(
         kurtosis=observed.kurtosis,
         ratio=ratio,
         statistic=statistic,
-        check=Check(
-            check="scale",
-            subject=f"by {column.name}",
-            found=found,
-            value=ratio,
-            p_value=p,
-            decision=decision,
-            advice=advice,
-        ),
+        check=Check("scale", f"by {column.name}", found, ratio, p, decision, advice),
     )
 
 

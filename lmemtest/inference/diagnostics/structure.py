@@ -54,7 +54,6 @@ class Groups(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Groups"
 
     def sentences(self) -> tuple[str, ...]:
@@ -88,26 +87,14 @@ def groups(fit: LmmFit) -> Groups:
                 f"Its variance is known to ±{written(100.0 * relative, '.0f')} % at best: use ddf='kenward-roger', and "
                 "do not read the variance."
             )
-        checks.append(
-            Check(
-                check="groups",
-                subject=term.label,
-                found=f"{levels:,} levels{', singular' if singular else ''}",
-                value=float(levels),
-                decision="look" if advice else "fine",
-                advice=" ".join(advice) or "Enough levels to estimate the variance.",
-            )
-        )
-    good = "The optimum is certified: no step improves the likelihood."
-    bad = f"The search {fit.optim.message}: fit again with restarts=5, or a simpler random part."
-    search = Check(
-        check="convergence",
-        subject="search",
-        found="certified" if fit.converged else "not certified",
-        value=float(fit.converged),
-        decision="fine" if fit.converged else "act",
-        advice=good if fit.converged else bad,
-    )
+        found = f"{levels:,} levels{', singular' if singular else ''}"
+        text = " ".join(advice) or "Enough levels to estimate the variance."
+        checks.append(Check("groups", term.label, found, float(levels), np.nan, "look" if advice else "fine", text))
+    found, decision, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
+    if not fit.converged:
+        found, decision = "not certified", "act"
+        text = f"The search {fit.optim.message}: fit again with restarts=5, or a simpler random part."
+    search = Check("convergence", "search", found, float(fit.converged), np.nan, decision, text)
     table = pd.DataFrame(rows, columns=["term", "levels", "singular", "relative_se"])
     return Groups(table=table, checks=(*checks, search), message=fit.optim.message)
 
@@ -137,7 +124,6 @@ class Collinearity(Judged):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Collinearity of the fixed terms"
 
 
@@ -218,9 +204,7 @@ def collinearity(fit: LmmFit) -> Collinearity:
             f"errors {written(np.sqrt(vif.max()), '.3g')} times larger: leave one of them out, or do not interpret "
             "them one by one."
         )
-    check = Check(
-        check="collinearity", subject="fixed terms", found=found, value=largest, decision=decision, advice=advice
-    )
+    check = Check("collinearity", "fixed terms", found, largest, np.nan, decision, advice)
     return Collinearity(table=table, marginal=marginal, aliased=aliased, check=check)
 
 
@@ -291,7 +275,6 @@ class Explained(Judged):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Explained variance"
 
     @property
@@ -309,7 +292,7 @@ class Explained(Judged):
                 f"{left} is left. A small share is no fault of the model."
             )
         found = f"R2 {written(self.r2_marginal, '.4f')} marginal, {written(self.r2_conditional, '.4f')} conditional"
-        return Check(check="explained", subject="variance", found=found, value=self.r2_conditional, advice=advice)
+        return Check("explained", "variance", found, self.r2_conditional, np.nan, "fine", advice)
 
 
 def explained_variance(fit: LmmFit) -> Explained:

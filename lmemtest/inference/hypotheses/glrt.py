@@ -34,23 +34,16 @@ class GlrtResult(Result):
 
     Attributes
     ----------
-    statistic : float, >= 0
-        Twice the difference of the log-likelihoods.
-    df : int
-        Difference of the numbers of parameters: fixed effects, covariances and residual variances.
-    p_value : float
-        Probability of a statistic at least as large under the null model.
-    p_value_error : float
-        Monte-Carlo standard error of `p_value`; 0 if nothing was simulated.
+    statistic, df : float >= 0, int
+        Twice the difference of the log-likelihoods, and that of the numbers of parameters: fixed effects, covariances
+        and residual variances.
+    p_value, p_value_error : float
+        Probability of a statistic at least as large under the null, and its Monte-Carlo error; 0 without simulation.
     reference : {"chi2", "mixture", "exact", "bootstrap"}
-        Null distribution: chi-squared, a mixture of chi-squared, the exact one for a single variance, or draws from
-        the fitted null model.
-    components : tuple of (float, int)
-        Weights and degrees of freedom of the chi-squared mixture; empty for "exact" and "bootstrap".
-    llf_null, llf_alternative : float
-        Log-likelihoods that were compared, restricted ones if `method` is "REML".
+        Null distribution: chi-squared, a mixture of chi-squared (`components`: weights and degrees of freedom), the
+        exact one for a single variance, or draws from the fitted null model.
     method : {"ML", "REML"}
-        Which likelihood was compared.
+        Which likelihood was compared: `llf_null` and `llf_alternative`.
     null, alternative : str
         The models: formulas, with residual variances and weights where the fits have them.
     n_obs : int
@@ -82,16 +75,13 @@ class GlrtResult(Result):
 
     @property
     def title(self) -> str:
-        """What was done."""
         return "Likelihood-ratio test"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The two models and the reference."""
         return (f"Null: {self.null}", f"Alternative: {self.alternative}", self._reference_text())
 
     def shown(self) -> pd.DataFrame:
-        """Without the formulas, which the facts have."""
         return self.to_frame().drop(columns=["null", "alternative"])
 
     def _reference_text(self) -> str:
@@ -150,10 +140,8 @@ def glrt(
         drawn for "exact" in unbalanced data, at least 1000, by default 10,000 (balanced data need none).
     rng : int, numpy.random.Generator or None
         Source of these simulations; the same whatever `n_jobs` is.
-    n_jobs : int
-        Processes for "bootstrap"; -1 for one per processor.
-    progress : bool, optional
-        Progress bar on standard error; by default on a terminal, after two seconds.
+    n_jobs, progress : int, bool
+        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
 
     Returns
     -------

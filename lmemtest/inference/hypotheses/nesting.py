@@ -34,23 +34,13 @@ _SAME = 1e-8  # relative; sums over the same rows in another order differ by abo
 class Nesting:
     """What an alternative adds to a null model that it contains.
 
-    Attributes
-    ----------
-    fixed_df : int
-        Rank added to the fixed part.
-    same_fixed_columns : bool
-        The fixed parts have identical columns, so their restricted likelihoods are comparable.
-    home : tuple of int
-        For each random term of the null, the term of the alternative that contains it.
-    maps : tuple of (k, r) float
-        For each random term of the null, its basis in terms of the alternative's: B0 = B A. Where a variance for each
-        level takes the place of one for all, A is a column of ones.
-    grown : tuple of (int, int)
-        Of each random term that the alternative adds or extends its columns, and how many of them the null has in one
-        term (0: a new term; -1: the null has them in several terms, without their covariance). One variance for all
-        levels counts as all of them: it is not on a boundary.
-    dispersion : bool
-        The alternative adds residual variances.
+    ``fixed_df`` is the rank added to the fixed part; with ``same_fixed_columns`` the restricted likelihoods are
+    comparable. For each random term of the null ``home`` is the term of the alternative that contains it and ``maps``
+    its basis in terms of the alternative's, B0 = B A; where a variance for each level takes the place of one for all, A
+    is a column of ones. ``grown`` has, of each random term that the alternative adds or extends, its columns and how
+    many of them the null has in one term (0: a new term; -1: the null has them in several terms, without their
+    covariance; one variance for all levels counts as all of them, since it is not on a boundary). ``dispersion``: the
+    alternative adds residual variances.
     """
 
     fixed_df: int

@@ -45,28 +45,18 @@ class PermutationResult(Result):
 
     Attributes
     ----------
-    statistic : float
-        Of the table as it is.
-    statistic_name : str
-        What it is; large values speak against the null.
-    p_value : float
-        ``(1 + #{T* >= T}) / (n_draws + 1)``; a draw that failed counts as larger.
-    p_value_error : float
-        Monte-Carlo standard error of `p_value`.
+    statistic, statistic_name : float, str
+        Of the table as it is, and what it is; large values speak against the null.
+    p_value, p_value_error : float
+        ``(1 + #{T* >= T}) / (n_draws + 1)``, with its Monte-Carlo error; a draw that failed counts as larger.
     draws : (n_draws,) float
         The statistic of every relabelled table; NaN where the model could not be fitted.
     failed, unconverged : int
         Draws without a statistic, and draws in which the search did not complete its certificate (kept).
-    unit : {"benchmark", "instance", "run"}
-        What was exchanged.
-    exchangeable : str
-        The same in words.
-    hypothesis : str
-        The null hypothesis that this tests.
-    n_strata : int
-        Groups within which labels were exchanged.
-    formula : str
-        The model: its formula, with the residual variances by a column where the fit has them.
+    unit, exchangeable : str
+        What was exchanged, also in words, in `n_strata` groups.
+    hypothesis, formula : str
+        The null hypothesis that this tests, and the model with the residual variances where the fit has several.
     notes : tuple of str
         What else a reader must know.
     """
@@ -97,12 +87,10 @@ class PermutationResult(Result):
 
     @property
     def title(self) -> str:
-        """What was done."""
         return "Permutation test"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The model, what was exchanged, and the null hypothesis."""
         return (
             f"Model: {self.formula}; statistic: {self.statistic_name}.",
             f"Exchanged: {self.exchangeable}.",
@@ -110,7 +98,6 @@ class PermutationResult(Result):
         )
 
     def shown(self) -> pd.DataFrame:
-        """Without the formulas, which the facts have."""
         return self.to_frame().drop(columns="formula")
 
 
@@ -166,10 +153,8 @@ def permutation_test(
         Relabelled tables, drawn at random.
     rng : int, numpy.random.Generator or None
         Source of the relabellings; the same whatever `n_jobs` is.
-    n_jobs : int
-        Processes; -1 for one per processor.
-    progress : bool, optional
-        Progress bar on standard error; by default on a terminal, after two seconds.
+    n_jobs, progress : int, bool
+        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
 
     Returns
     -------

@@ -30,16 +30,12 @@ class RanovaResult(Result):
 
     Attributes
     ----------
-    terms : tuple of str
-        The term that was changed, for each test.
-    simplified : tuple of (str or None)
-        What took its place; None where it was left out.
+    terms, simplified : tuple of str
+        The term that was changed, for each test, and what took its place; None where it was left out.
     tests : tuple of GlrtResult
         The changed model against the whole one.
-    formula : str
-        The whole model.
-    n_obs : int
-        Rows behind it.
+    formula, n_obs : str, int
+        The whole model and the rows behind it.
     notes : tuple of str
         What a reader must know.
     """
@@ -63,12 +59,10 @@ class RanovaResult(Result):
 
     @property
     def title(self) -> str:
-        """What was done."""
         return "Likelihood-ratio tests of the random terms"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The whole model."""
         whole = self.tests[0]
         return (
             f"{self.formula}: {whole.method} log-likelihood {written(whole.llf_alternative, '.4f')}, n = {self.n_obs} "

@@ -53,22 +53,16 @@ class SignFlipTest(Result):
         One row per pair of algorithms. ``left``, ``right``, ``n_benchmarks`` (on which both ran), ``estimate``
         (left - right, mean over benchmarks), ``t_ratio`` (with the pair's own standard deviation), ``p_value``
         (adjusted for all pairs; NaN with fewer than two common benchmarks).
-    statistic : float
-        The largest ``|t|`` of all pairs.
-    p_value : float
-        That no algorithm is better than another: the smallest adjusted p-value of a pair.
+    statistic, p_value : float
+        The largest ``|t|`` of all pairs, and that no algorithm is better than another: the smallest adjusted p-value.
     n_benchmarks : int
         Benchmarks on which two algorithms differ; on others no sign matters.
-    n_draws : int
-        Patterns of signs.
-    exact : bool
-        Whether these are all patterns there are (up to the sign of all together), or drawn at random.
+    n_draws, exact : int, bool
+        Patterns of signs, and whether these are all there are (up to the sign of all together), or drawn at random.
     smallest : float
         The smallest p-value that these patterns allow.
-    score, direction : str
-        What was compared.
-    hypothesis : str
-        The null hypothesis that this tests.
+    score, direction, hypothesis : str
+        What was compared, and the null hypothesis that this tests.
     notes : tuple of str
         What else a reader must know.
     """
@@ -112,12 +106,10 @@ class SignFlipTest(Result):
 
     @property
     def title(self) -> str:
-        """What was done."""
         return "Sign-flip test of all pairs"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What was tested, and how."""
         flips = f"all {self.n_draws:,}" if self.exact else f"{self.n_draws:,} random"
         return (
             f"Response {self.score}; {flips} patterns of signs of {self.n_benchmarks:,} benchmarks; t of each pair "

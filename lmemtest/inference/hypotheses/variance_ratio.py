@@ -71,26 +71,12 @@ def variance_ratio(
 ) -> VarianceRatio:
     """Test whether groups differ beyond chance, and how much.
 
-    Parameters
-    ----------
-    y : (n,) float, finite
-    blocks : (n,) int, >= 0
-        Code of the fixed block (an instance, say) whose mean is free.
-    groups : (n,) int, >= 0
-        Code of the random group (a seed, say).
-    parts : (n,) int, optional
-        Codes of parts of the table that share no block and no group: the work is then that of the largest part.
-    scaled : bool
-        Whether `y` was divided by its standard deviation in every block. The total sum of squares is then fixed, and
-        r and d shrink by the factor ``1 - 2 / (r + d)``: the beta distribution with the exact mean and variance of the
-        share between groups (Kendall & Babington Smith 1939, for ranks). Not exact, but within 1.5 points of a nominal
-        5 % from 3 groups on 2 blocks on, where the uncorrected test rejects in 14 %.
-    level : float in (0, 1)
-        Of the interval.
-
-    Returns
-    -------
-    VarianceRatio
+    ``y`` are scores, ``blocks`` codes of the fixed blocks (an instance, say) whose means are free, ``groups`` of the
+    random groups (a seed, say), ``parts`` of parts of the table that share no block and no group: the work is then that
+    of the largest part. ``scaled``: `y` was divided by its standard deviation in every block. The total sum of squares
+    is then fixed, and r and d shrink by the factor ``1 - 2 / (r + d)``: the beta distribution with the exact mean and
+    variance of the share between groups (Kendall & Babington Smith 1939, for ranks). Not exact, but within 1.5 points
+    of a nominal 5 % from 3 groups on 2 blocks on, where the uncorrected test rejects in 14 %.
 
     Raises
     ------
@@ -100,7 +86,7 @@ def variance_ratio(
     References
     ----------
     Wald (1940), Ann. Math. Stat. 11, 96-100; Harville & Fenech (1985), Biometrics 41, 137-152, doi:10.2307/2530650;
-    Kendall & Babington Smith (1939), doi:10.1214/aoms/1177732186
+    Kendall & Babington Smith (1939), doi:10.1214/aos/1177732186
 
     Examples
     --------

@@ -159,12 +159,10 @@ class VarianceComponents(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Variance components"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """Where the numbers come from."""
         if self.pilot is None:
             return ()
         p = self.pilot

@@ -55,7 +55,6 @@ class PlanTable(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return self.heading
 
 
@@ -78,16 +77,8 @@ class PowerResult(Result):
         The true difference of the two algorithms, on the score's scale.
     n_algorithms : int
         Algorithms in the study; all pairs of them are compared.
-    alpha : float
-        Level of the family of comparisons.
-    adjust : str
-        Adjustment for their number.
-    test : {"mixed", "means"}
-        Analysis of the study.
-    ddf : {"satterthwaite", "kenward-roger"}
-        Degrees of freedom of the mixed model.
-    method : {"simulation", "closed_form"}
-        Where power, type_s and type_m come from.
+    alpha, adjust, test, ddf, method : float, str
+        As given.
     n_draws : int
         Simulated studies per design; 0 for the closed form.
     notes : tuple of str
@@ -215,12 +206,10 @@ class PowerResult(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return f"Power to find a difference of {self.effect:g}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The planned analysis, where the numbers come from, and what they were planned with."""
         how = "Closed form of the test on means."
         if self.method == "simulation":
             how = (
@@ -232,7 +221,6 @@ class PowerResult(Result):
         return f"{self._test_in_words()}.", how, f"Planned with {sds}."
 
     def shown(self) -> pd.DataFrame:
-        """The columns that differ."""
         if self.method == "closed_form":
             return self.table[["n_benchmarks", "n_seeds", "effect", "power", "type_s", "type_m"]]
         return self.table.drop(columns="no_interaction") if self.test == "means" else self.table
@@ -348,10 +336,8 @@ def power(
         Simulated studies per design. 1000 give an interval of 2.5 points on either side at 80 % power.
     rng : int, numpy.random.Generator or None
         Source of the studies; results are the same whatever `n_jobs` is.
-    n_jobs : int
-        Processes; -1 for one per processor.
-    progress : bool, optional
-        Progress bar on standard error; by default on a terminal, after two seconds.
+    n_jobs, progress : int, bool
+        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
 
     Returns
     -------

@@ -127,12 +127,10 @@ class ScaleAgreement(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return f"Decisions by {self.score} and by {self.raw}"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The signs, the level, and what is tested on the normalised score."""
         return (
             f"score: {self.score}; raw: {self.raw}. Advantages are positive where left is better; p-values are "
             f"adjusted on each scale, and decisions at alpha = {self.alpha:.3g}.",

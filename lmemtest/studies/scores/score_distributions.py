@@ -101,14 +101,12 @@ class ScoreDistributions(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         where = f" at {self.at}" if self.at else ""
         return (
             f"Distribution of {self.score}{where} ({'lower' if self.direction == 'minimize' else 'higher'} is better)"
         )
 
     def shown(self) -> pd.DataFrame:
-        """The groups without the bandwidth."""
         return self.table.drop(columns="bandwidth")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +12,10 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.errors import ConvergenceWarning, LmemtestError, UnknownColumnError
+from lmemtest.inference.diagnostics import explained_variance
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.meaning import kind_of
+from lmemtest.studies.variation.variance_sources import Source
 from lmemtest.words import GROUPS
 
 if TYPE_CHECKING:
@@ -26,26 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
-    """One source of variation: a term of the formula (or "Residual") with its part of the variance of a row.
-
-    ``kind`` is what its groups are (a key of `words.GROUPS`, or "residual"), ``meaning`` the same in words.
-    """
-
-    label: str
-    kind: str
-    meaning: str
-    variance: float
-    share: float
-
-    @property
-    def sd(self) -> float:
-        """Square root of the variance."""
-        return float(np.sqrt(self.variance))
-
-
-def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
+def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:
     """Sources of variation of a fit with their shares, in the order of the formula, the residual last.
 
     A term with slopes contributes the mean over the rows of ``basis' Sigma basis``.
@@ -59,14 +41,13 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
     >>> [(c.kind, round(c.share, 2)) for c in variance_components(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs)]
     [('benchmark', 0.85), ('residual', 0.15)]
     """
-    rows = fit.cells.n
     found = []
-    for term, bar, S in zip(fit.design.random, fit.design.parsed.bars, fit.covariances, strict=True):
-        per_cell = np.einsum("nk,kl,nl->n", term.basis, S, term.basis)
+    variances = explained_variance(fit).random
+    for term, bar, variance in zip(fit.design.random, fit.design.parsed.bars, variances, strict=True):
         columns = {name.value for name in bar.terms.columns()}
         conditions = sorted(columns & set(runs.metafeatures))
         groups = (*bar.groups, runs.algorithm) if term.diagonal and runs.algorithm in columns else bar.groups
-        found.append((term.label, groups, conditions, float(per_cell @ rows / rows.sum())))
+        found.append((term.label, groups, conditions, variance))
     total = fit.mean_residual_variance + sum(variance for *_, variance in found)
     kinds = {(kind_of(groups, runs), _noun(groups, runs)) for _, groups, _, _ in found}
     # effects at the levels of a metafeature are what changes between the instances of a benchmark, too
@@ -77,7 +58,7 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Component, ...]:
     ]
     parts.append(("Residual", "residual", f"what is left: {_left(kinds, fit, runs)}", fit.mean_residual_variance))
     return tuple(
-        Component(label=label, kind=kind, meaning=meaning, variance=variance, share=variance / total)
+        Source(name=label, kind=kind, meaning=meaning, variance=variance, share=variance / total)
         for label, kind, meaning, variance in parts
     )
 
@@ -184,7 +165,7 @@ def share_of_benchmarks(difference: float, sd: float) -> float:
     return float(difference < 0)
 
 
-def components_frame(components: tuple[Component, ...]) -> pd.DataFrame:
+def components_frame(components: tuple[Source, ...]) -> pd.DataFrame:
     """One row per component: ``term``, ``meaning``, ``variance``, ``sd``, ``share``."""
-    rows = [(c.label, c.meaning, c.variance, c.sd, c.share) for c in components]
+    rows = [(c.name, c.meaning, c.variance, c.sd, c.share) for c in components]
     return pd.DataFrame(rows, columns=["term", "meaning", "variance", "sd", "share"])

@@ -44,14 +44,9 @@ _ROUNDING = 1e-9  # of a number of benchmarks
 
 @result
 class NeededBenchmarks(Result):
-    """Benchmarks that a reliability takes.
+    """Benchmarks that a reliability takes, one row per target and number of seeds.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per target and number of seeds: ``reliability``, ``n_seeds``, ``n_benchmarks`` (infinite where the
-        algorithms' means are not seen to differ).
-    notes : tuple of str
+    ``n_benchmarks`` is infinite where the algorithms' means are not seen to differ.
     """
 
     formats = {"reliability": "g", "n_benchmarks": lambda n: "∞" if math.isinf(n) else f"{int(n):,}"}
@@ -61,7 +56,6 @@ class NeededBenchmarks(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Benchmarks needed"
 
 
@@ -190,12 +184,10 @@ class RankingReliability(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Reliability of the ranking"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The formula with its standard deviations."""
         parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance]
         sd = [format_number(math.sqrt(part), 3) for part in parts]
         return (

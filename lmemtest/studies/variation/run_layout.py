@@ -29,20 +29,10 @@ _NOTHING = 1e-20  # of the variance of all runs: rounding
 class RunLayout:
     """One score per run with its roles, and the random terms that the table identifies.
 
-    Attributes
-    ----------
-    frame : pandas.DataFrame
-        One row per run: algorithm, benchmark, condition, seed (labels; those that exist) and score (the mean over the
-        budgets).
-    curves : (n_runs, n_budgets) float
-        Scores minus the mean of the run.
-    columns : dict of str to list of str
-        Role to the columns of the user.
-    terms : tuple of frozenset of str
-        Groups of the random terms from coarse to fine; the last one is the run.
-    strata, curve_strata : dict or None
-        Mean squares, where the table is balanced.
-    notes : tuple of str
+    ``frame`` has one row per run: algorithm, benchmark, condition, seed (labels; those that exist) and score (the mean
+    over the budgets); ``curves`` the scores at each budget minus that mean, ``(n_runs, n_budgets)``; ``columns`` those
+    of the user for each role. ``terms`` are the groups of the random terms from coarse to fine, the last one the run;
+    ``strata`` and ``curve_strata`` their mean squares, where the table is balanced.
     """
 
     frame: pd.DataFrame
@@ -88,14 +78,7 @@ class RunLayout:
 
 
 def layout_of(runs: Any, *, task: str) -> RunLayout:
-    """The layout of a table of runs.
-
-    Parameters
-    ----------
-    runs : Runs
-        With two or more benchmarks.
-    task : str
-        For error messages: what is wanted ("the variation is taken apart").
+    """The layout of a table of runs; `task` says in errors what is wanted ("the variation is taken apart").
 
     Raises
     ------

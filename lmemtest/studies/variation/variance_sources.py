@@ -148,12 +148,10 @@ class VarianceSources(Result):
 
     @property
     def title(self) -> str:
-        """One line above the table."""
         return "Where the variation comes from"
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The estimates and their intervals."""
         return (
             f"REML estimates for {self.score}. Each sd has its own {100 * self.level:.4g} % interval: of what is a "
             "sample (benchmarks, seeds, runs) from the profile of the restricted likelihood, of fixed means "
@@ -161,7 +159,6 @@ class VarianceSources(Result):
         )
 
     def shown(self) -> pd.DataFrame:
-        """The sources with their shares and standard deviations."""
         return self._frame()[["source", "meaning", "share", "sd", "ci_low", "ci_high"]]
 
 
