@@ -117,17 +117,7 @@ class Comparisons(Result):
         return {key: tuple(named.iloc[rows].dropna()) for key, rows in groups}
 
     def half_widths(self, level: float) -> FloatArray:
-        """Half widths of the simultaneous intervals at another level.
-
-        Parameters
-        ----------
-        level : float in (0, 1)
-
-        Returns
-        -------
-        (rows,) float
-            NaN where a pair has no test.
-        """
+        """Half widths of the simultaneous intervals at another level, ``(rows,)``; NaN where a pair has no test."""
         n_groups = len(self.estimates.groups())
         df = self.table["df"].to_numpy(dtype=float).reshape(n_groups, -1)
         if self.interval_adjust in JOINT_ADJUSTMENTS:
@@ -155,22 +145,16 @@ class Comparisons(Result):
 
         Raises
         ------
-        UnknownColumnError
-            If a name is not a `by` factor.
-        ArgumentError
-            If no group has these values.
+        UnknownColumnError, ArgumentError
+            If a name is not a `by` factor, or no group has these values.
 
         Examples
         --------
-        >>> import pandas as pd
-        >>> from lmemtest.inference.means.emmeans import emmeans
-        >>> from lmemtest.model import fit_lmm
-        >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "prior": list("ggbb") * 4,
-        ...                      "task": list("wwwwxxxxyyyyzzzz"),
-        ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
-        >>> fit = fit_lmm("score ~ algorithm * prior + (1|task)", runs)
-        >>> bad = emmeans(fit, "algorithm", by="prior").pairs().select(prior="b")
-        >>> bad.to_frame()[["left", "right", "estimate"]].round(2)
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("AB") * 8, "prior": list("ggbb") * 4, "task": list("wwwwxxxxyyyyzzzz"),
+        ...         "score": [1.0, 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]}
+        >>> pairs = lt.fit_lmm("score ~ tool * prior + (1|task)", runs).emmeans("tool", by="prior").pairs()
+        >>> pairs.select(prior="b").to_frame()[["left", "right", "estimate"]].round(2)
           left right  estimate
         0    A     B     -0.75
         """
@@ -208,13 +192,10 @@ class Comparisons(Result):
 
         Examples
         --------
-        >>> import pandas as pd
-        >>> from lmemtest.inference.means.emmeans import emmeans
-        >>> from lmemtest.model import fit_lmm
-        >>> runs = pd.DataFrame({"algorithm": list("AB") * 4, "task": list("wwxxyyzz"),
-        ...                      "seconds": [1., 2, 10, 19, 7, 16, 50, 99]})
-        >>> fit = fit_lmm("log(seconds) ~ algorithm + (1|task)", runs)
-        >>> emmeans(fit, "algorithm").pairs().ratios()[["left", "right", "ratio"]].round(2)
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("AB") * 4, "task": list("wwxxyyzz"), "seconds": [1.0, 2, 10, 19, 7, 16, 50, 99]}
+        >>> pairs = lt.fit_lmm("log(seconds) ~ tool + (1|task)", runs).emmeans("tool").pairs()
+        >>> pairs.ratios()[["left", "right", "ratio"]].round(2)
           left right  ratio
         0    A     B   0.49
         """

@@ -155,12 +155,11 @@ def emmeans(
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from lmemtest.model import fit_lmm
-    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
-    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
-    >>> fit = fit_lmm("score ~ algorithm + (1|task)", runs)
-    >>> emmeans(fit, "algorithm").to_frame().round(3)[["algorithm", "emmean", "se"]]
+    >>> import lmemtest as lt
+    >>> runs = {"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...         "score": [1.0, 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]}
+    >>> fit = lt.fit_lmm("score ~ algorithm + (1|task)", runs)
+    >>> fit.emmeans("algorithm").to_frame().round(3)[["algorithm", "emmean", "se"]]
       algorithm  emmean     se
     0         A   3.625  1.188
     1         B   4.625  1.188
@@ -228,7 +227,7 @@ def emtrends(
     >>> runs = pd.DataFrame({"algorithm": list("AABB") * 4, "budget": [1, 2] * 8, "task": list("wwwwxxxxyyyyzzzz"),
     ...                      "score": [1., 2, 1, 4, 2, 2, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9]})
     >>> fit = lt.fit_lmm("score ~ algorithm * budget + (1|task)", runs)
-    >>> slopes = emtrends(fit, "algorithm", var="budget")
+    >>> slopes = fit.emtrends("algorithm", var="budget")
     >>> slopes.to_frame()[["algorithm", "slope", "df"]].round(3)
       algorithm  slope    df
     0         A   1.25   9.0
@@ -294,6 +293,11 @@ def evaluated_grid(
         n_known, known_notes = 1, [f"The offset is held at its mean over the rows, {written(level_of_offset, '.6g')}."]
         L = np.column_stack([L, np.full(len(L), level_of_offset)])
         b, V = np.append(b, 1.0), np.pad(V, (0, 1))
+    cells = fit.cells  # the standard deviation of the response over all rows, of slopes per range of the column
+    centre = np.average(cells.mean, weights=cells.n)
+    spread = np.sqrt((cells.ss + cells.n * (cells.mean - centre) ** 2).sum() / cells.n.sum())
+    if along is not None:
+        spread /= np.ptp(np.asarray(cells.frame[along], dtype=float))
     comparable = _comparable(fit, frame)
     direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
     covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
@@ -316,7 +320,7 @@ def evaluated_grid(
         estimable_function=lambda rows: fit.estimable(rows[:, :p]) & (robust is not None or fit.has_error(rows[:, :p])),
         variance_function=None if robust is None else lambda rows: robust.has_variance(rows[:, :p]),
         f_function=lambda rows: f_test(fit, rows[:, :p], ddf=ddf) if robust is None else robust.f_test(rows[:, :p]),
-        largest_se=_BEYOND * _spread(fit) / (1.0 if along is None else _range(fit, along)),
+        largest_se=_BEYOND * float(spread),
         n_known=n_known,
         comparable=comparable,
         averaged_over=grid.nuisance_factors,
@@ -330,8 +334,7 @@ def evaluated_grid(
         )
     notes = (
         *changes,
-        *_averaging_notes(grid, weights),
-        *_covariate_notes(covariates, at),
+        *_held_notes(grid, covariates, at, weights),
         *known_notes,
         *_interaction_notes(fit, grid, spec_names + by_names, along),
         *_missing_notes(fit, found, "mean" if along is None else "slope"),
@@ -363,18 +366,6 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
     return vcov, None
 
 
-def _spread(fit: Any) -> float:
-    """Standard deviation of the response over all rows."""
-    cells = fit.cells
-    centre = np.average(cells.mean, weights=cells.n)
-    return float(np.sqrt((cells.ss + cells.n * (cells.mean - centre) ** 2).sum() / cells.n.sum()))
-
-
-def _range(fit: Any, name: str) -> float:
-    """Largest less smallest value of a numeric column."""
-    return float(np.ptp(np.asarray(fit.cells.frame[name], dtype=float)))
-
-
 def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     """Which two means belong to algorithms that met on a benchmark; None where all did, or nothing is known of it."""
     runs = fit.data
@@ -398,27 +389,25 @@ def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Float
 # ---------------------------------------------------------------------- notes
 
 
-def _averaging_notes(grid: ReferenceGrid, weights: str) -> list[str]:
-    if not grid.nuisance_factors:
-        return []
-    how = {
-        "equal": "every combination of levels counts the same",
-        "proportional": "combinations of levels count by their number of rows",
-        "cells": "combinations of levels count by their number of rows within each mean",
-    }[weights]
-    listed = ", ".join(f"{name} ({len(grid.nuisance[name])} levels)" for name in grid.nuisance_factors)
-    return [f"Averaged over {listed}; {how} (weights={weights!r})."]
-
-
-def _covariate_notes(covariates: Mapping[str, tuple[float, ...]], at: Mapping[str, Any]) -> list[str]:
+def _held_notes(
+    grid: ReferenceGrid, covariates: Mapping[str, tuple[float, ...]], at: Mapping[str, Any], weights: str
+) -> list[str]:
+    """What was averaged over, and where numeric columns are held."""
     notes = []
+    if grid.nuisance_factors:
+        factors = ", ".join(f"{name} ({len(grid.nuisance[name])} levels)" for name in grid.nuisance_factors)
+        how = {
+            "equal": "every combination of levels counts the same",
+            "proportional": "combinations of levels count by their number of rows",
+            "cells": "combinations of levels count by their number of rows within each mean",
+        }[weights]
+        notes.append(f"Averaged over {factors}; {how} (weights={weights!r}).")
     for name, values in covariates.items():
-        if name not in at:
-            notes.append(f"{name} is held at its mean over the rows, {written(values[0], '.6g')}.")
-        elif len(values) == 1:
-            notes.append(f"{name} is held at {written(values[0], '.6g')}.")
-        else:
+        if len(values) > 1 and name in at:
             notes.append(f"Averaged over {name} = {', '.join(f'{v:.6g}' for v in values)}.")
+        else:
+            where = "" if name in at else "its mean over the rows, "
+            notes.append(f"{name} is held at {where}{written(values[0], '.6g')}.")
     return notes
 
 
@@ -453,30 +442,25 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
 
 def _depends_on(fit: Any, grid: ReferenceGrid, name: str, tolerance: float, along: str | None) -> bool:
     """Do the differences between targets change when numeric column `name` moves through its range?"""
-    first = {n: v[:1] for n, v in grid.nuisance.items()}
     reference = grid.rows[:, 0] - grid.rows[:1, 0]
-    for end in _far_apart(fit, name, inside=along is not None):
-        rows = design_rows(fit, product_frame({**grid.target, **first, name: (end,)}), along)
-        if np.abs((rows - rows[:1]) - reference).max() > tolerance:
-            return True
-    return False
-
-
-def _far_apart(fit: Any, name: str, *, inside: bool) -> tuple[float, float]:
-    """The ends of the range of a numeric column; for slopes places inside, since sqrt(x) has none at 0."""
-    observed = np.asarray(fit.cells.frame[name], dtype=float)
-    low, high = float(observed.min()), float(observed.max())
-    return (low + 0.17 * (high - low), high - 0.29 * (high - low)) if inside else (low, high)
+    places = _at_two_places(fit, grid, name, along)
+    return any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in places)
 
 
 def _is_curved(fit: Any, grid: ReferenceGrid, along: str) -> bool:
     """Do the slopes along a column change with that column?"""
+    low, high = _at_two_places(fit, grid, along, along)
+    return bool(np.abs(low - high).max() > 1e-9 * np.abs(low).max())
+
+
+def _at_two_places(fit: Any, grid: ReferenceGrid, name: str, along: str | None) -> list[FloatArray]:
+    """Design rows at the ends of the range of a numeric column; for slopes inside it, since sqrt(x) has none at 0."""
+    observed = np.asarray(fit.cells.frame[name], dtype=float)
+    low, high = float(observed.min()), float(observed.max())
+    if along is not None:
+        low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
     first = {n: v[:1] for n, v in grid.nuisance.items()}
-    rows = [
-        design_rows(fit, product_frame({**grid.target, **first, along: (place,)}), along)
-        for place in _far_apart(fit, along, inside=True)
-    ]
-    return bool(np.abs(rows[0] - rows[1]).max() > 1e-9 * np.abs(rows[0]).max())
+    return [design_rows(fit, product_frame({**grid.target, **first, name: (place,)}), along) for place in (low, high)]
 
 
 def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:

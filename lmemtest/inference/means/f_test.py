@@ -105,14 +105,11 @@ class FTestsResult(Result):
     table : pandas.DataFrame
         One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale.
     hypotheses : {"type I", "type II", "type III", "marginal means"}
-        What is tested: hypotheses of the fixed terms (`anova`), or that marginal means do not differ or
-        interact (`joint_tests`).
+        What is tested: hypotheses of the fixed terms (`anova`), or that marginal means do not differ or interact.
     by : tuple of str
         Factors whose levels are tested apart.
-    ddf : str
-        Rule for the denominator degrees of freedom; "cluster-robust" with `vcov`.
-    score : str
-        The response as the model sees it, for instance ``log(value)``.
+    ddf, score : str
+        Rule for the denominator degrees of freedom ("cluster-robust" with `vcov`); the response as the model sees it.
     n_obs : int or None
         Rows behind the fit.
     notes : tuple of str

@@ -193,7 +193,7 @@ def joint_tests(
     ...                      "task": list("wwwwxxxxyyyyzzzz"),
     ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
     >>> fit = lt.fit_lmm("score ~ algorithm * prior + (1|task)", runs)
-    >>> joint_tests(fit, by="prior").to_frame().round(3)[["prior", "term", "df_num", "df_den", "f_ratio"]]
+    >>> fit.joint_tests(by="prior").to_frame().round(3)[["prior", "term", "df_num", "df_den", "f_ratio"]]
       prior       term  df_num  df_den  f_ratio
     0     b  algorithm       1     9.0    2.382
     1     g  algorithm       1     9.0    6.618

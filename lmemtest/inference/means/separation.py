@@ -404,50 +404,22 @@ def maximal_cliques(adjacent: BoolArray) -> tuple[tuple[int, ...], ...]:
 def nemenyi(scores: pd.DataFrame, *, direction: str, alpha: float = 0.05, score: str = "the score") -> Separation:
     """Compare the mean ranks of algorithms over blocks, as Demšar (2006) and Autorank do: what follows Friedman's test.
 
-    Parameters
-    ----------
-    scores : pandas.DataFrame
-        One row per block (a benchmark, or what else was run once with every algorithm) and one column per algorithm.
-        Blocks with a missing score are left out.
-    direction : {"minimize", "maximize"}
-        Which end of the scores has rank 1.
-    alpha : float in (0, 1), default 0.05
-        The chance of any false difference between two of the algorithms.
-    score : str
-        What was ranked, for the table and the diagram.
+    `scores` has a row per block (a benchmark, or what else was run once with every algorithm) and a column per
+    algorithm; blocks with a missing score are left out. `score` says what was ranked. The result is a `Separation` of
+    mean ranks, 1 best; the critical difference is ``q_alpha sqrt(k (k + 1) / (6 N))``; the notes have Friedman's test.
 
-    Returns
-    -------
-    Separation
-        Of mean ranks, 1 best; the critical difference is ``q_alpha sqrt(k (k + 1) / (6 N))``. The notes have Friedman's
-        test, and how many blocks were left out.
-
-    Raises
-    ------
-    ArgumentError
-        If `scores` has fewer than two columns, or an option is wrong.
-    DataError
-        If fewer than two blocks are complete.
-
-    Notes
-    -----
     In each of N complete blocks the k ranks sum to a constant. If all orders of a block are equally likely, the ranks
     of an algorithm have variance (k + 1)(k - 1) / 12 and any two of them the correlation -1 / (k - 1), which a linear
     model of the ranks misses. Ties share the mean of their ranks; the critical difference is that without ties, which
-    is on the safe side. Blocks are taken for independent: seeds or budgets of one benchmark as blocks make the test
-    too sure of itself.
+    is on the safe side. Blocks are taken for independent: seeds or budgets of one benchmark as blocks make the test too
+    sure of itself.
 
-    References
-    ----------
     Nemenyi (1963), Distribution-free multiple comparisons, PhD thesis, Princeton University; Demšar (2006), Journal of
     Machine Learning Research 7, 1-30; Friedman (1937), J. Am. Stat. Assoc. 32, 675-701
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> rows = [[1.0, 2.0, 3.0], [2.0, 3.0, 1.0], [1.0, 3.0, 5.0], [3.0, 5.0, 9.0]] * 5
-    >>> scores = pd.DataFrame(rows, columns=["A", "B", "C"])
-    >>> found = nemenyi(scores, direction="minimize")
+    >>> found = nemenyi(pd.DataFrame(rows, columns=["A", "B", "C"]), direction="minimize")
     >>> found.levels, found.means, found.groups
     (('A', 'B', 'C'), (1.25, 2.25, 2.5), (('A',), ('B', 'C')))
     >>> round(found.critical_difference[0], 3)  # 3.314 sqrt(3 * 4 / (6 * 20)) / sqrt(2)
