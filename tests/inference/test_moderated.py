@@ -286,3 +286,14 @@ def test_the_best_and_controls_use_bonferroni_and_holm():
     assert result.adjust == "holm"
     with pytest.raises(ArgumentError, match="is for the model's standard errors"):
         em.against("A00").noninferiority(margin=3.0, adjust="dunnett")
+
+
+def test_an_offset_moves_the_means_and_leaves_their_moderated_differences():
+    frame = table([0.4] * 4, shifts=[0.0, 0.9, 0.9, 2.0])
+    known = np.random.default_rng(2).normal(size=len(frame))
+    moved = frame.assign(known=known, score=frame["score"] + known)
+    plain = fitted(frame).emmeans("algorithm").pairs()
+    offset = fitted(moved, f"{FORMULA} + offset(known)").emmeans("algorithm").pairs()
+    assert plain.adjust == offset.adjust == "stepdown"
+    numbers = ["estimate", "se", "df", "p_value"]
+    np.testing.assert_allclose(offset.table[numbers], plain.table[numbers], rtol=1e-6)

@@ -87,16 +87,8 @@ class BootstrapResult(Result):
         """One row per element: ``name``, ``estimate``, ``bias``, ``se``, ``ci_low``, ``ci_high``."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                "name": list(self.names),
-                "estimate": self.estimate,
-                "bias": self.bias,
-                "se": self.se,
-                "ci_low": self.ci_low,
-                "ci_high": self.ci_high,
-            }
-        )
+        columns = ("estimate", "bias", "se", "ci_low", "ci_high")
+        return pd.DataFrame({"name": list(self.names), **{name: getattr(self, name) for name in columns}})
 
     @property
     def title(self) -> str:

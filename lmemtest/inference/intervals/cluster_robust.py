@@ -22,6 +22,7 @@ from lmemtest.data.cells import Cells, group_codes
 from lmemtest.data.compress import compress
 from lmemtest.engine.robust import Sandwich, cluster_products, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.f_test import FTest
 from lmemtest.inference.means.reference_grid import check_fit, name_tuple
 from lmemtest.words import listed
@@ -96,31 +97,27 @@ class ClusterRobust(Result):
 
     def cov(self, L: FloatArray) -> FloatArray:
         """Robust covariance of ``L b``, L over all columns of the design; NaN where `has_variance` is False."""
-        L = np.atleast_2d(np.asarray(L, dtype=float))
         t = self._scores(self._inward(L))
         out = t.T @ t
-        bad = ~self.has_variance(L)
-        out[bad, :] = np.nan
-        out[:, bad] = np.nan
+        hidden = ~self.has_variance(L)
+        out[hidden, :] = out[:, hidden] = np.nan
         return out
 
     def df(self, L: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom of the robust variances of ``L b``, ``(rows,)``; NaN where `cov` is."""
-        L = np.atleast_2d(np.asarray(L, dtype=float))
         return np.where(self.has_variance(L), self.engine.df(self._inward(L)), np.nan)
 
     def variances(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Robust variance of every row of ``L b`` and its degrees of freedom: the diagonal of `cov`, and `df`."""
-        L = np.atleast_2d(np.asarray(L, dtype=float))
         H, shown = self._inward(L), self.has_variance(L)
-        variance, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
+        variance, df = np.full((2, len(H)), np.nan)
         variance[shown] = np.sum(self._scores(H[shown]) ** 2, axis=0)
         df[shown] = self.engine.df(H[shown])
         return variance, df
 
     def contributions(self, L: FloatArray) -> FloatArray:
         """What each cluster adds to ``L b``, ``(n_clusters, rows)``; the products sum to their robust covariance."""
-        return self._scores(self._inward(np.atleast_2d(np.asarray(L, dtype=float))))
+        return self._scores(self._inward(L))
 
     def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
@@ -128,7 +125,6 @@ class ClusterRobust(Result):
         Not where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it, and
         where all clusters give the same value.
         """
-        L = np.atleast_2d(np.asarray(L, dtype=float))
         return np.asarray(self.fit.estimable(L)) & ~self._is_alone(L) & ~self._is_constant(L)
 
     def f_test(self, L: FloatArray) -> FTest:
@@ -183,22 +179,13 @@ class ClusterRobust(Result):
     def table(self) -> pd.DataFrame:
         """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``."""
         import pandas as pd
-        from scipy.special import stdtr
 
         estimate, se = self.fit.params.to_numpy(), self.bse.to_numpy()
         df = self.df(np.eye(len(estimate)))
         with np.errstate(invalid="ignore", divide="ignore"):
             t = estimate / se
-        return pd.DataFrame(
-            {
-                "term": list(self.fit.design.x_names),
-                "estimate": estimate,
-                "se": se,
-                "df": df,
-                "t_ratio": t,
-                "p_value": 2.0 * stdtr(df, -np.abs(t)),
-            }
-        )
+        columns = {"estimate": estimate, "se": se, "df": df, "t_ratio": t, "p_value": two_sided_p(t, df)}
+        return pd.DataFrame({"term": list(self.fit.design.x_names), **columns})
 
     @property
     def title(self) -> str:
@@ -232,7 +219,8 @@ class ClusterRobust(Result):
 
     def _inward(self, L: FloatArray) -> FloatArray:
         """Rows of L in the engine's coordinates, ``(rows, rank)``."""
-        return np.asarray(L[:, self.fit.problem.kept] @ self.root)
+        rows = np.atleast_2d(np.asarray(L, dtype=float))
+        return np.asarray(rows[:, self.fit.problem.kept] @ self.root)
 
 
 @one_blas_thread()

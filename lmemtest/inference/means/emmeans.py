@@ -328,10 +328,7 @@ def evaluated_grid(
         **more,
     )
     if moderation is not None:
-        groups = [rows for _, rows in found.groups()]
-        found = found.with_errors(
-            moderate=ModeratedMeans.of(moderation, found.fixed, groups, comparable, found.evaluate)
-        )
+        found = found.with_errors(moderate=ModeratedMeans.of(moderation, found))
     notes = (
         *changes,
         *_held_notes(grid, covariates, at, weights),

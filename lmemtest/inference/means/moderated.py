@@ -26,8 +26,9 @@ from lmemtest.inference.means.reference_grid import check_fit, name_tuple
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.inference.means.estimates import Estimates
+
     FloatArray = NDArray[np.float64]
-    Evaluate = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]
 
 _ZERO = 1e-9  # coefficients of means below it are rounding
 _CLAIM = 0.05  # level at which a mean is said to vary more than the others
@@ -87,27 +88,19 @@ class ModeratedMeans:
     within: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None
 
     @classmethod
-    def of(
-        cls,
-        source: Moderated,
-        L: FloatArray,
-        groups: Sequence[NDArray[np.intp]],
-        comparable: NDArray[np.bool_] | None,
-        evaluate: Evaluate,
-    ) -> ModeratedMeans:
-        """From the means of a grid: their families, what may be compared, and the model's estimate, SE and df."""
-        robust = source.robust
+    def of(cls, source: Moderated, means: Estimates) -> ModeratedMeans:
+        """From the means of a grid with the model's standard errors."""
+        robust, L = source.robust, means.fixed
         within = None if robust.fit is source.fit else _standard_errors(robust.fit)
         group = np.zeros(len(L), dtype=np.intp)
         h = np.ones(len(L))
         families = []
-        for number, rows in enumerate(groups):
+        for number, (_, rows) in enumerate(means.groups()):
             group[rows] = number
             i, j = np.triu_indices(len(rows), k=1)
-            D = L[rows[i]] - L[rows[j]]
-            if comparable is not None:  # no differences of algorithms that never met
-                D = np.where(comparable[rows[i], rows[j]][:, None], D, np.nan)
-            _, se, _ = evaluate(D)
+            differences = means.differences(rows[i], rows[j])  # NaN of algorithms that never met
+            D = differences[:, : L.shape[1]]
+            _, se, _ = means.evaluate(differences)
             if within is not None:
                 se = np.where(np.isfinite(se), within(D)[0], np.nan)
             own, df = _own_ratio(robust, D, se)

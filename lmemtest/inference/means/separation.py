@@ -108,14 +108,8 @@ class Separation(Result):
         """One row per level, best first: the factor, mean, se, letters."""
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                self.factor: list(self.levels),
-                "mean": list(self.means),
-                "se": list(self.se),
-                "letters": [self.letters[level] for level in self.levels],
-            }
-        )
+        columns = {"mean": self.means, "se": self.se, "letters": [self.letters[level] for level in self.levels]}
+        return pd.DataFrame({self.factor: self.levels, **columns})
 
     def head(self, n: int) -> Separation:
         """The first levels by themselves; the decisions stay those of the whole family.
