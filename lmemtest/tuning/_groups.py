@@ -202,7 +202,7 @@ def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tupl
             "better than it was."
         )
     budgets = sorted(frame[roles.budget].unique(), key=str) if roles.budget is not None and unit != "seed" else []
-    if len(budgets) > 1:  # scores of several budgets are no draws of one distribution
+    if len(budgets) > 1:  # scores of several budgets are not draws of one distribution
         raise DataError(
             f"Scores at {len(budgets)} budgets are mixed ({roles.budget!r}: {listed(budgets, most=5)}), but a tuning "
             "curve is of scores at one budget. Keep one of them, for instance with runs.filter(), or use unit='seed' "

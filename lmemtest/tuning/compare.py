@@ -36,7 +36,7 @@ class CurveComparison(CurveResult):
         Direction, statistic, level, band and from_k of the curves; each is an attribute of the comparison too. The
         level is that of each band by itself, over all budgets, cost included.
     label : {"none", "weak", "fair", "strong"}
-        Strongest evidence over the required portion of the budgets at which both bands say something.
+        Strongest evidence over the required portion of the budgets at which both bands are informative.
     better : str or None
         The curve that the label favours; None for no evidence, or if both are favoured, each at other budgets.
     observed : float
@@ -95,7 +95,7 @@ class CurveComparison(CurveResult):
 
     @property
     def usable(self) -> BoolArray:
-        """Budgets at which both bands say something, shape (m,)."""
+        """Budgets at which both bands are informative, shape (m,)."""
         return ~(self.a.trivial | self.b.trivial)
 
     def _budgets(self) -> pd.DataFrame:
@@ -137,8 +137,8 @@ class CurveComparison(CurveResult):
     def _label_sentence(self) -> str:
         count = int(self.usable.sum())
         if not count:
-            return "At no budget do both bands say something, so there is no label. Use more trials."
-        among = f"of the {count} budgets at which both bands say something"
+            return "At no budget are both bands informative, so there is no label. Use more trials."
+        among = f"of the {count} budgets at which both bands are informative"
         if self.label == "none":
             return f"No evidence over {describe_portion(self.portion)} {among}."
         if self.better is None:
@@ -274,7 +274,9 @@ def compared(
     rates = _simulated_rates(searches, curves, budgets[usable], portion, n_draws, rng) if asked else None
     notes = [*searches.notes]
     if not searches.paired and looks_paired(*searches.scores):
-        notes.append("Equal rows go together as scores of the same configurations do. If they are, say paired=True.")
+        notes.append(
+            "Equal rows are correlated as scores of the same configurations are. If they are pairs, set paired=True."
+        )
     if asked and rates is None:
         notes.append("How often such a label is false is not known for paired searches and means in cost units.")
     return CurveComparison(

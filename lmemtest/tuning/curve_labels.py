@@ -72,7 +72,7 @@ class LabelCounts(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        where = f"over {describe_portion(self.portion)} of the budgets at which both bands say something"
+        where = f"over {describe_portion(self.portion)} of the budgets at which both bands are informative"
         label = f"A label holds {where}; each band at {percent(self.level)}."
         if self.counts[list(_EXPECTED)].isna().all(axis=None):
             return (label,)
@@ -119,8 +119,8 @@ def count_curve_labels(
     ]
     if suspects:
         notes.append(
-            f"Rows go together as scores of the same configurations do: {named_groups(suspects)}. The bands hold, the "
-            "rates of false labels may not; tuning.compare(paired=True) or the mixed model use the pairs."
+            f"Rows are correlated as scores of the same configurations are: {named_groups(suspects)}. The bands hold, "
+            "the rates of false labels may not; tuning.compare(paired=True) or the mixed model use the pairs."
         )
     rows = [
         {

@@ -33,8 +33,8 @@ UNITS = ("trials", "seed")
 AXES = {"trials": "k", "cost": "cost", "budget": "budget"}  # what budgets are, and their column
 
 WHY_SEEDS = (
-    "Bands over trials are for random search: an adaptive optimiser learns from its scores, so they are no independent "
-    "draws. Its seeds are, so these bands are over seeds."
+    "Bands over trials are for random search: an adaptive optimiser learns from its scores, so they are not "
+    "independent draws. Its seeds are independent, so these bands are over seeds."
 )
 
 

@@ -349,7 +349,7 @@ def _sorted_scores(scores: ArrayLike, direction: str) -> tuple[FloatArray, float
     if infinite:
         raise DataError(
             f"scores must be finite for a mean: {infinite:,} of {len(values):,} are infinite. Give a failed run the "
-            "worst score that can occur, or use tuning.curve, whose medians bear infinite scores."
+            "worst score that can occur, or use tuning.curve, whose medians allow infinite scores."
         )
     return np.sort(sign * values), sign
 

@@ -308,7 +308,7 @@ def _chosen(column: pd.Series[Any], value: Any, name: str) -> NDArray[np.bool_]:
     elif numeric:
         chosen = ((column >= value[0]) & (column <= value[1])).to_numpy(dtype=bool)
     else:
-        raise ArgumentError(f"{name!r} is not numeric, so {value!r} is no range of it. Name values, as a list.")
+        raise ArgumentError(f"{name!r} is not numeric, so {value!r} cannot be a range of it. Name values, as a list.")
     if not chosen.any():
         distinct = column.unique()
         there = f"There are: {listed(sorted(map(describe_value, distinct)))}"

@@ -130,7 +130,7 @@ def test_the_first_name_that_varies_is_taken():
 
 def test_two_columns_that_could_be_the_seed():
     frame = make_table().rename(columns={"seed": "nr", "used_fidelity": "resource"})
-    start = "no column has the name of a seed, and 'nr', 'resource' tell rows apart only together. Name the seed, "
+    start = "no column has the name of a seed, and 'nr', 'resource' distinguish rows only together. Name the seed, "
     text = f"{start}{INFORMATION}(..., seed_var=...), and the budget with fidelity_var= if one of them is that."
     for table in (frame, frame.reset_index(names="Unnamed: 0")):
         with pytest.raises(DataError, match=f"^{re.escape(text)}$"):

@@ -193,8 +193,8 @@ def test_rows_that_look_like_pairs_are_named():
     frame = pd.concat([pairs, pairs.assign(tool="B", loss=pairs["loss"] + 0.1)])
     notes = tuning.curves(frame, **ROLES).labels(n_draws=0).notes
     assert notes == (
-        "Rows go together as scores of the same configurations do: A and B on t0. The bands hold, the rates of false "
-        "labels may not; tuning.compare(paired=True) or the mixed model use the pairs.",
+        "Rows are correlated as scores of the same configurations are: A and B on t0. The bands hold, the rates of "
+        "false labels may not; tuning.compare(paired=True) or the mixed model use the pairs.",
     )
 
 

@@ -126,7 +126,7 @@ def test_trivial_budgets_do_not_count():
 def test_one_score_each_gives_no_label():
     found = tuning.compare([0.5], [0.6], direction="maximize", rng=1)
     assert (found.label, found.better, found.rates) == ("none", None, None)
-    assert found.sentences() == ("At no budget do both bands say something, so there is no label. Use more trials.",)
+    assert found.sentences() == ("At no budget are both bands informative, so there is no label. Use more trials.",)
     assert "At no budget" in repr(found)
 
 
@@ -135,7 +135,7 @@ def test_the_summary_says_label_range_portion_and_price():
     assert (found.label, found.better) == ("fair", "new")
     assert found.sentences() == (
         "Fair evidence that new is better for 1 to 6 trials "
-        "(100 % of the 6 budgets at which both bands say something).",
+        "(100 % of the 6 budgets at which both bands are informative).",
         "If the curves were the same, at least half of these budgets would show at least weak evidence in 12 %, fair "
         "in 1.3 % and strong in <0.1 % of the comparisons.",
     )
@@ -301,7 +301,7 @@ def test_what_looks_paired_is_asked_about():
     quality = np.random.default_rng(3).normal(size=60)
     noise = np.random.default_rng(4).normal(size=60)
     a, b = quality, quality + 0.3 * noise
-    note = "Equal rows go together as scores of the same configurations do. If they are, say paired=True."
+    note = "Equal rows are correlated as scores of the same configurations are. If they are pairs, set paired=True."
     assert note in tuning.compare(a, b, direction="maximize", n_draws=0).notes
     assert note not in tuning.compare(a, b[::-1], direction="maximize", n_draws=0).notes
     assert not looks_paired(np.zeros(60), b)

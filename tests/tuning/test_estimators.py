@@ -224,7 +224,7 @@ def test_what_cannot_be_estimated_is_refused_with_advice():
     )
     assert message(lambda: expected_best([0.5, -np.inf], direction="maximize")) == (
         "scores must be finite for a mean: 1 of 2 are infinite. Give a failed run the "
-        "worst score that can occur, or use tuning.curve, whose medians bear infinite scores."
+        "worst score that can occur, or use tuning.curve, whose medians allow infinite scores."
     )
     assert message(lambda: bootstrap_band(SCORES, direction="maximize", n_draws=10)) == (
         "n_draws must be a whole number of at least 100, got 10."

@@ -137,7 +137,7 @@ def test_what_cannot_be_fixed_is_refused_with_advice():
     )
     assert told("three") == "values of 'epochs' must be numbers, as in the table, got 'three'."
     assert told((0.0, 1.0), "optimizer") == (
-        "'optimizer' is not numeric, so (0.0, 1.0) is no range of it. Name values, as a list."
+        "'optimizer' is not numeric, so (0.0, 1.0) cannot be a range of it. Name values, as a list."
     )
     assert told(1, "epoch").endswith("Did you mean 'epochs'?")
     assert told(1, score="loss").startswith("score names the column 'loss', which is not in the data.")

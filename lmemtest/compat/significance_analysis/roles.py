@@ -162,7 +162,7 @@ class Roles:
         if len(shared) > 1:
             budget = "" if self.columns["budget"] else ", and the budget with fidelity_var= if one of them is that"
             raise DataError(
-                f"no column has the name of a seed, and {listed(map(repr, shared))} tell rows apart only together. "
+                f"no column has the name of a seed, and {listed(map(repr, shared))} distinguish rows only together. "
                 f"Name the seed, {self.function}(..., seed_var=...){budget}."
             )
         for name in shared or self.telling_apart(whole):

@@ -152,7 +152,7 @@ def count(scores: FloatArray, settings: FitSettings) -> Counted:
 
 
 def check_enough(counted: Counted, settings: FitSettings) -> None:
-    """Refuse scores that cannot hold up the parameters."""
+    """Refuse scores that are too few for the parameters."""
     kind = "a noisy quadratic" if settings.noisy else "a quadratic"
     different = len(distinct(counted.exact)[0])
     if different >= FEWEST[kind]:
