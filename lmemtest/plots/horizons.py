@@ -64,7 +64,7 @@ def horizons_plot(result: Horizons, /, *, layout: str = "stacked", ax: Axes | No
     """
     check_choice(layout, "layout", LAYOUTS)
     boards = [board_of(horizon.separation) for horizon in result.horizons]
-    where = [f"{result.budget} {horizon.label}{' (mean)' * horizon.is_window}" for horizon in result.horizons]
+    where = [f"{result.budget} {horizon.label}{' (mean)' * horizon.place.is_window}" for horizon in result.horizons]
     titles = [_style.one_line(title) for title in where]
     stacked = layout == "stacked"
     count = len(boards)

@@ -30,7 +30,6 @@ from lmemtest.words import format_level, listed
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.inference.means.comparisons import Comparisons
-    from lmemtest.inference.means.estimates import Estimates
     from lmemtest.inference.means.separation import Separation
     from lmemtest.model import LmmFit, ModelSpec
 
@@ -44,41 +43,32 @@ class Horizon(Result):
 
     Attributes
     ----------
-    label : str
-        The budget, or "first-last" of a window.
-    start, end : float
-        The first and last budget; equal at a single one.
+    place : Place
+        The budget, or the window: ``start``, ``end``, ``is_window``, ``label`` ("first-last" of a window).
     budgets : tuple of float
         Budgets whose scores were used.
     fit : LmmFit
         The recommended model of the scores here.
-    emmeans : Estimates
     pairs : Comparisons
-        P-values are adjusted for the pairs of this horizon; intervals are at 1 - `alpha`.
+        P-values are adjusted for the pairs of this horizon; ``pairs.estimates`` are the marginal means.
     separation : Separation
-        Decisions at `alpha`, the same as in the table of the whole result.
-    alpha : float
-        The level of this horizon, its share of that of the whole.
+        Decisions at the level of this horizon, the same as in the table of the whole result.
     notes : tuple of str
     """
 
     parts = {"pairs": "_pairs"}
 
-    label: str
-    start: float
-    end: float
+    place: Place
     budgets: tuple[float, ...]
     fit: LmmFit
-    emmeans: Estimates
     pairs: Comparisons
     separation: Separation
-    alpha: float
     notes: tuple[str, ...] = ()
 
     @property
-    def is_window(self) -> bool:
-        """Whether it is a window of budgets."""
-        return self.start != self.end
+    def label(self) -> str:
+        """The budget, or "first-last" of a window."""
+        return self.place.label
 
     @property
     def formula(self) -> str:
@@ -97,7 +87,7 @@ class Horizon(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The best algorithm, and those that do not differ significantly from it."""
-        return (best_sentence(self.separation, f"{'Over' if self.is_window else 'At'} {self.label}"),)
+        return (best_sentence(self.separation, f"{'Over' if self.place.is_window else 'At'} {self.label}"),)
 
     def shown(self) -> pd.DataFrame:
         """The pairs, as they print themselves."""
@@ -174,7 +164,7 @@ class Horizons(Result):
         overlaps = frozenset(
             (first.label, second.label)
             for first, second in combinations(self.horizons, 2)
-            if Place(first.start, first.end).overlaps(Place(second.start, second.end))
+            if first.place.overlaps(second.place)
         )
         return (
             *(sentence for horizon in self.horizons for sentence in horizon.sentences()),
@@ -304,15 +294,11 @@ def horizons(
     changes, change_formula, flat = compare_changes(curves, at, [family.table for family in families], **options)
     found = tuple(
         Horizon(
-            label=scores.place.label,
-            start=scores.place.start,
-            end=scores.place.end,
+            place=scores.place,
             budgets=scores.budgets,
             fit=fit,
-            emmeans=family.pairs.estimates,
             pairs=family.pairs,
             separation=family.separation,
-            alpha=family.separation.alpha,
             notes=(*scores.notes, *how),
         )
         for scores, fit, family, (_, _, how) in zip(at, fits, families, models, strict=True)
