@@ -49,7 +49,7 @@ def study(rng=1, *, b=10, n=4, k=3, budgets=1, **sd):
 
 def brute_force(runs, names):
     """Every model of a family, fitted on its own with several starts."""
-    family = Family(ModelBuilder(runs).random("benchmark").spec, runs, candidates_of(runs, names).candidates)
+    family = Family(ModelBuilder(runs).random("benchmark").spec, runs, candidates_of(runs, names)[0])
     models, edge = {frozenset()}, [frozenset()]
     while edge:
         model = edge.pop()
@@ -115,9 +115,9 @@ def test_small_families_are_fitted_whole():
 
 def test_parameters_are_counted_without_a_fit():
     runs = study(1, b=6, n=2, budgets=3, pair=0.5, run=0.5)
-    offer = candidates_of(runs, ["prior", "benchmark", "seed", "budget", "dispersion(algorithm)"])
+    offered, _ = candidates_of(runs, ["prior", "benchmark", "seed", "budget", "dispersion(algorithm)"])
     for start in (ModelBuilder(runs).random("benchmark"), ModelBuilder(runs).recommended()):
-        family = Family(start.spec, runs, offer.candidates)
+        family = Family(start.spec, runs, offered)
         search = Lattice(family=family, n=10, criterion="aic")
         rng = np.random.default_rng(0)
         for _ in range(8):

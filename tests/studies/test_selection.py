@@ -298,7 +298,7 @@ def test_ranks_start_without_a_variance_of_benchmarks():
     fixed = ("tool", "task", "prior", "prior:task")
     assert set(path.start.terms) == {parse_term(term) for term in fixed}
     assert path.start.bars == ()
-    family = Family(path.start, ranks, candidates_of(ranks, None).candidates)
+    family = Family(path.start, ranks, candidates_of(ranks, None)[0])
     held = [c for part, c in family.by_part.items() if {"task"} <= set(part.columns) <= {"task", "prior"}]
     assert {"(1 | task)", "(1 | task:prior)", "(1 + prior | task)"} <= {c.text for c in held}
     assert not set(held) & set(family.offered)
@@ -333,7 +333,7 @@ def test_numeric_names_and_numeric_metafeatures():
 
 def test_candidates_by_name_by_term_and_with_margins():
     runs = runs_of(table(1))
-    texts = lambda names: [c.text for c in candidates_of(runs, names).candidates]  # noqa: E731
+    texts = lambda names: [c.text for c in candidates_of(runs, names)[0]]  # noqa: E731
     assert texts(["seed"]) == ["(1 | seed)", "(1 | task:seed)"]
     assert texts("benchmark") == ["(1 | task)", "(1 | task:tool)"]
     assert texts(["algorithm:prior"]) == ["prior", "tool:prior"]
@@ -366,8 +366,8 @@ def test_waiting_terms_say_what_they_need():
 
 def test_models_form_a_lattice_with_more_likelihood_above():
     runs = runs_of(table(3, b=8, n=3, budgets=3, pair=0.5, run=0.5, instance=0.5), budget="step")
-    offer = candidates_of(runs, None)
-    family = Family(ModelBuilder(runs).random("benchmark").spec, runs, offer.candidates)
+    offered, _ = candidates_of(runs, None)
+    family = Family(ModelBuilder(runs).random("benchmark").spec, runs, offered)
     rng = np.random.default_rng(0)
     for _ in range(12):
         model = frozenset()
@@ -507,7 +507,7 @@ def test_a_start_is_a_model_of_the_score():
 
 def test_candidates_are_the_same_in_whatever_order_they_are_written():
     runs = runs_of(table(1))
-    one, two = (candidates_of(runs, [t]).candidates for t in ("(1 | benchmark:algorithm)", "(1 | algorithm:benchmark)"))
+    one, two = (candidates_of(runs, [t])[0] for t in ("(1 | benchmark:algorithm)", "(1 | algorithm:benchmark)"))
     assert [c.part for c in one] == [c.part for c in two]
     for text in ("dispersion(algorithm)", " dispersion( `tool` ) "):
-        assert [c.text for c in candidates_of(runs, [text]).candidates] == ["residual variance by tool"]
+        assert [c.text for c in candidates_of(runs, [text])[0]] == ["residual variance by tool"]

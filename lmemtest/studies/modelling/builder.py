@@ -91,10 +91,6 @@ class ModelBuilder(Result):
         spec : ModelSpec
             Such as the one of another builder, of a recommendation, or of a search.
 
-        Returns
-        -------
-        ModelBuilder
-
         Raises
         ------
         DesignError
@@ -124,10 +120,6 @@ class ModelBuilder(Result):
             ``"budget"``, ``"algorithm:budget"``, ``"C(budget)"``, ``"prior + poly(budget, 2)"``. Terms that the model
             has already change nothing.
 
-        Returns
-        -------
-        ModelBuilder
-
         Raises
         ------
         UnknownColumnError, FormulaError, ArgumentError
@@ -146,10 +138,6 @@ class ModelBuilder(Result):
         a, b, *more : str
             Columns, roles or calls such as ``"C(budget)"``. Three of them add their main effects, the interactions of
             every two, and that of all three.
-
-        Returns
-        -------
-        ModelBuilder
 
         Raises
         ------
@@ -187,10 +175,6 @@ class ModelBuilder(Result):
             groups, with a variance of its own, ``diag(algorithm | benchmark)``. It takes the place of the one variance
             of all of them, ``(1 | benchmark:algorithm)``, where the model has that.
 
-        Returns
-        -------
-        ModelBuilder
-
         Raises
         ------
         DesignError
@@ -218,10 +202,6 @@ class ModelBuilder(Result):
             Add the slope to the intercept of the same groups, ``(1 + effect | group)``, which may be correlated with
             it. False adds ``(0 + effect | group)``, independent of it; if the effect has levels ("algorithm"), this
             term gives each of them a deviation and holds the intercept, so a ``(1 | group)`` beside it is refused.
-
-        Returns
-        -------
-        ModelBuilder
 
         Raises
         ------
@@ -274,10 +254,6 @@ class ModelBuilder(Result):
             A fixed term such as ``"algorithm:budget"``, a random effect such as ``"(1 | benchmark)"``, or the groups of
             a random effect if no fixed term has this name.
 
-        Returns
-        -------
-        ModelBuilder
-
         Raises
         ------
         ArgumentError
@@ -300,12 +276,7 @@ class ModelBuilder(Result):
         return self._to(self.spec.without(*hit))
 
     def recommended(self) -> ModelBuilder:
-        """The model that a benchmark study can defend (see `recommend`), as a builder.
-
-        Returns
-        -------
-        ModelBuilder
-        """
+        """The model that a benchmark study can defend (see `recommend`), as a builder."""
         from lmemtest.studies.modelling.recommend import recommend
 
         return self._to(recommend(self.runs).spec)

@@ -223,8 +223,16 @@ def search_models(
     if not isinstance(within, Real) or isinstance(within, bool) or not within >= 0:
         raise ArgumentError(f"within must be a number of at least 0, or inf for every model, got {within!r}.")
     check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    family = family_of(runs, start, candidates)
+    if depth is not None:
+        depth = check_positive_int(depth, "depth")
+        shallow = family.without(c for c in family.candidates if c.depth > depth and c not in family.base)
+        if not shallow.offered:
+            least = min(c.depth for c in family.offered)
+            raise ArgumentError(f"depth={depth} leaves no term to choose; the simplest has a depth of {least}.")
+        family = shallow
     search = Lattice.of(
-        _no_deeper(family_of(runs, start, candidates), depth),
+        family,
         criterion=criterion,
         bic_n=bic_n,
         validate=validate,
@@ -283,18 +291,6 @@ def search_models(
     )
 
 
-def _no_deeper(family: Family, depth: int | None) -> Family:
-    """The family without terms of too many columns."""
-    if depth is None:
-        return family
-    depth = check_positive_int(depth, "depth")
-    out = family.without(c for c in family.candidates if c.depth > depth and c not in family.base)
-    if not out.offered:
-        least = min(c.depth for c in family.offered)
-        raise ArgumentError(f"depth={depth} leaves no term to choose; the simplest has a depth of {least}.")
-    return out
-
-
 def _identified(family: Family) -> tuple[Family, dict[Candidate, str]]:
     """The family without terms that the design cannot identify even in the smallest model that has them, and why."""
     refused: dict[Candidate, str] = {}
@@ -322,10 +318,6 @@ class Lattice(Search):
     gains: dict[Candidate, float] = field(default_factory=dict)  # of a term, in twice the log-likelihood
     _sizes: dict[tuple[Term, ...], tuple[int, int]] = field(default_factory=dict)
 
-    def penalty(self, model: Model) -> float:
-        per = 2.0 if self.criterion == "aic" else math.log(self.n)
-        return per * self.n_params(model)
-
     def fit(self, models: Iterable[Model], near: Fitted | None) -> None:
         new = [m for m in dict.fromkeys(models) if m not in self.fits]
         found = self.answer([Question(model=self.family.spec(m)) for m in new], near=near)
@@ -345,7 +337,8 @@ class Lattice(Search):
             if len(self.fits) >= max_models or count > _BOXES:
                 return False
             inherited, _, lo, hi = heapq.heappop(boxes)
-            self.fit([hi], self._near())
+            known = [f for f in self.fits.values() if f.ok]  # other searches begin at the largest model that has a fit
+            self.fit([hi], max(known, key=lambda f: f.n_params, default=None))
             bound = max(inherited, self._bound(lo, hi))
             if lo == hi or bound > self._limit(within):
                 continue
@@ -359,17 +352,13 @@ class Lattice(Search):
     def _limit(self, within: float) -> float:
         return min(map(self.value, self.fits.values())) + within + _SLACK
 
-    def _near(self) -> Fitted | None:
-        """The estimates of the largest model that could be fitted: where other searches begin."""
-        known = [f for f in self.fits.values() if f.ok]
-        return max(known, key=lambda f: f.n_params) if known else None
-
     def _bound(self, lo: Model, hi: Model) -> float:
         """No model between the two has a smaller criterion."""
         fitted = self.fits.get(hi)
         if fitted is None or not fitted.ok:
             return -math.inf
-        return -2.0 * fitted.llf + self.penalty(lo)
+        per_parameter = 2.0 if self.criterion == "aic" else math.log(self.n)
+        return -2.0 * fitted.llf + per_parameter * self.n_params(lo)
 
     def _halves(self, lo: Model, hi: Model) -> list[tuple[Model, Model]]:
         """The models without a term on which no other builds, and those with it.

@@ -89,15 +89,11 @@ def slope(effect: Term, *groups: str) -> Bar:
 # ---------------------------------------------------------------------- what a table offers
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Menu:
-    """All terms that the roles of a table suggest, simple ones before those that need them; others, and why not."""
-
-    candidates: tuple[Candidate, ...]
-    left_out: tuple[tuple[Part, str], ...]
+# Terms in the order in which they are shown, simple ones before those that need them; others, and why not.
+Offer = tuple[tuple[Candidate, ...], tuple[tuple[Part, str], ...]]
 
 
-def menu(runs: Runs, metafeatures: Sequence[str]) -> Menu:
+def menu(runs: Runs, metafeatures: Sequence[str]) -> Offer:
     """The terms for the roles of a table and some metafeatures."""
     task = runs.benchmark if runs.study.several_benchmarks else None
     known = [name for name in metafeatures if len(runs.levels(name)) > 1]
@@ -127,7 +123,7 @@ def menu(runs: Runs, metafeatures: Sequence[str]) -> Menu:
         of_budget, refused = _of_budget(str(runs.budget), task, runs)
         out += of_budget
         left_out += refused
-    return Menu(tuple(out), tuple(left_out))
+    return tuple(out), tuple(left_out)
 
 
 def _of_metafeature(name: str, task: str | None, runs: Runs) -> list[Candidate]:
@@ -181,7 +177,7 @@ def _of_budget(budget: str, task: str | None, runs: Runs) -> tuple[list[Candidat
 # ---------------------------------------------------------------------- what the caller asks for
 
 
-def candidates_of(runs: Runs, names: Iterable[str] | None) -> Menu:
+def candidates_of(runs: Runs, names: Iterable[str] | None) -> Offer:
     """The terms to choose from: by columns and roles (all their terms), whole terms, or None for the whole menu."""
     if names is None:
         return menu(runs, runs.metafeatures)
@@ -194,8 +190,8 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Menu:
     roles = {role: getattr(runs, role) for role in reading.ROLES}
     bare = {t: reading.column_of(t, runs) for t in texts if t in runs.columns or roles.get(t) is not None}
     new = [column for column in bare.values() if column not in (*roles.values(), *runs.metafeatures)]
-    whole = menu(runs, [*runs.metafeatures, *dict.fromkeys(new)])
-    known = {c.part: c for c in whole.candidates}
+    whole, left_out = menu(runs, [*runs.metafeatures, *dict.fromkeys(new)])
+    known = {c.part: c for c in whole}
     named = set(bare.values())
     free = named | {runs.algorithm, runs.benchmark}
     chosen = {p: c for p, c in known.items() if named & set(p.columns) and set(p.columns) <= free}
@@ -205,7 +201,7 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Menu:
                 chosen[candidate.part] = candidate
     order = {part: i for i, part in enumerate(known)}
     ranked = sorted(chosen.values(), key=lambda c: (order.get(c.part, len(order)), c.text))
-    return Menu(tuple(ranked), tuple((part, why) for part, why in whole.left_out if named & set(part.columns)))
+    return tuple(ranked), tuple((part, why) for part, why in left_out if named & set(part.columns))
 
 
 def _terms_of(text: str, known: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
@@ -422,8 +418,7 @@ def start_of(runs: Runs, start: ModelSpec | None) -> ModelSpec:
 def family_of(runs: Runs, start: ModelSpec | None, candidates: Iterable[str] | None) -> Family:
     """The models to choose from, at least two."""
     begin = start_of(runs, start)
-    offer = candidates_of(runs, candidates)
-    family = Family(begin, runs, offer.candidates, offer.left_out)
+    family = Family(begin, runs, *candidates_of(runs, candidates))
     if family.offered:
         return family
     if candidates is None:
