@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.formula.functions import ELEMENTWISE, check_call, check_offset, check_response, columns_of
+from lmemtest.formula.functions import ELEMENTWISE, check_offset, check_response, columns_of
 from lmemtest.formula.syntax import (
     DIAGONAL,
     Call,
@@ -30,7 +30,7 @@ from lmemtest.formula.syntax import (
     parse_sum,
     parse_tree,
 )
-from lmemtest.formula.terms import INTERCEPT, Term, TermList, expand, states_intercept
+from lmemtest.formula.terms import INTERCEPT, Term, by_degree, expand, mentions, states_intercept
 from lmemtest.formula.tokens import point, pointed, quote_name, unknown_column
 
 
@@ -45,7 +45,7 @@ class Bar:
     diagonal: bool  # of `diag(left | group)`: the levels vary independently, each with a variance of its own
     text: str  # the part of the formula it comes from, as the user wrote it
     position: int  # 0-based index of that part in the formula
-    terms: TermList = field(repr=False)
+    effects: tuple[Term, ...] = field(repr=False)  # what varies: the intercept, if it does, then slopes
     group_names: tuple[Name, ...] = field(repr=False)
 
     @classmethod
@@ -57,7 +57,7 @@ class Bar:
             diagonal=False,
             text="",
             position=0,
-            terms=TermList.of(effects),
+            effects=by_degree(effects),
             group_names=tuple(Name(column, 0, 0) for column in groups),
         )
         return replace(bar, text=str(bar))
@@ -73,11 +73,6 @@ class Bar:
         return ":".join(map(quote_name, self.groups))
 
     @property
-    def effects(self) -> tuple[Term, ...]:
-        """What varies: the intercept, if it does, then slopes."""
-        return self.terms.split()
-
-    @property
     def slopes(self) -> tuple[Term, ...]:
         """What varies besides the intercept."""
         return tuple(effect for effect in self.effects if effect != INTERCEPT)
@@ -85,12 +80,12 @@ class Bar:
     @property
     def has_intercept(self) -> bool:
         """Whether the groups have levels of their own."""
-        return self.terms.has_intercept
+        return INTERCEPT in self.effects
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of what varies, then those of the groups."""
-        return tuple(dict.fromkeys([*(name.value for name in self.terms.columns()), *self.groups]))
+        return tuple(dict.fromkeys([*(name.value for name in mentions(self.effects)), *self.groups]))
 
     @property
     def key(self) -> tuple[frozenset[str], frozenset[Term], bool]:
@@ -123,14 +118,14 @@ class ParsedFormula:
     response_function: str | None  # function applied to every score, e.g. "log"
     fixed: str  # fixed part in formulaic's syntax, names in backticks where they need them
     bars: tuple[Bar, ...]  # the random-effect terms
-    terms: TermList = field(repr=False, compare=False)
+    terms: tuple[Term, ...] = field(repr=False, compare=False)  # of the fixed part, the intercept among them
     response_name: Name = field(repr=False, compare=False)
     offsets: tuple[Call, ...] = field(default=(), repr=False)  # the parts that are known, `offset(...)`
 
     @property
     def fixed_terms(self) -> tuple[Term, ...]:
         """The terms of the fixed part, without the intercept."""
-        return tuple(term for term in self.terms.split() if term != INTERCEPT)
+        return tuple(term for term in self.terms if term != INTERCEPT)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -149,11 +144,11 @@ class ParsedFormula:
 
     def mentions(self) -> Iterator[Name]:
         """Yield every use of a column on the right side with its place in the text."""
-        yield from self.terms.columns()
+        yield from mentions(self.terms)
         for offset in self.offsets:
             yield from columns_of(offset)
         for bar in self.bars:
-            yield from bar.terms.columns()
+            yield from mentions(bar.effects)
             yield from bar.group_names
 
     def check_columns(self, available: Iterable[object]) -> None:
@@ -264,7 +259,7 @@ def parse_terms(text: str) -> tuple[Term, ...]:
 
     The intercept is left out, unless it is all there is.
     """
-    terms = parse_right(text)[0].split()
+    terms = parse_right(text)[0]
     return tuple(term for term in terms if term != INTERCEPT) or terms
 
 
@@ -289,7 +284,7 @@ def parse_bars(text: str) -> tuple[Bar, ...]:
 
 
 @lru_cache(maxsize=512)
-def parse_right(text: str) -> tuple[TermList, tuple[Bar, ...]]:
+def parse_right(text: str) -> tuple[tuple[Term, ...], tuple[Bar, ...]]:
     """Read the fixed terms, an intercept among them unless it is removed, and the random effects of a text."""
     _, terms, offsets, bars = _right_side(parse_sum(text), text)
     if offsets:
@@ -301,7 +296,7 @@ def parse_right(text: str) -> tuple[TermList, tuple[Bar, ...]]:
 # fixed part and random-effect terms ------------------------------------------------------------------
 
 
-def _right_side(node: Sum, text: str) -> tuple[Sum, TermList, tuple[Call, ...], tuple[Bar, ...]]:
+def _right_side(node: Sum, text: str) -> tuple[Sum, tuple[Term, ...], tuple[Call, ...], tuple[Bar, ...]]:
     """The fixed part as written and as terms, the offsets, and the random-effect terms."""
     variations: list[Variation] = []
     fixed = _without_bars(node, variations, text) or Sum((("+", Constant(1, 0, 0)),))
@@ -311,7 +306,7 @@ def _right_side(node: Sum, text: str) -> tuple[Sum, TermList, tuple[Call, ...], 
         if bar in bars[:i]:
             message = f"the random-effect term {bar} is in the formula twice; remove one."
             raise FormulaError(point(message, text, bar.position, bar.position + len(bar.text)))
-    return fixed, _terms(fixed, text), offsets, bars
+    return fixed, expand(fixed, text), offsets, bars
 
 
 def _without_offsets(node: Sum, text: str) -> tuple[Sum, tuple[Call, ...]]:
@@ -357,14 +352,6 @@ def _bars_in(node: Node) -> Iterator[Variation]:
         yield from _bars_in(item)
 
 
-def _terms(node: Sum, text: str) -> TermList:
-    terms = expand(node, text)
-    for atom in terms.atoms:
-        if isinstance(atom, Call):
-            check_call(atom, text)
-    return terms
-
-
 # short forms ----------------------------------------------------------------------------------------
 
 
@@ -373,21 +360,21 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
     nested = next((bar for _, item in variation.left.items for bar in _bars_in(item)), None)
     if nested is not None:
         raise pointed("a random-effect term cannot stand inside another one.", text, nested)
-    terms = _terms(variation.left, text)
-    if not terms.terms:
+    terms = expand(variation.left, text)
+    if not terms:
         raise pointed("nothing varies in this term; write (1 | group) for a random intercept.", text, variation)
     if variation.diagonal:
         _check_diagonal(variation, terms, text)
     if variation.diagonal:
-        factor = next(term for term in terms.terms if term)
-        parts = [(terms.label(factor), terms.only(factor))]
+        factor = next(term for term in terms if term != INTERCEPT)
+        parts: list[tuple[str, tuple[Term, ...]]] = [(factor.label, (factor,))]
     elif not variation.correlated:
-        parts = [(f"0 + {terms.label(term)}" if term else "1", terms.only(term)) for term in terms.terms]
+        parts = [("1" if term == INTERCEPT else f"0 + {term.label}", (term,)) for term in terms]
     else:
         parts = [(f"{'' if states_intercept(variation.left) else '1 + '}{variation.left}", terms)]
     for groups in variation.groups:
         members = {name.value for name in groups}
-        for name in terms.columns():
+        for name in mentions(terms):
             if name.value in members:
                 message = f"'{name.value}' is a group of this term and cannot vary within itself; remove it."
                 raise pointed(message, text, name)
@@ -397,16 +384,16 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
                 diagonal=variation.diagonal,
                 text=text[variation.start : variation.end],
                 position=variation.start,
-                terms=part,
+                effects=part,
                 group_names=groups,
             )
 
 
-def _check_diagonal(variation: Variation, terms: TermList, text: str) -> None:
+def _check_diagonal(variation: Variation, terms: tuple[Term, ...], text: str) -> None:
     """One factor, or one interaction of factors, without an intercept."""
     group = ":".join(quote_name(name.value) for name in variation.groups[0])
-    factors = [terms.label(term) for term in terms.terms if term]
-    if terms.has_intercept and (not factors or states_intercept(variation.left)):
+    factors = [term.label for term in terms if term != INTERCEPT]
+    if INTERCEPT in terms and (not factors or states_intercept(variation.left)):
         apart = " + ".join([f"(1 | {group})", *(f"{DIAGONAL}({label} | {group})" for label in factors)])
         message = f"{DIAGONAL}() has a variance for each level of a factor and no intercept; write {apart}."
     elif len(factors) > 1:

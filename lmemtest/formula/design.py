@@ -17,7 +17,7 @@ from lmemtest.formula.coding import Atom, Coding, Measure, code_factor, measure
 from lmemtest.formula.columns import Codes, Columns, Grouping, distinct, group_rows
 from lmemtest.formula.functions import columns_of
 from lmemtest.formula.syntax import Call, Name
-from lmemtest.formula.terms import Scoped, TermList, scope
+from lmemtest.formula.terms import Scoped, Term, atoms_of, scope
 from lmemtest.formula.tokens import point
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 class Block:
     """The columns of one list of terms, as a recipe that can be run on any table."""
 
-    terms: TermList  # the terms
+    terms: tuple[tuple[int, ...], ...]  # each as positions in `atoms`; the empty one is the intercept
     scoped: tuple[tuple[Scoped, ...], ...]  # per term the products of coded atoms (see `terms.scope`)
     atoms: tuple[Coding | Measure, ...]  # the atoms, fitted
     names: tuple[str, ...]  # column names
@@ -35,19 +35,19 @@ class Block:
 
     def matrix(self, columns: Columns) -> Array:
         """Compute the columns for a table."""
-        values = {i: self.atoms[i].values(columns) for i in {i for term in self.terms.terms for i in term}}
+        values = {i: self.atoms[i].values(columns) for i in {i for term in self.terms for i in term}}
         return self.assemble(values, len(columns))
 
     def slopes(self, columns: Columns, name: str) -> Array:
         """Derivatives of the columns with respect to one numeric column, by the product rule."""
-        used = {i for term in self.terms.terms for i in term}
+        used = {i for term in self.terms for i in term}
         values = {i: self.atoms[i].values(columns) for i in used}
         total = np.zeros((len(columns), len(self.names)))
         for moving in used:
             atom = self.atoms[moving]
             if isinstance(atom, Measure) and any(n.value == name for n in columns_of(atom.atom)):
                 part = self.assemble({**values, moving: atom.slopes(columns, name)}, len(columns))
-                for term, (_, own) in zip(self.terms.terms, self.slices, strict=True):
+                for term, (_, own) in zip(self.terms, self.slices, strict=True):
                     total[:, own] += part[:, own] if moving in term else 0.0
         return total
 
@@ -176,20 +176,23 @@ class _Fit:
     atoms: dict[str, tuple[Coding | Measure, Any]] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)  # of transforms
 
-    def block(self, terms: TermList) -> tuple[Block, Array]:
+    def block(self, terms: tuple[Term, ...]) -> tuple[Block, Array]:
         """Fit the atoms that are new, then name and fill the columns."""
-        pairs = [self.atom(atom) for atom in terms.atoms]
+        given = atoms_of(terms)
+        pairs = [self.atom(atom) for atom in given]
         atoms = tuple(pair[0] for pair in pairs)
-        scoped = scope(terms.terms, [isinstance(atom, Coding) for atom in atoms])
+        position = {str(atom): i for i, atom in enumerate(given)}
+        indices = tuple(tuple(position[str(factor)] for factor in term.factors) for term in terms)
+        scoped = scope(indices, [isinstance(atom, Coding) for atom in atoms])
         names: list[str] = []
         slices = []
-        for term, products in zip(terms.split(), scoped, strict=True):
+        for term, products in zip(terms, scoped, strict=True):
             start = len(names)
             for product in products:
                 names += _product_names([atoms[i].names(reduced) for i, reduced in product])
             slices.append((term.name, slice(start, len(names))))
         block = Block(
-            terms=terms,
+            terms=indices,
             scoped=tuple(map(tuple, scoped)),
             atoms=atoms,
             names=distinct(names),
@@ -209,7 +212,7 @@ class _Fit:
 
     def random_effect(self, bar: Bar) -> tuple[RandomDesign, Block, Grouping]:
         """The basis of a random effect and its groups."""
-        block, basis = self.block(bar.terms)
+        block, basis = self.block(bar.effects)
         if bar.diagonal:
             _check_factors(bar, block, self.columns.text)
         grouping, codes = group_rows(bar.group_names, self.columns)
@@ -226,12 +229,12 @@ class _Fit:
 
     def roles(self, block: Block) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
         """Sort the columns of the fixed part into factors and numbers."""
-        used = dict.fromkeys(i for term in block.terms.terms for i in term)
+        used = dict.fromkeys(i for term in block.terms for i in term)
         factors: dict[str, tuple[Any, ...]] = {}
         for atom in (block.atoms[i] for i in used):
             if isinstance(atom, Coding):
                 factors.setdefault(atom.column.value, atom.levels.values)
-        measured = [block.terms.atoms[i] for i in used if isinstance(block.atoms[i], Measure)]
+        measured = [atom.atom for atom in (block.atoms[i] for i in used) if isinstance(atom, Measure)]
         names = [name for atom in measured for name in columns_of(atom) if name.value not in factors]
         numbers = {n.value: float(self.weights @ self.columns.numbers(n) / self.weights.sum()) for n in names}
         return factors, numbers
@@ -239,14 +242,14 @@ class _Fit:
 
 def _check_factors(bar: Bar, block: Block, text: str) -> None:
     """Refuse a number among what `diag` gives a variance for each level of."""
-    for i in {i for term in bar.terms.terms for i in term}:
-        if isinstance(block.atoms[i], Measure):
-            atom = str(bar.terms.atoms[i])
+    for measured in block.atoms:
+        if isinstance(measured, Measure):
+            atom = str(measured.atom)
             message = (
                 f"{atom} is a number and has no levels to give variances to; write (0 + {atom} | {bar.group}) for a "
                 f"slope that varies"
             )
-            if isinstance(bar.terms.atoms[i], Name):
+            if isinstance(measured.atom, Name):
                 message += f", or diag(C({atom}) | {bar.group}) for a variance at each value"
             raise FormulaError(point(f"{message}.", text, bar.position, bar.position + len(bar.text)))
 

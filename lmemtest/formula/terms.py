@@ -7,10 +7,10 @@ Which terms `a*b - a` or `(a + b)**2` stand for is decided by formulaic's parser
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lmemtest.formula.functions import columns_of
+from lmemtest.formula.functions import check_call, columns_of
 from lmemtest.formula.syntax import Call, Chain, Constant, Name, Node, Paren, Power, Sum, children
 from lmemtest.formula.tokens import pointed
 
@@ -85,51 +85,30 @@ class Term:
 INTERCEPT = Term(())
 
 
-@dataclass(frozen=True, slots=True)
-class TermList:
-    """Terms of one sum, main effects first."""
-
-    atoms: tuple[Atom, ...]  # the distinct columns and calls
-    terms: tuple[tuple[int, ...], ...]  # each term as positions in `atoms`; the empty tuple is the intercept
-
-    @classmethod
-    def of(cls, terms: Sequence[Term]) -> TermList:
-        """The list of some terms, by degree and then as given."""
-        atoms = {str(factor): factor for term in terms for factor in term.factors}
-        position = {text: i for i, text in enumerate(atoms)}
-        indices = [tuple(position[str(factor)] for factor in term.factors) for term in terms]
-        return cls(tuple(atoms.values()), tuple(dict.fromkeys(sorted(indices, key=len))))
-
-    @property
-    def has_intercept(self) -> bool:
-        return () in self.terms
-
-    def split(self) -> tuple[Term, ...]:
-        """The terms as objects of their own, the intercept first if it is there."""
-        return tuple(Term(tuple(self.atoms[i] for i in term)) for term in self.terms)
-
-    def columns(self) -> Iterator[Name]:
-        """Yield every mention of a column."""
-        for atom in self.atoms:
-            yield from columns_of(atom)
-
-    def label(self, term: tuple[int, ...]) -> str:
-        """Write one term in formula syntax."""
-        return ":".join(str(self.atoms[i]) for i in term) if term else "1"
-
-    def only(self, term: tuple[int, ...]) -> TermList:
-        """Return the list with this one term."""
-        return TermList(self.atoms, (term,))
+def by_degree(terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Terms once each, main effects first, and then as given."""
+    return tuple(dict.fromkeys(sorted(terms, key=lambda term: len(term.factors))))
 
 
-def expand(node: Sum, text: str) -> TermList:
+def atoms_of(terms: Iterable[Term]) -> tuple[Atom, ...]:
+    """The distinct columns and calls of some terms, in the order in which a text has them."""
+    atoms = {str(factor): factor for term in terms for factor in term.factors}
+    return tuple(sorted(atoms.values(), key=lambda atom: atom.start))
+
+
+def mentions(terms: Iterable[Term]) -> Iterator[Name]:
+    """Yield every column of some terms with its place in the text."""
+    for atom in atoms_of(terms):
+        yield from columns_of(atom)
+
+
+def expand(node: Sum, text: str) -> tuple[Term, ...]:
     """List the terms of a sum that holds no random-effect term.
 
     Examples
     --------
     >>> from lmemtest.formula.syntax import parse_tree
-    >>> terms = expand(parse_tree("y ~ (a + b)**2 - b").right, "")
-    >>> [terms.label(term) for term in terms.terms]
+    >>> [term.label for term in expand(parse_tree("y ~ (a + b)**2 - b").right, "")]
     ['1', 'a', 'a:b']
     """
     from formulaic import Formula
@@ -144,11 +123,15 @@ def expand(node: Sum, text: str) -> TermList:
         listed = list(Formula(stand_in))  # type: ignore[call-overload]
     except FormulaParsingError as error:  # pragma: no cover - our grammar is narrower than formulaic's
         raise pointed("the terms cannot be combined like this.", text) from error
-    terms = [tuple(int(factor.expr[1:]) for factor in term.factors if factor.expr.startswith("v")) for term in listed]
-    if max(map(len, terms), default=0) > MOST_COLUMNS:
+    for atom in atoms.values():
+        if isinstance(atom, Call):
+            check_call(atom, text)
+    stood_for = {f"v{i}": atom for i, atom in enumerate(atoms.values())}
+    terms = [Term(tuple(stood_for[f.expr] for f in term.factors if f.expr in stood_for)) for term in listed]
+    if max((len(term.factors) for term in terms), default=0) > MOST_COLUMNS:
         message = f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
         raise pointed(message, text)
-    return TermList(tuple(atoms.values()), tuple(dict.fromkeys(terms)))
+    return tuple(dict.fromkeys(terms))
 
 
 def states_intercept(node: Sum) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.errors import ArgumentError, DataError, FormulaError
 from lmemtest.formula import INTERCEPT, Bar, ParsedFormula, Term, build_design, parse_formula, parse_right, parse_terms
 from lmemtest.formula.syntax import Call, Name
-from lmemtest.formula.terms import TermList
+from lmemtest.formula.terms import by_degree
 from lmemtest.formula.tokens import quote_name
 from lmemtest.words import listed
 
@@ -78,7 +78,7 @@ class ModelSpec:
             dispersion=dispersion,
             offsets=parsed.offsets,
             response_function=parsed.response_function,
-            intercept=parsed.terms.has_intercept,
+            intercept=INTERCEPT in parsed.terms,
         )
 
     # -- reading ------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class ModelSpec:
             response_function=self.response_function,
             fixed=" + ".join([*([] if self.intercept else ["0"]), *(term.label for term in self.terms)]) or "1",
             bars=self.bars,
-            terms=TermList.of([*([INTERCEPT] if self.intercept else []), *self.terms]),
+            terms=by_degree([*([INTERCEPT] if self.intercept else []), *self.terms]),
             response_name=Name(self.response, 0, 0),
             offsets=self.offsets,
         )
@@ -221,5 +221,5 @@ def _parts(term: Term | Bar | str) -> tuple[Term | Bar, ...]:
     if not isinstance(term, str):
         return (term,)
     right, bars = parse_right(term)
-    terms = tuple(part for part in right.split() if part != INTERCEPT)
+    terms = tuple(part for part in right if part != INTERCEPT)
     return (*terms, *bars) or (INTERCEPT,)

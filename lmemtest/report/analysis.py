@@ -551,7 +551,7 @@ def _check_formula(own: ParsedFormula, runs: Runs) -> None:
             f"{runs.score!r} on the left, or give the runs another score."
         )
     own.check_columns(runs.columns)
-    if runs.algorithm not in {name.value for name in own.terms.columns()}:
+    if runs.algorithm not in {name for term in own.terms for name in term.columns}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
             f"got {own.text!r}. Write for instance {recommend(runs).formula!r}."

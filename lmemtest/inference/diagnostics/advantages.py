@@ -141,7 +141,7 @@ def _roles(fit: LmmFit) -> tuple[str, str] | None:
         if not single:
             return None
         algorithm, benchmark = single[0]
-    own = [bar for bar in parsed.bars if algorithm in {name.value for name in bar.terms.columns()}]
+    own = [bar for bar in parsed.bars if algorithm in {name for effect in bar.effects for name in effect.columns}]
     return None if any(benchmark in bar.groups for bar in own) else (algorithm, benchmark)
 
 

@@ -14,7 +14,7 @@ from lmemtest._table import Format
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.formula import build_design, parse_formula
+from lmemtest.formula import INTERCEPT, build_design, parse_formula
 from lmemtest.formula.bars import Bar, ParsedFormula
 from lmemtest.inference.hypotheses.glrt import REFERENCES, GlrtResult, glrt
 from lmemtest.inference.means.reference_grid import check_fit
@@ -159,12 +159,11 @@ def _changes(parsed: ParsedFormula) -> Iterator[tuple[Bar, Bar | None, ParsedFor
 
 def _simpler(bar: Bar) -> Iterator[Bar]:
     """The term without one of its effects, if that is in no other effect and leaves something."""
-    terms = bar.terms.terms
-    for term in terms:
-        rest = tuple(other for other in terms if other != term)
-        if bar.diagonal or not term or not rest or any(set(term) < set(other) for other in rest):
+    for effect in bar.effects:
+        rest = tuple(other for other in bar.effects if other != effect)
+        if bar.diagonal or effect == INTERCEPT or not rest or any(effect.key < other.key for other in rest):
             continue
-        labels = ["1" if () in rest else "0", *(bar.terms.label(other) for other in rest if other)]
+        labels = ["1" if INTERCEPT in rest else "0", *(other.label for other in rest if other != INTERCEPT)]
         yield dataclasses.replace(bar, left=" + ".join(labels))
 
 

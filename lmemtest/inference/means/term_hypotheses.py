@@ -53,7 +53,7 @@ def type_three(design: Design, frame: pd.DataFrame) -> dict[str, FloatArray]:
     rank = int(np.sum(s > _RANK * s[0])) if len(s) else 0
     estimable = Vt[:rank]
     to_design = (U[:, :rank] / s[:rank]).T @ design.X[first]  # of an estimable function, through its coordinates
-    terms = design.fixed_block.terms.terms
+    terms = design.fixed_block.terms
     contains = containment(design)
     out = {}
     for i, (label, _) in enumerate(design.terms):
@@ -86,7 +86,7 @@ def type_two(design: Design, frame: pd.DataFrame, counts: FloatArray) -> dict[st
 
 
 def _tested(design: Design) -> list[int]:
-    return [i for i, term in enumerate(design.fixed_block.terms.terms) if term]
+    return [i for i, term in enumerate(design.fixed_block.terms) if term]
 
 
 def _added(design: Design, counts: FloatArray, before: list[int], term: int) -> FloatArray:
@@ -107,7 +107,7 @@ def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
 
     block = design.fixed_block
     out = []
-    for term in block.terms.terms:
+    for term in block.terms:
         names: list[str] = []
         for i in term:
             atom = block.atoms[i]
@@ -138,7 +138,7 @@ def _indicators(design: Design, frame: pd.DataFrame) -> tuple[FloatArray, NDArra
     columns = Columns(frame, design.parsed.text)
     parts: dict[int, FloatArray] = {}
     scales: dict[int, FloatArray] = {}
-    for i in {i for term in block.terms.terms for i in term}:
+    for i in {i for term in block.terms for i in term}:
         atom: Any = block.atoms[i]
         values = atom.columns(atom.values(columns), False)
         scale = np.ones((1, values.shape[1]))
@@ -146,8 +146,8 @@ def _indicators(design: Design, frame: pd.DataFrame) -> tuple[FloatArray, NDArra
             scale[0] = np.sqrt(np.mean(values**2, axis=0))
             scale[scale == 0] = 1.0
         parts[i], scales[i] = values / scale, scale
-    matrices = [reduce(_products, [parts[i] for i in term], np.ones((len(frame), 1))) for term in block.terms.terms]
-    sizes = [reduce(_products, [scales[i] for i in term], np.ones((1, 1))) for term in block.terms.terms]
+    matrices = [reduce(_products, [parts[i] for i in term], np.ones((len(frame), 1))) for term in block.terms]
+    sizes = [reduce(_products, [scales[i] for i in term], np.ones((1, 1))) for term in block.terms]
     owner = np.repeat(np.arange(len(matrices)), [m.shape[1] for m in matrices])
     none = [np.empty((len(frame), 0))]
     return np.hstack(matrices or none), owner, np.hstack(sizes or [np.empty((1, 0))])[0]
@@ -160,8 +160,8 @@ def _products(left: FloatArray, right: FloatArray) -> FloatArray:
 def containment(design: Design) -> list[list[int]]:
     """Terms that contain each term."""
     block = design.fixed_block
-    factors = [frozenset(i for i in term if isinstance(block.atoms[i], Coding)) for term in block.terms.terms]
-    numbers = [frozenset(term) - own for term, own in zip(block.terms.terms, factors, strict=True)]
+    factors = [frozenset(i for i in term if isinstance(block.atoms[i], Coding)) for term in block.terms]
+    numbers = [frozenset(term) - own for term, own in zip(block.terms, factors, strict=True)]
     return [
         [j for j in range(len(factors)) if factors[i] < factors[j] and numbers[i] == numbers[j]]
         for i in range(len(factors))

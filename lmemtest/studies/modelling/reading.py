@@ -16,7 +16,6 @@ from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
-    from lmemtest.formula.terms import TermList
 
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 NAMES = ("algorithm", "benchmark", "seed")  # roles whose numbers are names: never a slope
@@ -126,16 +125,16 @@ def fixed_terms(text: str, runs: Runs, what: str = "a fixed term") -> tuple[Term
     if is_random(_checked(text, what)):
         raise ArgumentError(f"'{text}' is a random effect; add it with .random() or .slope().")
     terms, _ = _read(with_columns(text, runs), runs)
-    if not terms.has_intercept:
+    if INTERCEPT not in terms:
         raise ArgumentError(f"'{text}' removes the intercept, which every model of a builder has; leave the 0 out.")
-    return tuple(term for term in terms.split() if term != INTERCEPT)
+    return tuple(term for term in terms if term != INTERCEPT)
 
 
 def random_bars(text: str, runs: Runs) -> tuple[Bar, ...]:
     """The random effects that a text stands for: groups like ``"benchmark:seed"``, or a term in brackets."""
     bars = text if is_random(_checked(text, "a random effect")) else f"(1 | {text})"
     terms, found = _read(with_columns(bars, runs), runs)
-    if terms.split() != (INTERCEPT,):
+    if terms != (INTERCEPT,):
         raise ArgumentError(f"{text!r} has fixed terms besides its random effects; add them with .fixed().")
     return found
 
@@ -171,9 +170,9 @@ def dispersion_column(text: str, runs: Runs) -> str | None:
     return column_of(tokens[2].value, runs, quoted=tokens[2].quoted)
 
 
-def _read(text: str, runs: Runs) -> tuple[TermList, tuple[Bar, ...]]:
+def _read(text: str, runs: Runs) -> tuple[tuple[Term, ...], tuple[Bar, ...]]:
     terms, bars = parse_right(text)
-    if runs.score in {*(name.value for name in terms.columns()), *(column for bar in bars for column in bar.columns)}:
+    if any(runs.score in columns for columns in (*(t.columns for t in terms), *(b.columns for b in bars))):
         raise FormulaError(f"the response '{runs.score}' cannot also stand on the right side; remove it there.")
     return terms, bars
 

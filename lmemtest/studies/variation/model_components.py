@@ -44,7 +44,7 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:
     found = []
     variances = explained_variance(fit).random
     for term, bar, variance in zip(fit.design.random, fit.design.parsed.bars, variances, strict=True):
-        columns = {name.value for name in bar.terms.columns()}
+        columns = {name for effect in bar.effects for name in effect.columns}
         conditions = sorted(columns & set(runs.metafeatures))
         groups = (*bar.groups, runs.algorithm) if term.diagonal and runs.algorithm in columns else bar.groups
         found.append((term.label, groups, conditions, variance))
