@@ -114,13 +114,17 @@ class ParsedFormula:
     """A formula, read and checked, before it meets data."""
 
     text: str  # the formula as the user wrote it
-    response: str  # the response column
     response_function: str | None  # function applied to every score, e.g. "log"
     fixed: str  # fixed part in formulaic's syntax, names in backticks where they need them
     bars: tuple[Bar, ...]  # the random-effect terms
     terms: tuple[Term, ...] = field(repr=False, compare=False)  # of the fixed part, the intercept among them
     response_name: Name = field(repr=False, compare=False)
     offsets: tuple[Call, ...] = field(default=(), repr=False)  # the parts that are known, `offset(...)`
+
+    @property
+    def response(self) -> str:
+        """The response column."""
+        return self.response_name.value
 
     @property
     def fixed_terms(self) -> tuple[Term, ...]:
@@ -218,23 +222,21 @@ def parse_formula(text: str) -> ParsedFormula:
 
 @lru_cache(maxsize=512)
 def _parse(text: str) -> ParsedFormula:
-    tree = parse_tree(text)
-    response, response_function = check_response(tree.left, text)
-    response_name = tree.left if isinstance(tree.left, Name) else tree.left.arguments[0]  # type: ignore[union-attr]
-    fixed_sum, terms, offsets, bars = _right_side(tree.right, text)
+    left, right = parse_tree(text)
+    response, response_function = check_response(left, text)
+    fixed_sum, terms, offsets, bars = _right_side(right, text)
     parsed = ParsedFormula(
         text=text,
-        response=response,
         response_function=response_function,
         fixed=str(fixed_sum),
         bars=bars,
         terms=terms,
-        response_name=response_name,  # type: ignore[arg-type]
+        response_name=response,
         offsets=offsets,
     )
     for name in parsed.mentions():
-        if name.value == response:
-            message = f"the response '{response}' cannot also stand on the right side; remove it there."
+        if name.value == response.value:
+            message = f"the response '{response.value}' cannot also stand on the right side; remove it there."
             raise pointed(message, text, name)
     return parsed
 

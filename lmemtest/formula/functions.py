@@ -120,15 +120,15 @@ def check_offset(call: Call, text: str) -> None:
         raise pointed(f"{call} uses no column, so it is the same in every row; leave it out.", text, call)
 
 
-def check_response(node: Expression, text: str) -> tuple[str, str | None]:
-    """Read the left side, a column or an elementwise function of one: their names, None without a function."""
+def check_response(node: Expression, text: str) -> tuple[Name, str | None]:
+    """Read the left side, a column or an elementwise function of one: the column, and the function if there is one."""
     if isinstance(node, Name):
-        return node.value, None
+        return node, None
     allowed = ", ".join(ELEMENTWISE)
     if isinstance(node, Call):
         argument = node.arguments[0] if len(node.arguments) == 1 and not node.keywords else None
         if node.function in ELEMENTWISE and isinstance(argument, Name):
-            return argument.value, node.function
+            return argument, node.function
         if node.function not in ELEMENTWISE:
             message = f"function '{node.function}' is not allowed for the response; allowed: {allowed}."
             raise pointed(message, text, Name(node.function, node.start, node.name_end))

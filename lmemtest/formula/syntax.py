@@ -206,22 +206,13 @@ def children(node: Node) -> tuple[Node, ...]:
     return (node.inner,) if isinstance(node, Paren) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """Both sides of a formula."""
-
-    text: str
-    left: Expression
-    right: Sum
-
-
-def parse_tree(text: str) -> Tree:
-    """Read a two-sided formula.
+def parse_tree(text: str) -> tuple[Expression, Sum]:
+    """Read both sides of a formula.
 
     Examples
     --------
-    >>> tree = parse_tree("y ~ a*b + (1|g)")
-    >>> print(tree.left, "|", tree.right.items[0][1])
+    >>> left, right = parse_tree("y ~ a*b + (1|g)")
+    >>> print(left, "|", right.items[0][1])
     y | a * b
     """
     return _Reader(text).formula()
@@ -311,7 +302,7 @@ class _Reader:
 
     # the formula ---------------------------------------------------------------------------------
 
-    def formula(self) -> Tree:
+    def formula(self) -> tuple[Expression, Sum]:
         if not any(token.kind == "operator" and token.value == "~" for token in self.tokens):
             raise self.fail("a formula has two sides: write 'response ~ terms'.", self.tokens[-1])
         if self.at("~"):
@@ -325,7 +316,7 @@ class _Reader:
         right = self.sum()
         if self.token.kind != "end":
             raise self.misplaced()
-        return Tree(self.text, left, right)
+        return left, right
 
     def sum(self) -> Sum:
         items: list[tuple[str, Node]] = [(self.take().value if self.at("+", "-") else "+", self.product())]

@@ -107,8 +107,8 @@ def expand(node: Sum, text: str) -> tuple[Term, ...]:
 
     Examples
     --------
-    >>> from lmemtest.formula.syntax import parse_tree
-    >>> [term.label for term in expand(parse_tree("y ~ (a + b)**2 - b").right, "")]
+    >>> from lmemtest.formula.syntax import parse_sum
+    >>> [term.label for term in expand(parse_sum("(a + b)**2 - b"), "")]
     ['1', 'a', 'a:b']
     """
     from formulaic import Formula

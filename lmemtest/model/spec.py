@@ -99,7 +99,6 @@ class ModelSpec:
         """The formula in its parts, put together from the terms: no text is read again."""
         return ParsedFormula(
             text=self.formula,
-            response=self.response,
             response_function=self.response_function,
             fixed=" + ".join([*([] if self.intercept else ["0"]), *(term.label for term in self.terms)]) or "1",
             bars=self.bars,
