@@ -14,9 +14,9 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.studies.modelling import lattice
 from lmemtest.studies.modelling.builder import ModelBuilder
-from lmemtest.studies.modelling.fits import fit_ml
 from lmemtest.studies.modelling.lattice import Lattice, search_models
 from lmemtest.studies.modelling.menu import Family, candidates_of
+from lmemtest.studies.modelling.search import fit_ml
 
 
 def study(rng=1, *, b=10, n=4, k=3, budgets=1, **sd):

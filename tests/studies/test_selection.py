@@ -16,10 +16,10 @@ from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.formula import parse_bar, parse_term
 from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling.builder import ModelBuilder
-from lmemtest.studies.modelling.fits import log_tail
 from lmemtest.studies.modelling.forward import select_terms
 from lmemtest.studies.modelling.lattice import search_models
 from lmemtest.studies.modelling.menu import Family, candidates_of
+from lmemtest.studies.modelling.search import log_tail
 
 
 def table(

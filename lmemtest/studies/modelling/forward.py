@@ -18,9 +18,18 @@ from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.data.runs import Runs
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.model.spec import ModelSpec
-from lmemtest.studies.modelling.fits import TIE, Comparison, Fitted, fit_ml
 from lmemtest.studies.modelling.menu import Candidate, Model, family_of
-from lmemtest.studies.modelling.search import CRITERIA, SAMPLE_SIZES, ChosenModel, Question, Search
+from lmemtest.studies.modelling.search import (
+    CRITERIA,
+    SAMPLE_SIZES,
+    TIE,
+    ChosenModel,
+    Comparison,
+    Fitted,
+    Question,
+    Search,
+    fit_ml,
+)
 from lmemtest.words import counted, format_number, listed, p_text
 
 if TYPE_CHECKING:

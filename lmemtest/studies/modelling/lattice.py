@@ -33,11 +33,20 @@ from lmemtest.engine.blocks import Shape
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.formula import INTERCEPT, Term
 from lmemtest.model.spec import ModelSpec
-from lmemtest.studies.modelling.fits import TIE, Comparison, Fitted, fit_ml
 from lmemtest.studies.modelling.identify import refusal
 from lmemtest.studies.modelling.menu import Candidate, Family, Model, family_of
 from lmemtest.studies.modelling.recommend import recommend
-from lmemtest.studies.modelling.search import CRITERIA, SAMPLE_SIZES, ChosenModel, Question, Search
+from lmemtest.studies.modelling.search import (
+    CRITERIA,
+    SAMPLE_SIZES,
+    TIE,
+    ChosenModel,
+    Comparison,
+    Fitted,
+    Question,
+    Search,
+    fit_ml,
+)
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
