@@ -253,7 +253,8 @@ def horizons() -> Found:
                 lt.horizons(runs, budgets, windows=effect, adjust=adjust),
             )
     yield "changes", lt.horizons(runs, [1, 4], adjust="tukey")
-    yield "the paper's model", horizon_pairs(runs, [(1, 4)])
+    yield "the paper's model", lt.horizons(runs, [(1, 4)])
+    yield "the paper's model beside it", horizon_pairs(runs, [(1, 4)])
 
 
 def selection() -> Found:

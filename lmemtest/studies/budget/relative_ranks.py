@@ -259,11 +259,8 @@ def relative_ranks(
     top = f"({ALL})" if ALL in blocks.groups else ALL
     panels = {top: blocks} | {name: blocks.part(blocks.codes["group"] == i) for i, name in enumerate(blocks.groups)}
     unit, more = _unit(panels, unit)
-    parts = [_summary(part, unit, level) for part in panels.values()]
-    if by is not None:
-        for name, frame in zip(panels, parts, strict=True):
-            frame.insert(0, by, name)
-    table = pd.concat(parts, ignore_index=True)
+    table = pd.concat({name: _summary(part, unit, level) for name, part in panels.items()}, names=[by, None])
+    table = table.reset_index(level=0, drop=by is None).reset_index(drop=True)
     notes += [
         *more,
         f"Ranks are among these {len(blocks.algorithms)} algorithms: with another set of algorithms two of them can "
