@@ -79,7 +79,7 @@ def follow(problem: Problem, x: Array, at: Criterion, target: Target, *, cut: fl
     u0, phi0 = constrained.at_fit(x, at)
     walk = _Walk(constrained=constrained, u0=u0, phi0=phi0, cut=cut)
     try:
-        low, high = walk.side(-1.0), walk.side(1.0)
+        low, high = _Side(walk, -1.0).end(), _Side(walk, 1.0).end()
     except _Better as found:
         none = End(float("nan"), reason="a better optimum was found")
         return Path(
@@ -103,6 +103,8 @@ def follow(problem: Problem, x: Array, at: Criterion, target: Target, *, cut: fl
 
 @dataclass
 class _Walk:
+    """What both sides of a profile share: the point of the fit, and the points met."""
+
     constrained: Constrained
     u0: float
     phi0: Array
@@ -127,7 +129,7 @@ class _Walk:
 
     # -- one minimum ------------------------------------------------------------------------------------------
 
-    def _zeta(self, minimum: Minimum) -> tuple[float, float]:
+    def zeta(self, minimum: Minimum) -> tuple[float, float]:
         """Size of zeta, and the size of its slope outwards."""
         if minimum.value < self.best - AGREE:
             raise _Better(self.constrained.search_point(minimum.ev), self.best - minimum.value)
@@ -135,165 +137,151 @@ class _Walk:
         outward = float(np.sign(minimum.ev.u - self.u0)) * minimum.slope
         return zeta, (0.5 * outward / zeta if zeta > 0 else self.slope0)
 
-    def _keep(self, u: float, sign: float, zeta: float, slope: float, *, smooth: bool = True) -> None:
+    def keep(self, u: float, zeta: float, slope: float, *, smooth: bool = True) -> None:
         stretch = self._stretch(u)
         slope = slope / stretch if smooth and stretch > 1e-8 else float("nan")
+        sign = 1.0 if u > self.u0 else -1.0
         self.points.append(PathPoint(u, self.constrained.user(u), sign * zeta, slope))
 
-    def _solve(self, u: float, near: list[tuple[float, Minimum | None]]) -> Minimum:
+
+class _Side:
+    """The way out on one side: the minima met, the last point inside the cut and, once there is one, one outside."""
+
+    def __init__(self, walk: _Walk, sign: float) -> None:
+        self.walk, self.sign, self.cut = walk, sign, walk.cut
+        self.constrained, self.minimiser = walk.constrained, walk.minimiser
+        self.bound = self.constrained.upper if sign > 0 else self.constrained.lower
+        self.near: list[tuple[float, Minimum | None]] = [(walk.u0, None)]
+        self.inner = (walk.u0, 0.0, walk.slope0)  # u, zeta and its slope
+        self.outer: tuple[float, float] | None = None  # u, zeta
+
+    def end(self) -> End:
+        """The end of the interval."""
+        if self.walk.u0 == self.bound:
+            return End(self.constrained.user(self.bound), at_bound=True)
+        largest = float("inf")  # of zeta on this side
+        if np.isfinite(self.bound) and not isinstance(self.constrained.target, ResidualDeviation):
+            zeta = self._at_bound(self.walk.phi0)
+            self.outer, largest = (self.bound, zeta), zeta
+            if zeta <= self.cut:
+                self._march([share * zeta for share in _SHARES[:-1]])
+                return self._ends_at_bound(zeta)
+        self._march([share * self.cut for share in _SHARES])
+        end = self._root()
+        if not end.at_bound and np.isfinite(end.value) and largest > 1.1 * _BEYOND * self.cut:
+            self._beyond()
+        return end
+
+    # -- one minimum ------------------------------------------------------------------------------------------
+
+    def _solve(self, u: float) -> Minimum:
         """The minimum at ``u``, begun from its neighbours along the path."""
-        known = sorted(near, key=lambda pair: abs(pair[0] - u))
+        walk = self.walk
+        known = sorted(self.near, key=lambda pair: abs(pair[0] - u))
         first_u, first = known[0]
-        phi = self.phi0 if first is None else first.ev.phi
+        phi = walk.phi0 if first is None else first.ev.phi
         H = None if first is None else first.H
         tangent = self.minimiser.tangent * self.minimiser.scale
         if first is not None and len(known) > 1:
             other_u, other = known[1]
-            tangent = (phi - (self.phi0 if other is None else other.ev.phi)) / (first_u - other_u)
-        return self.minimiser.at(u, phi + tangent * (u - first_u), phi, self.phi0, H=H)
+            tangent = (phi - (walk.phi0 if other is None else other.ev.phi)) / (first_u - other_u)
+        return self.minimiser.at(u, phi + tangent * (u - first_u), phi, walk.phi0, H=H)
 
-    # -- one side ---------------------------------------------------------------------------------------------
+    def _go_to(self, u: float) -> tuple[float, float]:
+        """Solve at ``u``, which is then the nearest point inside or outside of the cut; zeta and its slope there."""
+        minimum = self._solve(u)
+        zeta, slope = self.walk.zeta(minimum)
+        self.near.append((u, minimum))
+        self.walk.keep(u, zeta, slope)
+        if zeta > self.cut:
+            self.outer = (u, zeta)
+        else:
+            self.inner = (u, zeta, slope)
+        return zeta, slope
 
-    def side(self, sign: float) -> End:
-        """The end of the interval on one side."""
-        bound = self.constrained.upper if sign > 0 else self.constrained.lower
-        if self.u0 == bound:
-            return End(self.constrained.user(bound), at_bound=True)
-        outer: tuple[float, float] | None = None  # a point outside of the cut: u, zeta
-        largest = float("inf")  # of zeta on this side
-        if np.isfinite(bound) and not isinstance(self.constrained.target, ResidualDeviation):
-            zeta = self._at_bound(bound, self.phi0)
-            if zeta <= self.cut:
-                self._march(sign, [share * zeta for share in _SHARES[:-1]], (bound, zeta), bound)
-                self._keep(bound, sign, zeta, 0.0, smooth=False)
-                return End(self.constrained.user(bound), at_bound=True)
-            outer, largest = (bound, zeta), zeta
-        near, inner, outer = self._march(sign, [share * self.cut for share in _SHARES], outer, bound)
-        end = self._root(sign, near, inner, outer, bound)
-        if not end.at_bound and np.isfinite(end.value) and largest > 1.1 * _BEYOND * self.cut:
-            self._beyond(sign, near, bound)
-        return end
-
-    def _at_bound(self, bound: float, phi: Array) -> float:
+    def _at_bound(self, phi: Array) -> float:
         """Zeta where the target has the last value that it can have."""
         try:
-            return self._zeta(self.minimiser.at(bound, phi))[0]
+            return self.walk.zeta(self.minimiser.at(self.bound, phi))[0]
         except np.linalg.LinAlgError:
             return float("inf")
 
-    def _step(self, u: float, missing: float, slope: float, sign: float) -> float:
+    def _ends_at_bound(self, zeta: float) -> End:
+        self.walk.keep(self.bound, zeta, 0.0, smooth=False)
+        return End(self.constrained.user(self.bound), at_bound=True)
+
+    # -- the way ----------------------------------------------------------------------------------------------
+
+    def _step(self, u: float, missing: float, slope: float) -> float:
         """The next coordinate: where zeta would be larger by ``missing``."""
-        unit = self.minimiser.u_scale
+        unit, gone = self.minimiser.u_scale, abs(u - self.walk.u0)
         if not slope > 0:
-            return u + sign * max(unit, abs(u - self.u0))
+            return u + self.sign * max(unit, gone)
         length = missing / slope
-        if sign > 0 and self.constrained.lower == 0.0 and u > 0:  # a scale: its logarithm is nearer to linear
+        if self.sign > 0 and self.constrained.lower == 0.0 and u > 0:  # a scale: its logarithm is nearer to linear
             return u * float(np.exp(min(length / u, 1.0)))
-        largest = 10.0 * max(unit, abs(u - self.u0))
-        return u + sign * min(length, largest)
+        return u + self.sign * min(length, 10.0 * max(unit, gone))
 
-    def _march(
-        self, sign: float, aims: list[float], outer: tuple[float, float] | None, bound: float
-    ) -> tuple[list[tuple[float, Minimum | None]], tuple[float, float, float], tuple[float, float] | None]:
-        """Go outwards from one aim to the next; the last point inside the cut, and a point outside if one was met."""
-        near: list[tuple[float, Minimum | None]] = [(self.u0, None)]
-        inner = (self.u0, 0.0, self.slope0)
+    def _march(self, aims: list[float]) -> None:
+        """Go outwards from one aim to the next, until a point is outside of the cut."""
         for aim in aims:
-            if inner[1] >= aim:
+            u, zeta, slope = self.inner
+            if zeta >= aim:
                 continue
-            u = self._step(inner[0], aim - inner[1], inner[2], sign)
-            limit = bound if outer is None else outer[0]
-            if np.isfinite(limit) and sign * (u - limit) >= 0:
-                u = 0.5 * (inner[0] + limit)
-            minimum = self._solve(u, near)
-            zeta, slope = self._zeta(minimum)
-            near.append((u, minimum))
-            self._keep(u, sign, zeta, slope)
-            if zeta > self.cut:
-                outer = (u, zeta)
+            limit = self.bound if self.outer is None else self.outer[0]
+            ahead = self._step(u, aim - zeta, slope)
+            if np.isfinite(limit) and self.sign * (ahead - limit) >= 0:
+                ahead = 0.5 * (u + limit)
+            if self._go_to(ahead)[0] > self.cut:
                 break
-            inner = (u, zeta, slope)
-        return near, inner, outer
 
-    def _root(
-        self,
-        sign: float,
-        near: list[tuple[float, Minimum | None]],
-        inner: tuple[float, float, float],
-        outer: tuple[float, float] | None,
-        bound: float,
-    ) -> End:
+    def _root(self) -> End:
         """Newton steps inside the bracket until zeta meets the cut."""
-        u, zeta, slope = inner
-        if near[-1][1] is not None:
-            u = near[-1][0]
-            zeta, slope = self._zeta(near[-1][1])
+        u, zeta, slope = self.inner
+        last = self.near[-1][1]
+        if last is not None:
+            u = self.near[-1][0]
+            zeta, slope = self.walk.zeta(last)
         for _ in range(_MOST):
             if abs(zeta - self.cut) < _MISS and slope > 0:
-                return End(self.constrained.user(u + sign * (self.cut - zeta) / slope))
-            u = self._inside(sign, u, zeta, slope, inner, outer)
-            if outer is not None and abs(outer[0] - inner[0]) < 1e-12 * max(abs(outer[0]), abs(inner[0]), 1e-300):
+                return End(self.constrained.user(u + self.sign * (self.cut - zeta) / slope))
+            u = self._inside(u, zeta, slope)
+            inner, outer = self.inner[0], self.outer
+            if outer is not None and abs(outer[0] - inner) < 1e-12 * max(abs(outer[0]), abs(inner), 1e-300):
                 break
-            minimum = self._solve(u, near)
-            zeta, slope = self._zeta(minimum)
-            near.append((u, minimum))
-            self._keep(u, sign, zeta, slope)
-            if zeta > self.cut:
-                outer = (u, zeta)
-            else:
-                inner = (u, zeta, slope)
-        return self._last_resort(sign, near, inner, outer, bound)
+            zeta, slope = self._go_to(u)
+        # the profile jumps over the cut, or its other branch reaches the bound inside the cut
+        last = self.near[-1][1]
+        if self.outer is None:
+            reached = written(self.constrained.user(self.inner[0]), ".4g")
+            return End(float("nan"), reason=f"no end was found up to {reached}")
+        if self.outer[0] == self.bound and last is not None and (at := self._at_bound(last.ev.phi)) <= self.cut:
+            return self._ends_at_bound(at)
+        return End(self.constrained.user(self.inner[0]), reason="the profile jumps over the cut here")
 
-    def _inside(
-        self,
-        sign: float,
-        u: float,
-        zeta: float,
-        slope: float,
-        inner: tuple[float, float, float],
-        outer: tuple[float, float] | None,
-    ) -> float:
+    def _inside(self, u: float, zeta: float, slope: float) -> float:
         """The next try: Newton's, or one that shortens the bracket."""
-        if outer is None:
-            return self._step(inner[0], self.cut - inner[1], inner[2], sign)
-        newton = u + sign * (self.cut - zeta) / slope if slope > 0 else float("nan")
-        low, high = sorted((inner[0], outer[0]))
-        if low < newton < high:
+        start, reached, steep = self.inner
+        if self.outer is None:
+            return self._step(start, self.cut - reached, steep)
+        newton = u + self.sign * (self.cut - zeta) / slope if slope > 0 else float("nan")
+        stop, beyond = self.outer
+        if min(start, stop) < newton < max(start, stop):
             return newton
-        share = (self.cut - inner[1]) / (outer[1] - inner[1]) if np.isfinite(outer[1]) else 0.5
-        return inner[0] + min(max(share, 0.1), 0.9) * (outer[0] - inner[0])
+        share = (self.cut - reached) / (beyond - reached) if np.isfinite(beyond) else 0.5
+        return start + min(max(share, 0.1), 0.9) * (stop - start)
 
-    def _last_resort(
-        self,
-        sign: float,
-        near: list[tuple[float, Minimum | None]],
-        inner: tuple[float, float, float],
-        outer: tuple[float, float] | None,
-        bound: float,
-    ) -> End:
-        """The profile jumps over the cut, or its other branch reaches the bound inside the cut."""
-        last = near[-1][1]
-        if outer is not None and outer[0] == bound and last is not None:
-            zeta = self._at_bound(bound, last.ev.phi)
-            if zeta <= self.cut:
-                self._keep(bound, sign, zeta, 0.0, smooth=False)
-                return End(self.constrained.user(bound), at_bound=True)
-        if outer is None:
-            return End(float("nan"), reason=f"no end was found up to {written(self.constrained.user(inner[0]), '.4g')}")
-        return End(self.constrained.user(inner[0]), reason="the profile jumps over the cut here")
-
-    def _beyond(self, sign: float, near: list[tuple[float, Minimum | None]], bound: float) -> None:
+    def _beyond(self) -> None:
         """One point behind the end."""
-        u, minimum = near[-1]
+        u, minimum = self.near[-1]
         if minimum is None:
             return
-        zeta, slope = self._zeta(minimum)
-        u = self._step(u, _BEYOND * self.cut - zeta, slope, sign)
-        if np.isfinite(bound) and sign * (u - bound) >= 0:
+        zeta, slope = self.walk.zeta(minimum)
+        u = self._step(u, _BEYOND * self.cut - zeta, slope)
+        if np.isfinite(self.bound) and self.sign * (u - self.bound) >= 0:
             return
         try:
-            minimum = self._solve(u, near)
+            minimum = self._solve(u)
         except np.linalg.LinAlgError:
             return
-        zeta, slope = self._zeta(minimum)
-        self._keep(u, sign, zeta, slope)
+        self.walk.keep(u, *self.walk.zeta(minimum))
