@@ -15,8 +15,7 @@ from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots.random_effects import intervals
-from lmemtest.studies.benchmark.benchmark_effects import BenchmarkEffects
-from lmemtest.studies.benchmark.comparisons import MEAN
+from lmemtest.studies.benchmark.benchmark_effects import MEAN, BenchmarkEffects
 from lmemtest.words import format_level
 
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")

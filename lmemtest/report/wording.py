@@ -14,8 +14,7 @@ import numpy as np
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.report.document import Strong, Text
-from lmemtest.studies.benchmark.cautious_check import CautiousCheck, cautious_check
-from lmemtest.studies.benchmark.observed_advantages import leaders, turns
+from lmemtest.studies.benchmark.observed_advantages import CautiousCheck, cautious_check, leaders, turns
 from lmemtest.studies.checks.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.studies.modelling.adequacy import ZERO
 from lmemtest.studies.scores.scale_agreement import hypothesis_on, what_differs

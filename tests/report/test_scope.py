@@ -15,7 +15,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.studies.benchmark.cautious_check import cautious_check
+from lmemtest.studies.benchmark.observed_advantages import cautious_check
 from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of
 from lmemtest.words import percent
 
