@@ -184,13 +184,13 @@ def _means(analysis: Analysis) -> Section:
         frame.insert(1, "ranks", [str(low) if low == high else f"{low}–{high}" for low, high in spans])
         frame["worse than the best"] = np.where(worse, "yes", "no")
     parts = {kind: sum(c.share for c in analysis.components if c.kind == kind) for kind in ("benchmark", "interaction")}
-    difficulty = ", most of which is the difficulty of the benchmarks that all algorithms share"
+    difficulty = "; most of its width is the difficulty of the benchmarks, which all algorithms share"
     notes = (
         *(["Algorithms that share a letter do not differ significantly."] if letters else []),
         *([RANKS] if more or not letters else []),
-        f"An interval shows where one mean may lie{difficulty * (parts['benchmark'] > parts['interaction'])}; whether "
-        f"two means differ is a question to {'the letters and ' * letters}the pairwise table, not to the overlap of "
-        "two intervals.",
+        f"An interval shows where one mean may lie{difficulty * (parts['benchmark'] > parts['interaction'])}. Whether "
+        f"two means differ is shown by {'the letters and ' * letters}the pairwise table, not by the overlap of two "
+        "intervals.",
         *analysis.means.notes,
     )
     formats: dict[str, Any] = dict.fromkeys(("mean", "SE", *frame.columns[4:6]), _estimates(frame["SE"]))
