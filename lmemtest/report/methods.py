@@ -157,8 +157,8 @@ def _assumptions(analysis: Analysis) -> list[Block]:
     frame = found.to_frame()[["check", "subject", "found", "p_value", "decision", "advice"]]
     frame.columns = ["check", "of", "found", "p", "decision", "advice"]
     note = (
-        "not judged: too few rows; fine: nothing to do; look: worth knowing, no reason to stop; act: the conclusions may be wrong. p: "
-        "share of tables drawn from the fitted model that look as bad."
+        "not judged: too few rows; fine: nothing to do; look: worth knowing, no reason to stop; act: the conclusions "
+        "may be wrong. p: share of tables drawn from the fitted model that look as bad."
     )
     table = TableBlock(ResultTable("Checks of the assumptions", frame, (note,), {"p": format_p}))
     drawn = figure(
