@@ -71,13 +71,7 @@ class RandomEffects(Result):
     figure: ClassVar[str | None] = "random_effects_plot"
 
     def clear(self, effect: str | None = None) -> tuple[str, ...]:
-        """Levels whose interval excludes zero, in the order of the table.
-
-        Parameters
-        ----------
-        effect : str, optional
-            The first one by default.
-        """
+        """Levels whose interval excludes zero, of one effect (by default the first), in the order of the table."""
         effect = self.effects[0] if effect is None else effect
         check_choice(effect, "effect", self.effects)
         rows = self.table[self.table["effect"] == effect]

@@ -39,14 +39,8 @@ class Comparisons(Result):
     kind : {"pairs", "control", "contrasts", "equivalence", "noninferiority", "best"}
         What was compared.
     table : pandas.DataFrame
-        One row per comparison, `by` columns first; p-values and intervals are adjusted. "pairs" and "control": left,
-        right, estimate (left - right), se, df, t_ratio, p_value, ci_low, ci_high. "contrasts": contrast and the same
-        numbers. "equivalence": left, right, estimate, se, df, t_low, t_high, p_value (of equivalence), ci_low, ci_high
-        (of level 1 - 2 alpha), p_difference (as passed in), decision. "noninferiority": left, right (the control), gain
-        (how much better left is), se, df, t_ratio, p_value (of gain <= -margin, one-sided), gain_low (lower limit at 1
-        - alpha), decision. "best": the factor, mean, lead (how much better than the best of the others; positive for
-        one level at most), ci_low, ci_high, critical (one-sided, with this level as the control), p_value (of being the
-        best), can_be_best; NaN and NA where a level has no mean or no test.
+        One row per comparison, `by` columns first; p-values and intervals are adjusted. The columns of each kind are
+        those of its method: `Estimates.pairs`, `contrast`, `against`, `best`, `equivalence`, `noninferiority`.
     estimates : Estimates
         What was compared.
     by : tuple of str

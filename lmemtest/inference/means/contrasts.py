@@ -264,11 +264,8 @@ def against(
         Adjustment for the number of comparisons within one group of `by`. "dunnett" needs one variance: moderated
         standard errors give way to the model's, which a note says. Default: "dunnett" with the model's standard
         errors, else "holm".
-    level : float in (0, 1), optional
-        Simultaneous confidence level; default: that of the estimates.
-    rng : int, numpy.random.Generator or None
-        For "dunnett" where the means are neither independent nor equally correlated, which is integrated by
-        quasi-Monte-Carlo; a note says so.
+    level, rng
+        As in `pairs`; `rng` for "dunnett" where the means are neither independent nor equally correlated.
 
     Returns
     -------
@@ -362,7 +359,9 @@ def best(
     Returns
     -------
     Comparisons
-        ``to_frame()`` has the `by` columns, the factor, mean, lead, ci_low, ci_high, critical, p_value, can_be_best.
+        ``to_frame()`` has the `by` columns, the factor, mean, lead (how much better than the best of the others;
+        positive for one level at most), ci_low, ci_high, critical (one-sided, with this level as the control), p_value
+        (of being the best), can_be_best; NaN and NA where a level has no mean or no test.
 
     Raises
     ------

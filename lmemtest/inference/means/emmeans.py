@@ -217,10 +217,6 @@ def emtrends(
     the order of its step (a thousandth of the range) for curves. Random slopes count in the standard errors and not in
     the slopes.
 
-    References
-    ----------
-    Searle, Speed & Milliken (1980), Am. Stat. 34, 216-221, doi:10.1080/00031305.1980.10483031
-
     Examples
     --------
     >>> import pandas as pd, lmemtest as lt

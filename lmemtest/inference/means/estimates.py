@@ -243,17 +243,7 @@ class Estimates(Result):
         return self.L[:, : self.L.shape[1] - self.n_known]
 
     def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Estimate, standard error and degrees of freedom of the rows of L (default: of the record).
-
-        Parameters
-        ----------
-        L : (r, p) float, optional
-
-        Returns
-        -------
-        estimate, se, df : (r,) float
-            NaN where a function is not estimable.
-        """
+        """Estimate, standard error and degrees of freedom of the rows of L (default: all); NaN where not estimable."""
         rows = self.L if L is None else np.asarray(L, dtype=float)
         known = np.isfinite(rows).all(axis=1)
         if self.estimable_function is not None:
@@ -371,10 +361,7 @@ class Estimates(Result):
     # ------------------------------------------------------------------ shown
 
     def table(self) -> pd.DataFrame:
-        """One row per estimate: the columns of `specs` and `by`, the estimate, se, df, ci_low, ci_high.
-
-        Rows are sorted by group (`by`), then in the level order of the specs, the last spec running fastest.
-        """
+        """One row per estimate: `specs` and `by`, the estimate, se, df, ci_low, ci_high; sorted by group."""
         values = {self.column: self.estimate, "se": self.se, "df": self.df}
         return self.frame.assign(**values, ci_low=self.ci_low, ci_high=self.ci_high)
 

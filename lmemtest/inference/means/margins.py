@@ -52,8 +52,8 @@ def equivalence(
     Returns
     -------
     Comparisons
-        ``to_frame()`` has the `by` columns, left, right, estimate, se, df, t_low, t_high, p_value, ci_low, ci_high,
-        p_difference, decision.
+        ``to_frame()`` has the `by` columns, left, right, estimate, se, df, t_low, t_high, p_value (of equivalence),
+        ci_low, ci_high (of level 1 - 2 alpha), p_difference (as passed in), decision.
 
     Raises
     ------
@@ -175,7 +175,8 @@ def noninferiority(
     Returns
     -------
     Comparisons
-        ``to_frame()`` has the `by` columns, left, right, gain, se, df, t_ratio, p_value, gain_low, decision.
+        ``to_frame()`` has the `by` columns, left, right (the control), gain (how much better left is), se, df, t_ratio,
+        p_value (of gain <= -margin, one-sided), gain_low (lower limit at 1 - alpha), decision.
 
     Raises
     ------

@@ -255,13 +255,9 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
 
     Notes
     -----
-    With v the ratio of own (CR2) to model variance of a comparison, d its degrees of freedom, t the ratio that the
-    variation of its two algorithms predicts and d0 the worth of that prediction, v is replaced by
-    w t + (1 - w) v with w = d0 / (d0 + d + c), and has d / (1 - w) degrees of freedom, at most those of the prior; c
-    and a factor below one of w protect comparisons that vary more than the prior explains (formulas: see
-    `lmemtest.inference.means.moderation`). With two algorithms nothing can be learned from other pairs: the larger of
-    the two variances counts, with d degrees of freedom, which in complete tables is the paired t-test over benchmark
-    means.
+    With two algorithms nothing can be learned from other pairs: the larger of the two variances counts, with its own
+    degrees of freedom, which in complete tables is the paired t-test over benchmark means. Formulas: see
+    `lmemtest.inference.means.moderation`.
 
     Sizes and power: docs/validation.md. Shared seeds are not covered: benchmarks must be independent.
 
