@@ -67,7 +67,7 @@ def test_simultaneous_intervals_are_wider_and_symmetric():
 def test_many_levels_use_sidaks_inequality_and_say_so():
     frame, _ = one_way(np.random.default_rng(5), groups=80)
     found = lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects("g")
-    assert found.notes == ("The 80 intervals hold together by Šidák's inequality, which makes them a little wider.",)
+    assert found.notes == ("The 80 intervals are simultaneous by Šidák's inequality, which makes them a little wider.",)
 
 
 def test_a_variance_of_zero_has_no_intervals_and_the_reason():

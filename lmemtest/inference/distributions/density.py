@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 BINS = 1024
-_VISIBLE = 50.0  # a range has about this many bandwidths that can be told apart in a figure
+_VISIBLE = 50.0  # a range has about this many bandwidths that a figure can show
 
 
 def sheather_jones(x: FloatArray) -> float:

@@ -287,15 +287,13 @@ def _collected(results: list[Any], width: int) -> tuple[FloatArray, list[str]]:
             )
     draws = np.array([np.full(width, np.nan) if isinstance(r, Failure) else r[0] for r in results])
     valid = len(_valid(draws))
+    why = failures[0] if failures else "the statistic is not finite"
     if valid < 2:
-        why = failures[0] if failures else "the statistic is not finite"
         raise EstimationError(f"{valid} of {len(draws)} simulated tables gave a statistic, too few. {why}")
     notes = []
     if valid < len(draws):
-        why = f" ({failures[0]})" if failures else " (the statistic is not finite)"
-        notes.append(
-            f"{len(draws) - valid:,} of {len(draws):,} draws have no statistic and are left out of the interval{why}."
-        )
+        lost = f"{len(draws) - valid:,} of {len(draws):,}"
+        notes.append(f"{lost} draws have no statistic and are left out of the interval ({why}).")
     unconverged = sum(not isinstance(r, Failure) and not r[1] for r in results)
     if unconverged:
         notes.append(f"In {unconverged:,} draws the search did not complete its certificate; they are kept.")

@@ -132,16 +132,9 @@ def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> 
     B = w * precision
     spread = w * (1.0 - B)
     freedom = np.broadcast_to(np.asarray(df, dtype=float), c.shape)
-    values = Mixture(
-        weights=weights,
-        means=c - B * from_mean,
-        sds=np.sqrt(spread + B**2 * mean_variance[:, None]),
-        df=freedom,
+    value_sds, deviation_sds = (np.sqrt(spread + share**2 * mean_variance[:, None]) for share in (B, 1.0 - B))
+    return PartialPooling(
+        values=Mixture(weights=weights, means=c - B * from_mean, sds=value_sds, df=freedom),
+        deviations=Mixture(weights=weights, means=(1.0 - B) * from_mean, sds=deviation_sds, df=freedom),
+        own_share=weights @ (1.0 - B),
     )
-    deviations = Mixture(
-        weights=weights,
-        means=(1.0 - B) * from_mean,
-        sds=np.sqrt(spread + (1.0 - B) ** 2 * mean_variance[:, None]),
-        df=freedom,
-    )
-    return PartialPooling(values=values, deviations=deviations, own_share=weights @ (1.0 - B))

@@ -189,13 +189,11 @@ def random_effects(
             rows = start + j + k * np.arange(q)
             covariance = chosen[np.ix_(rows, rows)]
             part, note = effect_intervals(fit.modes[i][:, j], covariance, df[rows], simultaneous, level, generator)
-            part["se"] = np.sqrt(np.maximum(full.diagonal()[rows], 0.0))
-            part["conditional_sd"] = np.sqrt(np.maximum(given.diagonal()[rows], 0.0))
             hidden, why = _without_interval(fit, i, j, df[rows])
             part.loc[hidden, ["ci_low", "ci_high"]] = np.nan
-            part.insert(0, "effect", name)
-            part.insert(1, "level", list(term.levels))
-            parts.append(part)
+            errors = {"se": full, "conditional_sd": given}
+            sds = {key: np.sqrt(np.maximum(error.diagonal()[rows], 0.0)) for key, error in errors.items()}
+            parts.append(part.assign(effect=name, level=list(term.levels), **sds))
             said = (why,) if hidden.all() else (note, why)
             notes += [text for text in said if text and text not in notes]
         start += q * k
@@ -250,7 +248,7 @@ def effect_intervals(
         factor = t_quantile((1.0 - level) / 2.0, df)
     elif len(se) > _JOINT_LEVELS or not se.min() > 0:
         factor = t_quantile(-0.5 * np.expm1(np.log(level) / len(se)), df)  # half of 1 - level^(1/q)
-        note = f"The {len(se)} intervals hold together by Šidák's inequality, which makes them a little wider."
+        note = f"The {len(se)} intervals are simultaneous by Šidák's inequality, which makes them a little wider."
     else:
         joint = largest_t(error / np.outer(se, se), rng=rng)
         factor = joint.isf(1.0 - level, df)

@@ -190,17 +190,11 @@ class ModeratedMeans:
         chosen = np.flatnonzero(key)
         at = np.concatenate([np.flatnonzero(self.group == number) for number in chosen])
         parts = [self.families[number] for number in chosen]
-        return (
-            Moderation(
-                scale=np.concatenate([part.scale for part in parts]),
-                scale_df=np.concatenate([part.scale_df for part in parts]),
-                observed=np.concatenate([part.observed for part in parts]),
-                observed_df=np.min([part.observed_df for part in parts], axis=0),
-                prior_df=np.min([part.prior_df for part in parts], axis=0),
-                n_pairs=max(part.n_pairs for part in parts),
-            ),
-            at,
-        )
+        of_means = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in ("scale", "scale_df", "observed")
+        }
+        least = {name: np.min([getattr(part, name) for part in parts], axis=0) for name in ("observed_df", "prior_df")}
+        return Moderation(**of_means, **least, n_pairs=max(part.n_pairs for part in parts)), at
 
     def notes(self, labels: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
         """What was done, how much the prior counted, and which means vary more than the others."""
