@@ -28,6 +28,7 @@ from lmemtest.plots._lines import (
     axis_around,
     draw_lines,
     looks,
+    mean_of,
 )
 from lmemtest.studies.budget.anytime import Anytime
 from lmemtest.words import listed, suggest
@@ -112,12 +113,6 @@ def _confidence(result: Anytime, family: str | None) -> str:
     return f"{_style.nobreak(f'{100 * result.level:g} %')} confidence for {every} at once ({sample})"
 
 
-def _course(result: Anytime, index: int, column: str) -> FloatArray:
-    """One column of the curve of an algorithm."""
-    n = len(result.budgets)
-    return result.curves[column].to_numpy(dtype=float)[index * n : (index + 1) * n]
-
-
 def _mean_style(axis: BudgetAxis, index: int, *, front: bool) -> dict[str, Any]:
     """Markers where every budget has means of its own, which lines only join."""
     return {
@@ -177,19 +172,11 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
     # colours by position among all, so that an algorithm looks the same in every figure of the result
     for i, (name, look) in enumerate(zip(result.algorithms, looks(len(result.algorithms)), strict=True)):
         front = algorithms is None or name in algorithms
-        low, high = (_course(result, i, column) for column in ("band_low", "band_high"))
-        curves.append(
-            Curve(
-                name=_style.one_line(name),
-                x=axis.points,
-                y=_course(result, i, "mean"),
-                low=low if banded and front else None,
-                high=high if banded and front else None,
-                look=look if front else Look(_style.NEUTRAL),
-                label="_mean",
-                **_mean_style(axis, i, front=front),
-            )
-        )
+        rows = result.curves[i * len(axis.points) : (i + 1) * len(axis.points)]
+        ends = ("band_low", "band_high") if banded and front else None
+        look = look if front else Look(_style.NEUTRAL)
+        style = _mean_style(axis, i, front=front)
+        curves.append(Curve.of(rows, axis.points, "mean", ends, name=name, look=look, label="_mean", **style))
     if banded:
         foot = (
             f"Bands: {_confidence(result, 'algorithms')}. Whether two curves differ is seen in their difference, "
@@ -197,17 +184,12 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
         )
     else:
         foot = f"Bands are left out with more than {MOST_BANDS} algorithms; algorithms=[...] draws those of a few."
-    better = "lower" if result.direction == "minimize" else "higher"
     lines = Lines(
         what=f"a plot of {len(curves)} curves",
         panels=(Panel(x=axis.axis, y=axis_around(curves), curves=tuple(curves)),),
         beside=True,
         x_label=result.budget,
-        y_label=(
-            f"Mean {result.score} ({better} is better)",
-            f"{result.score} ({better} is better)",
-            f"{better} is better",
-        ),
+        y_label=mean_of(result.score, result.direction),
         foot=foot + ("" if axis.joined else f" {_ALONE}"),
     )
     return draw_lines(lines, ax)
@@ -411,7 +393,7 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     every = [look if i in named else Look(_style.NEUTRAL) for i, look in enumerate(looks(count))]
     curves = tuple(
         Curve(
-            name=_style.one_line(result.algorithms[i]) if i in named else "",
+            name=result.algorithms[i] if i in named else "",
             x=axis.points,
             y=behind[i],
             look=look,
@@ -426,18 +408,10 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
         """From the best on top: an area where curves go on between budgets, else a bar at each."""
         parts = [("_ribbon", np.zeros_like(low), low, _RIBBON), ("_ribbon_range", low, high, _RIBBON_RANGE)]
         for label, start, end, alpha in parts if unequal else parts[:1]:
-            style: dict[str, Any] = {
-                "color": _style.FAINT,
-                "linewidth": 0.0,
-                "zorder": 0.7,
-                "alpha": alpha,
-                "label": label,
-            }
-            if axis.joined:
-                box.fill_between(axis.points, start, end, **style)
-                continue
-            for ends, one, other in zip(axis.cells(), start, end, strict=True):
-                box.fill_between(ends, one, other, **style)
+            style: dict[str, Any] = {"color": _style.FAINT, "linewidth": 0.0, "zorder": 0.7, "alpha": alpha}
+            pieces = [(axis.points, start, end)] if axis.joined else zip(axis.cells(), start, end, strict=True)
+            for piece in pieces:
+                box.fill_between(*piece, label=label, **style)
 
     lines = Lines(
         what=f"a plot of {count} curves and rows",

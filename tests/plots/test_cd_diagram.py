@@ -47,27 +47,20 @@ def ascending(sep):
                   key=lambda v: sep.means[sep.levels.index(v)])  # fmt: skip
 
 
-@pytest.mark.parametrize("direction", ["minimize", "maximize", None])
 @pytest.mark.parametrize("case", CASES)
-def test_markers_are_the_means_and_bars_the_groups(make, case, direction):
-    sep = make.separation(*make.cases[case], direction=direction)
-    ax = cd_diagram(sep)
-    means = np.array(sep.means)
-    (markers,) = lines(ax, "_means")
-    np.testing.assert_array_equal(markers.get_xdata(), np.sort(means[np.isfinite(means)]))
-    order = ascending(sep)
-    placed = (frozenset(group) & frozenset(order) for group in sep.groups)
-    assert shown_groups(ax, order) == {group for group in placed if len(group) > 1}
-    assert len(lines(ax, "_elbow")) == len(order)
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_elbows_start_at_the_exact_mean(make, case):
-    sep = make.separation(*make.cases[case])
-    ax = cd_diagram(sep)
-    starts = [line.get_xdata()[0] for line in lines(ax, "_elbow")]
-    span = np.diff(ax.get_xlim())[0]
-    np.testing.assert_allclose(starts, sorted(m for m in sep.means if np.isfinite(m)), atol=1e-9 * span, rtol=0)
+def test_markers_are_the_means_bars_the_groups_and_all_text_is_readable(make, case, assert_readable):
+    for direction, size in (("minimize", None), ("maximize", (4.0, 3.0)), (None, (12.0, 8.0))):
+        sep = make.separation(*make.cases[case], direction=direction)
+        ax = cd_diagram(sep, ax=None if size is None else Figure(figsize=size).subplots())
+        assert_readable(ax)
+        means = np.sort([mean for mean in sep.means if np.isfinite(mean)])
+        (markers,) = lines(ax, "_means")
+        np.testing.assert_array_equal(markers.get_xdata(), means)
+        starts = [line.get_xdata()[0] for line in lines(ax, "_elbow")]
+        np.testing.assert_allclose(starts, means, atol=1e-9 * np.diff(ax.get_xlim())[0], rtol=0)
+        order = ascending(sep)
+        placed = (frozenset(group) & frozenset(order) for group in sep.groups)
+        assert shown_groups(ax, order) == {group for group in placed if len(group) > 1}
 
 
 def test_a_bar_never_joins_an_algorithm_that_differs(make):
@@ -89,20 +82,11 @@ def test_a_bar_never_joins_an_algorithm_that_differs(make):
     assert gaps == sum(len(line.get_xdata()) for line in lines(ax, "_passed")) > 0
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    ("size", "direction"), [(None, "minimize"), ((4.0, 3.0), "maximize"), ((12.0, 8.0), "minimize")]
-)
-def test_all_text_is_readable(make, assert_readable, case, size, direction):
-    ax = None if size is None else Figure(figsize=size).subplots()
-    assert_readable(cd_diagram(make.separation(*make.cases[case], direction=direction), ax=ax))
-
-
-@pytest.mark.parametrize("dpi", [60, 150, 300])
-def test_text_stays_readable_at_another_resolution(make, assert_readable, dpi):
+def test_text_stays_readable_at_another_resolution(make, assert_readable):
     ax = cd_diagram(make.separation(*make.cases["twenty"]))
-    ax.figure.set_dpi(dpi)
-    assert_readable(ax)
+    for dpi in (60, 150, 300):
+        ax.figure.set_dpi(dpi)
+        assert_readable(ax)
 
 
 def test_names_are_shown_as_they_are(make, texts_of):

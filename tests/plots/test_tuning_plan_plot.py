@@ -47,19 +47,15 @@ def test_scores_are_counted_in_whole_numbers(n):
         assert (ticks == np.round(ticks)).all()
 
 
-CASES = {
-    "one point": [tuning.plan(n_scores=1)],
-    "planned from k": [tuning.plan(k=[1, 4, 9, 16])],
-    "no reach": [tuning.plan(n_scores=[1, 2], level=1 - 1e-12, band="dkw")],
-    "every method": [
-        tuning.plan(n_scores=SIZES, band=m) for m in ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
-    ],
-    "from one": [tuning.plan(n_scores=range(1, 60), statistic=0.9, direction="maximize", from_k=1)],
-}
-
-
 def test_words_fit_for_every_kind_of_plan(assert_fits):
-    for plans in CASES.values():
+    bands = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
+    for plans in (
+        tuning.plan(n_scores=1),
+        tuning.plan(k=[1, 4, 9, 16]),  # planned from k
+        tuning.plan(n_scores=[1, 2], level=1 - 1e-12, band="dkw"),  # no reach
+        [tuning.plan(n_scores=SIZES, band=band) for band in bands],
+        tuning.plan(n_scores=range(1, 60), statistic=0.9, direction="maximize", from_k=1),
+    ):
         assert_fits(lambda ax, plans=plans: tuning_plan_plot(plans, ax=ax), (3.2, 2.6))
 
 
