@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest.plots import _canvas, _style
+from lmemtest.plots import _style
 
 FloatArray = NDArray[np.float64]
 
@@ -348,48 +348,6 @@ def set_upwards(
 def room_for_numbers(axis: Axis, room: float, ruler: _style.Ruler) -> float:
     """Width of the tick labels of a vertical axis of `room` points, with the ticks."""
     return ruler.widest(axis.ticked(room, Upright(ruler.size))[1]) + 0.9 * ruler.size
-
-
-# ---------------------------------------------------------------------------------------------------- words
-
-
-def write(ax: Axes, x: float, y: float, text: str, size: tuple[float, float], style: dict[str, Any]) -> None:
-    """Write at a place in points from the lower left corner of `ax`."""
-    ax.text(x / size[0], y / size[1], text, transform=ax.transAxes, **style)
-
-
-def write_foot(ax: Axes, lines: Sequence[str], size: tuple[float, float], font: float) -> None:
-    """Lines of small muted words along the lower edge of `ax`."""
-    style = _style.text_style(SMALL * font, color=_style.MUTED, ha="left", va="bottom", **_style.font_for(lines))
-    for below, line in zip(reversed(range(len(lines))), lines, strict=True):
-        write(ax, _canvas.PAD, _canvas.PAD + below * LINE * SMALL * font, line, size, style)
-
-
-def write_title(box: Axes, text: str, font: float) -> None:
-    """A title at the left."""
-    style = _style.text_style(font, linespacing=1.1, **_style.font_for([text]))
-    _style.literal(box.set_title(text, loc="left", pad=0.5 * font, **style))
-
-
-def write_upwards(
-    ax: Axes, texts: Sequence[str], span: tuple[float, float], size: tuple[float, float], font: float
-) -> None:
-    """Write the first of `texts` that fits between two heights along the left edge; the last one is cut."""
-    room = span[1] - span[0]
-    style = _style.font_for(texts)
-    ruler = _style.Ruler(ax, font, **style)
-    shown = next((text for text in texts if ruler.width(text) <= room), None)
-    shown = shown or _style.shorten([texts[-1]], room, ruler)[0]
-    upright = _style.text_style(font, ha="center", va="center", rotation=90, **style)
-    write(ax, _canvas.PAD + 0.6 * font, (span[0] + span[1]) / 2.0, shown, size, upright)
-
-
-def write_below(ax: Axes, text: str, middle: float, bottom: float, size: tuple[float, float], font: float) -> None:
-    """Write the name of a horizontal axis around `middle`, cut to what fits."""
-    style = _style.font_for([text])
-    room = 2.0 * min(middle, size[0] - middle) - 2.0 * _canvas.PAD
-    shown = _style.shorten([text], room, _style.Ruler(ax, font, **style))[0]
-    write(ax, middle, bottom, shown, size, _style.text_style(font, ha="center", va="bottom", **style))
 
 
 # ---------------------------------------------------------------------------------------------------- legends

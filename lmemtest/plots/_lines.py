@@ -255,7 +255,8 @@ def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, h
         if lines.beside:
             _name_ends(box, panel, y, plan, place)
         if panel.title:
-            _layout.write_title(box, plan.titles[index], plan.font)
+            style = _style.text_style(plan.font, linespacing=1.1, **_style.font_for([plan.titles[index]]))
+            _style.literal(box.set_title(plan.titles[index], loc="left", pad=0.5 * plan.font, **style))
     if plan.strip is not None:
         _draw_strip(plan.strip.inset(ax, size), lines, plan, plan.strip)
     _write_words(ax, lines, plan, size)
@@ -526,20 +527,33 @@ def _draw_strip(box: Axes, lines: Lines, plan: _Plan, place: Cell) -> None:
 
 
 def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float]) -> None:
-    font, entries = plan.font, lines.entries()
-    _layout.write_foot(ax, plan.foot, size, font)
-    low = min(place.x for place in plan.places)
-    high = max(place.x + place.width for place in plan.places)
-    bottom = _canvas.PAD + LINE * SMALL * font * len(plan.foot) + 0.2 * font
+    """The foot, the names of the axes, and the legend."""
+    font, pad = plan.font, _canvas.PAD
+
+    def write(x: float, y: float, text: str, size_of_text: float, **style: Any) -> None:
+        style = _style.text_style(size_of_text, **_style.font_for([text]), **style)
+        ax.text(x / size[0], y / size[1], text, transform=ax.transAxes, **style)
+
+    for row, line in enumerate(plan.foot, 1 - len(plan.foot)):
+        y = pad - row * LINE * SMALL * font
+        write(pad, y, line, SMALL * font, color=_style.MUTED, ha="left", va="bottom")
+    bottom = pad + LINE * SMALL * font * len(plan.foot) + 0.2 * font
     if lines.x_label:
-        _layout.write_below(ax, _style.one_line(lines.x_label), (low + high) / 2.0, bottom, size, font)
+        text = _style.one_line(lines.x_label)
+        middle = (min(p.x for p in plan.places) + max(p.x + p.width for p in plan.places)) / 2.0
+        room = 2.0 * min(middle, size[0] - middle) - 2.0 * pad
+        ruler = _style.Ruler(ax, font, **_style.font_for([text]))
+        write(middle, bottom, _style.shorten([text], room, ruler)[0], font, ha="center", va="bottom")
     texts = [_style.one_line(text) for text in lines.y_label]
-    span = (min(place.y for place in plan.places), max(place.top for place in plan.places))
-    if _style.Ruler(ax, font, **_style.font_for(texts)).width(texts[0]) > span[1] - span[0]:
-        span = (bottom + font if plan.foot else _canvas.PAD, plan.area.top)
-    _layout.write_upwards(ax, texts, span, size, font)
-    if entries:
+    ruler = _style.Ruler(ax, font, **_style.font_for(texts))
+    low, high = min(place.y for place in plan.places), max(place.top for place in plan.places)
+    if ruler.width(texts[0]) > high - low:
+        low, high = (bottom + font if plan.foot else pad), plan.area.top
+    shown = next((text for text in texts if ruler.width(text) <= high - low), None)
+    shown = shown or _style.shorten([texts[-1]], high - low, ruler)[0]
+    write(pad + 0.6 * font, (low + high) / 2.0, shown, font, ha="center", va="center", rotation=90)
+    if entries := lines.entries():
         place: dict[str, Any] = {"loc": "upper left", "borderaxespad": 0.0}
-        place |= {"bbox_to_anchor": (_canvas.PAD / size[0], 1.0 - 0.7 * _canvas.PAD / size[1])}
+        place |= {"bbox_to_anchor": (pad / size[0], 1.0 - 0.7 * pad / size[1])}
         handles = [make(SMALL * font) for _, make in entries]
         _layout.draw_legend(ax, handles, *plan.key, SMALL * font, **place)

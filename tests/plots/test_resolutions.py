@@ -35,11 +35,11 @@ def runs() -> lt.Runs:
 
 @pytest.fixture(scope="module")
 def draw(runs):
-    pair = {"algorithms": ("HB", "RS"), "metafeature": "prior", "rng": 1}
+    pair = {"algorithms": ("HB", "RS"), "metafeature": "prior"}
     clusters = lt.benchmark_clusters(runs, n_draws=20, rng=1)
     effects = lt.benchmark_effects(runs, rng=1)
     analysis = lt.metafeature_effect(runs, **pair, method="outcomes", n_draws=99, rng=0)
-    model = lt.metafeature_effect(runs, **pair)
+    model = lt.metafeature_effect(runs, **pair, rng=1)
     return {
         "dendrogram": lambda ax: benchmark_clusters_plot(clusters, ax=ax),
         "together": lambda ax: benchmark_clusters_plot(clusters, kind="together", ax=ax),
