@@ -12,8 +12,12 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, EstimationError
-from lmemtest.inference.hypotheses.permutation import permutation_test
-from lmemtest.inference.hypotheses.relabelling import RelabelledFit, find_relabelling, fit_for_comparison
+from lmemtest.inference.hypotheses.permutation import (
+    RelabelledFit,
+    find_relabelling,
+    fit_for_comparison,
+    permutation_test,
+)
 
 NAIVE = "loss ~ tool + (1|task)"
 

@@ -13,7 +13,7 @@ from scipy.stats import binom, binomtest
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.distributions.student import binomial_interval
-from lmemtest.inference.hypotheses.relabelling import find_relabelling, fit_for_comparison
+from lmemtest.inference.hypotheses.permutation import find_relabelling, fit_for_comparison
 from lmemtest.studies.checks.audit import Rate, _rejects, audit, tables_needed
 
 COLUMNS = [

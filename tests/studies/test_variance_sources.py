@@ -394,7 +394,7 @@ def test_other_numbers_of_seeds_need_repeated_runs() -> None:
         "n_seeds must be 1 here, as in the study, got 3: every algorithm was run once on each benchmark, so the "
         "effects of seeds and of benchmarks cannot be separated. Repeat runs with other seeds."
     )
-    with pytest.raises(lt.errors.ArgumentError, match="n_benchmarks must name at least one number, got none"):
+    with pytest.raises(lt.errors.ArgumentError, match="n_benchmarks must be a whole number or several, got none"):
         ranking_reliability(once, n_benchmarks=[])
 
 

@@ -49,7 +49,7 @@ class InfluenceResult(Result):
         ``level``, ``n_rows`` (left out), ``cooks_distance``, ``covratio``, ``largest_dfbetas`` (by absolute value,
         with its sign), ``dfbetas_term``, ``residual_ratio`` (residual variance without over with the level; NaN
         where there are several), ``largest_shift``, ``shift_of`` (the comparison), ``chance_p`` (of the most
-        surprising shift, Bonferroni over levels and comparisons), ``n_compared``, ``n_changed`` (verdicts),
+        surprising shift, Bonferroni over levels and comparisons), ``n_compared``, ``n_changed`` (decisions),
         ``n_clear`` (of these, where one p-value is below alpha and the other above twice alpha), ``converged``,
         ``reason`` (why there is no refit, or what it does not identify; else empty).
     effects : pandas.DataFrame
@@ -69,7 +69,7 @@ class InfluenceResult(Result):
     specs : tuple of str
         Factors whose means are compared; empty: the coefficients are looked at.
     alpha : float
-        Level of the verdicts.
+        Level of the decisions.
     adjust, ddf : str
         Adjustment of the p-values in each table; rule for the degrees of freedom.
     formula : str
@@ -108,7 +108,7 @@ class InfluenceResult(Result):
     def facts(self) -> tuple[str, ...]:
         return (
             f"{self.formula}; refitted without each level of {self.group}. {DDF_NAMES[self.ddf]} degrees of freedom, "
-            f"p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment in each table, verdicts at "
+            f"p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment in each table, decisions at "
             f"{100 * self.alpha:.4g} %; shifts in standard errors of the whole table.",
         )
 
@@ -152,11 +152,11 @@ class InfluenceResult(Result):
     def decision(self) -> str:
         """How serious it is: "fine", "look" or "act".
 
-        "act": a verdict rests on a level that stands out from the others more than chance explains (``chance_p`` below
-        0.05). "look": a verdict changes clearly without some level (one p-value below alpha, the other above twice
+        "act": a decision rests on a level that stands out from the others more than chance explains (``chance_p`` below
+        0.05). "look": a decision changes clearly without some level (one p-value below alpha, the other above twice
         alpha), or a level stands out, or one level with fewer than half of the rows holds more than half of the
         residual variance, or the model cannot be fitted without a level, or no comparison has a test. "fine": none of
-        these; verdicts that change by a hair are named in the sentences.
+        these; decisions that change by a hair are named in the sentences.
         """
         changing, outlying, loud, failed = self._striking()
         if changing.index.isin(outlying.index).any():
@@ -178,7 +178,7 @@ class InfluenceResult(Result):
             others = len(changing) - 1
             parts.append(self._change_of((both if len(both) else changing).iloc[0]))
             if others:
-                parts.append(f"Verdicts also change without {counted(others, 'other level')} of {self.group}.")
+                parts.append(f"Decisions also change without {counted(others, 'other level')} of {self.group}.")
         if len(outlying):
             row = (both if len(both) else outlying).iloc[0]
             parts.append(self._stands_out(row))
@@ -188,10 +188,10 @@ class InfluenceResult(Result):
                     "report the results with and without it, and draw no general conclusion from either alone."
                 )
             elif len(changing):
-                parts.append("The verdicts that change are close calls.")
+                parts.append("The decisions that change are close calls.")
             else:
                 parts.append(
-                    f"No verdict depends on it, so the conclusions stand; check the runs of {self._name(row)} all the "
+                    f"No decision depends on it, so the conclusions stand; check the runs of {self._name(row)} all the "
                     "same."
                 )
             if self.missing_term:
@@ -206,7 +206,7 @@ class InfluenceResult(Result):
                 "undecided, or bring more levels."
                 if changing["n_clear"].any()
                 else f"{so} and no p-value moves beyond {100 * CLEAR * self.alpha:.4g} %, so these are close calls: "
-                "report the p-values, not the verdicts."
+                "report the p-values, not the decisions."
             )
         elif len(failed) < len(self.table):
             parts.append(self._calm())
@@ -235,17 +235,17 @@ class InfluenceResult(Result):
         if self._untested:
             return (
                 f"None of the {len(self.whole)} comparisons has a test in the whole table, because the data do not "
-                f"identify it, so there is no verdict that a single {self.group} could change. Compare what the design "
-                "has: within levels of another factor, or without the empty cells."
+                f"identify it, so there is no decision that a single {self.group} could change. Compare what the "
+                "design has: within levels of another factor, or without the empty cells."
             )
         if not m:
             return f"Leaving out any one of the {n} levels of {self.group} changes nothing that is tested."
         size = self.table["largest_shift"].abs()
         out = (
-            f"No verdict depends on a single {self.group}: leaving out any one of the {n} levels changes none of the "
+            f"No decision depends on a single {self.group}: leaving out any one of the {n} levels changes none of the "
             f"{m} comparisons at {100 * self.alpha:.4g} %"
             if m > 1
-            else f"The verdict does not depend on a single {self.group}: leaving out any one of the {n} levels does "
+            else f"The decision does not depend on a single {self.group}: leaving out any one of the {n} levels does "
             f"not change it at {100 * self.alpha:.4g} %"
         )
         if not size.notna().any():
@@ -265,7 +265,7 @@ class InfluenceResult(Result):
             f"{comparison_label(r.left, r.right)}, p {format_p(r.before)} -> {format_p(r.p_value)}"
             for r in here.itertuples()
         )
-        verb = "changes its verdict" if count == 1 else "change their verdict"
+        verb = "changes its decision" if count == 1 else "change their decision"
         return (
             f"Without {self._name(row)}, {count} of {counted(m, 'comparison')} {verb} at {100 * self.alpha:.4g} % "
             f"({shown}{'; ...' * (count > _NAMED)})."
@@ -310,7 +310,7 @@ def influence(
     adjust : {"tukey", "holm", "sidak", "bonferroni", "fdr", "none"}
         Adjustment of the p-values for the number of comparisons.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
-        Degrees of freedom; as in the analysis whose verdicts are checked.
+        Degrees of freedom; as in the analysis whose decisions are checked.
     alpha : float in (0, 1)
         A comparison with a p-value below it counts as a difference.
     n_jobs, progress : int, bool
@@ -347,7 +347,7 @@ def influence(
     that stands out, in a simulation of 8 benchmarks.) ``chance_p`` is Bonferroni's over all levels and comparisons. A
     model with residual variances per group has no such test; a note says so.
 
-    A verdict changes where a difference is significant in one direction in one table and not in the other. A p-value
+    A decision changes where a difference is significant in one direction in one table and not in the other. A p-value
     near alpha crosses it easily, because every level is evidence: with 12 benchmarks and moderate differences this
     happens in most tables in which nothing is wrong. So only a change beyond twice alpha counts.
 
@@ -443,7 +443,7 @@ def _check_not_compared(fit: Any, group: str, columns: tuple[str, ...], specs: t
     instead = f"group='{others[0]}'" if others else "a group of scores, such as the benchmark or the seed"
     raise ArgumentError(
         f"group='{group}' is what is compared, and without one of its levels there is no comparison with it whose "
-        f"verdict could change. Use {instead}; to see what a level does to the comparisons of the others, fit the "
+        f"decision could change. Use {instead}; to see what a level does to the comparisons of the others, fit the "
         "model without its rows. specs=() looks at the coefficients instead."
     )
 

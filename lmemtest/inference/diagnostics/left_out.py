@@ -264,7 +264,7 @@ def _chance(whole: Any, part: Any, L: FloatArray, df: FloatArray) -> FloatArray:
     kept = L[:, problem.kept]
     variance = part.cov(L).diagonal()
     added = variance - part.scale * ((kept @ U) ** 2).sum(axis=1)
-    told = added > _NO_INFORMATION * variance
+    known = added > _NO_INFORMATION * variance
     out = np.full(len(L), np.nan)
-    out[told] = two_sided_p((part.estimate(L)[told] - (kept @ b)[told]) / np.sqrt(added[told]), df[told])
+    out[known] = two_sided_p((part.estimate(L)[known] - (kept @ b)[known]) / np.sqrt(added[known]), df[known])
     return out

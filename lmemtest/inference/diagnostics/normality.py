@@ -1,9 +1,9 @@
 """Are residuals and random effects normal enough, judged against tables drawn from the fit itself.
 
 A test of normality rejects at 86,400 rows whatever the data, and it does not know that residuals of a mixed model are
-correlated and its random effects shrunk. So two questions are asked apart: is it more than chance (skewness, kurtosis
-and the distance of the quantiles against the same in tables drawn from the fitted model), and is it large enough to
-matter for means and their tests.
+correlated and its random effects shrunk. So two questions are asked, separately: is it more than chance (skewness,
+kurtosis and the distance of the quantiles against the same in tables drawn from the fitted model), and is it large
+enough to matter for means and their tests.
 """
 
 from __future__ import annotations

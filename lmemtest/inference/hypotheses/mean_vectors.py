@@ -6,8 +6,8 @@ can be asked of a sample of them, and they are not the same where benchmarks hav
 - *mean*: is ``E e_i = 0``? ``F = n |e|^2 / tr S`` with the mean ``e`` and the covariance ``S`` of the vectors, whatever
   that covariance is: Box's moments give ``df = tr(S)^2 / tr(S^2)`` and ``df (n - 1)`` degrees of freedom (the
   correction of Greenhouse & Geisser for repeated measures). With one column this is the t-test; with several, few
-  vectors give rather too few degrees of freedom, so that the test is careful. A benchmark with effects a hundred times
-  as large as the others decides mean and error.
+  vectors give rather too few degrees of freedom, so that the test is conservative. A benchmark with effects a
+  hundred times as large as the others decides mean and error.
 - *direction*: does every benchmark point anywhere, or do they point the same way? Each vector is divided by its length
   and the statistic is the length of their sum. If effects scatter symmetrically about zero, a benchmark could as well
   have had the opposite vector, whatever its scale, so the distribution over all ``2^n`` signs is exact. With one column

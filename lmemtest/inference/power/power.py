@@ -382,7 +382,7 @@ def power(
     """
     plan = as_components(components)
     effect = _checked_effect(effect)
-    benchmarks, seeds = _counts(n_benchmarks, "n_benchmarks", 2), _counts(n_seeds, "n_seeds", 1)
+    benchmarks, seeds = check_counts(n_benchmarks, "n_benchmarks", 2), check_counts(n_seeds, "n_seeds")
     if n_algorithms is None:
         n_algorithms = plan.pilot.n_algorithms if plan.pilot is not None else 2
     k = check_positive_int(n_algorithms, "n_algorithms", minimum=2)
@@ -570,7 +570,8 @@ def _checked_effect(value: Any) -> float:
     )
 
 
-def _counts(given: Any, name: str, minimum: int) -> tuple[int, ...]:
+def check_counts(given: Any, name: str, minimum: int = 1) -> tuple[int, ...]:
+    """One number or several, each once in ascending order."""
     one = isinstance(given, (numbers.Real, str, bytes)) or not isinstance(given, Iterable)
     values = [given] if one else list(given)
     if not values:

@@ -28,12 +28,12 @@ from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationErr
 from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.distributions.student import binomial_interval
 from lmemtest.inference.distributions.studentized_range import ptukey
-from lmemtest.inference.hypotheses.permutation import exchanged_in_words
-from lmemtest.inference.hypotheses.relabelling import (
+from lmemtest.inference.hypotheses.permutation import (
     UNITS,
     RelabelledFit,
     check_unit,
     differences,
+    exchanged_in_words,
     find_relabelling,
     fit_for_comparison,
 )
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.runs import Runs
-    from lmemtest.inference.hypotheses.relabelling import Index, Relabelling
+    from lmemtest.inference.hypotheses.permutation import Index, Relabelling
     from lmemtest.model import LmmFit
 
     _NamedFits = list[tuple[str, LmmFit]]

@@ -25,8 +25,12 @@ from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import p_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest.data.normalise import Scale
     from lmemtest.data.runs import Runs
+
+    FloatArray = NDArray[np.float64]
 
 __all__ = ["ScaleAgreement", "decisions_compared", "hypothesis_on", "raw_runs", "scale_agreement", "what_differs"]
 
@@ -228,33 +232,26 @@ def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, a
         raise ArgumentError("runs must be normalised, but their score is as it was measured. Use runs.normalize(...).")
     raw = {(row["left"], row["right"]): row for row in of_raw.to_frame().to_dict("records")}
     raw |= {(right, left): {**row, "estimate": -row["estimate"]} for (left, right), row in raw.items()}
-    rows = []
-    for row in of_score.to_frame().to_dict("records"):
-        other = raw[row["left"], row["right"]]
-        gap = _better(row["estimate"], row["se"], runs.direction)
-        raw_gap = _better(other["estimate"], other["se"], scale.direction)
-        p_value, raw_p_value = row["p_value"], other["p_value"]
-        found, raw_found = below(p_value, alpha), below(raw_p_value, alpha)
-        if not np.isfinite([p_value, raw_p_value]).all():
-            decision = "not tested"
-        elif found and raw_found:
-            decision = "same" if gap * raw_gap > 0 else "opposite"
-        else:
-            decision = "score only" if found else "raw only" if raw_found else "neither"
-        rows.append(
-            {
-                "left": row["left"],
-                "right": row["right"],
-                "advantage": gap,
-                "p_value": p_value,
-                "raw_advantage": raw_gap,
-                "raw_p_value": raw_p_value,
-                "order": "tied" if gap * raw_gap == 0 else "same" if gap * raw_gap > 0 else "reversed",
-                "decision": decision,
-            }
-        )
+    one = of_score.to_frame()
+    other = pd.DataFrame([raw[key] for key in zip(one["left"], one["right"], strict=True)])
+    gap, raw_gap = _better(one, runs.direction), _better(other, scale.direction)
+    p, raw_p = (frame["p_value"].to_numpy(dtype=float) for frame in (one, other))
+    found, raw_found, both = below(p, alpha), below(raw_p, alpha), gap * raw_gap
+    decision = np.select(
+        [np.isnan(p + raw_p), found & raw_found & (both > 0), found & raw_found, found, raw_found],
+        ["not tested", "same", "opposite", "score only", "raw only"],
+        "neither",
+    )
+    table = one[["left", "right"]].assign(
+        advantage=gap,
+        p_value=p,
+        raw_advantage=raw_gap,
+        raw_p_value=raw_p,
+        order=np.select([both == 0, both > 0], ["tied", "same"], "reversed").astype(object),
+        decision=decision.astype(object),
+    )
     return ScaleAgreement(
-        table=pd.DataFrame(rows),
+        table=table,
         score=runs.score,
         raw=scale.score,
         method=scale.method,
@@ -264,11 +261,11 @@ def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, a
     )
 
 
-def _better(estimate: float, se: float, direction: str) -> float:
+def _better(pairs: pd.DataFrame, direction: str) -> FloatArray:
     """By how much left is better; rounding is a tie."""
-    if np.isfinite(se) and abs(estimate) <= 1e-7 * se:
-        return 0.0
-    return -estimate if direction == "minimize" else estimate
+    gap, se = (pairs[name].to_numpy(dtype=float) for name in ("estimate", "se"))
+    tied = np.isfinite(se) & (np.abs(gap) <= 1e-7 * se)
+    return np.where(tied, 0.0, -gap if direction == "minimize" else gap)
 
 
 def _decided(runs: Runs, alpha: float) -> Comparisons:

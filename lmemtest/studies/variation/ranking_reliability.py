@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_fraction, check_positive_int
+from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.inference.power.power import check_counts
 from lmemtest.studies.variation.run_layout import (
     ALGORITHM,
     BENCHMARK,
@@ -269,7 +270,9 @@ def ranking_reliability(
     level = check_fraction(level, "level")
     repeated = any(ALGORITHM in term for term in layout.terms[:-1])
     n = layout.frame[BENCHMARK].nunique()
-    benchmarks = _counts(n_benchmarks, "n_benchmarks") or sorted({5, 10, 20, 50, n, 2 * n})
+    benchmarks = (
+        sorted({5, 10, 20, 50, n, 2 * n}) if n_benchmarks is None else check_counts(n_benchmarks, "n_benchmarks")
+    )
     seeds = _seeds(n_seeds, layout.n_seeds, repeated=repeated)
     found = run_components(layout, level=None)
     means = found.fixed[0]
@@ -317,17 +320,8 @@ def _errors(found: RunComponents, layout: RunLayout) -> dict[str, Any]:
     return totals
 
 
-def _counts(given: int | Iterable[int] | None, name: str) -> list[int]:
-    if given is None:
-        return []
-    values = [given] if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else list(given)
-    if not values:
-        raise ArgumentError(f"{name} must name at least one number, got none.")
-    return sorted({check_positive_int(value, name) for value in values})
-
-
 def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool) -> list[float]:
-    asked = [float(value) for value in _counts(given, "n_seeds")]
+    asked = [] if given is None else [float(value) for value in check_counts(given, "n_seeds")]
     if not repeated and any(value != observed for value in asked):
         raise ArgumentError(
             f"n_seeds must be {observed:g} here, as in the study, got {asked[0]:g}: every algorithm was run once on "

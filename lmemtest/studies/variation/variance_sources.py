@@ -197,7 +197,7 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     estimate. A random term for the algorithms has the same estimate in a balanced table, but its interval is about
     algorithms that were not run, of which a handful says next to nothing.
 
-    Scores of one run at several budgets depend on each other, so the sources of their course have no intervals.
+    Scores of one run at several budgets depend on each other, so the sources of their curve have no intervals.
 
     References
     ----------

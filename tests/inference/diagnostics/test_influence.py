@@ -297,7 +297,7 @@ def test_a_planted_benchmark_is_found():
     assert "b07 stands out" in " ".join(found.sentences())
 
 
-def test_a_verdict_that_hangs_on_an_outlier_asks_for_action():
+def test_a_decision_that_hangs_on_an_outlier_asks_for_action():
     table = planted(0.0, effect=1.5).to_frame()
     hit = (table["benchmark"] == "b07") & (table["algorithm"] == "C")
     fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", make_runs(table.assign(loss=table["loss"] - 25.0 * hit)))
@@ -323,11 +323,11 @@ def test_a_close_call_is_named_as_such_and_fine():
     assert (np.maximum(moved["p_value"], found.whole["p_value"][0]) <= 0.1).all()
     assert found.decision == "fine"
     assert re.match(
-        r"Without b0\d, 1 of 1 comparison changes its verdict at 5 % \(A - B, p ", " ".join(found.sentences())
+        r"Without b0\d, 1 of 1 comparison changes its decision at 5 % \(A - B, p ", " ".join(found.sentences())
     )
     assert " ".join(found.sentences()).endswith(
         "No benchmark stands out more than chance explains and no p-value moves beyond 10 %, so these are close "
-        "calls: report the p-values, not the verdicts."
+        "calls: report the p-values, not the decisions."
     )
 
 
@@ -385,7 +385,7 @@ def test_a_covariate_alone_is_looked_at_as_a_coefficient(reference_input):
     assert found.whole["p_value"][0] == approx(fit.to_frame()["p_value"][1])
     assert found.decision == "fine"
     assert " ".join(found.sentences()).startswith(
-        "The verdict does not depend on a single Subject: leaving out any one of the 18 levels does not change it at "
+        "The decision does not depend on a single Subject: leaving out any one of the 18 levels does not change it at "
         "5 %; the largest shift is "
     )
 
@@ -426,7 +426,7 @@ def test_what_is_compared_cannot_be_left_out():
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
     message = (
         "group='algorithm' is what is compared, and without one of its levels there is no comparison with it whose "
-        "verdict could change. Use group='benchmark'; to see what a level does to the comparisons of the others, fit "
+        "decision could change. Use group='benchmark'; to see what a level does to the comparisons of the others, fit "
         "the model without its rows. specs=() looks at the coefficients instead."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
@@ -444,7 +444,7 @@ def test_comparisons_without_a_test_are_not_called_stable():
     assert found.decision == "look"
     assert " ".join(found.sentences()) == (
         "None of the 1 comparisons has a test in the whole table, because the data do not identify it, so there is no "
-        "verdict that a single benchmark could change. Compare what the design has: within levels of another factor, "
+        "decision that a single benchmark could change. Compare what the design has: within levels of another factor, "
         "or without the empty cells."
     )
 
