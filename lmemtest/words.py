@@ -40,7 +40,7 @@ GROUPS = {
     ),
     "budget": (
         "scores at the same budget are higher or lower together, without a trend over budgets",
-        "the course over the budget",
+        "the curve over the budget",
     ),
     "other": (
         "rows of the same {groups} are alike: they share a deviation, drawn from a normal distribution",
