@@ -204,8 +204,8 @@ def best_of(
     """
     check_direction(direction)
     level = check_fraction(level, "level")
-    error, error_if_paired = float(1.0 - np.sqrt(level)), 0.5 * (1.0 - level)
-    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error, error_if_paired=error_if_paired)
+    error, if_paired = float(1.0 - np.sqrt(level)), 0.5 * (1.0 - level)
+    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error, if_paired=if_paired)
     budgets = _default_grid(searches) if grid is None else np.sort(check_k(grid, "grid"))
     first, second = (
         cdf_band(len(y), band=band, level=each) for y, each in zip(searches.scores, searches.levels, strict=True)

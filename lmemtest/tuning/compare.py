@@ -249,7 +249,7 @@ def compare(
     resolve_rng(rng)
     settings = check_settings(direction, statistic, level, band, from_k)
     error = 1.0 - settings.level
-    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error, error_if_paired=error)
+    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error)
     return compared(searches, settings, bounds, grid, portion, n_draws, rng)
 
 

@@ -142,9 +142,9 @@ class Searches:
 
 
 def check_searches(
-    a: Any, b: Any, names: Any, cost_a: Any, cost_b: Any, paired: Any, *, error: float, error_if_paired: float
+    a: Any, b: Any, names: Any, cost_a: Any, cost_b: Any, paired: Any, *, error: float, if_paired: float | None = None
 ) -> Searches:
-    """Two searches from the arguments of a comparison, with the error probability of each band."""
+    """Two searches from the arguments of a comparison; `error` is that of each band, for pairs perhaps another one."""
     if not (isinstance(names, (tuple, list)) and len(names) == 2 and str(names[0]) != str(names[1])):
         raise ArgumentError(f"names must be two different names, that of a and that of b, got {names!r}.")
     scores = check_scores(a, "a"), check_scores(b, "b")
@@ -154,7 +154,7 @@ def check_searches(
             f"paired=True needs one score of each for every configuration, got {n_a:,} and {n_b:,}. Keep the "
             "configurations that both were run on, in the same order."
         )
-    error = error_if_paired if paired else error
+    error = if_paired if paired and if_paired is not None else error
     both: dict[str, Any] = {"names": (str(names[0]), str(names[1])), "scores": scores, "paired": bool(paired)}
     if (cost_a is None) != (cost_b is None):
         missing = "cost_a" if cost_a is None else "cost_b"

@@ -107,9 +107,7 @@ def count_curve_labels(
     pairs: list[Pair] = []
     for panel in curves.panels():
         for a, b in combinations(sorted(panel, key=lambda curve: curves.algorithms.index(curve.name)), 2):
-            searches = check_searches(
-                *(a.scores, b.scores, (a.name, b.name), a.costs, b.costs, False), error=error, error_if_paired=error
-            )
+            searches = check_searches(*(a.scores, b.scores, (a.name, b.name), a.costs, b.costs, False), error=error)
             pairs.append((a, b, compared(searches, settings, curves.bounds, curves.grid, portion)))
     rates, notes = _rates(curves, pairs, portion, n_draws, rng)
     suspects = [

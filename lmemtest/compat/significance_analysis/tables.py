@@ -75,11 +75,10 @@ def dataframe_validator(
     valid = []
     for name in (algorithm_var, seed_var, benchmark_var):
         if name in frame.columns:
-            said = verbose and not _is_text(frame[name])
+            if verbose and not (frame[name].dtype == object or isinstance(frame[name].dtype, pd.StringDtype)):
+                print(f"Converted column {name} to object.")
             frame[name] = frame[name].astype(object)
             valid.append(name)
-            if said:
-                print(f"Converted column {name} to object.")
     for name in (loss_var, fidelity_var):
         if name in frame.columns and _to_number(frame, name, verbose):
             valid.append(name)
@@ -87,10 +86,6 @@ def dataframe_validator(
         frame[name] = frame[name].astype(np.float64 if is_numeric_dtype(frame[name]) else object)
         valid.append(name)
     return frame, valid
-
-
-def _is_text(column: pd.Series) -> bool:
-    return column.dtype == object or isinstance(column.dtype, pd.StringDtype)
 
 
 def _to_number(frame: pd.DataFrame, name: str, verbose: bool) -> bool:
