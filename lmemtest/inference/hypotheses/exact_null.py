@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import optimize, special
 
+from lmemtest.inference.hypotheses.simulated_null import NullDraws
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -57,9 +59,7 @@ class ExactNull:
             return 1.0, 0.0
         if self.balanced:
             return self._balanced_tail(statistic), 0.0
-        exceed = int(np.count_nonzero(self.simulate(n_draws, rng) >= statistic))
-        p = (exceed + 1) / (n_draws + 1)
-        return p, float(np.sqrt(p * (1 - p) / n_draws))
+        return NullDraws(statistics=self.simulate(n_draws, rng), unconverged=0, reasons=()).p_value(statistic, 0.0)
 
     def probability_of_zero(self) -> float | None:
         """P(T = 0) in the balanced case, None otherwise."""
