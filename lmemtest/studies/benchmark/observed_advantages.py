@@ -40,24 +40,16 @@ class ObservedAdvantages(Result):
         One row per instance and algorithm: ``benchmark`` (label of the instance), ``algorithm``, ``n_runs``, ``mean``
         (observed), ``effect`` (observed deviation from the mean of the algorithms there), ``se``, ``df``, ``ci_low``,
         ``ci_high``, ``shrunken`` (the deviation that the model expects if the benchmark is run again).
-    instance : tuple of str
-        Columns that make up an instance.
     replicates : {"seed", "row"} or None
         What repeats within a benchmark and gives the intervals; None if nothing does.
     paired : int
         Instances on which all algorithms share their seeds, so that differences were taken within seeds.
-    n_instances : int
-        How many there are.
     wins : dict of str to int
         By algorithm: the instances on which its observed mean is the best; ties count for each.
     wins_by : dict
         The same for each level of each metafeature: column -> level -> algorithm -> wins.
     benchmark_of : dict
         Label of an instance -> its benchmark (None without a benchmark column).
-    intervals : int
-        Intervals; where two algorithms ran, their effects are mirror images and count once.
-    clear : int
-        How many of these exclude zero.
     level : float
         Confidence level of each interval, not adjusted for their number.
     score : str
@@ -67,18 +59,36 @@ class ObservedAdvantages(Result):
     """
 
     table: pd.DataFrame
-    instance: tuple[str, ...]
     replicates: str | None
     paired: int
-    n_instances: int
     wins: dict[str, int]
     wins_by: dict[str, dict[str, dict[str, int]]]
     benchmark_of: dict[str, Any]
-    intervals: int
-    clear: int
     level: float
     score: str
     notes: tuple[str, ...] = ()
+
+    @property
+    def n_instances(self) -> int:
+        """How many instances there are."""
+        return len(self.benchmark_of)
+
+    @property
+    def counted(self) -> pd.DataFrame:
+        """The rows with an interval; where two algorithms ran, their effects are mirror images and count once."""
+        groups = self.table.groupby("benchmark", sort=False)["algorithm"]
+        mirrored = (groups.transform("size") == 2) & (groups.cumcount() == 1)
+        return self.table[self.table["ci_low"].notna() & ~mirrored]
+
+    @property
+    def intervals(self) -> int:
+        """How many intervals count."""
+        return len(self.counted)
+
+    @property
+    def clear(self) -> int:
+        """How many of these exclude zero."""
+        return int(((self.counted["ci_low"] > 0) | (self.counted["ci_high"] < 0)).sum())
 
     @property
     def incomplete(self) -> int:
@@ -138,10 +148,6 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     expected[i, a] = expected_means(fit, cells.frame.iloc[cell], first[i], runs)
     scale = ROUNDING * np.nanmax(np.abs(np.where(n > 0, np.nan_to_num(expected), 0.0)), axis=1, keepdims=True)
     table["shrunken"] = _without_rounding(expected - _means(expected), scale)[i, a]
-    sizes = (n > 0).sum(axis=1)
-    mirrored = (sizes[i] == 2) & (np.arange(len(i)) != first[i])  # the second of two deviations is the first one's
-    counted = table["ci_low"].notna() & ~mirrored
-    clear = counted & ((table["ci_low"] > 0) | (table["ci_high"] < 0))
     loss = mean if runs.direction == "minimize" else -mean
     best = loss <= np.nanmin(loss, axis=1, keepdims=True) + rounding
     firsts = cells.frame.iloc[cell[first]]
@@ -156,15 +162,11 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     benchmarks = firsts[runs.benchmark] if runs.benchmark else [None] * len(names)
     return ObservedAdvantages(
         table=table,
-        instance=runs.instance,
         replicates=replicates if table["se"].notna().any() else None,
         paired=paired,
-        n_instances=len(names),
         wins=wins(best),
         benchmark_of=dict(zip(names, benchmarks, strict=True)),
         wins_by=by_level,
-        intervals=int(counted.sum()),
-        clear=int(clear.sum()),
         level=level,
         score=parsed.score,
         notes=_notes(table, runs),
