@@ -135,17 +135,11 @@ class _Point:
     def along(self, sigma: dict[int, Array], inputs: tuple[System, float] | None) -> _Slope:
         """The derivative along ``dSigma`` of some blocks, or along a number times a system's cross-products."""
         moved, dB = self._swept(sigma, inputs)
-        tail = self._tail_sigma(sigma)
+        tail_rows = enumerate(self.at.system.tail_rows, start=len(self.at.sweep.steps))
+        tail = next(((rows, sigma[i]) for i, rows in tail_rows if i in sigma), None)  # what moves there, and its dSigma
         d_ss = inputs[1] * inputs[0].ss_within if inputs is not None else 0.0
         d_F_bar, d_r2 = self._d_F_bar(self._d_F(tail, dB), d_ss)
         return _Slope(bar=self._back(moved, tail, dB, d_F_bar), d_r2=d_r2)
-
-    def _tail_sigma(self, sigma: dict[int, Array]) -> tuple[slice, Array] | None:
-        """Rows of the tail's block that moves, and its ``dSigma``."""
-        for i, rows in enumerate(self.at.system.tail_rows, start=len(self.at.sweep.steps)):
-            if i in sigma:
-                return rows, sigma[i]
-        return None
 
     # -- the sweep ----------------------------------------------------------------------------------------------
 

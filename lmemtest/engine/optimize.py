@@ -131,14 +131,6 @@ def symmetric_rank_one(matrix: Array, step: Array, missing: Array) -> Array:
     return matrix + np.outer(missing, missing) / curvature
 
 
-def _last_step(counter: _Counter, here: _Point, step: Array) -> _Point:
-    """Take the step that is too small to matter to the criterion: it still sharpens the estimates."""
-    at = counter.value(here.theta + step)
-    if at is None or at.value > here.at.value + 1e-14 * max(1.0, abs(here.at.value)):
-        return here
-    return replace(here, theta=here.theta + step, at=at)
-
-
 def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tolerance: float) -> tuple[_Point, float]:
     """Newton steps from ``theta`` to a stationary point; returns it with its decrement."""
     here = counter.point(theta, at)
@@ -149,7 +141,9 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
     for _ in range(max_steps):
         step, promised = trust_region_step(here.g, here.H + learned, radius)
         if promised < 0.5 * tolerance:
-            here = _last_step(counter, here, step)
+            last = counter.value(here.theta + step)  # too small to matter to the criterion, it sharpens the estimates
+            if last is not None and last.value <= here.at.value + 1e-14 * max(1.0, abs(here.at.value)):
+                here = replace(here, theta=here.theta + step, at=last)
             break
         trial = counter.value(here.theta + step)
         noise = 1e-14 * max(1.0, abs(here.at.value))

@@ -161,7 +161,10 @@ class Constrained:
             if isinstance(target, StandardDeviation) and i == target.term:
                 self._unit = problem.y_scale * float(lengths[0])
         self.layouts = tuple(layouts)
-        self.lower, self.upper = _bounds(target)
+        positive = isinstance(target, (StandardDeviation, ResidualDeviation))
+        self.lower, self.upper = (0.0, np.inf) if positive else (-np.inf, np.inf)
+        if isinstance(target, Correlation):
+            self.lower, self.upper = -0.5 * np.pi, 0.5 * np.pi
         if isinstance(target, LinearFunction):
             self._a = problem.y_scale * sla.solve_triangular(problem.RX, target.row, trans="T")
             self._shift = float(target.row @ problem.offset)
@@ -207,13 +210,9 @@ class Constrained:
     def _n_free(self) -> tuple[int, ...]:
         return tuple(len(lay.free[0]) for lay in self.layouts)
 
-    @property
-    def _n_delta(self) -> int:
-        return self.problem.n_free - self.problem.n_theta
-
     def _delta(self, phi: Array) -> Array:
         first = sum(self._n_free)
-        return phi[first : first + self._n_delta]
+        return phi[first : first + self.problem.n_free - self.problem.n_theta]
 
     def _log_s2(self, u: float, phi: Array) -> float | None:
         """Log residual variance where something holds it."""
@@ -345,14 +344,6 @@ def _effects(target: Target, term: int) -> tuple[int, ...]:
     if isinstance(target, Correlation) and term == target.term:
         return (target.first, target.second)
     return ()
-
-
-def _bounds(target: Target) -> tuple[float, float]:
-    if isinstance(target, Correlation):
-        return -0.5 * np.pi, 0.5 * np.pi
-    if isinstance(target, StandardDeviation):
-        return 0.0, np.inf
-    return (0.0, np.inf) if isinstance(target, ResidualDeviation) else (-np.inf, np.inf)
 
 
 # ---------------------------------------------------------------------- minimum over phi

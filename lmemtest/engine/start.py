@@ -7,13 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import System
-from lmemtest.engine.cross import Array, Index
+from lmemtest.engine.cross import Array
 from lmemtest.engine.problem import Problem
 
 # Variance ratios of the start: neither on the boundary, where theta's gradient vanishes, nor out of reach.
@@ -26,7 +24,9 @@ def _frobenius(system: System) -> tuple[Array, Array, Array]:
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
     total = int(first[-1])
     squares, traces, moments = np.zeros((total, total)), np.zeros(total), np.zeros(total)
-    columns = _tail_columns(system, first)
+    n_chain = len(system.chain)
+    parts = [np.tile(first[n_chain + i] + np.arange(b.K), b.q) for i, b in enumerate(system.tail)]
+    columns = np.concatenate([*parts, np.empty(0)]).astype(np.intp)  # block column of each tail column of the remainder
     for i, stage in enumerate(system.chain):
         own = slice(first[i], first[i + 1])
         squares[own, own] = (stage.A**2).sum(axis=0)
@@ -42,16 +42,9 @@ def _frobenius(system: System) -> tuple[Array, Array, Array]:
     np.add.at(traces, columns, system.B.diagonal()[: system.t])
     by_row = np.zeros((total, system.t))
     np.add.at(by_row, columns, tail_squares[:, : system.t])
-    np.add.at(squares.T, columns, by_row.T * (np.arange(total) >= first[len(system.chain)]))
+    np.add.at(squares.T, columns, by_row.T * (np.arange(total) >= first[n_chain]))
     upper = np.triu(squares)
     return upper + np.triu(squares, 1).T, traces, moments
-
-
-def _tail_columns(system: System, first: Index) -> Index:
-    """Block column of each tail column of the remainder."""
-    n_chain = len(system.chain)
-    parts = [np.tile(first[n_chain + i] + np.arange(b.K), b.q) for i, b in enumerate(system.tail)]
-    return np.concatenate(parts).astype(np.intp) if parts else np.empty(0, dtype=np.intp)
 
 
 def moment_start(problem: Problem) -> Array:
@@ -67,13 +60,6 @@ def moment_start(problem: Problem) -> Array:
     solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
     residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
     roots = np.sqrt(np.clip(solution[:-1] / residual, _LOWEST, _HIGHEST))
-    return problem.point(th.pack(_diagonal_factors(problem, roots), problem.shapes))
-
-
-def _diagonal_factors(problem: Problem, roots: Array) -> Sequence[Array]:
-    blocks = problem.system.blocks
-    stacked, start = [], 0
-    for block in blocks:
-        stacked.append(np.diag(roots[start : start + block.K]))
-        start += block.K
-    return th.term_blocks(stacked, blocks, problem.sizes)
+    ends = np.cumsum([block.K for block in system.blocks])
+    stacked = [np.diag(own) for own in np.split(roots, ends[:-1])]
+    return problem.point(th.pack(th.term_blocks(stacked, system.blocks, problem.sizes), problem.shapes))

@@ -183,7 +183,10 @@ class Columns:
         if np.any(codes < 0) and not unknown:
             raise self._missing(name, int(np.count_nonzero(codes < 0)))
         plain = values.tolist()
-        places = np.array([_place(levels, value) for value in plain] + [-1], dtype=np.intp)
+        places = np.array(
+            [levels.places.get(value, -1) if isinstance(value, Hashable) else -1 for value in plain] + [-1],
+            dtype=np.intp,
+        )
         new = [value for value, place in zip(plain, places, strict=False) if place < 0]
         if new and not unknown:
             message = (
@@ -199,10 +202,6 @@ class Columns:
             "drop these rows or fill them before the fit."
         )
         return pointed(message, self.text, name, DataError)
-
-
-def _place(levels: Levels, value: Any) -> int:
-    return levels.places.get(value, -1) if isinstance(value, Hashable) else -1
 
 
 # groups of random effects ----------------------------------------------------------------------------

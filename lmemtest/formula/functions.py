@@ -106,7 +106,10 @@ def columns_of(node: Expression) -> Iterator[Name]:
 def check_call(call: Call, text: str) -> None:
     """Refuse a call that is not on the allow-list or is not called as it should be."""
     if call.function == "C":
-        _check_factor(call, text)
+        if not call.arguments or not isinstance(call.arguments[0], Name):
+            raise pointed("C() takes a column first, for example C(algorithm, contr.sum).", text, call)
+        contrast_of(call, text)
+        levels_of(call, text)
     else:
         _check_numeric(call, text, outermost=True)
 
@@ -176,13 +179,6 @@ def _check_function(call: Call, text: str, outermost: bool) -> None:
             _check_numeric(argument, text)
     if not any(columns_of(call)):
         raise pointed(f"{call} uses no column, so it is the same in every row.", text, call)
-
-
-def _check_factor(call: Call, text: str) -> None:
-    if not call.arguments or not isinstance(call.arguments[0], Name):
-        raise pointed("C() takes a column first, for example C(algorithm, contr.sum).", text, call)
-    contrast_of(call, text)
-    levels_of(call, text)
 
 
 def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:

@@ -214,16 +214,9 @@ class LmmFit(Verbs):
         return pd.DataFrame(self._fixed[1], index=names, columns=names)
 
     def row_precision(self, cells: Cells | None = None) -> Array:
-        """Precision of the rows of each cell: their residual variance is ``scale`` over it.
+        """Precision of the rows of each cell, ``(n_cells,)``: their residual variance is ``scale`` over it.
 
-        Parameters
-        ----------
-        cells : Cells, optional
-            Cells with the dispersion column; those of the fit by default.
-
-        Returns
-        -------
-        (n_cells,) float
+        Other cells than those of the fit need the dispersion column.
         """
         cells = self.cells if cells is None else cells
         if self.dispersion is None:
@@ -254,16 +247,9 @@ class LmmFit(Verbs):
         return rows
 
     def estimable(self, L: Array) -> NDArray[np.bool_]:
-        """Which linear functions ``L b`` of the fixed effects the data identify.
+        """Which linear functions ``L b`` of the fixed effects the data identify, ``(rows,)`` bool.
 
-        Parameters
-        ----------
-        L : (rows, p) float
-            Over all columns of the design.
-
-        Returns
-        -------
-        (rows,) bool
+        ``L`` has one row per function over all columns of the design.
         """
         L = self._functions(L)
         dropped = np.setdiff1d(np.arange(L.shape[1]), self.problem.kept)
@@ -284,18 +270,10 @@ class LmmFit(Verbs):
         return scale, rows[d > _RANK * d[0]]
 
     def has_error(self, L: Array) -> NDArray[np.bool_]:
-        """Of which linear functions ``L b`` the data know the error.
+        """Of which linear functions ``L b`` the data know the error, ``(rows,)`` bool.
 
-        Parameters
-        ----------
-        L : (rows, p) float
-            Over all columns of the design.
-
-        Returns
-        -------
-        (rows,) bool
-            False where the estimate would change with random effects that the fixed ones hold: their variance is
-            arbitrary, and with it the error.
+        False where the estimate would change with random effects that the fixed ones hold: their variance is
+        arbitrary, and with it the error.
         """
         L = np.atleast_2d(L)
         if self._known_errors is None:

@@ -303,7 +303,9 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
     for label in fit.singular_terms:
         if held[label]:
             continue
-        zero = _zero_variances(fit, label)
+        i = next(i for i, term in enumerate(fit.design.random) if term.label == label)
+        term, roots = fit.design.random[i], fit.problem.unpack(fit.optim.theta)[i].diagonal()
+        zero = [name for name, root in zip(term.names, roots, strict=True) if root < SINGULAR and term.diagonal]
         if zero:
             notes.append(
                 f"{label}: the variance of {listed(zero)} is estimated as zero, so the data show no more variation of "
@@ -319,10 +321,3 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
         warnings.warn(text, ConvergenceWarning, stacklevel=4)
         notes.append(text)
     return tuple(notes)
-
-
-def _zero_variances(fit: LmmFit, label: str) -> list[str]:
-    """Levels of a `diag` term without variance."""
-    i = next(i for i, term in enumerate(fit.design.random) if term.label == label)
-    term, L = fit.design.random[i], fit.problem.unpack(fit.optim.theta)[i]
-    return [name for name, root in zip(term.names, L.diagonal(), strict=True) if root < SINGULAR and term.diagonal]

@@ -158,8 +158,6 @@ def search_models(
     start : ModelSpec, optional
         The smallest model of the family; ``builder.search()`` takes the model of a builder. By default ``score ~
         algorithm + (1 | benchmark)``, without the random effect where there is one benchmark.
-    candidates : iterable of str, optional
-        Columns, roles and terms that models may have, as in `select_terms`.
     criterion : {"bic", "aic", "glrt"}
         What is smallest in the best model. "glrt" goes down from the largest model instead, dropping the term with
         the largest p-value as long as it is above `alpha`.
@@ -171,18 +169,11 @@ def search_models(
         32 models are always fitted whole.
     alpha : float in (0, 1)
         Level of "glrt".
-    bic_n : {"rows", "benchmarks"}
-        The sample size in BIC's penalty, log(n) per parameter.
     max_models : int
         The most models to fit; the result says whether they were enough.
-    validate : {None, "half"}
-        "half": search on a random half of the benchmarks and compare the algorithms on the other half.
-    rng : int, numpy.random.Generator or None
-        Draws the halves, and simulates the exact null distribution of a single variance in unbalanced tables.
-    n_jobs : int
-        Processes; -1 for one per processor. The result does not depend on it.
-    progress : bool, optional
-        Progress bar on standard error; by default on a terminal, after two seconds.
+    candidates, bic_n, validate, rng, n_jobs, progress
+        As in `select_terms`: the terms that models may have, the sample size that BIC counts, benchmarks held out for
+        the comparison of the algorithms, randomness, processes and the progress bar.
 
     Returns
     -------
@@ -502,13 +493,18 @@ class Lattice(Search):
         delta = {"aic": aic, "bic": bic, "glrt": aic}[self.criterion]
         delta = delta - delta.min()
         weight = np.exp(-delta / 2.0)
+        offered = self.family.offered
+        absorbed = [{part for c in m for part in c.absorbs} for m in order]  # what larger terms of a model hold
         wanted = _features(recommend(self.family.runs).spec)
         distance = [len(_features(self.family.spec(m)) ^ wanted) for m in order]
         return pd.DataFrame(
             {
                 "rank": np.arange(1, len(order) + 1),
                 "formula": [f.formula for f in fits],
-                "terms": [self._terms(m) for m in order],
+                "terms": [
+                    tuple(c.text for c in offered if c in m and c.part not in inside)
+                    for m, inside in zip(order, absorbed, strict=True)
+                ],
                 "n_params": [f.n_params for f in fits],
                 "llf": [f.llf for f in fits],
                 "aic": aic,
@@ -524,11 +520,6 @@ class Lattice(Search):
                 "best": [m == best for m in order],
             }
         )
-
-    def _terms(self, model: Model) -> tuple[str, ...]:
-        """What a model has beyond the start, without what its larger terms hold."""
-        absorbed = {part for c in model for part in c.absorbs}
-        return tuple(c.text for c in self.family.offered if c in model and c.part not in absorbed)
 
 
 def _singular_note(fitted: Fitted, subject: str) -> list[str]:
