@@ -115,17 +115,10 @@ def pairs(
         for sides in zip(*(np.triu_indices(len(rows), k=1) for rows in groups), strict=True)
     )
     table = em.frame.iloc[left][list(em.by)].reset_index(drop=True)
+    table = table.assign(left=[labels[i] for i in left], right=[labels[j] for j in right])
+    L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
     return _compared(
-        "pairs",
-        em,
-        table.assign(left=[labels[i] for i in left], right=[labels[j] for j in right]),
-        em.differences(left, right),
-        adjust=adjust,
-        level=level,
-        rng=generator,
-        n_means=len(groups[0]),
-        apart=~em.met(left, right),
-        notes=of_model,
+        "pairs", em, table, L, apart, adjust=adjust, level=level, rng=generator, n_means=n_means, notes=of_model
     )
 
 
@@ -228,17 +221,10 @@ def contrast(
 
     keys = [key for key, _ in em.groups() for _ in range(len(K))]
     frame = pd.DataFrame({name: [key[name] for key in keys] for name in em.by})
+    frame = frame.assign(contrast=list(table.index) * len(blocks))
+    L, lone = np.vstack(blocks), np.concatenate(apart)
     return _compared(
-        "contrasts",
-        em,
-        frame.assign(contrast=list(table.index) * len(blocks)),
-        np.vstack(blocks),
-        adjust=adjust,
-        level=level,
-        rng=generator,
-        apart=np.concatenate(apart),
-        notes=notes,
-        coefficients=table,
+        "contrasts", em, frame, L, lone, adjust=adjust, level=level, rng=generator, notes=notes, coefficients=table
     )
 
 
@@ -322,18 +308,10 @@ def against(
         left.append(rows[rows != at[0]])
         right.append(np.full(len(rows) - 1, at[0]))
     others, references = np.concatenate(left), np.concatenate(right)
-    table = em.frame.iloc[others][list(em.by)].reset_index(drop=True)
+    table = em.frame.iloc[others][list(em.by)].reset_index(drop=True).assign(left=labels[others], right=reference)
+    L, apart = em.differences(others, references), ~em.met(others, references)
     return _compared(
-        "control",
-        em,
-        table.assign(left=labels[others], right=reference),
-        em.differences(others, references),
-        adjust=adjust,
-        level=level,
-        rng=generator,
-        apart=~em.met(others, references),
-        notes=of_model,
-        control=reference,
+        "control", em, table, L, apart, adjust=adjust, level=level, rng=generator, notes=of_model, control=reference
     )
 
 
@@ -489,11 +467,11 @@ def _compared(
     em: Estimates,
     table: pd.DataFrame,
     L: FloatArray,
+    apart: NDArray[np.bool_],
     *,
     adjust: str,
     level: float,
     rng: np.random.Generator,
-    apart: NDArray[np.bool_],
     n_means: int | None = None,
     notes: Sequence[str] = (),
     **more: Any,
@@ -535,17 +513,10 @@ def _compared(
             f"{untested.sum()} of {n} differences have no standard error or no degrees of freedom, "
             "so they have no test (NaN)."
         )
+    columns = {"estimate": estimate, "se": se, "df": df, "t_ratio": t_ratio, "p_value": p_value}
     return Comparisons(
         kind=kind,
-        table=table.assign(
-            estimate=estimate,
-            se=se,
-            df=df,
-            t_ratio=t_ratio,
-            p_value=p_value,
-            ci_low=estimate - half,
-            ci_high=estimate + half,
-        ),
+        table=table.assign(**columns, ci_low=estimate - half, ci_high=estimate + half),
         estimates=em,
         by=em.by,
         adjust=applied,

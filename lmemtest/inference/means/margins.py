@@ -115,18 +115,8 @@ def equivalence(
         ["undecided", "trivially different", "equivalent", "different"],
         default="undecided",
     )
-    columns = {
-        "estimate": estimate,
-        "se": se,
-        "df": df,
-        "t_low": t_low,
-        "t_high": t_high,
-        "p_value": p_value,
-        "ci_low": estimate - half,
-        "ci_high": estimate + half,
-        "p_difference": p_difference,
-        "decision": decision.astype(object),
-    }
+    columns = {"estimate": estimate, "se": se, "df": df, "t_low": t_low, "t_high": t_high, "p_value": p_value}
+    columns |= {"ci_low": estimate - half, "ci_high": estimate + half, "p_difference": p_difference}
     name = ADJUSTMENT_NAMES[pairs.adjust]
     notes = [f"The tests of no difference (p_difference) have {name} adjustment, from the comparisons passed in."]
     if not testable.all():
@@ -134,7 +124,7 @@ def equivalence(
     return replace(
         pairs,
         kind="equivalence",
-        table=given[[*pairs.by, "left", "right"]].assign(**columns),
+        table=given[[*pairs.by, "left", "right"]].assign(**columns, decision=decision.astype(object)),
         adjust=adjust,
         interval_adjust="none" if adjust == "none" else "bonferroni",
         level=1.0 - 2.0 * alpha,
