@@ -170,26 +170,10 @@ class ParsedFormula:
 
 
 def parse_formula(text: str) -> ParsedFormula:
-    """Read a two-sided mixed-model formula.
+    """Read a two-sided mixed-model formula; `str()` of the parts is the canonical text, which reads back to the same.
 
-    Parameters
-    ----------
-    text : str
-        For example ``"log(value) ~ algorithm * prior + (1 + algorithm | benchmark) + (1 | benchmark:seed)"``.
-        Names that are not plain words stand in backticks; a backtick inside them is doubled.
-
-    Returns
-    -------
-    ParsedFormula
-        The parts; `str()` of it is the canonical text, which reads back to the same parts.
-
-    Raises
-    ------
-    ArgumentError
-        If `text` is not a str.
-    FormulaError
-        If the text is not a formula, or calls a function that is not on the allow-list. The message points
-        into the text.
+    Names that are not plain words stand in backticks; a backtick inside them is doubled. A `FormulaError` points into
+    the text.
 
     Notes
     -----
