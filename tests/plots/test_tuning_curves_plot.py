@@ -165,8 +165,7 @@ def test_only_their_result_is_drawn_and_in_room_enough():
     with pytest.raises(ArgumentError) as caught:
         tuning_curves_plot({})
     assert str(caught.value) == (
-        "curves must be the result of tuning.curves(), got dict. Two searches are drawn by "
-        "tuning_compare_plot(tuning.compare(...))."
+        "curves must be the result of tuning.curves(), got dict. Two searches are drawn by tuning.compare(...).plot()."
     )
     with pytest.raises(ArgumentError, match="ax is too small: 2 panels needs larger axes, it is"):
         tuning_curves_plot(CASES["two"](), ax=_canvas.new_axes(1.0, 0.4))
