@@ -51,7 +51,8 @@ def normalised(runs: Runs, method: str, by: str | Sequence[str] | None, name: st
     column = new_column(runs, name, f"{runs.score}_{method}")
     groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if by is None else by)
     summary = _summary(runs, method, groups)
-    if by is None and runs.benchmark and runs.budget and summary and _alone(summary):
+    alone = 2 * sum(group.n == 1 for group in summary) > sum(group.n for group in summary)
+    if by is None and runs.benchmark and runs.budget and alone:  # most scores have no other one in their group
         groups = _group_columns(runs, "benchmark")
         summary = _summary(runs, method, groups)
         warnings.warn(
@@ -63,9 +64,12 @@ def normalised(runs: Runs, method: str, by: str | Sequence[str] | None, name: st
     _check_scores(runs, method, groups, summary)
     x = nw.col(runs.score).cast(nw.Float64)
     if method == "rank" and runs.frame.implementation.is_pyarrow():  # it has no ranks within groups
-        frame = runs.frame.with_columns(_ranks_by_pandas(runs, groups, column))
+        grouped = runs.frame.select(*groups, runs.score).to_pandas().groupby(list(groups), observed=True)[runs.score]
+        ranks = grouped.rank(ascending=runs.direction == "minimize").to_numpy(dtype=float)
+        new: Any = nw.new_series(column, ranks, nw.Float64(), backend=runs.frame.implementation)
     else:
-        frame = runs.frame.with_columns(_expression(x, method, runs.direction, groups, runs.score).alias(column))
+        new = _expression(x, method, runs.direction, groups, runs.score).alias(column)
+    frame = runs.frame.with_columns(new)
     roles = runs.roles()
     roles["score"] = column
     if method in _LOWER_IS_BETTER:
@@ -91,12 +95,6 @@ def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...]
     if method == "zscore":
         return nw.when(constant).then(nw.lit(0.0)).otherwise((x - x.mean().over(*groups)) / x.std().over(*groups))
     return nw.when(constant).then(nw.lit(0.5)).otherwise((x - low) / (high - low))
-
-
-def _ranks_by_pandas(runs: Runs, groups: tuple[str, ...], column: str) -> Any:
-    table = runs.frame.select(*groups, runs.score).to_pandas()
-    ranks = table.groupby(list(groups), observed=True)[runs.score].rank(ascending=runs.direction == "minimize")
-    return nw.new_series(column, ranks.to_numpy(dtype=float), nw.Float64(), backend=runs.frame.implementation)
 
 
 def new_column(runs: Runs, name: str | None, default: str) -> str:
@@ -166,11 +164,6 @@ def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> list[_Group]:
     return [_Group(*row) for row in frame.rows()]
 
 
-def _alone(summary: list[_Group]) -> bool:
-    """Whether most scores have no other one in their group."""
-    return 2 * sum(group.n == 1 for group in summary) > sum(group.n for group in summary)
-
-
 def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: list[_Group]) -> None:
     """Refuse scores that the method has no value for, and warn of groups without differences."""
     count = sum(group.wrong for group in summary)
@@ -182,7 +175,12 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: lis
             f"as the worst value, or drop them with {drop} if their failing has nothing to do with the algorithm."
         )
     if method == "log":
-        _check_positive(runs, float(summary[0].low or 0.0))
+        lowest = float(summary[0].low or 0.0)
+        if lowest <= 0:
+            raise DataError(
+                f"The logarithm needs positive scores, but the lowest of {runs.score!r} is {lowest:g}. Use 'rank' or "
+                "'minmax', or model a score that is positive, such as an error rate instead of an accuracy."
+            )
         return
     constant = sum(group.low == group.high for group in summary)
     if constant:
@@ -191,12 +189,4 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: lis
             f"{_CONSTANT[method]} and say nothing about the algorithms.",
             DataWarning,
             stacklevel=4,
-        )
-
-
-def _check_positive(runs: Runs, lowest: float) -> None:
-    if lowest <= 0:
-        raise DataError(
-            f"The logarithm needs positive scores, but the lowest of {runs.score!r} is {lowest:g}. Use 'rank' or "
-            "'minmax', or model a score that is positive, such as an error rate instead of an accuracy."
         )

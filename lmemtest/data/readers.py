@@ -159,53 +159,38 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The content of a file, its name for messages, and what reads it."""
+    """The content of a file, its name for messages, and its format."""
 
     data: bytes
     shown: str
-    reader: Reader
+    kind: str
     options: Options
 
     def read(self, *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
         """The table; see `read_table` for the columns of names."""
-        return self.reader(self, replace(self.options, labels=tuple(labels), seeds=tuple(seeds)))
-
-    def unreadable(self, kind: str, error: Exception) -> DataError:
-        """The error for content that is not what the suffix says."""
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        return DataError(
-            f"The file {self.shown} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?"
-        )
+        return _READERS[self.kind](self, replace(self.options, labels=tuple(labels), seeds=tuple(seeds)))
 
 
-Reader = Callable[[Source, Options], Any]
+def _unreadable(shown: str, kind: str, error: Exception) -> DataError:
+    """The error for content that is not what the suffix says."""
+    reason = " ".join(str(error).split())[:200].rstrip(".")
+    return DataError(f"The file {shown} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?")
 
 
 # --------------------------------------------------------------------------------------------------------- formats
 
 
-def _read_parquet(source: Source, options: Options) -> pd.DataFrame:
+def _read_arrow(source: Source, options: Options) -> pd.DataFrame:
+    import importlib
     import io
 
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        return _of_arrow(parquet.read_table(io.BytesIO(source.data)), options)
+        read = importlib.import_module(f"pyarrow.{source.kind}").read_table  # parquet or feather
+        return _of_arrow(read(io.BytesIO(source.data)), options)
     except (pa.ArrowException, ValueError, OSError) as error:
-        raise source.unreadable("parquet", error) from None
-
-
-def _read_feather(source: Source, options: Options) -> pd.DataFrame:
-    import io
-
-    import pyarrow as pa
-    from pyarrow import feather
-
-    try:
-        return _of_arrow(feather.read_table(io.BytesIO(source.data)), options)
-    except (pa.ArrowException, ValueError, OSError) as error:
-        raise source.unreadable("feather", error) from None
+        raise _unreadable(source.shown, source.kind, error) from None
 
 
 def _of_arrow(table: Any, options: Options) -> pd.DataFrame:
@@ -254,7 +239,7 @@ def _read_excel(source: Source, options: Options) -> pd.DataFrame:
         book = openpyxl.load_workbook(io.BytesIO(source.data), read_only=True, data_only=True)
         sheets = {sheet.title: [row for row in sheet.values if any(v is not None for v in row)] for sheet in book}
     except Exception as error:  # zip, xml and format errors of many kinds
-        raise source.unreadable("xlsx", error) from None
+        raise _unreadable(source.shown, "xlsx", error) from None
     sheets = {title: rows for title, rows in sheets.items() if rows}
     if len(sheets) != 1:
         what = f"holds {len(sheets)} sheets ({listed(map(repr, sheets))})" if sheets else "is empty"
@@ -283,7 +268,11 @@ def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.D
         kinds = {isinstance(value, str) for value in values if value is not None}
         if name in (*options.labels, *options.seeds):
             if kinds == {True, False}:  # the name 1 beside the name 01
-                values = [None if value is None else _as_name(value) for value in values]
+                whole = [isinstance(value, float) and value.is_integer() for value in values]
+                values = [
+                    None if value is None else str(int(value) if is_whole else value)
+                    for value, is_whole in zip(values, whole, strict=True)
+                ]
             column = pd.Series(values, dtype=object).infer_objects()
             columns[name] = exact_numbers(column) if kinds == {True} else column
             continue
@@ -293,11 +282,6 @@ def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.D
             column = _texts_as_numbers(column, options)
         columns[name] = column.infer_objects()
     return pd.DataFrame(columns)
-
-
-def _as_name(value: Any) -> str:
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
 
 
 def _texts_as_numbers(column: pd.Series[Any], options: Options) -> pd.Series[Any]:
@@ -323,7 +307,10 @@ def _read_json(source: Source, options: Options) -> pd.DataFrame:
         start = getattr(error, "start", 0)
         raise DataError(f"The file {source.shown} is not UTF-8 text (byte {start:,}); JSON must be UTF-8.") from None
     if text.lstrip().startswith("["):  # one list of records
-        return _records(source, _parsed(source, text))
+        value = _parsed(source, text)
+        if not all(isinstance(record, dict) for record in value):
+            raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
+        return pd.DataFrame(value)
     records = []
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
@@ -353,25 +340,24 @@ def _parsed(source: Source, text: str, line: int | None = None) -> Any:
         ) from None
 
 
-def _records(source: Source, value: Any) -> pd.DataFrame:
-    import pandas as pd
-
-    if not all(isinstance(record, dict) for record in value):
-        raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
-    return pd.DataFrame(value)
-
-
-_READERS: dict[str, Reader] = {
-    ".parquet": _read_parquet,
-    ".pq": _read_parquet,
-    ".feather": _read_feather,
-    ".csv": _read_text,
-    ".tsv": _read_text,
-    ".txt": _read_text,
-    ".xlsx": _read_excel,
-    ".jsonl": _read_json,
-    ".ndjson": _read_json,
-    ".json": _read_json,
+_READERS: dict[str, Callable[[Source, Options], pd.DataFrame]] = {
+    "parquet": _read_arrow,
+    "feather": _read_arrow,
+    "csv": _read_text,
+    "excel": _read_excel,
+    "json": _read_json,
+}
+_KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".xlsx": "excel",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
 }
 _PACKED = (".gz", ".bz2", ".xz", ".zip")
 
@@ -386,34 +372,31 @@ def _source(path: str | os.PathLike[str], options: Options) -> Source:
         data = sys.stdin.buffer.read()
         if not data.strip():
             raise DataError("Standard input is empty.")
-        return Source(data, "on standard input", _reader_of_content(data), options)
+        return Source(data, "on standard input", _kind_of_content(data), options)
     path = Path(path).expanduser()
-    reader = _reader(path)
-    if not _is_file(path):
+    kind = _kind_of(path)
+    if not _is("file", path):
         raise _not_found(path)
     data = path.read_bytes()
     if not data:
         raise DataError(f"The file {str(path)!r} is empty.")
     shown = repr(str(path))
-    return Source(_unpacked(data, path, shown, _kind_of(reader)), shown, reader, options)
+    return Source(_unpacked(data, path, shown, kind), shown, kind, options)
 
 
-def _is_file(path: Path) -> bool:
+def _is(what: str, path: Path) -> bool:
     try:
-        return path.is_file()
+        return path.is_file() if what == "file" else path.is_dir()
     except (OSError, ValueError):  # a name that is too long, or holds a NUL
         return False
 
 
-def _reader_of_content(data: bytes) -> Reader:
-    """What reads standard input, which has no suffix."""
-    if data.startswith(b"PAR1"):
-        return _read_parquet
-    if data.startswith(b"PK\x03\x04"):
-        return _read_excel
-    if data.startswith(b"ARROW1"):
-        return _read_feather
-    return _read_json if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else _read_text
+def _kind_of_content(data: bytes) -> str:
+    """The format of standard input, which has no suffix."""
+    for magic, kind in ((b"PAR1", "parquet"), (b"PK\x03\x04", "excel"), (b"ARROW1", "feather")):
+        if data.startswith(magic):
+            return kind
+    return "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else "csv"
 
 
 def _unpacked(data: bytes, path: Path, shown: str, kind: str) -> bytes:
@@ -433,10 +416,7 @@ def _unpacked(data: bytes, path: Path, shown: str, kind: str) -> bytes:
     except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
         if isinstance(error, DataError):
             raise
-        reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise DataError(
-            f"The file {shown} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?"
-        ) from None
+        raise _unreadable(shown, kind, error) from None
 
 
 def _only_member(data: bytes, shown: str) -> bytes:
@@ -453,17 +433,13 @@ def _only_member(data: bytes, shown: str) -> bytes:
         raise ValueError(str(error)) from None
 
 
-def _kind_of(reader: Reader) -> str:
-    return "csv" if reader is _read_text else reader.__name__.removeprefix("_read_")
-
-
-def _reader(path: Path) -> Reader:
+def _kind_of(path: Path) -> str:
     name = path.name.lower()
     for packed in _PACKED:
         name = name.removesuffix(packed)
-    for suffix, reader in _READERS.items():
+    for suffix, kind in _KINDS.items():
         if name.endswith(suffix):
-            return reader
+            return kind
     argument = named("path")
     if path.is_dir():
         raise ArgumentError(f"{argument} must be a file, but {str(path)!r} is a folder.")
@@ -473,29 +449,22 @@ def _reader(path: Path) -> Reader:
         command_line="Any other format: convert it first.",
     )
     raise ArgumentError(
-        f"{argument} must end in one of {listed(_READERS)} (perhaps with {', '.join(_PACKED)} behind), got "
+        f"{argument} must end in one of {listed(_KINDS)} (perhaps with {', '.join(_PACKED)} behind), got "
         f"{path.name!r}.{advice} {other}"
     )
 
 
 def _not_found(path: Path) -> FileNotFoundError:
     argument = named("path")
-    if _is_folder(path):
+    if _is("folder", path):
         return FileNotFoundError(f"{argument} must be a file, but {str(path)!r} is a folder.")
     folder = path.parent
-    if not _is_folder(folder):
+    if not _is("folder", folder):
         return FileNotFoundError(f"There is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
     close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
-    readable = [name for name in names if name.lower().removesuffix(".gz").endswith(tuple(_READERS))]
+    readable = [name for name in names if name.lower().removesuffix(".gz").endswith(tuple(_KINDS))]
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     if not hint and readable:
         hint = f" Files there that can be read: {listed(readable, most=5)}."
     return FileNotFoundError(f"There is no file {path.name!r} in the folder {str(folder)!r}.{hint}")
-
-
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False

@@ -143,7 +143,8 @@ def _kind(points: Points, good: NDArray[np.bool_], low: float, high: float, limi
         count = sum(rows for _, rows, _ in limit.capped)
         total = int(points.valid.sum())
         return "capped", f"{count:,} of {total:,} scores equal {format_number(high)}, the largest one."
-    if (low, high) == (0.0, 1.0) and _reach_both_ends(points, good):
+    lowest, highest = points.range_of(points.benchmark_of[points.instance], len(points.benchmarks))
+    if len(lowest) > 2 and (lowest == 0.0).all() and (highest == 1.0).all():  # as after a min-max normalisation
         return "min-max", "Scores go from 0 to 1 on every benchmark."
     if low >= 0 and high <= 1:
         return "proportion", f"Scores lie within 0 and 1 ({span})."
@@ -172,26 +173,13 @@ def _are_two(points: Points, good: NDArray[np.bool_], low: float, high: float) -
     if (low, high) != (0.0, 1.0) and (total < _FEWEST or min(share, 1 - share) < _RARER):
         return False
     # an algorithm with one value only is a constant; two of them are no answers that are right or wrong
-    of_algorithm = points.algorithm[good]
-    lowest, highest = np.full(len(points.algorithms), np.inf), np.full(len(points.algorithms), -np.inf)
-    np.minimum.at(lowest, of_algorithm, points.low[good])
-    np.maximum.at(highest, of_algorithm, points.high[good])
+    lowest, highest = points.range_of(points.algorithm, len(points.algorithms))
     return bool(total >= _FEWEST / 2 and (lowest < highest).any())
 
 
 def _share_of_high(points: Points, good: NDArray[np.bool_], low: float, high: float) -> float:
     n = points.valid[good]
     return float((n * (points.mean[good] - low)).sum() / ((high - low) * n.sum()))
-
-
-def _reach_both_ends(points: Points, good: NDArray[np.bool_]) -> bool:
-    """Whether 0 and 1 occur on every benchmark, of which there are several, as after a min-max normalisation."""
-    size = len(points.benchmarks)
-    benchmark = points.benchmark_of[points.instance[good]]
-    low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    np.minimum.at(low, benchmark, points.low[good])
-    np.maximum.at(high, benchmark, points.high[good])
-    return size > 2 and bool((low == 0).all() and (high == 1).all())
 
 
 def _are_ranks(points: Points) -> bool:

@@ -145,23 +145,11 @@ class Audit(Result):
         """One row per unit and model, with the fields of its `Rate`."""
         import pandas as pd
 
-        rows = [
-            {
-                "unit": r.unit,
-                "model": r.model,
-                "rate": r.rate,
-                "ci_low": r.interval[0],
-                "ci_high": r.interval[1],
-                "n_draws": r.n_draws,
-                "rejected": r.rejected,
-                "failed": r.failed,
-                "unconverged": r.unconverged,
-                "decision": r.decision,
-                "formula": r.formula,
-            }
-            for r in self.rates
-        ]
-        return pd.DataFrame(rows)
+        columns = ["unit", "model", "rate", "ci_low", "ci_high"]
+        columns += ["n_draws", "rejected", "failed", "unconverged", "decision", "formula"]
+        counts = [(r.n_draws, r.rejected, r.failed, r.unconverged, r.decision, r.formula) for r in self.rates]
+        rows = [(r.unit, r.model, r.rate, *r.interval, *more) for r, more in zip(self.rates, counts, strict=True)]
+        return pd.DataFrame(rows, columns=columns)
 
     def sentences(self) -> tuple[str, ...]:
         """One plain sentence per unit and model."""
@@ -212,20 +200,9 @@ def tables_needed(alpha: float) -> int:
     >>> tables_needed(0.05)
     142
     """
-    if _DOUBTFUL * alpha >= 1.0:
-        return 1
-    few, enough = 0, 1
-    while not _tells(enough, alpha):
-        few, enough = enough, 2 * enough
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if _tells(middle, alpha) else (middle, enough)
-    return enough
-
-
-def _tells(n: int, alpha: float) -> bool:
-    """Whether the upper end of Clopper and Pearson's interval at `n` alpha rejections is at most twice alpha."""
-    return bool(special.betaincinv(n * alpha + 1.0, n * (1.0 - alpha), 0.5 * (1.0 + _LEVEL)) <= _DOUBTFUL * alpha)
+    n = np.arange(1.0, 10.0 / alpha + 2.0)  # about 7 / alpha tables are enough
+    high = special.betaincinv(n * alpha + 1.0, n * (1.0 - alpha), 0.5 * (1.0 + _LEVEL))  # Clopper and Pearson's
+    return 1 + int(np.argmax(high <= _DOUBTFUL * alpha))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -456,7 +433,7 @@ def _fits_of_placebo(runs: Runs, model: str | LmmFit | None, placebo: Any) -> tu
 def _fits(runs: Runs, model: str | LmmFit | None) -> tuple[list[tuple[str, LmmFit]], list[str]]:
     """The model that is audited and the recommended one of the same response, and what to say of that response."""
     if model is None:
-        group = f" + (1 | {quote_name(runs.benchmark)})" if runs.benchmark and _several(runs, runs.benchmark) else ""
+        group = f" + (1 | {quote_name(str(runs.benchmark))})" if runs.study.several_benchmarks else ""
         naive = f"{quote_name(runs.score)} ~ {quote_name(runs.algorithm)}{group}"
         first = (NAIVE, fit_for_comparison(runs, naive))
     else:
@@ -477,10 +454,6 @@ def _response(fit: LmmFit) -> str:
     parsed = fit.design.parsed
     name = quote_name(parsed.response)
     return f"{parsed.response_function}({name})" if parsed.response_function else name
-
-
-def _several(runs: Runs, column: str) -> bool:
-    return len(runs.levels(column)) > 1
 
 
 def _units(runs: Runs, unit: str | Sequence[str]) -> tuple[list[str], list[str]]:

@@ -356,7 +356,7 @@ def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[st
             "Ranked by the variance between the algorithms' means in squared units of the score; benchmarks whose "
             "intervals overlap are not in a proven order."
         )
-        residual = frame.groupby("instance", observed=True)["score"].agg(_within)
+        residual = frame.groupby("instance", observed=True)["score"].std()
         residual = residual[residual > 0]
         if len(residual) and residual.max() > _SCALES_APART * residual.min():
             notes.append(
@@ -366,7 +366,3 @@ def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[st
                 'runs.normalize("zscore", by="benchmark").'
             )
     return notes
-
-
-def _within(scores: pd.Series[Any]) -> float:
-    return float(scores.std())
