@@ -232,8 +232,8 @@ def benchmark_information(
 
 def _per_benchmark(frame: pd.DataFrame, runs: Runs) -> pd.DataFrame:
     """One score per benchmark, algorithm and seed: its mean over the levels of the metafeatures."""
-    if runs.benchmark is None or runs.seed is None:
-        raise ArgumentError("by='benchmark' needs a benchmark and a seed column to average over metafeatures.")
+    for role in ("benchmark", "seed"):
+        runs.study.require(role, "by='benchmark' cannot average over metafeatures")
     levels = frame.groupby("benchmark", observed=True)["instance"].nunique()
     means, size = group_means(frame, ["benchmark", "algorithm", "seed"], "score")
     means = means.assign(instance=means["benchmark"].map(format_level))
@@ -259,81 +259,67 @@ def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[
         "n_algorithms": len(groups),
         "best": groups[int(pick(means))][0],
     }
-    samples = [y for _, y in groups if len(y) > 1]
-    notes = []
     alone = [a for a, y in groups if len(y) < 2]
-    if alone and len(samples) > 1:
-        notes.append(f"{name}: {listed(alone)} ran once there and took no part in the test.")
-    test, note = _test(samples)
-    notes += [f"{name}: {note}"] if note else []
-    return row | test | _size(samples, level), notes
-
-
-def _test(samples: list[FloatArray]) -> tuple[dict[str, float], str]:
-    nan = float("nan")
-    untested = {"f_ratio": nan, "df_num": nan, "df_den": nan, "p_value": nan}
+    samples = [y for _, y in groups if len(y) > 1]
     if len(samples) < 2:
-        return untested, "fewer than two algorithms ran there more than once, so chance cannot be judged."
-    n = np.array([len(y) for y in samples], dtype=float)
-    mean = np.array([y.mean() for y in samples])
-    variance = np.array([y.var(ddof=1) for y in samples])
-    scale = float(np.mean(np.concatenate(samples) ** 2))
-    moving = variance > _CONSTANT * scale
-    if not moving.any():
-        if np.ptp(mean) <= np.sqrt(_CONSTANT * scale):
-            return untested, "all runs have the same score, so it says nothing about the algorithms."
-        return untested, "no algorithm's score varies between runs, so there is no chance to judge differences by."
-    if moving.all():
-        f, df_num, df_den = _welch(n, mean, variance)
-        note = ""
-    else:
-        f, df_num, df_den = _classical(n, mean, variance)
-        note = "some algorithm's score does not vary there, so the classical F-test was used, which pools variances."
-    p = float(special.fdtrc(df_num, df_den, f))
-    return {"f_ratio": f, "df_num": df_num, "df_den": df_den, "p_value": p}, note
+        note = f"{name}: fewer than two algorithms ran there more than once, so chance cannot be judged."
+        return row | dict.fromkeys((*_TEST, *_SIZE), float("nan")), [note]
+    notes = [f"{name}: {listed(alone)} ran once there and took no part in the test."] if alone else []
+    layout = _OneWay(samples)
+    test, note = layout.test()
+    return row | test | layout.size(level), [*notes, *([f"{name}: {note}"] if note else [])]
 
 
-def _welch(n: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[float, float, float]:
-    """F ratio and degrees of freedom of Welch (1951)."""
-    k = len(n)
-    weight = n / variance
-    total = weight.sum()
-    centre = float(weight @ mean / total)
-    between = float(weight @ (mean - centre) ** 2) / (k - 1)
-    lack = float(np.sum((1.0 - weight / total) ** 2 / (n - 1)))
-    return between / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * lack), float(k - 1), (k**2 - 1) / (3.0 * lack)
+_TEST = ("f_ratio", "df_num", "df_den", "p_value")
+_SIZE = ("share", "share_low", "share_high", "variance", "variance_low", "variance_high")
 
 
-def _classical(n: FloatArray, mean: FloatArray, variance: FloatArray) -> tuple[float, float, float]:
-    """F ratio and degrees of freedom of the one-way analysis of variance."""
-    k, rows = len(n), n.sum()
-    between = float(n @ (mean - n @ mean / rows) ** 2) / (k - 1)
-    within = float((n - 1) @ variance) / (rows - k)
-    return between / within, float(k - 1), float(rows - k)
+class _OneWay:
+    """The runs of some algorithms on one benchmark: moments and mean squares."""
 
+    def __init__(self, samples: list[FloatArray]) -> None:
+        self.n = np.array([len(y) for y in samples], dtype=float)
+        self.mean = np.array([y.mean() for y in samples])
+        self.variance = np.array([y.var(ddof=1) for y in samples])
+        self.negligible = _CONSTANT * float(np.mean(np.concatenate(samples) ** 2))
+        self.k, self.rows = len(samples), float(self.n.sum())
+        self.between = float(self.n @ (self.mean - self.n @ self.mean / self.rows) ** 2) / (self.k - 1)
+        self.within = float((self.n - 1) @ self.variance) / (self.rows - self.k)
 
-def _size(samples: list[FloatArray], level: float) -> dict[str, float]:
-    """Share of the variance that algorithms explain and variance of their means, with intervals."""
-    nan = float("nan")
-    names = ("share", "share_low", "share_high", "variance", "variance_low", "variance_high")
-    if len(samples) < 2:
-        return dict.fromkeys(names, nan)
-    n = np.array([len(y) for y in samples], dtype=float)
-    mean = np.array([y.mean() for y in samples])
-    variance = np.array([y.var(ddof=1) for y in samples])
-    rows, k = float(n.sum()), len(n)
-    within = float((n - 1) @ variance) / (rows - k)
-    average = (rows - float(n @ n) / rows) / (k - 1)  # what multiplies the variance in the mean square between
-    between = float(n @ (mean - n @ mean / rows) ** 2) / (k - 1)
-    estimate = (between - within) / average
-    if within <= _CONSTANT * float(np.mean(np.concatenate(samples) ** 2)):
-        return dict.fromkeys(names[:3], nan) | dict(zip(names[3:], (estimate, nan, nan), strict=True))
-    low, high = noncentrality_interval(between / within, k - 1, rows - k, level)
-    per_unit = within / (average * (k - 1))
-    shares = [limit / (limit + rows) for limit in (low, high)]
-    point = max((k - 1) * (between / within - 1.0), 0.0)  # omega squared
-    values = (point / (point + rows), *shares, estimate, low * per_unit, high * per_unit)
-    return dict(zip(names, values, strict=True))
+    def test(self) -> tuple[dict[str, float], str]:
+        """Welch's F-test (1951), the classical one where some variance is zero; and why there is none."""
+        k, moving, note = self.k, self.variance > self.negligible, ""
+        if not moving.any():
+            note = "no algorithm's score varies between runs, so there is no chance to judge differences by."
+            if np.ptp(self.mean) <= np.sqrt(self.negligible):
+                note = "all runs have the same score, so it says nothing about the algorithms."
+            return dict.fromkeys(_TEST, float("nan")), note
+        if moving.all():
+            weight = self.n / self.variance
+            share = weight / weight.sum()
+            between = float(weight @ (self.mean - share @ self.mean) ** 2) / (k - 1)
+            lack = float(np.sum((1.0 - share) ** 2 / (self.n - 1)))
+            f, df_den = between / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * lack), (k**2 - 1) / (3.0 * lack)
+        else:
+            f, df_den = self.between / self.within, self.rows - k
+            note = (
+                "some algorithm's score does not vary there, so the classical F-test was used, which pools variances."
+            )
+        return dict(zip(_TEST, (f, k - 1.0, df_den, float(special.fdtrc(k - 1.0, df_den, f))), strict=True)), note
+
+    def size(self, level: float) -> dict[str, float]:
+        """Share of the variance that algorithms explain and variance of their means, with intervals."""
+        k, rows, nan = self.k, self.rows, float("nan")
+        average = (rows - float(self.n @ self.n) / rows) / (k - 1)  # multiplies the variance in the mean square between
+        estimate = (self.between - self.within) / average
+        if self.within <= self.negligible:
+            return dict(zip(_SIZE, (nan, nan, nan, estimate, nan, nan), strict=True))
+        f = self.between / self.within
+        low, high = noncentrality_interval(f, k - 1, rows - k, level)
+        per_unit = self.within / (average * (k - 1))
+        point = max((k - 1) * (f - 1.0), 0.0)  # omega squared
+        shares = [part / (part + rows) for part in (point, low, high)]
+        return dict(zip(_SIZE, (*shares, estimate, low * per_unit, high * per_unit), strict=True))
 
 
 def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[str]:
