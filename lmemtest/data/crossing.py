@@ -70,7 +70,7 @@ class Crossing:
             )
         return (
             f"no benchmark has two algorithms: each of the {self.n_benchmarks:,} values of {self.benchmark!r} belongs "
-            "to one of them, so a difference between algorithms cannot be told from one between benchmarks"
+            "to one of them, so a difference between algorithms cannot be distinguished from one between benchmarks"
         )
 
     def advice(self) -> str:

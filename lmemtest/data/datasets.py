@@ -161,7 +161,7 @@ def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Liter
     -----
     The publisher gives no checksum that could be verified here, so the guard is a check of the content:
     required columns, their types, no missing score, and the complete design of 86,400 rows.  Parquet and csv
-    (plain or gzip) are told apart by their first bytes.  A pickle is refused: opening one runs its code.
+    (plain or gzip) are recognised by their first bytes.  A pickle is refused: opening one runs its code.
 
     In this table the rows of HB and RS are the same under both priors, because they do not use it.
 

@@ -68,7 +68,8 @@ def test_benchmarks_of_their_own_are_refused_and_found(names, seeds):
             refused(runs)
         assert str(error.value) == (
             f"The algorithms cannot be compared: no benchmark has two algorithms: each of the {len(names)} values of "
-            "'task' belongs to one of them, so a difference between algorithms cannot be told from one between "
+            "'task' belongs to one of them, so a difference between algorithms cannot be distinguished from one "
+            "between "
             "benchmarks. If 'task' names experiments, give benchmark= the column of the problem that was solved (a "
             "data set, a task); if the algorithms did run on different problems, run them on the same ones."
         )

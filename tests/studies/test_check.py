@@ -303,7 +303,12 @@ def test_what_was_found_does_not_hide_what_was_not_looked_for():
         ("duplicates", make_table(budgets=1), {"seed": None, "budget": None}, "the runs have no seed column, so a row"),
         ("constant", make_table(budgets=1, seeds=1), {"budget": None}, "no algorithm has two scores on a benchmark"),
         ("scales", make_table(benchmarks=1), {}, "there are no two benchmarks, so there are no scales to compare."),
-        ("copies", make_table(budgets=1, seeds=1, benchmarks=1), {"budget": None}, "Copies cannot be told from ties"),
+        (
+            "copies",
+            make_table(budgets=1, seeds=1, benchmarks=1),
+            {"budget": None},
+            "Copies cannot be distinguished from ties",
+        ),
         ("bounds", make_table(budgets=1, seeds=1), {"budget": None}, "Fewer than 20 single scores are known"),
     ],
 )

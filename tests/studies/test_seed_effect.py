@@ -150,7 +150,8 @@ def test_one_run_per_seed_on_one_benchmark_cannot_be_tested():
         seed_effect(runs_of(curves))
     assert str(error.value) == (
         "there is one benchmark and one run per algorithm and seed (the scores at several budgets are one run), so "
-        "what the seed does cannot be told from chance. Bring several benchmarks that were run with the same seeds, "
+        "what the seed does cannot be distinguished from chance. Bring several benchmarks that were run with "
+        "the same seeds, "
         "or repeat seeds."
     )
 
@@ -161,7 +162,8 @@ def test_seeds_of_their_own_on_every_benchmark_cannot_be_tested():
     with pytest.raises(DesignError) as error:
         seed_effect(runs_of(table))
     assert str(error.value) == (
-        "the effect of the seed cannot be told from chance: no algorithm can be tested: none of its seeds comes back. "
+        "the effect of the seed cannot be distinguished from chance: no algorithm can be tested: none of its "
+        "seeds comes back. "
         "Bring benchmarks that were run with the same seeds, or repeat seeds."
     )
 
@@ -171,7 +173,8 @@ def test_one_seed_and_no_seed_are_refused():
     with pytest.raises(DesignError) as error:
         seed_effect(runs_of(table))
     assert str(error.value) == (
-        "there is one seed only (0), so its effect cannot be told from that of the algorithm. Bring runs with other "
+        "there is one seed only (0), so its effect cannot be distinguished from that of the algorithm. Bring "
+        "runs with other "
         "seeds."
     )
     with pytest.raises(ArgumentError, match=r"runs has no seed column, so nothing can depend on it\. Name it: Runs\("):

@@ -260,7 +260,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
 # recipe: the beginning of each error that it gives, and the designs that get it. All other designs get a result.
 ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     "seed_effect": {
-        "there is one seed only (0), so its effect cannot be told from that of": ("one seed",),
+        "there is one seed only (0), so its effect cannot be distinguished from that of": ("one seed",),
         "runs has no seed column, so nothing can depend on it. Name it: Runs(table": (
             "no seed column",
             "no seed column, one row",
@@ -271,7 +271,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
             "one benchmark",
             "no benchmark column",
         ),
-        "the effect of the seed cannot be told from chance: no algorithm can be": ("20 algorithms", "all equal"),
+        "the effect of the seed cannot be distinguished from chance: no algorithm": ("20 algorithms", "all equal"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
         "the model explains the score exactly: no residual variance is left, so": ("copies",),
@@ -474,7 +474,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the table has 2 rows and the fixed part 2 independent columns, so": ("two rows",),
     },
     "compat seeds": {
-        "there is one seed only (0), so its effect cannot be told from that of": ("one seed",),
+        "there is one seed only (0), so its effect cannot be distinguished from that of": ("one seed",),
         "data names the column 'seed', which is not in the data. Columns:": (
             "no seed column",
             "no seed column, one row",
@@ -485,7 +485,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
             "one benchmark",
             "no benchmark column",
         ),
-        "the effect of the seed cannot be told from chance: no algorithm can be": ("20 algorithms", "all equal"),
+        "the effect of the seed cannot be distinguished from chance: no algorithm": ("20 algorithms", "all equal"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
         "the model explains the score exactly: no residual variance is left, so": ("copies",),

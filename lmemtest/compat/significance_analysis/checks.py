@@ -56,7 +56,7 @@ def seed_dependency_check(
     Raises
     ------
     DesignError
-        If no seed comes back, so that its effect cannot be told from chance.
+        If no seed comes back, so that its effect cannot be distinguished from chance.
     DataError
         If several columns could be the benchmark.
 

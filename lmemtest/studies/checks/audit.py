@@ -240,10 +240,10 @@ class _Draw:
 
     def __call__(self, rng: np.random.Generator) -> list[Any]:
         taken = self.exchange.draw(rng)
-        return [_verdict(model, taken) for model in self.models]
+        return [_decided(model, taken) for model in self.models]
 
 
-def _verdict(model: _Rejects, taken: Index) -> Any:
+def _decided(model: _Rejects, taken: Index) -> Any:
     from lmemtest.errors import LmemtestError
 
     try:

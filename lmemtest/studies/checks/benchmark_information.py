@@ -167,7 +167,7 @@ def benchmark_information(
     -----
     The test is Welch's F: algorithms rarely have the same variance, and where one has four times the standard
     deviation of seven others the classical F-test rejects a true null in 13 % of the cases (10 runs each, nominal
-    5 %), Welch's in 6 %. Seeds that algorithms share make it careful. Where an algorithm's runs do not vary at all
+    5 %), Welch's in 6 %. Seeds that algorithms share make it conservative. Where an algorithm's runs do not vary at all
     the classical F-test takes its place, with a note.
 
     Equation 11 of the paper, ``score ~ (0 + benchmark | algorithm)``, has 78 covariance parameters for 12 benchmarks,

@@ -55,7 +55,7 @@ class CopiedRuns(Result):
         The same in words, with advice.
     n_runs : int
     judged : bool
-        Whether the runs are enough, or long enough, for a copy to be told from a tie.
+        Whether the runs are enough, or long enough, for a copy to be distinguished from a tie.
     """
 
     table: pd.DataFrame
@@ -67,7 +67,8 @@ class CopiedRuns(Result):
         """What was found."""
         if not self.judged:
             return (
-                f"Copies cannot be told from ties: the {self.n_runs:,} runs have fewer than {LONG} different scores "
+                f"Copies cannot be distinguished from ties: the {self.n_runs:,} runs have fewer than {LONG} "
+                "different scores "
                 f"each, and no two algorithms or benchmarks have {FEWEST} to compare.",
             )
         found = tuple(finding.message for finding in self.findings)

@@ -77,7 +77,7 @@ def _advice(runs: Runs, columns: tuple[Unnamed, ...]) -> str:
 
 
 def _ignored(runs: Runs) -> list[Finding]:
-    """Columns that structure the rows and were left out on purpose: nothing to mend, but to be told."""
+    """Columns that structure the rows and were left out on purpose: nothing to mend, but worth a note."""
     columns = unnamed_columns(runs, ignored=True) if runs.ignore else ()
     if not columns:
         return []
@@ -97,8 +97,8 @@ def _direction(runs: Runs) -> list[Finding]:
         return []
     end = "high" if usual == "maximize" else "low"
     advice = in_words_of(
-        python=f"If so here, every verdict is upside down: give direction={usual!r}.",
-        command_line=f"If so here, every verdict is upside down: give --direction {usual}.",
+        python=f"If so here, every decision is upside down: give direction={usual!r}.",
+        command_line=f"If so here, every decision is upside down: give --direction {usual}.",
     )
     return [
         Finding(

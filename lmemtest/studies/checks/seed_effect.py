@@ -180,7 +180,7 @@ def seed_effect(
     ArgumentError
         If the runs have no seed column, or an option is out of its range.
     DesignError
-        If there is one seed, or no seed comes back, so that its effect cannot be told from chance.
+        If there is one seed, or no seed comes back, so that its effect cannot be distinguished from chance.
 
     Notes
     -----
@@ -263,7 +263,7 @@ def _check_seeds(runs: Runs) -> None:
     seeds = runs.levels(runs.study.require("seed", "nothing can depend on it"))
     if len(seeds) < 2:
         raise DesignError(
-            f"there is one seed only ({seeds[0]!r}), so its effect cannot be told from that of the algorithm. "
+            f"there is one seed only ({seeds[0]!r}), so its effect cannot be distinguished from that of the algorithm. "
             "Bring runs with other seeds."
         )
 
@@ -346,19 +346,20 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str
     if not runs.seed_shared and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         return (
             "each benchmark has seeds of its own (seed_shared=False) and one run per algorithm and seed, so what the "
-            "seed does cannot be told from chance."
+            "seed does cannot be distinguished from chance."
         )
     if not crossed and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         budgets = " (the scores at several budgets are one run)" if runs.budget else ""
         return (
-            f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be told "
-            "from chance. Bring several benchmarks that were run with the same seeds, or repeat seeds."
+            f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be "
+            "distinguished from chance. Bring several benchmarks that were run with the same seeds, or repeat seeds."
         )
     whys = {reason.partition(" cannot be tested: ")[2] for reason in reasons}
     if len(reasons) > 1 and len(whys) == 1:  # once for all algorithms, not once for each
         reasons = [f"no algorithm can be tested: {whys.pop()}"]
     return (
-        f"the effect of the seed cannot be told from chance: {' '.join(reasons)} Bring benchmarks that were run "
+        f"the effect of the seed cannot be distinguished from chance: {' '.join(reasons)} Bring benchmarks that "
+        "were run "
         "with the same seeds, or repeat seeds."
     )
 
