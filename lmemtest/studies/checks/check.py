@@ -19,7 +19,6 @@ from lmemtest.studies.checks import coverage, rules
 from lmemtest.studies.checks.benchmark_information import benchmark_information
 from lmemtest.studies.checks.copies import copied_runs
 from lmemtest.studies.checks.findings import SEVERITIES, CheckOutcome, Finding, RunsCheck
-from lmemtest.studies.checks.kinds import kind_findings
 from lmemtest.studies.checks.seed_effect import seed_effect
 from lmemtest.studies.checks.similar import similar_algorithms, similar_benchmarks
 from lmemtest.studies.checks.traces import broken_traces
@@ -100,7 +99,7 @@ def _scores(subject: _Subject) -> Answer:
 
 
 def _kind(subject: _Subject) -> Answer:
-    return Answer(kind_findings(subject.points, subject.kind), subject.kind.evidence)
+    return Answer(rules.kind_findings(subject.points, subject.kind), subject.kind.evidence)
 
 
 def _names(subject: _Subject) -> Answer:

@@ -325,21 +325,12 @@ def _one(part: pd.DataFrame, crossed: bool, standardized: bool, level: float) ->
 
 
 def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str, Any]:
-    nan = float("nan")
-    low, high = test.share_interval if test else (nan, nan)
-    return {
-        "algorithm": name,
-        "n_runs": len(part),
-        "n_seeds": part["seed"].nunique(),
-        "n_instances": part["instance"].nunique(),
-        "f_ratio": test.statistic if test else nan,
-        "df_num": test.df_num if test else nan,
-        "df_den": test.df_den if test else nan,
-        "p_value": test.p_value if test else nan,
-        "seed_share": test.share if test else nan,
-        "ci_low": low,
-        "ci_high": high,
-    }
+    counts = {"n_runs": len(part), "n_seeds": part["seed"].nunique(), "n_instances": part["instance"].nunique()}
+    values = (float("nan"),) * 7
+    if test is not None:
+        values = (test.statistic, test.df_num, test.df_den, test.p_value, test.share, *test.share_interval)
+    names = ("f_ratio", "df_num", "df_den", "p_value", "seed_share", "ci_low", "ci_high")
+    return {"algorithm": name, **counts, **dict(zip(names, values, strict=True))}
 
 
 def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str]) -> str:
