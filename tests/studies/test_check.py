@@ -436,4 +436,4 @@ def test_curves_and_the_budget_speak_with_one_voice(benchmarks):
         assert budget.found[0].startswith("budget changes loss")
         assert "better on 12 of 12 benchmarks" in budget.found[0]
     else:
-        assert "On every one of the 3 benchmarks it gets better, which are too few" in budget.found[0]
+        assert "It gets better on all 3 benchmarks, which are too few" in budget.found[0]
