@@ -218,7 +218,7 @@ def test_the_figure_of_scales_shows_the_levels_that_the_words_name(wild):
 
     scale = scale_by(wild[1], "game")
     drawn = _scale_rows(scale, MOST_LEVELS)
-    labels = [label for (label,) in drawn.labels]
+    labels = list(drawn.labels)
     assert len(labels) == MOST_LEVELS
     order = [scale.levels[i] for i in np.argsort(scale.sd)]
     assert set(labels) == {*order[:7], *order[-7:]}
