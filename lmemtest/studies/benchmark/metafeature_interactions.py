@@ -110,7 +110,7 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interactio
     if not rows or not np.isfinite(rows[0]["p_value"]) or rows[0]["df_num"] < 1:
         return untested
     f_ratio, df_num, df_den, p_value = (float(rows[0][name]) for name in ("f_ratio", "df_num", "df_den", "p_value"))
-    return replace(untested, reason="", f_ratio=f_ratio, df_num=df_num, df_den=df_den, p_value=p_value)
+    return replace(untested, reason="", f_ratio=f_ratio, df_num=int(df_num), df_den=df_den, p_value=p_value)
 
 
 def fitted_quietly(formula: str, runs: Runs, dispersion: str | None = None) -> LmmFit:
