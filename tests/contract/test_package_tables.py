@@ -11,7 +11,7 @@ import lmemtest
 PACKAGE = Path(lmemtest.__file__).parent
 
 
-FOLDERS = ("cli", "engine", "inference/diagnostics", "inference/power", "model")
+FOLDERS = ("engine", "inference/diagnostics", "inference/power", "model")
 
 
 def test_tables_of_modules_are_those_of_the_files() -> None:
