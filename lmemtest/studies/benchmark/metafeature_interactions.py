@@ -78,7 +78,7 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["HB", "HB+prior", "RS"])
     >>> found = interactions(runs, "regret", ddf="satterthwaite")["prior"]
     >>> found.df_num, found.significant(0.05)
-    (2.0, True)
+    (2, True)
     """
     found = [_tested(runs, name, response, ddf) for name in runs.metafeatures]
     known = [test for test in found if not test.reason]
