@@ -397,7 +397,8 @@ def analyze(
     """
     roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "seed": seed,
              "budget": budget, "metafeatures": metafeatures, "ignore": ignore, "seed_shared": seed_shared}  # fmt: skip
-    runs = _runs_of(runs, {name: value for name, value in roles.items() if value is not None and value != ()})
+    left_out = {name for name, value in roles.items() if value is None or (isinstance(value, tuple) and not value)}
+    runs = _runs_of(runs, {name: value for name, value in roles.items() if name not in left_out})
     alpha = check_fraction(alpha, "alpha")
     if adjust is not None:
         check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)

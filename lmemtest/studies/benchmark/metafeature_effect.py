@@ -154,7 +154,11 @@ def metafeature_effect(
     levels: Sequence[Any] | None = None,
     alpha: float = 0.05,
     rng: int | np.random.Generator | None = None,
-    **options: Any,
+    dispersion: str | None = None,
+    test: str | None = None,
+    unit: str | None = None,
+    adjust: str | None = None,
+    n_draws: int | None = None,
 ) -> MetafeatureEffect | MetafeatureOutcomes:
     """Compare the advantage of one algorithm over another between the levels of a metafeature.
 
@@ -177,9 +181,10 @@ def metafeature_effect(
         One minus the level of the intervals, and the level of the decisions.
     rng : int, numpy.random.Generator or None
         Points of the joint integrals where they are not quadratures; signs of the residuals of "outcomes".
-    **options
-        Of "model": ``dispersion="benchmark"``, with which runs scatter differently on each benchmark. Of "outcomes":
-        test, unit, adjust and n_draws, see `lmemtest.studies.benchmark.metafeature_outcomes.metafeature_outcomes`.
+    dispersion : {"benchmark"}, optional
+        Of "model": runs scatter differently on each benchmark.
+    test, unit, adjust, n_draws
+        Of "outcomes", see `lmemtest.studies.benchmark.metafeature_outcomes.metafeature_outcomes`.
 
     Returns
     -------
@@ -188,7 +193,7 @@ def metafeature_effect(
     Raises
     ------
     ArgumentError, UnknownColumnError
-        If a name is unknown, or an option does not exist.
+        If a name is unknown, or an option belongs to the other method.
     DataError
         If the metafeature is constant within benchmarks, an algorithm is missing on a level, there is one run per
         instance, or no budget is shared; with "model" if there are fewer than three benchmarks.
@@ -224,8 +229,17 @@ def metafeature_effect(
       level reference  contrast  p_value
     0  good       bad    0.0024   0.0002
     """
-    compare = metafeature_outcomes if check_choice(method, "method", METHODS) == "outcomes" else _by_model
-    return compare(runs, algorithms, metafeature, levels=levels, alpha=alpha, rng=rng, **options)
+    options: dict[str, dict[str, Any]] = {
+        "model": {"dispersion": dispersion},
+        "outcomes": {"test": test, "unit": unit, "adjust": adjust, "n_draws": n_draws},
+    }
+    given = {name: {key: value for key, value in own.items() if value is not None} for name, own in options.items()}
+    own = given.pop(check_choice(method, "method", METHODS))
+    for other, wrong in given.items():
+        if wrong:
+            raise ArgumentError(f"{next(iter(wrong))} is for method={other!r}, got method={method!r}. Leave it out.")
+    compare = metafeature_outcomes if method == "outcomes" else _by_model
+    return compare(runs, algorithms, metafeature, levels=levels, alpha=alpha, rng=rng, **own)
 
 
 def _by_model(
