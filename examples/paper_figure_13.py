@@ -62,7 +62,7 @@ def main() -> None:
     table = start.to_frame()
     random = table[table["algorithm"] == "RS"].sort_values("p_value")
     print(f"Scores of the first configuration of random search ({runs.budget} {first}): one cluster or several?")
-    print(random[["benchmark", "n", "median", "dip", "p_value", "p_adjusted"]].round(4).to_string(index=False))
+    print(random[["benchmark", "n", "median", "dip", "p_raw", "p_value"]].round(4).to_string(index=False))
     print(*start.sentences(), end="\n\n")
     print(CLAIM)
 

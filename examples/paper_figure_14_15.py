@@ -40,7 +40,7 @@ def main() -> None:
     result = lt.seed_effect(runs)
     print("\nPaper, on its own draw: chi-square 252.4, p 0.0, likely influenced: A-1.")
     print("Here, on this draw:", *result.sentences())
-    print(result.to_frame()[["algorithm", "f_ratio", "p_adjusted", "affected", "seed_share"]].round(3).to_string())
+    print(result.to_frame()[["algorithm", "f_ratio", "p_value", "affected", "seed_share"]].round(3).to_string())
     by_algorithm = score_distributions(runs)
     print(by_algorithm)
     with detached_figures():

@@ -149,7 +149,7 @@ class ResultTable:
 
 
 _NUMERIC = ' class="lt-num"'
-_P_NAME = re.compile(r"(?:^|_)(?:p|pvalue|p_value|p_adjusted|p_adj)$")
+_P_NAME = re.compile(r"(?:^|_)(?:p|pvalue|p_value|p_raw|p_adj)$")
 
 
 def _format_column(column: pd.Series[Any], name: str, fmt: Format | None) -> tuple[list[str], bool]:

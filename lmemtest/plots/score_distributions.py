@@ -162,7 +162,7 @@ def _foot(content: _Content) -> str:
         words.append("Thick: middle half; line: median.")
     if (table["n"] < FEW).any():
         words.append(f"Points: groups of fewer than {FEW} scores.")
-    if (table["p_adjusted"] <= content.result.alpha).any():
+    if (table["p_value"] <= content.result.alpha).any():
         words.append(f"Star: more than one cluster (dip test, Holm, level {content.result.alpha:g}).")
     return " ".join(words)
 
@@ -208,7 +208,7 @@ def _draw_panel(pen: _Pen, content: _Content, panel: Any, place: Cell, font: flo
             pen.line(np.full(len(values), at + 0.25 * (right - left)), values, color=colour, **dots)
         else:
             _draw_box(pen, at, row, (left, right), colour, bar, font)
-        if row["p_adjusted"] <= result.alpha:
+        if row["p_value"] <= result.alpha:
             star: dict[str, Any] = {"marker": "*", "markersize": 0.8 * font, "markeredgewidth": 0, "label": "_star"}
             pen.line([at], [row["max"] + 0.6 * _PAD * (high - low)], color=colour, **star)
 

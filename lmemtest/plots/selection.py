@@ -66,7 +66,7 @@ def _path(result: SelectionResult) -> _rows.Rows:
         ("added", chosen & known, {}),
     )
     if likelihood:
-        aside = ["", *map(format_p, result.steps["p_adjusted"].iloc[1:])]
+        aside = ["", *map(format_p, result.steps["p_value"].iloc[1:])]
         title = "p (adjusted)" if result.adjust == "holm" else "p"
         label = "−2 log-likelihood after the step (lower fits better)"
     else:

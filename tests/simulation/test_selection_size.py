@@ -50,7 +50,7 @@ def test_a_metafeature_without_effect_is_rarely_added():
         one += bool(start.select(candidates=["C(prior)"]).chosen)
         first = start.select(candidates=names, max_steps=1)
         holm += bool(first.chosen)
-        tried = first.to_frame()["p_value"].dropna()
+        tried = first.to_frame()["p_raw"].dropna()
         raw += bool((tried <= 0.05).any())
     print(f"added: one candidate {one / n:.3f}, Holm {holm / n:.3f}, unadjusted {raw / n:.3f}")
     assert len(tried) == 5  # prior, with the algorithm too, its instances, seeds on all benchmarks and on each

@@ -57,7 +57,7 @@ def test_p_values_are_those_of_statsmodels():
         want = anova_oneway(part["loss"], part["algorithm"], use_var="unequal", welch_correction=True)
         assert result.loc[name, "f_ratio"] == pytest.approx(want.statistic, rel=1e-9)
         assert result.loc[name, "df_den"] == pytest.approx(want.df_denom, rel=1e-9)
-        assert result.loc[name, "p_value"] == pytest.approx(want.pvalue, rel=1e-9)
+        assert result.loc[name, "p_raw"] == pytest.approx(want.pvalue, rel=1e-9)
 
 
 def test_two_algorithms_give_welchs_t_test():
@@ -65,7 +65,7 @@ def test_two_algorithms_give_welchs_t_test():
     result = benchmark_information(runs_of(table), adjust="none").table.set_index("benchmark")
     part = table[table["benchmark"] == "B-1"]
     a, b = (part.loc[part["algorithm"] == name, "loss"] for name in ("A-0", "A-1"))
-    assert result.loc["B-1", "p_value"] == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue, rel=1e-9)
+    assert result.loc["B-1", "p_raw"] == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue, rel=1e-9)
 
 
 def test_variance_is_the_reml_estimate_of_the_diagonal_of_equation_11():
@@ -128,7 +128,7 @@ def test_budgets_of_a_run_count_once():
     table = appendix_c(np.random.default_rng(6))
     curves = pd.concat([table.assign(budget=b, loss=table["loss"] + 1.0 / b) for b in (1, 2, 4)])
     one, two = benchmark_information(runs_of(table)), benchmark_information(runs_of(curves))
-    np.testing.assert_allclose(one.table["p_value"], two.table["p_value"], rtol=1e-9)
+    np.testing.assert_allclose(one.table["p_raw"], two.table["p_raw"], rtol=1e-9)
 
 
 def test_metafeatures_are_tested_apart_or_averaged():
@@ -162,7 +162,7 @@ def test_an_algorithm_without_variation_uses_the_classical_test():
     result = benchmark_information(runs_of(table))
     part = table[table["benchmark"] == "B-1"]
     want = stats.f_oneway(*(g["loss"] for _, g in part.groupby("algorithm")))
-    assert result.table.set_index("benchmark").loc["B-1", "p_value"] == pytest.approx(want.pvalue, rel=1e-9)
+    assert result.table.set_index("benchmark").loc["B-1", "p_raw"] == pytest.approx(want.pvalue, rel=1e-9)
     assert (
         "B-1: some algorithm's score does not vary there, so the classical F-test was used, which pools variances."
     ) in result.notes
@@ -175,7 +175,7 @@ def test_constant_benchmarks_and_single_runs_are_named():
     result = benchmark_information(runs_of(table[~once]))
     assert "B-0: all runs have the same score, so it says nothing about the algorithms." in result.notes
     assert "B-1: A-2 ran once there and took no part in the test." in result.notes
-    assert np.isnan(result.table["p_value"].iloc[0])
+    assert np.isnan(result.table["p_raw"].iloc[0])
 
 
 def test_no_test_is_no_answer():

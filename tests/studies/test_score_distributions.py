@@ -75,7 +75,7 @@ def test_two_clusters_are_found_and_named():
     )
     table = result.to_frame().set_index(["algorithm", "prior"])
     assert table.loc[("b", "bad"), "modes"] == 2
-    assert table["p_adjusted"].to_numpy() == approx(np.minimum(1, table["p_value"] * [3, 2, 4, 1]), rel=1)
+    assert table["p_value"].to_numpy() == approx(np.minimum(1, table["p_raw"] * [3, 2, 4, 1]), rel=1)
     alone = score_distributions(runs_of(make_table()[lambda t: t["prior"] == "good"]))
     assert " ".join(alone.sentences()) == (
         "No group is shown to have more than one cluster (dip test, Holm over 2 groups, alpha = 0.05). The test is "
@@ -256,7 +256,7 @@ def test_small_constant_and_tied_groups_are_described_but_not_tested():
     table = table[(table["algorithm"] == "a") | (table["seed"] < 7)]
     result = score_distributions(runs_of(table), by=["algorithm", "prior"])
     frame = result.to_frame()
-    assert frame["p_value"].isna().all()
+    assert frame["p_raw"].isna().all()
     assert frame["bandwidth"].isna().tolist() == [True, False, True, True]
     assert set(result.densities["prior"]) == {"good"}
     assert " ".join(result.sentences()) == "No group could be tested for several clusters."

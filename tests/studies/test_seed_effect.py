@@ -66,7 +66,7 @@ def test_p_value_per_algorithm_is_that_of_the_exact_likelihood_ratio():
     row = seed_effect(runs_of(table)).table.set_index("algorithm").loc["A-0"]
     part = table[table["algorithm"] == "A-0"]
     want = lt.glrt(lt.fit_lmm("loss ~ 1", part), lt.fit_lmm("loss ~ 1 + (1 | seed)", part), "exact")
-    assert row["p_value"] == pytest.approx(want.p_value, rel=1e-6)
+    assert row["p_raw"] == pytest.approx(want.p_value, rel=1e-6)
 
 
 def test_several_benchmarks_find_the_lucky_algorithm_whatever_their_units():
@@ -83,7 +83,7 @@ def test_decision_does_not_depend_on_units_names_or_order():
         frac=1.0, random_state=1
     )
     two = seed_effect(runs_of(other)).table
-    np.testing.assert_allclose(two["p_value"], one["p_value"], rtol=1e-8)
+    np.testing.assert_allclose(two["p_raw"], one["p_raw"], rtol=1e-8)
 
 
 def test_pairing_is_reported_and_is_no_seed_effect():
@@ -102,14 +102,14 @@ def test_a_run_copied_to_all_levels_of_a_metafeature_is_one_run():
     result = seed_effect(runs_of(both, metafeatures=("prior",)))
     alone = seed_effect(runs_of(table))
     assert result.affected == ()
-    np.testing.assert_allclose(result.table["p_value"], alone.table["p_value"], rtol=1e-8)
+    np.testing.assert_allclose(result.table["p_raw"], alone.table["p_raw"], rtol=1e-8)
 
 
 def test_a_metafeature_that_is_constant_within_benchmarks_changes_nothing():
     table = crossed(np.random.default_rng(6))
     family = table.assign(family=np.where(table["benchmark"] < "b4", "x", "y"))
     result = seed_effect(runs_of(family, metafeatures=("family",)))
-    np.testing.assert_allclose(result.table["p_value"], seed_effect(runs_of(table)).table["p_value"], rtol=1e-9)
+    np.testing.assert_allclose(result.table["p_raw"], seed_effect(runs_of(table)).table["p_raw"], rtol=1e-9)
     assert not any("family" in note for note in result.notes)
 
 
@@ -117,7 +117,7 @@ def test_budgets_of_a_run_count_once():
     table = crossed(np.random.default_rng(7))
     curves = pd.concat([table.assign(budget=b, loss=table["loss"] + 1.0 / b) for b in (1, 2, 4)])
     result = seed_effect(runs_of(curves))
-    np.testing.assert_allclose(result.table["p_value"], seed_effect(runs_of(table)).table["p_value"], rtol=1e-6)
+    np.testing.assert_allclose(result.table["p_raw"], seed_effect(runs_of(table)).table["p_raw"], rtol=1e-6)
     assert result.notes[0] == "Each run counts once, with its mean over 3 values of budget."
 
 
@@ -193,7 +193,7 @@ def test_an_algorithm_without_variation_is_named_and_left_out():
     table.loc[table["algorithm"] == "A-1", "loss"] = 0.5
     result = seed_effect(runs_of(table))
     assert result.affected == ("A-2",)
-    assert np.isnan(result.table.set_index("algorithm").loc["A-1", "p_value"])
+    assert np.isnan(result.table.set_index("algorithm").loc["A-1", "p_raw"])
     assert "A-1 cannot be tested: its scores do not vary over the seeds." in result.notes
 
 
@@ -226,12 +226,12 @@ def test_lazy_and_categorical_tables_give_the_same():
     polars = pytest.importorskip("polars")
     table = crossed(np.random.default_rng(16), lucky=("A-2",))
     roles = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
-    want = seed_effect(runs_of(table)).table.set_index("algorithm")["p_value"]
+    want = seed_effect(runs_of(table)).table.set_index("algorithm")["p_raw"]
     lazy = lt.Runs(polars.from_pandas(table).lazy(), seed="seed", **roles)
     order = pd.Categorical(table["algorithm"], categories=["A-2", "A-1", "A-0", "unused"])
     categorical = lt.Runs(table.assign(algorithm=order), seed="seed", **roles)
     for other in (lazy, categorical):
-        got = seed_effect(other).table.set_index("algorithm")["p_value"]
+        got = seed_effect(other).table.set_index("algorithm")["p_raw"]
         np.testing.assert_allclose(got[want.index], want, rtol=1e-9)
     assert seed_effect(categorical).table["algorithm"].tolist() == ["A-2", "A-1", "A-0"]
 

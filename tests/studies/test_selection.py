@@ -153,14 +153,14 @@ def test_likelihood_and_criteria_are_those_of_lme4(name, reference, reference_in
 def test_p_values_are_those_of_glrt():
     runs = runs_of(table(1, pair=0.5, instance=0.4))
     found = select_terms(runs, rng=1).to_frame()
-    first = found[(found["step"] == 1) & found["p_value"].notna()]
+    first = found[(found["step"] == 1) & found["p_raw"].notna()]
     null = lt.fit_lmm("y ~ tool + (1 | task)", runs, reml=False)
     for row in first.itertuples():
         test = lt.glrt(null, lt.fit_lmm(f"y ~ tool + (1 | task) + {row.term}", runs, reml=False))
-        assert (row.statistic, row.p_value) == approx((test.statistic, test.p_value), abs=1e-6)
+        assert (row.statistic, row.p_raw) == approx((test.statistic, test.p_value), abs=1e-6)
         assert (row.df, row.reference) == (test.df, test.reference)
-    holm = np.maximum.accumulate(np.sort(first["p_value"]) * np.arange(len(first), 0, -1))
-    assert np.sort(first["p_adjusted"]) == approx(np.minimum(holm, 1.0))
+    holm = np.maximum.accumulate(np.sort(first["p_raw"]) * np.arange(len(first), 0, -1))
+    assert np.sort(first["p_value"]) == approx(np.minimum(holm, 1.0))
 
 
 def test_a_single_variance_has_its_exact_distribution():
@@ -169,7 +169,7 @@ def test_a_single_variance_has_its_exact_distribution():
     found = start.select(candidates=["(1 | benchmark)"]).to_frame()
     row = found[found["term"] == "(1 | task)"].iloc[0]
     test = lt.glrt(start.fit(reml=False), start.random("benchmark").fit(reml=False))
-    assert (row["reference"], row["p_value"]) == ("exact", approx(test.p_value, rel=1e-6))
+    assert (row["reference"], row["p_raw"]) == ("exact", approx(test.p_value, rel=1e-6))
 
 
 def test_instances_within_a_free_covariance_have_a_chi_squared_test():
@@ -180,7 +180,7 @@ def test_instances_within_a_free_covariance_have_a_chi_squared_test():
     large = lt.fit_lmm("y ~ tool + prior + (1 + prior | task)", runs, reml=False)
     statistic = 2 * (large.llf - small.llf)
     assert (row["statistic"], row["df"], row["reference"]) == (approx(statistic, abs=1e-6), 1, "chi2")
-    assert row["p_value"] == approx(chi2.sf(statistic, 1), rel=1e-5)
+    assert row["p_raw"] == approx(chi2.sf(statistic, 1), rel=1e-5)
 
 
 def test_tails_beyond_a_double_keep_their_order():
@@ -247,13 +247,13 @@ def test_equally_good_terms_are_ranked_by_size_and_text():
     for names in (["C(prior)", "C(copy)"], ["C(copy)", "C(prior)"]):
         found = select_terms(runs, candidates=names)
         assert found.chosen == ("C(copy)",)
-        assert found.to_frame()["verdict"].iloc[-1] == "adds nothing to the terms that are in"
+        assert found.to_frame()["decision"].iloc[-1] == "adds nothing to the terms that are in"
 
 
 def test_most_stops_the_path():
     found = select_terms(runs_of(table(1, pair=1.0, instance=1.0)), max_steps=1)
     assert len(found.chosen) == 1
-    assert "the most terms are in" in set(found.to_frame()["verdict"])
+    assert "the most terms are in" in set(found.to_frame()["decision"])
 
 
 def test_a_builder_is_the_start_as_it_is():
@@ -280,10 +280,10 @@ def test_a_metafeature_of_the_benchmark_has_no_slope_by_benchmark():
     frame = table(1).drop(columns="prior").drop_duplicates(["tool", "task", "seed"])
     frame["size"] = np.where(frame["task"] < "t5", "small", "large")
     found = select_terms(runs_of(frame, metafeatures=["size"]), criterion="aic")
-    verdict = found.to_frame().groupby("term")["verdict"].last()
+    verdict = found.to_frame().groupby("term")["decision"].last()
     assert verdict["(1 | task:size)"].startswith("not identifiable: the random effects (1 | task) and (1 | task:size)")
     forced = design(runs_of(frame, metafeatures=["size"])).fixed("size").select(candidates=["(1 + size | task)"])
-    why = forced.to_frame().set_index("term").loc["(1 + size | task)", "verdict"]
+    why = forced.to_frame().set_index("term").loc["(1 + size | task)", "decision"]
     assert why == (
         "not identifiable: the slope of size in (1 + size | task) cannot be estimated: 'size' is constant within every "
         "group of task. Choose groups within which it varies."
@@ -352,15 +352,15 @@ def test_an_interaction_brings_its_main_effects():
     assert found.formula == "y_rank ~ tool + prior + tool:prior + (1 | task) + (1 | task:tool)"
     row = found.steps.iloc[1]
     assert row["df"] == 3
-    assert row["verdict"].endswith(", with prior")
+    assert row["decision"].endswith(", with prior")
 
 
 def test_waiting_terms_say_what_they_need():
     found = select_terms(runs_of(table(1)))
-    verdict = found.to_frame().groupby("term")["verdict"].last()
+    verdict = found.to_frame().groupby("term")["decision"].last()
     assert verdict["(1 + prior | task)"] == "needs prior first"
     assert verdict["(1 | task:prior:tool)"] == "needs (1 | task:prior), (1 | task:tool) first"
-    stranded = select_terms(runs_of(table(1)), candidates=["prior"]).to_frame().groupby("term")["verdict"].last()
+    stranded = select_terms(runs_of(table(1)), candidates=["prior"]).to_frame().groupby("term")["decision"].last()
     assert stranded["(1 | task:prior:tool)"] == "needs (1 | task:tool), which is neither in the start nor a candidate"
 
 

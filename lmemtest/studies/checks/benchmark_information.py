@@ -49,8 +49,8 @@ class BenchmarkInformation(Result):
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per benchmark or instance: benchmark, n_runs, n_algorithms, best, f_ratio, df_num, df_den, p_value,
-        p_adjusted, informative (missing where no test was possible), share (of the variance between runs that
+        One row per benchmark or instance: benchmark, n_runs, n_algorithms, best, f_ratio, df_num, df_den, p_raw,
+        p_value, informative (missing where no test was possible), share (of the variance between runs that
         algorithms explain), share_low, share_high; with ``rank_benchmarks`` also variance (between the algorithms'
         means), variance_low, variance_high, rank.
     alpha : float
@@ -210,14 +210,14 @@ def benchmark_information(
         rows.append(row)
         notes += note
     table = pd.DataFrame(rows)
-    if table["p_value"].isna().all():
+    if table["p_raw"].isna().all():
         raise DesignError(
             f"no benchmark can be tested: {' '.join(notes[len(averaged) :])} Bring repeated runs (seeds) of the "
             "algorithms on the same benchmark."
         )
-    adjusted = adjust_raw(table["p_value"].to_numpy(), adjust, int(table["p_value"].notna().sum()))
-    at = list(table.columns).index("p_value") + 1
-    table.insert(at, "p_adjusted", adjusted)
+    adjusted = adjust_raw(table["p_raw"].to_numpy(), adjust, int(table["p_raw"].notna().sum()))
+    at = list(table.columns).index("p_raw") + 1
+    table.insert(at, "p_value", adjusted)
     found = pd.Series(at_most(adjusted, alpha), dtype="boolean")
     table.insert(at + 1, "informative", found.mask(np.isnan(adjusted)))
     if rank_benchmarks:
@@ -270,7 +270,7 @@ def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[
     return row | test | layout.size(level), [*notes, *([f"{name}: {note}"] if note else [])]
 
 
-_TEST = ("f_ratio", "df_num", "df_den", "p_value")
+_TEST = ("f_ratio", "df_num", "df_den", "p_raw")
 _SIZE = ("share", "share_low", "share_high", "variance", "variance_low", "variance_high")
 
 

@@ -50,7 +50,7 @@ class SeedEffect(Result):
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per algorithm: algorithm, n_runs, n_seeds, n_instances, f_ratio, df_num, df_den, p_value, p_adjusted,
+        One row per algorithm: algorithm, n_runs, n_seeds, n_instances, f_ratio, df_num, df_den, p_raw, p_value,
         affected, seed_share (of the variance around the instance means), ci_low, ci_high.
     overall : GlrtResult
         Model without against model with seed effects, all algorithms together (equations 7 and 8 of the paper).
@@ -103,10 +103,10 @@ class SeedEffect(Result):
                 f"algorithm, Holm, alpha = {self.alpha:g}).",
                 then,
             )
-        tested = int(self.table["p_value"].notna().sum())
+        tested = int(self.table["p_raw"].notna().sum())
         text = (
             f"No sign that the score of any of {tested} algorithms depends on the seed (smallest Holm-adjusted "
-            f"{p_text(self.table['p_adjusted'].min())}, alpha = {self.alpha:g})."
+            f"{p_text(self.table['p_value'].min())}, alpha = {self.alpha:g})."
         )
         if not below(self.overall.p_value, self.alpha):
             return (text,)
@@ -300,11 +300,11 @@ def _per_algorithm(
             notes.append(f"{name}: {gone} benchmark{'s' * (gone > 1)} without variation over the seeds left out.")
         rows.append(_row(name, part if len(part) else whole, test))
     table = pd.DataFrame(rows)
-    if table["p_value"].isna().all():
+    if table["p_raw"].isna().all():
         raise DesignError(_why_none(scores, runs, crossed, reasons))
-    adjusted = adjust_raw(table["p_value"].to_numpy(), "holm", int(table["p_value"].notna().sum()))
-    table.insert(list(table.columns).index("p_value") + 1, "p_adjusted", adjusted)
-    table.insert(list(table.columns).index("p_adjusted") + 1, "affected", at_most(adjusted, alpha))
+    adjusted = adjust_raw(table["p_raw"].to_numpy(), "holm", int(table["p_raw"].notna().sum()))
+    table.insert(list(table.columns).index("p_raw") + 1, "p_value", adjusted)
+    table.insert(list(table.columns).index("p_value") + 1, "affected", at_most(adjusted, alpha))
     return table, [*notes, *reasons]
 
 
@@ -329,7 +329,7 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
     values = (float("nan"),) * 7
     if test is not None:
         values = (test.statistic, test.df_num, test.df_den, test.p_value, test.share, *test.share_interval)
-    names = ("f_ratio", "df_num", "df_den", "p_value", "seed_share", "ci_low", "ci_high")
+    names = ("f_ratio", "df_num", "df_den", "p_raw", "seed_share", "ci_low", "ci_high")
     return {"algorithm": name, **counts, **dict(zip(names, values, strict=True))}
 
 

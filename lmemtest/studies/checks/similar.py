@@ -90,8 +90,8 @@ class SimilarBenchmarks(Result):
     Attributes
     ----------
     table : pandas.DataFrame
-        Per pair: ``left``, ``right``, ``rho`` (rank correlation of the algorithms' deviations), ``p_value``
-        (one-sided), ``p_adjusted`` (Holm), ``alike``.
+        Per pair: ``left``, ``right``, ``rho`` (rank correlation of the algorithms' deviations), ``p_raw``
+        (one-sided), ``p_value`` (Holm), ``alike``.
     deviations : pandas.DataFrame
         Algorithms by benchmarks: means without the effects of benchmark and algorithm, in standard deviations of the
         benchmark.
@@ -233,8 +233,8 @@ def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
     alpha = check_fraction(alpha, "alpha")
     deviations, notes = _deviations(runs)
     table = _compare(deviations)
-    adjusted = adjust_raw(table["p_value"].to_numpy(), "holm", len(table))
-    table = table.assign(p_adjusted=adjusted, alike=at_most(adjusted, alpha))
+    adjusted = adjust_raw(table["p_raw"].to_numpy(), "holm", len(table))
+    table = table.assign(p_value=adjusted, alike=at_most(adjusted, alpha))
     return SimilarBenchmarks(
         table=table,
         deviations=deviations,
@@ -292,7 +292,7 @@ def _compare(deviations: pd.DataFrame) -> pd.DataFrame:
             "left": [names[i] for i, _ in pairs],
             "right": [names[j] for _, j in pairs],
             "rho": values,
-            "p_value": _upper_p(values, len(deviations)),
+            "p_raw": _upper_p(values, len(deviations)),
         }
     )
 
@@ -322,7 +322,7 @@ def _benchmark_finding(row: dict[Any, Any]) -> Finding:
         kind="similar_benchmarks",
         count=1,
         message=f"{format_level(row['left'])} and {format_level(row['right'])} order the algorithms alike beyond the "
-        f"common order (rank correlation {format_number(row['rho'], 2)}, {p_text(row['p_adjusted'])}).",
+        f"common order (rank correlation {format_number(row['rho'], 2)}, {p_text(row['p_value'])}).",
         advice="If they share their data or their task they count as one benchmark, not two: repeat the analysis "
         "without one of them.",
     )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
 ADJUSTMENTS = ("holm", "none")
-_SHOWN = ["step", "term", "kind", "llf", "n_params", "statistic", "df", "p_value", "aic", "bic", "verdict"]
+_SHOWN = ["step", "term", "kind", "llf", "n_params", "statistic", "df", "p_raw", "aic", "bic", "decision"]
 
 
 @result
@@ -51,8 +51,8 @@ class SelectionResult(ChosenModel):
         The terms that were added, in order.
     path : pandas.DataFrame
         One row per step and candidate: ``step`` (0 is the start), ``term``, ``kind``, ``llf`` (maximum likelihood),
-        ``n_params``, ``statistic``, ``df``, ``reference``, ``p_value``, ``p_adjusted`` (against the model of the step
-        before), ``aic``, ``bic``, ``singular``, ``converged``, ``chosen``, ``verdict`` (why, in words). Numbers are
+        ``n_params``, ``statistic``, ``df``, ``reference``, ``p_raw``, ``p_value`` (against the model of the step
+        before), ``aic``, ``bic``, ``singular``, ``converged``, ``chosen``, ``decision`` (why, in words). Numbers are
         NaN where a term cannot be identified.
     alpha : float
         Level of a step; for "glrt".
@@ -243,7 +243,7 @@ class _Forward(Search):
         model: Model = frozenset()
         current = fit_ml(self.family.start, self.family.runs, check=False)
         start = _Try(candidate=None, fitted=Fitted.of(current))
-        rows = [self._row(0, start, math.nan) | {"chosen": True, "verdict": current.formula}]
+        rows = [self._row(0, start, math.nan) | {"chosen": True, "decision": current.formula}]
         chosen: list[Candidate] = []
         refused, seen = set[Candidate](), set[Candidate]()
         n_fits = 1
@@ -307,7 +307,7 @@ class _Forward(Search):
         for t, p in adjusted.items():
             company = () if t.candidate is None else self.family.company(t.candidate, model)
             verdict = self._verdict(t, best, p, current) + (f", with {listed(company)}" if company else "")
-            rows.append(self._row(step, t, p) | {"chosen": t is best, "verdict": verdict})
+            rows.append(self._row(step, t, p) | {"chosen": t is best, "decision": verdict})
         return best, rows
 
     def _verdict(self, t: _Try, best: _Try | None, p: float, current: Fitted) -> str:
@@ -343,10 +343,10 @@ class _Forward(Search):
             if candidate in family.stranded:
                 reason = f"needs {family.stranded[candidate]}, which is neither in the start nor a candidate"
             never = _Try(candidate=candidate, fitted=Fitted(formula="", problem=reason, converged=False))
-            rows.append(self._row(step, never, math.nan) | {"verdict": reason})
+            rows.append(self._row(step, never, math.nan) | {"decision": reason})
         return rows
 
-    def _row(self, step: int, t: _Try, p_adjusted: float) -> dict[str, Any]:
+    def _row(self, step: int, t: _Try, p_value: float) -> dict[str, Any]:
         fitted, test = t.fitted, t.test
         return {
             "step": step,
@@ -357,14 +357,14 @@ class _Forward(Search):
             "statistic": math.nan if test is None else test.statistic,
             "df": math.nan if test is None else float(test.df),
             "reference": "" if test is None else test.reference,
-            "p_value": math.nan if test is None else test.p_value,
-            "p_adjusted": p_adjusted,
+            "p_raw": math.nan if test is None else test.p_value,
+            "p_value": p_value,
             "aic": fitted.aic,
             "bic": fitted.bic(self.n),
             "singular": bool(fitted.singular),
             "converged": fitted.converged,
             "chosen": False,
-            "verdict": "",
+            "decision": "",
         }
 
 

@@ -37,7 +37,7 @@ TESTED = 20  # scores, from which on a test of the number of modes has a chance
 _MOST_EQUAL = 0.04  # of the scores, or two: with 10 % uniform scores on their limit the test rejects in 14 % (n = 50)
 _GRID = 200
 _ROLES = ("algorithm", "benchmark", "seed", "budget")
-_STATISTICS = ("n", "mean", "median", "q1", "q3", "min", "max", "bandwidth", "modes", "dip", "p_value", "p_adjusted")
+_STATISTICS = ("n", "mean", "median", "q1", "q3", "min", "max", "bandwidth", "modes", "dip", "p_raw", "p_value")
 
 
 @result
@@ -48,8 +48,8 @@ class ScoreDistributions(Result):
     ----------
     table : pandas.DataFrame
         One row per group: the columns of the groups, ``n``, ``mean``, ``median``, ``q1``, ``q3``, ``min``, ``max``,
-        ``bandwidth`` and ``modes`` (maxima of the drawn density; no values below 8 scores), ``dip``, ``p_value`` and
-        ``p_adjusted`` of "one mode" (NaN where it was not tested).
+        ``bandwidth`` and ``modes`` (maxima of the drawn density; no values below 8 scores), ``dip``, ``p_raw`` and
+        ``p_value`` of "one mode" (NaN where it was not tested).
     densities : pandas.DataFrame
         The columns of the groups, ``score`` and ``density``: 200 points from the lowest to the highest score of each
         group that has a density. The kernels reach beyond these ends, so the area below a curve is a little below 1.
@@ -82,12 +82,12 @@ class ScoreDistributions(Result):
     @property
     def several_modes(self) -> pd.DataFrame:
         """The groups for which one mode is rejected."""
-        found = at_most(self.table["p_adjusted"].to_numpy(dtype=float), self.alpha)
+        found = at_most(self.table["p_value"].to_numpy(dtype=float), self.alpha)
         return self.table.loc[found, list(self.by)].reset_index(drop=True)
 
     def sentences(self) -> tuple[str, ...]:
         """What the tests say."""
-        tested = int(self.table["p_value"].notna().sum())
+        tested = int(self.table["p_raw"].notna().sum())
         how = f"(dip test, Holm over {counted(tested, 'group')}, alpha = {self.alpha:g})"
         if not tested:
             return ("No group could be tested for several clusters.",)
@@ -151,7 +151,7 @@ def score_distributions(
     equal it is the rule of thumb; it is never below 1/50 of the group's range. Curves end at the lowest and the highest
     score, because scores often have a bound (a regret has 0) that kernels do not know.
 
-    ``p_value`` is that of Hartigan's dip test of one mode. It is exact for the uniform law, the hardest one with one
+    ``p_raw`` is that of Hartigan's dip test of one mode. It is exact for the uniform law, the hardest one with one
     mode, and conservative for skewed, long-tailed and bell-shaped scores. Silverman's test by the critical bandwidth is
     not: of 50 lognormal scores it calls 40 % bimodal at the 5 % level. Groups are tested that have 20 or more scores,
     of which no value makes up more than 4 % (or comes more than twice): equal scores (runs that all began with the
@@ -187,8 +187,8 @@ def score_distributions(
             curves.append(pd.DataFrame(dict(zip(columns, key, strict=True)) | curve))
     table = pd.DataFrame(rows, columns=[*columns, *_STATISTICS[:-1]])
     table["modes"] = table["modes"].astype("Int64")
-    p = table["p_value"].to_numpy(dtype=float)
-    table["p_adjusted"] = adjust_raw(p, "holm", int(np.isfinite(p).sum()))
+    p = table["p_raw"].to_numpy(dtype=float)
+    table["p_value"] = adjust_raw(p, "holm", int(np.isfinite(p).sum()))
     empty = pd.DataFrame(columns=[*columns, "score", "density"])
     return ScoreDistributions(
         table=table,
@@ -286,7 +286,7 @@ def _notes(table: pd.DataFrame) -> tuple[str, ...]:
     short = int((table["n"] < TESTED).sum())
     if short:
         notes.append(f"{short} of {len(table)} groups have fewer than {TESTED} scores and were not tested.")
-    tied = int((table["p_value"].isna() & (table["n"] >= TESTED)).sum())
+    tied = int((table["p_raw"].isna() & (table["n"] >= TESTED)).sum())
     if tied:
         notes.append(
             f"{tied} of {len(table)} groups were not tested, because one value makes up more than "
