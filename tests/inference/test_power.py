@@ -514,8 +514,8 @@ def test_copies_of_rows_are_named_as_such():
     refused(
         ArgumentError,
         lambda: components_of(fit),
-        "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. No column tells "
-        "the rows of one run apart: are some of them copies? Drop these.",
+        "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. No column "
+        "distinguishes the rows of one run: are some of them copies? Drop these.",
     )
 
 
