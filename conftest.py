@@ -4,7 +4,7 @@
 level     what                                                                run by
 ========  ==================================================================  ==================================
 0         units and messages: no figure, at most 0.1 s each                   ``make test-0`` (on every save)
-1         references and studies, at most 0.5 s each; of each file of         ``make test`` (levels 0 and 1)
+1         references and studies, at most 0.25 s each; of each file of        ``make test`` (levels 0 and 1)
           figures the first test
 2         figures, pages, examples, thin designs in full, longer studies      ``make test-figures``
 3         simulations                                                         ``make test-simulations``
@@ -53,7 +53,7 @@ LEVELS = {
     "tests/test_validate.py": 0,
     "tests/tuning": 0,
 }
-LIMITS = {0: 0.1, 1: 0.5}  # processor seconds of one item
+LIMITS = {0: 0.1, 1: 0.25}  # processor seconds of one item
 SECONDS = TESTS / "seconds.json"
 NAMES = {0: "units and messages", 1: "references and studies", 2: "figures, pages, thin designs", 3: "simulations"}
 
