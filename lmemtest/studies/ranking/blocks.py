@@ -1,0 +1,160 @@
+"""Scores of algorithms on blocks: what a ranking counts as one paired observation each.
+
+A block is a benchmark: all its runs, whatever their number, give one score per algorithm. Runs that share a benchmark
+are not independent, and counted one by one they would make differences significant that other benchmarks do not show.
+With a single benchmark the seeds that all algorithms ran with are the blocks, and what follows holds for it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._validate import check_magnitude
+from lmemtest.data.cells import group_codes
+from lmemtest.data.study import labels
+from lmemtest.errors import DesignError
+from lmemtest.words import counted, format_level
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.data.runs import Runs
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocks:
+    """Runs of every algorithm on every instance, the instances in blocks.
+
+    Attributes
+    ----------
+    algorithms : (k,) tuple of str
+        In the order of their levels.
+    runs : (m, k, r) float
+        Scores of the single runs on an instance; NaN behind the last run of an algorithm.
+    instances : (m,) tuple of str
+        A benchmark at levels of the metafeatures that vary within it.
+    block : (m,) int
+        The block that each instance belongs to.
+    names : (n,) tuple of str
+        Of the blocks.
+    unit : {"benchmark", "seed"}
+        What the blocks are.
+    score, direction : str
+    notes : tuple of str
+    """
+
+    algorithms: tuple[str, ...]
+    runs: Array
+    instances: tuple[str, ...]
+    block: NDArray[np.intp]
+    names: tuple[str, ...]
+    unit: str
+    score: str
+    direction: str
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def n_runs(self) -> NDArray[np.intp]:
+        """Runs by instance and algorithm, ``(m, k)``."""
+        return np.isfinite(self.runs).sum(axis=2)
+
+    @cached_property
+    def means(self) -> Array:
+        """Mean scores by instance and algorithm, ``(m, k)``; NaN where nothing ran."""
+        total = np.nansum(self.runs, axis=2)
+        return np.divide(total, self.n_runs, out=np.full(total.shape, np.nan), where=self.n_runs > 0)
+
+    @cached_property
+    def scores(self) -> Array:
+        """Mean scores by block and algorithm, ``(n, k)``: instances count equally; NaN where one of them is missing."""
+        size = np.bincount(self.block, minlength=len(self.names))
+        sums = np.zeros((len(self.names), len(self.algorithms)))
+        np.add.at(sums, self.block, self.means)
+        return sums / size[:, None]
+
+    @property
+    def gains(self) -> Array:
+        """`scores` with the sign for which more is better."""
+        return self.scores if self.direction == "maximize" else -self.scores
+
+    @property
+    def complete(self) -> NDArray[np.bool_]:
+        """Which blocks have a score of every algorithm, ``(n,)``."""
+        return np.asarray(np.isfinite(self.scores).all(axis=1))
+
+    def of(self, algorithms: Sequence[str]) -> Blocks:
+        """The blocks with some of the algorithms, in this order."""
+        at = [self.algorithms.index(name) for name in algorithms]
+        return replace(self, algorithms=tuple(algorithms), runs=self.runs[:, at])
+
+    def where(self, kept: NDArray[np.bool_]) -> Blocks:
+        """Some of the blocks, ``(n,)``."""
+        inside = kept[self.block]
+        names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
+        return replace(
+            self,
+            runs=self.runs[inside],
+            instances=tuple(name for name, keep in zip(self.instances, inside, strict=True) if keep),
+            block=(np.cumsum(kept) - 1)[self.block[inside]],
+            names=names,
+        )
+
+    def said(self) -> str:
+        """How many there are, for notes: "20 benchmarks"."""
+        return counted(len(self.names), self.unit)
+
+
+def blocks_of(runs: Runs) -> Blocks:
+    """The blocks of a table of runs, each run with one score.
+
+    Scores at several budgets are averaged per run, over the budgets that all runs of an instance have.
+    """
+    runs.study.require_scores()
+    table, notes = runs.study.one_score_per_run()
+    check_magnitude(table["score"].to_numpy(), 1e-100)
+    several = table["benchmark"].nunique() > 1
+    if not several and runs.seed is None:
+        raise DesignError(
+            "a ranking compares algorithms on the same blocks, several benchmarks or several seeds of one benchmark; "
+            f"these runs have {'one benchmark' if runs.benchmark else 'no benchmark'} and no seed column. Name it: "
+            "Runs(table, ..., benchmark=..., seed=...)."
+        )
+    unit = "benchmark" if several else "seed"
+    own, instances = group_codes([table[name] for name in ["instance", unit]], len(table))
+    name, blocks = group_codes([table[unit]], len(table))
+    code, algorithms = group_codes([table["algorithm"]], len(table))
+    block = np.zeros(instances.size, dtype=np.intp)
+    block[own] = name
+    if several:
+        named = labels(instances.frame(), ["instance"])
+    else:
+        named = labels(instances.frame(), ["instance", "seed"])
+        notes = (*notes, "One benchmark only: its seeds are the blocks, and what follows says nothing about others.")
+    return Blocks(
+        algorithms=tuple(format_level(level) for level in algorithms.levels[0]),
+        runs=_padded(own * algorithms.size + code, table["score"].to_numpy(), (instances.size, algorithms.size)),
+        instances=tuple(named.tolist()),
+        block=block,
+        names=tuple(format_level(level) for level in blocks.levels[0]),
+        unit=unit,
+        score=runs.score,
+        direction=runs.direction,
+        notes=notes,
+    )
+
+
+def _padded(cell: NDArray[np.intp], scores: Array, shape: tuple[int, int]) -> Array:
+    """Scores by their cell, side by side in the last axis; NaN behind the last of a cell."""
+    counts = np.bincount(cell, minlength=shape[0] * shape[1])
+    order = np.argsort(cell, kind="stable")
+    place = np.arange(len(cell)) - np.repeat(np.cumsum(counts) - counts, counts)
+    out = np.full((len(counts), int(counts.max())), np.nan)
+    out[cell[order], place] = scores[order]
+    return out.reshape(*shape, -1)
