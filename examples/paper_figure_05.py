@@ -16,7 +16,8 @@ from pathlib import Path
 
 import lmemtest as lt
 from lmemtest.compat.significance_analysis import horizon_pairs
-from lmemtest.inference.means.separation import Separation, blocks, nemenyi
+from lmemtest.inference.means.nemenyi import blocks, nemenyi
+from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 from lmemtest.plots.horizons import horizons_plot
 from lmemtest.studies.budget.horizons import horizons

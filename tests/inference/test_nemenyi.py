@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.means.separation import blocks, nemenyi
+from lmemtest.inference.means.nemenyi import blocks, nemenyi
 
 
 @pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)])

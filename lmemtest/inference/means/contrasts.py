@@ -26,8 +26,8 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.inference.means.adjust import adjust as adjust_family
 from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.kinds import known_direction
 from lmemtest.inference.means.named_contrasts import NAMED_CONTRASTS, is_evenly_spaced, named_contrasts
-from lmemtest.inference.means.separation import known_direction
 from lmemtest.words import format_level, suggest
 
 if TYPE_CHECKING:

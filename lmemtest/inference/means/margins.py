@@ -20,7 +20,7 @@ from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.inference.means.separation import check_kind, known_direction
+from lmemtest.inference.means.kinds import check_kind, known_direction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,6 +7,7 @@ mark what is undecided.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,11 +16,19 @@ import numpy as np
 
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, DIRECTIONS
 from lmemtest._result import Result, result
-from lmemtest._rounding import below, tie_order, written
+from lmemtest._rounding import below, tie_order
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_columns, check_fraction, check_positive_int
-from lmemtest.errors import ArgumentError, DataError
-from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.means.given import (
+    given_alpha,
+    given_critical_difference,
+    given_decisions,
+    given_means,
+    given_omnibus,
+)
+from lmemtest.inference.means.groups import groups_with_letters
+from lmemtest.inference.means.kinds import check_kind
 from lmemtest.words import format_level, format_number
 
 if TYPE_CHECKING:
@@ -29,17 +38,6 @@ if TYPE_CHECKING:
     from lmemtest.inference.means.comparisons import Comparisons
 
     BoolArray = NDArray[np.bool_]
-
-_MOST_GROUPS = 2000  # real separations have about as many groups as levels; a graph of 30 levels can have 3^10
-SOURCES = {
-    "pairs": "pairs()",
-    "control": "against()",
-    "contrasts": "contrast()",
-    "equivalence": "equivalence()",
-    "noninferiority": "noninferiority()",
-    "best": "best()",
-}  # what makes each kind of comparisons
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @result
@@ -59,17 +57,25 @@ class Separation(Result):
     letters : dict of str to str
         One letter per group that a level is in; two levels differ significantly exactly if they share no letter.
     critical_difference : tuple of float
-        Smallest and largest half width of the pairs' simultaneous intervals at 1 - `alpha`.
+        Smallest and largest half width of the pairs' simultaneous intervals at 1 - `alpha`; NaN if there is none.
     alpha : float
-        Significance level of the decisions.
+        Significance level of the decisions; NaN if it is unknown.
     significant, undecided : pandas.DataFrame of bool, levels x levels
         Pairs whose difference is significant, and pairs without a test; no pair is both. `decision` has both in one.
     direction : {"minimize", "maximize"} or None
         Which end of the response is better.
     adjust, interval_adjust, ddf, score : str
-        Adjustments of the p-values and of the critical difference, degrees of freedom, what was compared.
+        Adjustments of the p-values and of the critical difference, degrees of freedom, what was compared; empty where
+        another program made the decisions and did not say.
     statistic : str
-        What `means` are: "marginal mean" or "mean rank".
+        What `means` are: "marginal mean", "mean rank", ...
+    test : str
+        What decided about the pairs, where the adjustment does not say it: "Wilcoxon signed-rank", ...
+    ci_low, ci_high : tuple of float or None
+        Intervals of the means at `level`, one by one; NaN where there is none.
+    level : float or None
+    omnibus_p : float or None
+        p-value of a test that all levels are alike, if there was one.
     factor : str
         What the levels are of: a column of the table.
     selected : dict
@@ -93,6 +99,11 @@ class Separation(Result):
     ddf: str
     score: str
     statistic: str = "marginal mean"
+    test: str = ""
+    ci_low: tuple[float, ...] | None = None
+    ci_high: tuple[float, ...] | None = None
+    level: float | None = None
+    omnibus_p: float | None = None
     factor: str = "level"
     selected: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -103,6 +114,98 @@ class Separation(Result):
         return self.significant.astype("boolean").mask(self.undecided)
 
     figure: ClassVar[str | None] = "cd_diagram"
+
+    @property
+    def omnibus_significant(self) -> bool | None:
+        """Whether the test of all levels together is significant; None without one."""
+        return None if self.omnibus_p is None else below(self.omnibus_p, self.alpha)
+
+    @classmethod
+    def of(
+        cls,
+        means: Any,
+        decisions: Any,
+        *,
+        direction: str | None = None,
+        alpha: float | None = None,
+        critical_difference: float | tuple[float, float] | None = None,
+        score: str = "the score",
+        statistic: str = "mean",
+        test: str = "",
+        level: float | None = None,
+        omnibus_p: float | None = None,
+    ) -> Separation:
+        """Means and decisions of any other test, for the diagrams, groups and letters of this package.
+
+        Parameters
+        ----------
+        means : mapping, pandas.Series or pandas.DataFrame
+            A mean by name, NaN where it is unknown. A frame has the names as index, a column ``mean`` (or one column),
+            and maybe ``se``, ``ci_low`` and ``ci_high``.
+        decisions : pandas.DataFrame or (k, k) array
+            Adjusted p-values, or booleans that are True where a difference is significant. A frame has the names of
+            the means as index and columns, in any order; an array has their order. Symmetric, or one triangle missing;
+            a missing pair is undecided; the diagonal is ignored.
+        direction : {"minimize", "maximize"}, optional
+            Which end is better: of mean ranks with 1 for the best, "minimize".
+        alpha : float in (0, 1), optional
+            Pairs with a p-value below it differ; 0.05 by default. Of booleans it is only named.
+        critical_difference : float, (float, float) or None
+            One number, or the smallest and the largest; it is drawn, and decides nothing.
+        score, statistic, test : str
+            What was compared, what the means are ("mean rank", "IQM"), and what decided ("Nemenyi").
+        level : float in (0, 1), optional
+            Confidence level of the intervals of the means.
+        omnibus_p : float in [0, 1], optional
+            p-value of a test that all are alike; the diagram says so if it is not significant.
+
+        Returns
+        -------
+        Separation
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has another form, or names do not agree.
+        DataError
+            If p-values are outside of [0, 1], the matrix is not symmetric, or a name occurs twice.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> ranks = {"A": 1.2, "B": 2.1, "C": 2.7}
+        >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], list(ranks), list(ranks))
+        >>> Separation.of(ranks, p, direction="minimize", statistic="mean rank").groups
+        (('A',), ('B', 'C'))
+        """
+        if direction is not None:
+            check_choice(direction, "direction", DIRECTIONS)
+        for name, text in {"score": score, "statistic": statistic, "test": test}.items():
+            if not isinstance(text, str):
+                raise ArgumentError(f"{name} must be a text, got {text!r}.")
+        given = given_means(means)
+        matrix, has_p = given_decisions(decisions, given.levels)
+        alpha = given_alpha(alpha, has_p=has_p)
+        return arranged(
+            levels=given.levels,
+            means=given.mean,
+            se=given.se,
+            significant=below(matrix, alpha) if has_p else matrix == 1.0,
+            undecided=np.isnan(matrix),
+            critical_difference=given_critical_difference(critical_difference),
+            alpha=alpha,
+            direction=direction,
+            adjust="",
+            interval_adjust="",
+            ddf="",
+            score=score,
+            statistic=statistic,
+            test=test,
+            ci_low=given.ci_low,
+            ci_high=given.ci_high,
+            level=None if level is None else check_fraction(level, "level"),
+            omnibus_p=given_omnibus(omnibus_p, alpha),
+        )
 
     def table(self) -> pd.DataFrame:
         """One row per level, best first: the factor, mean, se, letters."""
@@ -136,13 +239,15 @@ class Separation(Result):
             return self
         kept = list(levels)
         significant, undecided = self.significant.loc[kept, kept], self.undecided.loc[kept, kept]
-        groups, letters = _groups(significant.to_numpy(), levels)
+        groups, letters = groups_with_letters(significant.to_numpy(), levels)
         note = f"The first {len(levels)} of {len(self.levels)} levels; decisions and adjustment are those of all."
         return replace(
             self,
             levels=levels,
             means=self.means[: len(levels)],
             se=self.se[: len(levels)],
+            ci_low=None if self.ci_low is None else self.ci_low[: len(levels)],
+            ci_high=None if self.ci_high is None else self.ci_high[: len(levels)],
             groups=groups,
             letters=letters,
             significant=significant,
@@ -186,10 +291,18 @@ class Separation(Result):
         width = format_number(low) if np.isclose(low, high) else f"{format_number(low)} to {format_number(high)}"
         where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
         order = f"best first ({self.direction})" if self.direction else "in ascending order"
-        return (
-            f"Response {self.score}{where}, {order}; {ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment, "
-            f"{DDF_NAMES[self.ddf]} degrees of freedom, alpha = {self.alpha:g}; critical difference {width}.",
-        )
+        how = [
+            self.test,
+            f"{ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment" * bool(self.adjust),
+            f"{DDF_NAMES[self.ddf]} degrees of freedom" if self.ddf else "",
+            "" if math.isnan(self.alpha) else f"alpha = {self.alpha:g}",
+        ]
+        said = [
+            f"Response {self.score}{where}, {order}",
+            ", ".join(part for part in how if part),
+            f"critical difference {width}" if math.isfinite(low) else "no critical difference",
+        ]
+        return ("; ".join(part for part in said if part) + ".",)
 
 
 @one_blas_thread()
@@ -264,27 +377,11 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
         score=pairs.estimates.score,
         factor=pairs.estimates.factor,
         selected=dict(pairs.selected),
+        ci_low=pairs.estimates.ci_low,
+        ci_high=pairs.estimates.ci_high,
+        level=pairs.estimates.level,
         notes=notes,
     )
-
-
-def check_kind(value: Comparisons, verb: str, *kinds: str) -> None:
-    """Refuse comparisons that a verb is not for."""
-    if value.kind not in kinds:
-        wanted = " or ".join(SOURCES[kind] for kind in kinds)
-        raise ArgumentError(f"{verb} is for the result of {wanted}, and this is that of {SOURCES[value.kind]}.")
-
-
-def known_direction(given: Any, of_runs: str | None, verb: str) -> str:
-    """Which end is better: as given, else that of the runs; refused where neither says so."""
-    if given is not None:
-        return check_choice(given, "direction", DIRECTIONS)
-    if of_runs is None:
-        raise ArgumentError(
-            f"{verb} must know which end of the response is better: give direction='minimize' or 'maximize', or "
-            "fit Runs."
-        )
-    return of_runs
 
 
 def separation_of(
@@ -307,177 +404,82 @@ def separation_of(
     """
     import pandas as pd
 
-    names = list(levels)
-    values, errors = np.asarray(means, dtype=float), np.asarray(se, dtype=float)
-    order = tie_order(values, errors=errors, descending=direction == "maximize")  # best first, without a mean last
-    ordered = tuple(names[i] for i in order)
+    names = pd.Index(list(levels))
     # every pair is undecided until a p-value decides it
-    left, right = (pd.Index(ordered).get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+    left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
     p = tests["p_value"].to_numpy(dtype=float)
     significant = np.zeros((len(names), len(names)), dtype=bool)
     undecided = ~np.eye(len(names), dtype=bool)
     significant[left, right] = significant[right, left] = below(p, alpha)
     undecided[left, right] = undecided[right, left] = np.isnan(p)
-    groups, letters = _groups(significant, ordered)
     half = np.asarray(half_widths, dtype=float)
     half = half[~np.isnan(half)]
+    return arranged(
+        levels=levels,
+        means=means,
+        se=se,
+        significant=significant,
+        undecided=undecided,
+        critical_difference=(float(half.min()), float(half.max())) if len(half) else (math.nan, math.nan),
+        alpha=alpha,
+        direction=direction,
+        notes=notes,
+        **facts,
+    )
+
+
+def arranged(
+    *,
+    levels: Sequence[str],
+    means: Any,
+    se: Any,
+    significant: BoolArray,
+    undecided: BoolArray,
+    alpha: float,
+    direction: str | None,
+    ci_low: Any = None,
+    ci_high: Any = None,
+    notes: Sequence[str] = (),
+    **facts: Any,
+) -> Separation:
+    """Levels in order with their groups, from decisions in the order of `levels`; the diagonal is ignored."""
+    import pandas as pd
+
+    values, errors = np.asarray(means, dtype=float), np.asarray(se, dtype=float)
+    order = tie_order(values, errors=errors, descending=direction == "maximize")  # best first, without a mean last
+    ordered = tuple(levels[i] for i in order)
+    apart, inside = ~np.eye(len(order), dtype=bool), np.ix_(order, order)
+    significant, undecided = significant[inside] & apart, undecided[inside] & apart
+    groups, letters = groups_with_letters(significant, ordered)
     said = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
     if direction is None:
         said.append(
-            "Levels are in ascending order of their means: the fit does not know whether low or high is "
-            "better. Give direction=, or fit Runs."
+            "Levels are in ascending order of their means: it is not known whether low or high is better. Give "
+            "direction=, or fit Runs."
         )
     if undecided.any():
         i, j = (index[0] for index in np.nonzero(np.triu(undecided)))
-        count, total = int(np.triu(undecided).sum()), len(names) * (len(names) - 1) // 2
+        count, total = int(np.triu(undecided).sum()), len(ordered) * (len(ordered) - 1) // 2
         said.append(
             f"{count} of {total} pairs have no test (for instance {ordered[i]} and {ordered[j]}) and are undecided: "
             "that such a pair shares a letter or a group says nothing of it. `undecided` marks them."
         )
+
+    def placed(ends: Any) -> tuple[float, ...] | None:
+        return None if ends is None else tuple(np.asarray(ends, dtype=float)[order].tolist())
+
     return Separation(
         levels=ordered,
         means=tuple(values[order].tolist()),
         se=tuple(errors[order].tolist()),
         groups=groups,
         letters=letters,
-        critical_difference=(float(half.min()), float(half.max())) if len(half) else (float("nan"), float("nan")),
         alpha=float(alpha),
         significant=pd.DataFrame(significant, index=list(ordered), columns=list(ordered)),
         undecided=pd.DataFrame(undecided, index=list(ordered), columns=list(ordered)),
         direction=direction,
+        ci_low=placed(ci_low),
+        ci_high=placed(ci_high),
         notes=(*said, *notes),
         **facts,
-    )
-
-
-def _groups(significant: BoolArray, levels: tuple[str, ...]) -> tuple[tuple[tuple[str, ...], ...], dict[str, str]]:
-    """Groups of levels that are not shown to differ, and the letters of each level.
-
-    From the 53rd group on letters are numbers in brackets, so that none is used twice.
-    """
-    cliques = maximal_cliques(~significant)
-    names = [*_ALPHABET, *(f"[{i + 1}]" for i in range(len(_ALPHABET), len(cliques)))]
-    letters = dict.fromkeys(levels, "")
-    for name, clique in zip(names, cliques, strict=False):
-        for i in clique:
-            letters[levels[i]] += name
-    return tuple(tuple(levels[i] for i in clique) for clique in cliques), letters
-
-
-def maximal_cliques(adjacent: BoolArray) -> tuple[tuple[int, ...], ...]:
-    """Maximal cliques of a symmetric graph, sorted, each sorted; every vertex is in one at least.
-
-    >>> maximal_cliques(np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], dtype=bool))
-    ((0, 1), (1, 2))
-    """
-    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(np.asarray(adjacent))]
-    found: list[tuple[int, ...]] = []
-    pending: list[tuple[tuple[int, ...], set[int], set[int]]] = [((), set(range(len(neighbours))), set())]
-    while pending:
-        clique, candidates, excluded = pending.pop()
-        if not candidates:
-            if not excluded and clique:
-                found.append(tuple(sorted(clique)))
-                if len(found) > _MOST_GROUPS:
-                    raise ArgumentError(
-                        f"The levels form more than {_MOST_GROUPS} groups without significant differences, too many to "
-                        "show. Compare fewer levels (at=...), or read the table of pairs."
-                    )
-            continue
-        pivot = max(sorted(candidates | excluded), key=lambda v: len(neighbours[v] & candidates))
-        for vertex in sorted(candidates - neighbours[pivot]):
-            pending.append(((*clique, vertex), candidates & neighbours[vertex], excluded & neighbours[vertex]))
-            candidates = candidates - {vertex}
-            excluded = excluded | {vertex}
-    return tuple(sorted(found))
-
-
-# ---------------------------------------------------------------------- mean ranks
-
-
-def nemenyi(scores: pd.DataFrame, *, direction: str, alpha: float = 0.05, score: str = "the score") -> Separation:
-    """Compare the mean ranks of algorithms over blocks, as Demšar (2006) and Autorank do: what follows Friedman's test.
-
-    `scores` has a row per block (a benchmark, or what else was run once with every algorithm) and a column per
-    algorithm; blocks with a missing score are left out. `score` says what was ranked. The result is a `Separation` of
-    mean ranks, 1 best; the critical difference is ``q_alpha sqrt(k (k + 1) / (6 N))``; the notes have Friedman's test.
-
-    In each of N complete blocks the k ranks sum to a constant. If all orders of a block are equally likely, the ranks
-    of an algorithm have variance (k + 1)(k - 1) / 12 and any two of them the correlation -1 / (k - 1), which a linear
-    model of the ranks misses. Ties share the mean of their ranks; the critical difference is that without ties, which
-    is on the safe side. Blocks are taken for independent: seeds or budgets of one benchmark as blocks make the test too
-    sure of itself.
-
-    Nemenyi (1963), Distribution-free multiple comparisons, PhD thesis, Princeton University; Demšar (2006), Journal of
-    Machine Learning Research 7, 1-30; Friedman (1937), J. Am. Stat. Assoc. 32, 675-701
-
-    >>> import pandas as pd
-    >>> rows = [[1.0, 2.0, 3.0], [2.0, 3.0, 1.0], [1.0, 3.0, 5.0], [3.0, 5.0, 9.0]] * 5
-    >>> found = nemenyi(pd.DataFrame(rows, columns=["A", "B", "C"]), direction="minimize")
-    >>> found.levels, found.means, found.groups
-    (('A', 'B', 'C'), (1.25, 2.25, 2.5), (('A',), ('B', 'C')))
-    >>> round(found.critical_difference[0], 3)  # 3.314 sqrt(3 * 4 / (6 * 20)) / sqrt(2)
-    0.741
-    """
-    import pandas as pd
-    from scipy.stats import chi2, rankdata
-
-    if not isinstance(scores, pd.DataFrame) or scores.shape[1] < 2:
-        raise ArgumentError(
-            "scores must be a table with a row per block and a column for each of two or more algorithms."
-        )
-    check_choice(direction, "direction", DIRECTIONS)
-    alpha = check_fraction(alpha, "alpha")
-    names = [format_level(name) for name in scores.columns]
-    check_columns(names, names, argument="scores")
-    values = scores.to_numpy(dtype=float)
-    complete = np.isfinite(values).all(axis=1)
-    n, k = int(complete.sum()), len(names)
-    if n < 2:
-        raise DataError(f"scores must have at least two blocks with a score of every algorithm, got {n}.")
-    ranks = rankdata(values[complete] if direction == "minimize" else -values[complete], axis=1)
-    means = ranks.mean(axis=0)
-    se = np.sqrt(k * (k + 1.0) / (6.0 * n))
-    left, right = np.triu_indices(k, 1)
-    p_value = ptukey(np.abs(means[left] - means[right]) * np.sqrt(2.0) / se, k, np.inf, upper=True)
-    tests = pd.DataFrame({"left": [names[i] for i in left], "right": [names[j] for j in right], "p_value": p_value})
-    between = n * np.square(means - (k + 1.0) / 2.0).sum()
-    within = np.square(ranks - (k + 1.0) / 2.0).sum() / (n * (k - 1.0))
-    statistic = between / within if within > 0 else 0.0
-    notes = [
-        f"Friedman's test of {n:,} blocks: chi-square({k - 1}) = {written(statistic, '.4g')}, p = "
-        f"{written(chi2.sf(statistic, k - 1), '.3g')}."
-    ]
-    if n < len(values):
-        notes.append(f"{len(values) - n:,} of {len(values):,} blocks lack a score and were left out.")
-    return separation_of(
-        levels=names,
-        means=means,
-        se=ranks.std(axis=0, ddof=1) / np.sqrt(n),
-        tests=tests,
-        half_widths=[float(qtukey(1.0 - alpha, k, np.inf)) / np.sqrt(2.0) * se],
-        alpha=alpha,
-        direction="minimize",
-        adjust="Nemenyi",
-        interval_adjust="Nemenyi",
-        ddf="asymptotic",
-        score=score,
-        statistic="mean rank",
-        factor=str(scores.columns.name or "algorithm"),
-        notes=notes,
-    )
-
-
-def blocks(runs: Any, by: Sequence[str]) -> pd.DataFrame:
-    """Scores of runs as `nemenyi` takes them: a row per combination of the columns `by`, a column per algorithm.
-
-    Scores of one algorithm in a block are averaged.
-    """
-    from lmemtest.data.compress import compress
-
-    columns = check_columns(by, runs.columns, argument="by")
-    cells = compress(runs, [*columns, runs.algorithm], score=runs.score)
-    frame = cells.frame.assign(**{"\0mean": cells.mean})
-    return frame.pivot_table(
-        index=list(columns), columns=runs.algorithm, values="\0mean", aggfunc="mean", observed=True, dropna=False
     )

@@ -16,9 +16,9 @@ from lmemtest._validate import check_choice, check_flag, check_fraction, check_p
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.means.adjust import adjust
+from lmemtest.inference.means.groups import maximal_cliques
 from lmemtest.inference.means.moderated import deviations
 from lmemtest.inference.means.moderation import pair_ratios
-from lmemtest.inference.means.separation import maximal_cliques
 from lmemtest.studies.budget.curves import (
     CurveModel,
     MeanCurves,
