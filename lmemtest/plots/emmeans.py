@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -91,9 +93,16 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
 
 
 def decided_by(separation: Separation) -> str:
-    """Adjustment and level of the decisions of a separation."""
-    adjustment = adjustment_name(separation.adjust)
-    return _style.nobreak(f"{adjustment}, α = {separation.alpha:.3g}")
+    """Test, adjustment and level of the decisions of a separation, as far as they are known."""
+    adjustment = adjustment_name(separation.adjust) if separation.adjust else ""
+    if adjustment.lower() in separation.test.lower():
+        adjustment = ""
+    level = "" if math.isnan(separation.alpha) else f"α = {separation.alpha:.3g}"
+    parts = [
+        _style.one_line(separation.test) if separation.test else "",
+        _style.nobreak(", ".join(part for part in (adjustment, level) if part)),
+    ]
+    return ", ".join(part for part in parts if part) or "as given"
 
 
 def adjustment_name(name: str) -> str:
