@@ -544,6 +544,14 @@ class Runs:
         return runs
 
 
+def with_named_algorithms(runs: Runs) -> Runs:
+    """Algorithms called 1, 2, 3 as names: a formula would take the numbers for a covariate."""
+    column = nw.col(runs.algorithm)
+    if not runs.frame.collect_schema()[runs.algorithm].is_numeric():
+        return runs
+    return with_scale(Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles()), runs.scale)
+
+
 def with_scale(runs: Runs, scale: Scale | None) -> Runs:
     """New runs, which remember how their score was made."""
     _set(runs, "scale", scale)

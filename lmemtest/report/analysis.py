@@ -22,7 +22,7 @@ from lmemtest._rounding import in_tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction
 from lmemtest.data.roles import stated
-from lmemtest.data.runs import Runs, require_runs, with_scale
+from lmemtest.data.runs import Runs, require_runs, with_named_algorithms
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, FormulaError, LmemtestError
 from lmemtest.formula.bars import parse_formula
@@ -408,7 +408,7 @@ def analyze(
         check_columns(dispersion, runs.columns, argument="dispersion")
     own = parse_formula(formula) if formula is not None else None
     clock = _Clock(progress or _quiet)
-    given = _with_named_algorithms(runs)
+    given = with_named_algorithms(runs)
     own_conditions = tuple(name for name in given.metafeatures if name not in given.study.properties)
     runs = given if own_conditions == given.metafeatures else given.with_metafeatures(*own_conditions)
     with clock("checking the table"):
@@ -505,17 +505,6 @@ def _refuse_unnamed(runs: Runs, check: RunsCheck, own: ParsedFormula | None, dis
         if own is not None:
             used |= set(own.columns)
         refuse_unnamed(runs, known=sorted(used))
-
-
-def _with_named_algorithms(runs: Runs) -> Runs:
-    """Algorithms called 1, 2, 3 as names: a formula would take the numbers for a covariate."""
-    import narwhals as nw
-
-    column = nw.col(runs.algorithm)
-    if not runs.frame.collect_schema()[runs.algorithm].is_numeric():
-        return runs
-    named = Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
-    return with_scale(named, runs.scale)
 
 
 def _fitted_to_raw(runs: Runs, own: ParsedFormula | None, dispersion: str | None) -> LmmFit | None:

@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar
 
+from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._result import Result, result
 from lmemtest._table import Format
+from lmemtest.studies.ranking.asked import TEST_NAMES
+from lmemtest.studies.ranking.wording import ranking_paragraph, ranking_sentences
+from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.data.runs import Runs
     from lmemtest.inference.means.separation import Separation
+    from lmemtest.studies.ranking.asked import Asked
     from lmemtest.studies.ranking.blocks import Blocks
-
-
-@result
-class Omnibus(Result):
-    """A test that all algorithms are alike.
-
-    Attributes
-    ----------
-    name : str
-        "Friedman", "repeated-measures ANOVA", ...
-    statistic, p_value : float
-    df : tuple of float
-        One, or numerator and denominator.
-    symbol : str
-        Of the statistic: "F", "chi2", "t", "W".
-    alpha : float
-    """
-
-    name: str
-    statistic: float
-    df: tuple[float, ...]
-    p_value: float
-    symbol: str
-    alpha: float
+    from lmemtest.studies.ranking.omnibus import Omnibus
 
 
 @result
@@ -58,6 +40,8 @@ class Ranking(Result):
         The decisions, from which letters, groups and figures are made.
     blocks : Blocks
         The scores that were ranked.
+    runs : Runs
+        The runs that the blocks are of.
     method : {"lmem", "frequentist", "bayesian"}
     test : str
         What decides about the pairs: "Nemenyi", "Wilcoxon signed-rank", "Tukey HSD", ...
@@ -68,6 +52,8 @@ class Ranking(Result):
         The algorithm with which all others were compared; None for all pairs.
     alpha : float
     score, direction : str
+    asked : Asked
+        The options.
     assumptions : pandas.DataFrame or None
         Tests that chose the method: ``test``, ``of``, ``statistic``, ``p_value``.
     notes : tuple of str
@@ -81,6 +67,7 @@ class Ranking(Result):
     pairs: pd.DataFrame
     separation: Separation
     blocks: Blocks
+    runs: Runs
     method: str
     test: str
     omnibus: Omnibus | None
@@ -89,6 +76,53 @@ class Ranking(Result):
     alpha: float
     score: str
     direction: str
+    asked: Asked
     assumptions: pd.DataFrame | None = None
-    options: Mapping[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The algorithms, best first."""
+        return self.separation.levels
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """The pairs with a decision for one of the two."""
+        return self.pairs[self.pairs["decision"].str.endswith(" better")]
+
+    @property
+    def title(self) -> str:
+        """What was ranked by what."""
+        end = "lower" if self.direction == "minimize" else "higher"
+        return f"Ranking by {self.score} ({end} is better), {TEST_NAMES[self.test]}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The sample, the tests and their adjustment."""
+        sample = f"{len(self.levels)} algorithms on {self.blocks.said()}"
+        if self.method == "bayesian":
+            unit = "pooled standard deviations" if self.asked.rope_unit == "effect" else f"units of {self.score}"
+            rope = format_number(self.asked.rope)
+            how = (
+                f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair; differences of up "
+                f"to {rope} {unit} count as practically equivalent."
+            )
+            return (f"{sample}; {how}",)
+        adjust = ADJUSTMENT_NAMES.get(self.separation.adjust, self.separation.adjust)
+        against = f" with {self.control}" if self.control is not None else ""
+        facts = [f"{sample}; {self._pairs_compared}{against}, {adjust} adjustment, alpha = {self.alpha:g}."]
+        if self.omnibus is not None:
+            facts.append(f"{self.omnibus.name}: {self.omnibus.text}.")
+        return tuple(facts)
+
+    @property
+    def _pairs_compared(self) -> str:
+        return "all pairs" if self.control is None else "comparisons"
+
+    def sentences(self) -> tuple[str, ...]:
+        """Who is ahead, what is decided, and what is not; the first is the headline."""
+        return ranking_sentences(self)
+
+    def paragraph(self) -> str:
+        """What was done and found, as a paragraph for a paper."""
+        return ranking_paragraph(self)

@@ -1,0 +1,39 @@
+"""The options of a ranking, and what its tests are called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+TESTS = {
+    "lmem": ("auto",),
+    "frequentist": ("auto", "t", "tukey", "nemenyi", "conover", "wilcoxon"),
+    "bayesian": ("auto", "signed_rank", "hierarchical"),
+}
+TEST_NAMES = {
+    "t": "paired t-tests",
+    "tukey": "Tukey's HSD of the repeated-measures ANOVA",
+    "nemenyi": "Nemenyi's test",
+    "conover": "Conover's test",
+    "wilcoxon": "Wilcoxon signed-rank tests",
+    "lmem": "marginal means of the mixed model",
+    "signed_rank": "Bayesian signed-rank test",
+    "hierarchical": "Bayesian hierarchical model",
+}
+OWN_VARIANCES = ("t", "wilcoxon")  # each pair has its own: no Tukey, no Dunnett
+PAIR_ADJUSTMENTS = ("tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none")
+CONTROL_ADJUSTMENTS = ("dunnett", "holm", "sidak", "bonferroni", "fdr", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a caller of `rank` asked for, checked."""
+
+    alpha: float
+    test: str
+    adjust: str | None
+    control: str | None
+    rope: float
+    rope_unit: str
+    n_draws: int
+    rng: Any

@@ -1,0 +1,313 @@
+"""The classical tests of several algorithms on the same blocks (Demšar 2006), each as estimates or as tests of pairs.
+
+Repeated-measures ANOVA and the paired t-test on scores, Nemenyi's and Conover's test on ranks differ in what is
+averaged and in the covariance of the averages, so each of them is a set of `Estimates`: means of n blocks with
+
+- paired t: the sample covariance of the scores, n - 1 degrees of freedom, each pair its own variance;
+- ANOVA and Tukey: the residual mean square after blocks and algorithms, (n - 1)(k - 1) degrees of freedom;
+- Conover: the same on ranks;
+- Nemenyi: the variance k (k + 1) / 12 of ranks if all orders of a block are equally likely, infinite.
+
+Pairs, adjustments, a control, groups and figures follow from there. The signed-rank test has no such form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+from lmemtest._rounding import below, tolerance
+from lmemtest.errors import DesignError
+from lmemtest.inference.means.adjust import adjust_raw, step_down
+from lmemtest.inference.means.estimates import Estimates
+from lmemtest.studies.ranking.omnibus import Omnibus
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.studies.ranking.blocks import Blocks
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+FEWEST_BLOCKS = 2
+MOST_EXACT = 50  # blocks up to which the null distribution of the signed-rank sum is exact, ties or not
+
+
+def ranked(scores: Array) -> Array:
+    """Ranks within each row, 1 for the lowest; ties share their mean, and what differs by rounding only is a tie.
+
+    >>> ranked(np.array([[0.3, 0.1 + 0.2, 0.1], [2.0, 1.0, 3.0]])).tolist()
+    [[2.5, 2.5, 1.0], [2.0, 1.0, 3.0]]
+    """
+    order = np.argsort(scores, axis=1, kind="stable")
+    ascending = np.take_along_axis(scores, order, axis=1)
+    apart = np.diff(ascending, axis=1) > tolerance(1.0) * np.abs(scores).max(axis=1, keepdims=True)
+    group = np.concatenate([np.zeros((len(scores), 1), dtype=np.intp), np.cumsum(apart, axis=1)], axis=1)
+    n, k = scores.shape
+    flat = (group + k * np.arange(n)[:, None]).ravel()
+    size = np.bincount(flat, minlength=n * k)
+    place = np.bincount(flat, weights=np.tile(np.arange(1.0, k + 1.0), n), minlength=n * k)
+    ranks = np.empty(scores.shape)
+    np.put_along_axis(ranks, order, (place[flat] / size[flat]).reshape(n, k), axis=1)
+    return ranks
+
+
+# ---------------------------------------------------------------------- estimates
+
+
+def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
+    """Means over complete blocks with the covariance of a test: "t", "tukey", "conover" or "nemenyi"."""
+    n, k = blocks.scores.shape
+    on_ranks = test in ("conover", "nemenyi")
+    x = ranked(-blocks.gains) if on_ranks else blocks.scores
+    spread = np.eye(k)
+    if test == "t":
+        V, df = np.cov(x, rowvar=False) / n, n - 1.0
+    elif test == "nemenyi":
+        V, df = k * (k + 1.0) / 12.0 / n * spread, np.inf
+    else:
+        V, df = residual_variance(x) / n * spread, (n - 1.0) * (k - 1.0)
+    return Estimates.of(
+        {"algorithm": list(blocks.algorithms)},
+        b=x.mean(axis=0),
+        V=V,
+        df=df,
+        score=f"rank by {blocks.score}" if on_ranks else blocks.score,
+        direction="minimize" if on_ranks else blocks.direction,
+        ddf="asymptotic" if np.isinf(df) else "residual",
+        level=level,
+        vcov="model",
+        n_obs=n * k,
+    )
+
+
+def residual_variance(x: Array) -> float:
+    """Mean square of what blocks and algorithms leave, (n - 1)(k - 1) degrees of freedom."""
+    n, k = x.shape
+    rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
+    return float(np.square(rest).sum() / ((n - 1.0) * (k - 1.0)))
+
+
+# ---------------------------------------------------------------------- all at once
+
+
+def repeated_measures_anova(x: Array, alpha: float) -> Omnibus:
+    """F-test that the means of k algorithms over n blocks are equal; sphericity is assumed."""
+    n, k = x.shape
+    between = n * np.square(x.mean(axis=0) - x.mean()).sum() / (k - 1.0)
+    df = (k - 1.0, (n - 1.0) * (k - 1.0))
+    return _f_test("repeated-measures ANOVA", between, residual_variance(x), df, alpha)
+
+
+def friedman(ranks: Array, alpha: float) -> Omnibus:
+    """Friedman's test with the F of Iman and Davenport (1980), whose size is right where the chi-square is too low.
+
+    F = (n - 1) chi2 / (n (k - 1) - chi2), chi2 corrected for ties: the F of the analysis of variance of the ranks.
+    """
+    n, k = ranks.shape
+    between = n * np.square(ranks.mean(axis=0) - (k + 1.0) / 2.0).sum() / (k - 1.0)
+    df = (k - 1.0, (n - 1.0) * (k - 1.0))
+    found = _f_test("Friedman (Iman-Davenport)", between, residual_variance(ranks), df, alpha)
+    # no outcome is rarer than one order in all blocks, which the F of few blocks does not know
+    return replace(found, p_value=max(found.p_value, float(np.exp((1 - n) * special.gammaln(k + 1.0)))))
+
+
+def _f_test(name: str, between: float, within: float, df: tuple[float, float], alpha: float) -> Omnibus:
+    if within > 0.0:
+        statistic = between / within
+    else:
+        statistic = np.inf if between > 0.0 else 0.0  # every block alike: no order, or one and the same
+    p_value = float(special.fdtrc(*df, statistic)) if np.isfinite(statistic) else 0.0
+    return Omnibus(name=name, statistic=float(statistic), df=df, p_value=p_value, symbol="F", alpha=alpha)
+
+
+def skillings_mack(gains: Array, alpha: float) -> Omnibus:
+    """The test of Skillings and Mack (1981): Friedman's where some cells are missing; chi-square, corrected for ties.
+
+    Each block of k_i scores adds its centred ranks, weighted by sqrt(12 / (k_i + 1)). Under exchange of the scores
+    within blocks the covariance of the sums is known, ties included; the statistic is its quadratic form.
+
+    Skillings & Mack (1981), Technometrics 23, 171-177, doi:10.1080/00401706.1981.10486261
+    """
+    k = gains.shape[1]
+    total, covariance = np.zeros(k), np.zeros((k, k))
+    for row in gains:
+        seen = np.flatnonzero(np.isfinite(row))
+        size = len(seen)
+        if size < 2:
+            continue
+        centred = ranked(-row[None, seen])[0] - (size + 1.0) / 2.0
+        weight = 12.0 / (size + 1.0)
+        total[seen] += np.sqrt(weight) * centred
+        variance = weight * np.square(centred).sum() / (size - 1.0)
+        covariance[np.ix_(seen, seen)] += variance * (np.eye(size) - 1.0 / size)
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > 1e-10 * max(values.max(), 1.0)
+    statistic = float(np.square(total @ vectors[:, kept] / np.sqrt(values[kept])).sum())
+    df = float(kept.sum())
+    if df < k - 1:
+        raise DesignError(
+            "the algorithms fall into groups without a common block, so no test compares all of them. Rank each group "
+            "by itself, or add runs."
+        )
+    p_value = float(special.chdtrc(df, statistic))
+    return Omnibus(
+        name="Skillings-Mack", statistic=statistic, df=(df,), p_value=p_value, symbol="chi-square", alpha=alpha
+    )
+
+
+# ---------------------------------------------------------------------- signed ranks
+
+
+def signed_rank(differences: Array) -> tuple[float, float]:
+    """Wilcoxon's signed-rank test of one pair, two-sided: the sum of the positive ranks, and the p-value.
+
+    Differences of zero are dropped. Up to 50 others the distribution is that of all sign changes of the ranks at hand,
+    exact with ties; beyond, normal.
+
+    >>> signed_rank(np.array([1.0, 2.0, 3.0, -4.0, 5.0]))
+    (11.0, 0.4375)
+    """
+    d = differences[np.abs(differences) > 0.0]
+    if not len(d):
+        return 0.0, 1.0
+    ranks = ranked(np.abs(d)[None])[0]
+    positive = float(ranks[d > 0].sum())
+    least = min(positive, float(ranks.sum()) - positive)
+    if len(d) > MOST_EXACT:
+        z = (least - ranks.sum() / 2.0) / np.sqrt(np.square(ranks).sum() / 4.0)
+        return positive, float(min(1.0, 2.0 * special.ndtr(z)))
+    return positive, float(min(1.0, 2.0 * null_of_sums(ranks)[: round(2.0 * least) + 1].sum()))
+
+
+def null_of_sums(ranks: Array) -> Array:
+    """Probabilities of twice the sum of the ranks with a positive sign, 0, 1, 2, ..., each sign a fair coin."""
+    doubled = np.rint(2.0 * ranks).astype(np.intp)
+    out = np.zeros(int(doubled.sum()) + 1)
+    out[0] = 1.0
+    for step in doubled:
+        moved = np.zeros_like(out)
+        moved[step:] = out[: len(out) - step]
+        out = (out + moved) / 2.0
+    return out
+
+
+def shift_interval(differences: Array, level: float) -> tuple[float, float, float]:
+    """Hodges-Lehmann estimate of the shift, the median of the Walsh averages, and the interval of the signed-rank test.
+
+    The limits are infinite where the blocks are too few for the level.
+    """
+    n = len(differences)
+    i, j = np.triu_indices(n)
+    walsh = np.sort((differences[i] + differences[j]) / 2.0)
+    tail = (1.0 - level) / 2.0
+    if n <= MOST_EXACT:
+        below_c = np.cumsum(null_of_sums(np.arange(1.0, n + 1.0))[::2])
+        cut = int(np.searchsorted(below_c, tail * (1.0 + 1e-12), side="right"))  # P(V < cut) <= tail
+    else:
+        spread = np.sqrt(n * (n + 1.0) * (2.0 * n + 1.0) / 24.0)
+        cut = int(max(0.0, np.floor(n * (n + 1.0) / 4.0 + special.ndtri(tail) * spread)))
+    estimate = float(np.median(walsh))
+    if cut == 0:
+        return estimate, -np.inf, np.inf
+    return estimate, float(walsh[cut - 1]), float(walsh[-cut])
+
+
+def median_interval(x: Array, level: float) -> tuple[float, float]:
+    """Order statistics that hold the median with at least this probability, exact by the binomial distribution.
+
+    >>> median_interval(np.arange(1.0, 11.0), 0.95)
+    (2.0, 9.0)
+    """
+    n = len(x)
+    ascending = np.sort(x)
+    tails = special.bdtr(np.arange(n // 2), n, 0.5)  # P(fewer than r + 1 of n lie below the median)
+    cut = int(np.searchsorted(tails, (1.0 - level) / 2.0 * (1.0 + 1e-12), side="right"))
+    return (float(ascending[cut - 1]), float(ascending[n - cut])) if cut else (-np.inf, np.inf)
+
+
+def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | None = None) -> pd.DataFrame:
+    """Signed-rank tests of the pairs, or of all with a control, each on the blocks that both have.
+
+    Intervals of the shift are simultaneous by Bonferroni.
+    """
+    import pandas as pd
+
+    k = len(blocks.algorithms)
+    if control is None:
+        left, right = np.triu_indices(k, 1)
+    else:
+        left = np.delete(np.arange(k), control)
+        right = np.full(k - 1, control)
+    m = len(left)
+    rows = []
+    for i, j in zip(left, right, strict=True):
+        both = np.isfinite(blocks.scores[:, i]) & np.isfinite(blocks.scores[:, j])
+        x, y = blocks.scores[both, i], blocks.scores[both, j]
+        d = np.where(np.abs(x - y) <= tolerance(1.0) * np.maximum(np.abs(x), np.abs(y)), 0.0, x - y)
+        if len(d) < FEWEST_BLOCKS:
+            rows.append((np.nan, np.nan, np.nan, np.nan, np.nan))
+            continue
+        rows.append((*shift_interval(d, 1.0 - alpha / m), *signed_rank(d)))
+    estimate, low, high, statistic, p_raw = np.array(rows).T
+    if adjust in ("shaffer", "stepdown") and control is None:
+        p_value = step_down(p_raw, k, first_by_range=False)
+    else:
+        p_value = adjust_raw(p_raw, "holm" if adjust == "shaffer" else adjust, m)
+    names = blocks.algorithms
+    return pd.DataFrame(
+        {
+            "left": [names[i] for i in left],
+            "right": [names[j] for j in right],
+            "estimate": estimate,
+            "ci_low": low,
+            "ci_high": high,
+            "statistic": statistic,
+            "df": np.nan,
+            "p_raw": p_raw,
+            "p_value": p_value,
+        }
+    )
+
+
+# ---------------------------------------------------------------------- what they assume
+
+
+def assumptions_of(x: Array, names: tuple[str, ...], alpha: float) -> tuple[pd.DataFrame, bool, bool]:
+    """Shapiro-Wilk of each column (level alpha / k), then Bartlett's test if all are normal and Levene's if not.
+
+    Returns the table of tests, whether all are taken for normal, and whether variances are taken for equal. A column
+    without variation has no p-value and is taken for not normal.
+    """
+    import pandas as pd
+    from scipy import stats
+
+    constant = np.ptp(x, axis=0) <= tolerance(x)
+    shapiro = [
+        (np.nan, np.nan) if flat or len(x) < 3 else tuple(stats.shapiro(c))
+        for c, flat in zip(x.T, constant, strict=True)
+    ]
+    p_normal = np.array([p for _, p in shapiro])
+    normal = bool(not constant.any() and not below(p_normal, alpha / len(names)).any())
+    if constant.all():
+        name, found, homogeneous = "Levene", (np.nan, np.nan), True
+    elif normal:
+        name, found = "Bartlett", tuple(stats.bartlett(*x.T))
+        homogeneous = not below(found[1], alpha)
+    else:
+        name, found = "Levene", tuple(stats.levene(*x.T))
+        homogeneous = not below(found[1], alpha)
+    table = pd.DataFrame(
+        {
+            "test": [*["Shapiro-Wilk"] * len(names), name],
+            "of": [*names, "variances"],
+            "statistic": [*(w for w, _ in shapiro), found[0]],
+            "p_value": [*p_normal, found[1]],
+        }
+    )
+    return table, normal, homogeneous

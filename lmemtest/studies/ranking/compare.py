@@ -1,0 +1,223 @@
+"""Several rankings of the same runs side by side: where they agree, where not, and what the scores look like there.
+
+Beside them stands what many published diagrams do: ranking every row as if it were a benchmark of its own. It is shown
+with its rate of false alarms, measured by exchanging the algorithms on whole benchmarks, and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lmemtest._result import Result, result
+from lmemtest._rounding import below
+from lmemtest.inference.distributions.student import binomial_interval
+from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
+from lmemtest.studies.ranking.asked import TEST_NAMES
+from lmemtest.studies.ranking.classical import ranked
+from lmemtest.words import counted, joined, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.studies.ranking.blocks import Blocks
+    from lmemtest.studies.ranking.ranking import Ranking
+
+    Array = NDArray[np.float64]
+
+BY_MEANS = ("lmem", "tukey", "t", "hierarchical")
+EXCHANGES = 2000
+MOST_SAID = 10  # disagreements in sentences; all are in the table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsAsBlocks:
+    """Nemenyi's test with every row as a block, and how often it finds a difference where there is none.
+
+    Attributes
+    ----------
+    n_rows, n_blocks : int
+        Rows that were ranked, and blocks that they belong to.
+    n_significant : int
+        Pairs that differ by it.
+    false_alarms, of_blocks : (float, float, float)
+        Share of exchanged tables in which any pair differs, with its 95 % interval: with rows, and with blocks, as the
+        sample.
+    alpha : float
+    """
+
+    n_rows: int
+    n_blocks: int
+    n_significant: int
+    false_alarms: tuple[float, float, float]
+    of_blocks: tuple[float, float, float]
+    alpha: float
+
+
+@result
+class Rankings(Result):
+    """Rankings of the same runs by several methods.
+
+    Attributes
+    ----------
+    rankings : dict of str to Ranking
+        By the name of the test.
+    table : pandas.DataFrame
+        One row per pair: ``left``, ``right``, the decision of every test, ``agree``.
+    places : pandas.DataFrame
+        One row per algorithm, its place by every test.
+    rows_as_blocks : RowsAsBlocks or None
+        The trap, measured; None where every row is a block.
+    notes : tuple of str
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {"pairs": "table", "places": "places"}
+
+    rankings: Mapping[str, Ranking]
+    table: pd.DataFrame
+    places: pd.DataFrame
+    rows_as_blocks: RowsAsBlocks | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What was ranked."""
+        first = next(iter(self.rankings.values()))
+        return f"Pairs by {counted(len(self.rankings), 'test')}, ranked by {first.score}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What the columns are."""
+        return tuple(f"{name}: {TEST_NAMES[name]}." for name in self.rankings)
+
+    def __getitem__(self, test: str) -> Ranking:
+        return self.rankings[test]
+
+    def sentences(self) -> tuple[str, ...]:
+        """How far the tests agree, each pair on which they do not with its facts, and the trap."""
+        odd = self.table[~self.table["agree"]]
+        total = len(self.table)
+        found = [
+            f"The {len(self.rankings)} tests agree on {'all' if odd.empty else f'{total - len(odd)} of'} {total} pairs."
+        ]
+        found += [self._on(row) for row in odd.head(MOST_SAID).to_dict("records")]
+        return (*found, *self._trap())
+
+    def _on(self, row: Mapping[Any, Any]) -> str:
+        """A pair on which tests disagree: who says what, and the facts that part means from ranks."""
+        left, right = row["left"], row["right"]
+        said: dict[str, list[str]] = {}
+        for name in self.rankings:
+            said.setdefault(row[name], []).append(name)
+        verdicts = "; ".join(f"{decision} by {joined(names, len(names))}" for decision, names in said.items())
+        return (
+            f"{left} and {right}: {verdicts}. {facts_of_pair(next(iter(self.rankings.values())).blocks, left, right)}"
+        )
+
+    def _trap(self) -> tuple[str, ...]:
+        found = self.rows_as_blocks
+        if found is None:
+            return ()
+        first = next(iter(self.rankings.values()))
+        unit, total = first.blocks.unit, len(self.table)
+        return (
+            f"If each of the {found.n_rows:,} rows counted as a {unit} of its own, Nemenyi's test would call "
+            f"{found.n_significant} of {total} pairs different. That test finds a difference in "
+            f"{percent(found.false_alarms[0])} of tables in which the algorithms of whole {unit}s were exchanged at "
+            f"random, at a nominal {percent(found.alpha)}; with the {found.n_blocks} {unit}s as the sample it is "
+            f"{percent(found.of_blocks[0])}.",
+        )
+
+
+def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Rankings:
+    """The tables of several rankings, in the order of the first."""
+    import pandas as pd
+
+    first = next(iter(rankings.values()))
+    decisions = {
+        name: {frozenset((row["left"], row["right"])): row["decision"] for row in found.pairs.to_dict("records")}
+        for name, found in rankings.items()
+    }
+    table = first.pairs[["left", "right"]].copy()
+    keys = [frozenset(pair) for pair in zip(table["left"], table["right"], strict=True)]
+    for name, known in decisions.items():
+        table[name] = [known.get(key, "no test") for key in keys]
+    for_whom = table[list(rankings)].apply(lambda column: column.where(column.str.endswith(" better"), ""))
+    table["agree"] = for_whom.nunique(axis=1) == 1
+    places = pd.DataFrame({"algorithm": first.levels})
+    for name, found in rankings.items():
+        places[name] = [found.levels.index(level) + 1 for level in first.levels]
+    return Rankings(
+        rankings=dict(rankings),
+        table=table,
+        places=places,
+        rows_as_blocks=rows_as_blocks(first.blocks, first.alpha, rng),
+    )
+
+
+def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:
+    """On how many blocks one is ahead, and how much one block weighs in the mean."""
+    i, j = blocks.algorithms.index(left), blocks.algorithms.index(right)
+    d = blocks.gains[:, i] - blocks.gains[:, j]
+    d = d[np.isfinite(d)]
+    names = np.array(blocks.names)[np.isfinite(blocks.gains[:, i] - blocks.gains[:, j])]
+    ranks = ranked(np.stack([np.zeros(len(d)), d], axis=1))[:, 1]
+    wins, losses = int((ranks == 2.0).sum()), int((ranks == 1.0).sum())
+    total = np.square(d).sum()
+    text = f"{left} is ahead on {wins} of {len(d)} {blocks.unit}s, {right} on {losses}"
+    if total > 0:
+        largest = int(np.argmax(np.abs(d)))
+        text += (
+            f"; {names[largest]} alone holds {percent(float(d[largest] ** 2 / total))} of the squared differences, "
+            "which weigh in a mean and not in ranks"
+        )
+    return f"{text}."
+
+
+# ---------------------------------------------------------------------- the trap
+
+
+def rows_as_blocks(blocks: Blocks, alpha: float, rng: np.random.Generator) -> RowsAsBlocks | None:
+    """Rank the single runs of every instance as if each were a block; None where each block has one row."""
+    whole = (blocks.n_runs == blocks.n_runs[:, :1]).all(axis=1) & (blocks.n_runs[:, 0] > 0)
+    n_rows = blocks.n_runs[whole, 0]
+    if not whole.any() or n_rows.sum() <= len(np.unique(blocks.block[whole])):
+        return None
+    k = len(blocks.algorithms)
+    sign = -1.0 if blocks.direction == "maximize" else 1.0
+    scores = np.concatenate([sign * cell[:, :n].T for cell, n in zip(blocks.runs[whole], n_rows, strict=True)])
+    owner = np.repeat(blocks.block[whole], n_rows)
+    of_rows = ranked(scores)
+    names, owner = np.unique(owner, return_inverse=True)
+    sums = np.zeros((len(names), k))
+    np.add.at(sums, owner, of_rows)
+    of_blocks = ranked(-blocks.where(blocks.complete).gains)
+    p = _nemenyi_p(of_rows.mean(axis=0), len(scores))
+    return RowsAsBlocks(
+        n_rows=len(scores),
+        n_blocks=len(of_blocks),
+        n_significant=int(below(p, alpha).sum()),
+        false_alarms=_false_alarms(sums, len(scores), alpha, rng),
+        of_blocks=_false_alarms(of_blocks, len(of_blocks), alpha, rng),
+        alpha=alpha,
+    )
+
+
+def _nemenyi_p(means: Array, n: int) -> Array:
+    k = len(means)
+    i, j = np.triu_indices(k, 1)
+    return ptukey(np.abs(means[i] - means[j]) / np.sqrt(k * (k + 1.0) / (12.0 * n)), k, np.inf, upper=True)
+
+
+def _false_alarms(sums: Array, n: int, alpha: float, rng: np.random.Generator) -> tuple[float, float, float]:
+    """Share of exchanges of the algorithms within blocks after which the range of the mean ranks is critical."""
+    k = sums.shape[1]
+    critical = float(qtukey(1.0 - alpha, k, np.inf)) * np.sqrt(k * (k + 1.0) / (12.0 * n))
+    orders = np.argsort(rng.random((EXCHANGES, *sums.shape)), axis=2)
+    exchanged = np.take_along_axis(np.broadcast_to(sums, orders.shape), orders, axis=2).sum(axis=1) / n
+    count = int((np.ptp(exchanged, axis=1) > critical * (1.0 + 1e-12)).sum())
+    return (count / EXCHANGES, *binomial_interval(count, EXCHANGES))

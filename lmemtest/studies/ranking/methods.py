@@ -1,0 +1,329 @@
+"""The three ways to a ranking, each a function of the blocks that returns a `Verdict`: centres, tests, decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest.data.runs import with_named_algorithms
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.means.separation import separation_of
+from lmemtest.studies.ranking.asked import OWN_VARIANCES, TEST_NAMES
+from lmemtest.studies.ranking.classical import (
+    assumptions_of,
+    block_estimates,
+    friedman,
+    median_interval,
+    ranked,
+    repeated_measures_anova,
+    skillings_mack,
+    wilcoxon_pairs,
+)
+from lmemtest.words import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.data.runs import Runs
+    from lmemtest.inference.means.comparisons import Comparisons
+    from lmemtest.inference.means.separation import Separation
+    from lmemtest.studies.ranking.asked import Asked
+    from lmemtest.studies.ranking.blocks import Blocks
+    from lmemtest.studies.ranking.omnibus import Omnibus
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a method says: everything of a `Ranking` that depends on the method.
+
+    `centre` has one row per algorithm with what they are ordered by; `tests` one row per pair that was tested, in any
+    orientation.
+    """
+
+    centre: pd.DataFrame
+    tests: pd.DataFrame
+    separation: Separation
+    test: str
+    lower_is_better: bool  # of the estimates in `tests`
+    omnibus: Omnibus | None = None
+    assumptions: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+
+
+# ---------------------------------------------------------------------- the mixed model
+
+
+def by_model(runs: Runs, asked: Asked) -> Verdict:
+    """The recommended mixed model: marginal means, and pairs by its standard errors or moderated ones."""
+    from lmemtest.inference.means.emmeans import emmeans
+    from lmemtest.studies.benchmark.metafeature_interactions import fitted_quietly
+    from lmemtest.studies.modelling.recommend import recommend
+
+    runs = with_named_algorithms(runs)
+    formula = recommend(runs).formula
+    fit = fitted_quietly(formula, runs)
+    means = emmeans(fit, runs.algorithm, level=1.0 - asked.alpha)
+    if asked.control is None:
+        compared = means.pairs(adjust=asked.adjust)
+    else:
+        compared = means.against(asked.control, adjust=asked.adjust)
+    table = means.to_frame().assign(algorithm=means.labels())
+    centre = table[["algorithm", "emmean", "se", "df", "ci_low", "ci_high"]].rename(columns={"emmean": "mean"})
+    return replace(
+        _of(compared, asked, "marginal mean"),
+        centre=centre,
+        test="lmem",
+        notes=(f"Model: {formula}", *means.notes),
+    )
+
+
+def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
+    """Comparisons of estimates as a verdict; `test` and `centre` are the caller's."""
+    means = compared.estimates
+    tests = compared.to_frame().rename(columns={"t_ratio": "statistic"})
+    separated = separation_of(
+        levels=means.labels(),
+        means=means.estimate,
+        se=means.se,
+        tests=tests,
+        half_widths=compared.half_widths(1.0 - asked.alpha),
+        alpha=asked.alpha,
+        direction=means.direction,
+        adjust=compared.adjust,
+        interval_adjust=compared.interval_adjust,
+        ddf=compared.ddf,
+        score=means.score,
+        statistic=statistic,
+        factor="algorithm",
+    )
+    tests["p_raw"] = two_sided_p(tests["statistic"], tests["df"])
+    return Verdict(
+        centre=tests,
+        tests=tests,
+        separation=separated,
+        test="",
+        lower_is_better=means.direction == "minimize",
+        notes=compared.notes,
+    )
+
+
+# ---------------------------------------------------------------------- classical tests
+
+
+def by_tests(blocks: Blocks, asked: Asked) -> Verdict:
+    """The classical tests on the blocks; "auto" chooses by the residuals, and by whether cells are missing."""
+    complete = blocks.where(blocks.complete)
+    k = len(blocks.algorithms)
+    missing = len(blocks.names) - len(complete.names)
+    test, notes, table = asked.test, list(blocks.notes), None
+    if test == "auto" and missing:
+        test = "wilcoxon"
+        notes.append(
+            f"{missing} of {counted(len(blocks.names), blocks.unit)} lack an algorithm: each pair is compared on those "
+            "that both have, and the Skillings-Mack test takes the place of Friedman's."
+        )
+    elif missing and test != "wilcoxon":
+        blocks = complete
+        notes.append(f"{missing} incomplete {blocks.unit}s were left out; method='lmem' uses them.")
+    _require(blocks if test == "wilcoxon" else complete)
+    if test == "auto":
+        x = complete.scores
+        residuals = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
+        if k == 2:
+            residuals = residuals[:, :1]
+        table, normal, homogeneous = assumptions_of(residuals, blocks.algorithms[: residuals.shape[1]], asked.alpha)
+        if k == 2:
+            test = "t" if normal else "wilcoxon"
+            table = table.iloc[:1].assign(of="the differences")
+        else:
+            test = "tukey" if normal and homogeneous else "nemenyi"
+    _check_adjust(asked, test)
+    found = _by_ranks_or_means(blocks, test, asked) if test != "wilcoxon" else _by_signed_ranks(blocks, asked)
+    return replace(found, test=test, assumptions=table, notes=(*notes, *found.notes))
+
+
+def _require(blocks: Blocks) -> None:
+    if len(blocks.names) < 2:
+        raise DesignError(
+            f"a ranking by classical tests needs at least 2 {blocks.unit}s with a score of every algorithm, got "
+            f"{len(blocks.names)}. Use method='lmem', which copes with missing cells, or add runs."
+        )
+
+
+def _check_adjust(asked: Asked, test: str) -> None:
+    if asked.adjust in ("tukey", "dunnett") and test in OWN_VARIANCES:
+        raise ArgumentError(
+            f"adjust={asked.adjust!r} is for one variance of all pairs, and {TEST_NAMES[test]} have one each. Use "
+            "adjust='holm', or test='tukey' or 'nemenyi'."
+        )
+
+
+def _by_ranks_or_means(blocks: Blocks, test: str, asked: Asked) -> Verdict:
+    means = block_estimates(blocks, test, 1.0 - asked.alpha)
+    if asked.control is not None:
+        adjust = asked.adjust or ("holm" if test in OWN_VARIANCES else "dunnett")
+        compared = means.against(asked.control, adjust=adjust)
+    else:
+        adjust = asked.adjust or ("shaffer" if test in ("t", "conover") else "tukey")
+        compared = means.pairs(adjust=adjust)
+    on_ranks = test in ("nemenyi", "conover")
+    omnibus = None
+    if on_ranks:
+        omnibus = friedman(ranked(-blocks.gains), asked.alpha)
+    elif len(blocks.algorithms) > 2:  # of two, the pair is the whole
+        omnibus = repeated_measures_anova(blocks.scores, asked.alpha)
+    centre = rank_centres(blocks, asked.alpha) if on_ranks else mean_centres(blocks, asked.alpha)
+    found = _of(compared, asked, "mean rank" if on_ranks else "mean")
+    return replace(found, centre=centre, omnibus=omnibus)
+
+
+def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
+    names = blocks.algorithms
+    control = None if asked.control is None else names.index(asked.control)
+    adjust = asked.adjust or ("shaffer" if control is None else "holm")
+    tests = wilcoxon_pairs(blocks, adjust=adjust, alpha=asked.alpha, control=control)
+    omnibus: Omnibus | None = None
+    if len(names) > 2:
+        whole = bool(blocks.complete.all())
+        omnibus = (friedman(ranked(-blocks.gains), asked.alpha) if whole
+                   else skillings_mack(blocks.gains, asked.alpha))  # fmt: skip
+    centre = rank_centres(blocks, asked.alpha)
+    separated = separation_of(
+        levels=names,
+        means=centre["mean_rank"].to_numpy(),
+        se=np.full(len(names), np.nan),
+        tests=tests,
+        half_widths=np.full(1, np.nan),
+        alpha=asked.alpha,
+        direction="minimize",
+        adjust=adjust,
+        interval_adjust="bonferroni",
+        ddf="asymptotic",
+        score=f"rank by {blocks.score}",
+        statistic="mean rank",
+        factor="algorithm",
+    )
+    notes = ("Intervals are those of the shift (Hodges and Lehmann), simultaneous by Bonferroni.",)
+    return Verdict(
+        centre=centre,
+        tests=tests,
+        separation=separated,
+        test="",
+        lower_is_better=blocks.direction == "minimize",
+        omnibus=omnibus,
+        notes=notes,
+    )
+
+
+def mean_centres(blocks: Blocks, alpha: float) -> pd.DataFrame:
+    """Means over the blocks with their standard deviation and t interval."""
+    import pandas as pd
+
+    x = blocks.scores
+    n = len(x)
+    mean, sd = x.mean(axis=0), x.std(axis=0, ddof=1)
+    half = t_quantile(alpha / 2.0, np.full(x.shape[1], n - 1.0)) * sd / np.sqrt(n)
+    return pd.DataFrame(
+        {"algorithm": blocks.algorithms, "mean": mean, "sd": sd, "ci_low": mean - half, "ci_high": mean + half}
+    )
+
+
+def rank_centres(blocks: Blocks, alpha: float) -> pd.DataFrame:
+    """Mean ranks, and medians with their median absolute deviation and exact interval."""
+    import pandas as pd
+
+    rows = []
+    for column in blocks.scores.T:
+        x = column[np.isfinite(column)]
+        median = float(np.median(x))
+        rows.append((median, float(np.median(np.abs(x - median))), *median_interval(x, 1.0 - alpha)))
+    median, mad, low, high = np.array(rows).T
+    frame = {"algorithm": blocks.algorithms, "mean_rank": mean_ranks(blocks), "median": median, "mad": mad}
+    return pd.DataFrame({**frame, "ci_low": low, "ci_high": high})
+
+
+def outcomes(blocks: Blocks) -> tuple[Array, Array]:
+    """Blocks on which the row is better than the column, and on which the two tie, ``(k, k)`` each."""
+    k = len(blocks.algorithms)
+    wins, ties = np.zeros((k, k)), np.zeros((k, k))
+    for i in range(k):
+        for j in range(i + 1, k):
+            both = np.isfinite(blocks.scores[:, [i, j]]).all(axis=1)
+            ranks = ranked(blocks.gains[both][:, [i, j]])
+            wins[i, j], wins[j, i] = (ranks[:, 0] == 2.0).sum(), (ranks[:, 1] == 2.0).sum()
+            ties[i, j] = ties[j, i] = (ranks[:, 0] == 1.5).sum()
+    return wins, ties
+
+
+def mean_ranks(blocks: Blocks) -> Array:
+    """Mean rank of each algorithm: one more than the opponents it may expect to lose to on a block.
+
+    Of complete blocks that is the mean of the ranks; with missing cells every pair counts where both have a score.
+    """
+    wins, ties = outcomes(blocks)
+    met = wins + wins.T + ties
+    lost = np.divide(wins.T + ties / 2.0, met, out=np.full(met.shape, np.nan), where=met > 0)
+    np.fill_diagonal(lost, 0.0)
+    return 1.0 + lost.sum(axis=1)
+
+
+# ---------------------------------------------------------------------- posterior probabilities
+
+
+def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
+    """Posterior probabilities that an algorithm is practically better; decided where one is above 1 - alpha."""
+    from lmemtest.studies.ranking.bayesian import bayesian_pairs
+
+    test = "signed_rank" if asked.test == "auto" else asked.test
+    complete = blocks.where(blocks.complete)
+    _require(complete)
+    tests = bayesian_pairs(
+        complete,
+        model=test,
+        rope=asked.rope,
+        rope_unit=asked.rope_unit,
+        alpha=asked.alpha,
+        n_draws=asked.n_draws,
+        rng=asked.rng,
+    )
+    if asked.control is not None:
+        tests = tests[(tests["left"] == asked.control) | (tests["right"] == asked.control)].reset_index(drop=True)
+    # the probability of being wrong takes the place of the p-value: one matrix of decisions for all methods
+    tests = tests.assign(p_value=1.0 - tests[["p_left", "p_right"]].max(axis=1))
+    centre = rank_centres(complete, asked.alpha)
+    separated = separation_of(
+        levels=complete.algorithms,
+        means=centre["mean_rank"].to_numpy(),
+        se=np.full(len(centre), np.nan),
+        tests=tests,
+        half_widths=np.full(1, np.nan),
+        alpha=asked.alpha,
+        direction="minimize",
+        adjust="none",
+        interval_adjust="none",
+        ddf="asymptotic",
+        score=f"rank by {blocks.score}",
+        statistic="mean rank",
+        factor="algorithm",
+    )
+    return Verdict(
+        centre=centre,
+        tests=tests,
+        separation=separated,
+        test=test,
+        lower_is_better=blocks.direction == "minimize",
+        notes=blocks.notes,
+    )
+
+
+def verdict_of(method: str, runs: Runs, blocks: Blocks, asked: Asked) -> Verdict:
+    """What a method says of the runs, or of their blocks."""
+    if method == "lmem":
+        return by_model(runs, asked)
+    return (by_tests if method == "frequentist" else by_posterior)(blocks, asked)
