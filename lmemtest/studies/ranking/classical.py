@@ -294,20 +294,12 @@ def assumptions_of(x: Array, names: tuple[str, ...], alpha: float) -> tuple[pd.D
     ]
     p_normal = np.array([p for _, p in shapiro])
     normal = bool(not constant.any() and not below(p_normal, alpha / len(names)).any())
-    if constant.all():
-        name, found, homogeneous = "Levene", (np.nan, np.nan), True
-    elif normal:
-        name, found = "Bartlett", tuple(stats.bartlett(*x.T))
-        homogeneous = not below(found[1], alpha)
-    else:
-        name, found = "Levene", tuple(stats.levene(*x.T))
-        homogeneous = not below(found[1], alpha)
     table = pd.DataFrame(
-        {
-            "test": [*["Shapiro-Wilk"] * len(names), name],
-            "of": [*names, "variances"],
-            "statistic": [*(w for w, _ in shapiro), found[0]],
-            "p_value": [*p_normal, found[1]],
-        }
+        {"test": "Shapiro-Wilk", "of": list(names), "statistic": [w for w, _ in shapiro], "p_value": p_normal}
     )
-    return table, normal, homogeneous
+    if x.shape[1] == 1:
+        return table, normal, True
+    name, test = ("Bartlett", stats.bartlett) if normal else ("Levene", stats.levene)
+    statistic, p_value = (np.nan, np.nan) if constant.all() else test(*x.T)
+    table.loc[len(table)] = [name, "variances", float(statistic), float(p_value)]
+    return table, normal, not below(p_value, alpha)

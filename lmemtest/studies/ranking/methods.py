@@ -136,12 +136,10 @@ def by_tests(blocks: Blocks, asked: Asked) -> Verdict:
         x = complete.scores
         residuals = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
         if k == 2:
-            residuals = residuals[:, :1]
-        table, normal, homogeneous = assumptions_of(residuals, blocks.algorithms[: residuals.shape[1]], asked.alpha)
-        if k == 2:
+            table, normal, _ = assumptions_of(residuals[:, :1], ("differences",), asked.alpha)
             test = "t" if normal else "wilcoxon"
-            table = table.iloc[:1].assign(of="the differences")
         else:
+            table, normal, homogeneous = assumptions_of(residuals, blocks.algorithms, asked.alpha)
             test = "tukey" if normal and homogeneous else "nemenyi"
     _check_adjust(asked, test)
     found = _by_ranks_or_means(blocks, test, asked) if test != "wilcoxon" else _by_signed_ranks(blocks, asked)
