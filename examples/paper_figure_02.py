@@ -49,7 +49,7 @@ def said(found: Separation, title: str) -> None:
     low, high = found.critical_difference
     groups = [" = ".join(map(str, group)) for group in found.groups if len(group) > 1]
     print(f"{title}\n  best first: {order}\n  critical difference {low:.4f} to {high:.4f}")
-    print(f"  not told apart: {'; '.join(groups) or 'none'}\n")
+    print(f"  not significantly different: {'; '.join(groups) or 'none'}\n")
 
 
 def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Separation]]:

@@ -50,9 +50,5 @@ class ConvergenceWarning(LmemtestWarning):
     """The optimiser's certificate is not complete."""
 
 
-class BoundaryWarning(LmemtestWarning):
-    """A variance is estimated as zero, or a correlation as one."""
-
-
 class DataWarning(LmemtestWarning):
     """Something in the table deserves a look before its results are trusted."""

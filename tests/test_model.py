@@ -185,7 +185,7 @@ def test_a_slope_that_the_fixed_effects_give_to_each_group_is_named(reference_in
         ("y ~ 1 + (1|g)", {"y": "g"}, DesignError, "no residual variance is left"),
         ("y ~ C(row)", {}, DesignError, "30 rows and the fixed part 30 independent columns"),
         ("y ~ a + (1|g)", {"y": 1e200}, DesignError, "cannot be computed to full precision"),
-        ("y ~ a + (1|g)", {"y": "far"}, DesignError, "too little to be told from rounding error"),
+        ("y ~ a + (1|g)", {"y": "far"}, DesignError, "too little to be distinguished from rounding error"),
         ("y ~ b + (1|g)", {}, UnknownColumnError, r"formula uses 'b' \(position 5\)"),
         ("a ~ y + (1|g)", {}, DataError, "must be a numeric column, but 'a' has type"),
     ],

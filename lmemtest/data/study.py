@@ -170,7 +170,7 @@ class Study:
         (its label), ``benchmark`` and ``seed`` (None without such a column), ``algorithm``, ``score``.
         """
         runs = self.runs
-        keys = [name for name in self.columns if name != runs.budget]
+        keys = [name for name in (*runs.instance, runs.algorithm, runs.seed) if name is not None]
         notes: tuple[str, ...] = ()
         if runs.budget is None:
             table = self.rows(keys)

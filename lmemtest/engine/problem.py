@@ -153,8 +153,7 @@ def _check_offset(y: Array, spread: float, total_weight: float) -> None:
     if 0 < np.sqrt(spread / total_weight) < 1e-10 * level:
         raise DesignError(
             f"the scores are about {level:.3g} and scatter by {written(np.sqrt(spread / total_weight), '.3g')} only, "
-            f"too little to "
-            "be told from rounding error. Subtract a constant from the score."
+            "too little to be distinguished from rounding error. Subtract a constant from the score."
         )
 
 

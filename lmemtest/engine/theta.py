@@ -69,12 +69,6 @@ def root_of(M: NDArray[Any], *, diagonal: bool) -> Array:
     return np.diag(np.linalg.norm(M, axis=1)) if diagonal else lower_root(M)
 
 
-def positive_root(Sigma: Array) -> Array:
-    """Lower-triangular root of a positive semi-definite matrix."""
-    values, vectors = np.linalg.eigh(Sigma)
-    return lower_root(vectors * np.sqrt(np.clip(values, 0.0, None)))
-
-
 def whiten(term: RandomTerm, omega: Array) -> tuple[RandomTerm, Array]:
     """The term on whitened columns, and ``R`` with ``basis = whitened @ R``."""
     scale = np.sqrt(omega @ term.basis**2 / omega.sum())

@@ -8,8 +8,6 @@ from matplotlib.axes import Axes
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.studies.checks.seed_effect import SeedEffect
 
-_TWO_SIDED = 1.959963984540054  # 95 % of a normal distribution
-
 
 @_canvas.draws(SeedEffect, source="seed_effect()")
 def seed_effect_plot(result: SeedEffect, /, *, ax: Axes | None = None) -> Axes:
@@ -41,7 +39,7 @@ def seed_effect_plot(result: SeedEffect, /, *, ax: Axes | None = None) -> Axes:
         ("seeds", ~affected, {"hollow": True}),
         ("seeds that decide", affected, {"colour": _style.WARM, "marker": _style.marker(1)}),
     )
-    chance = _TWO_SIDED * means.groupby("algorithm", observed=True)["chance"].mean().reindex(names).to_numpy()
+    chance = result.chance_range().to_numpy()
     explained = _rows.Series(
         name="95 % of the seeds, if only chance decides",
         row=np.arange(len(names)),

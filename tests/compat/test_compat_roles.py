@@ -296,7 +296,7 @@ def test_further_arguments_come_by_name_alone(name, more):
 def test_errors_name_arguments_that_the_function_has():
     frame = make_table()
     no_seed = frame.drop(columns="seed")
-    text = "runs has no seed column, so runs cannot be told apart. Name it: metafeature_analysis(..., seed_var=...)."
+    text = "runs has no seed column, so runs cannot be distinguished. Name it: metafeature_analysis(..., seed_var=...)."
     with pytest.raises(ArgumentError, match=f"^{re.escape(text)}"):
         sa.metafeature_analysis(no_seed, ("A", "B"), "prior")
     with pytest.raises(DataError, match=re.escape("Name the seed column: fidelity_check(..., seed_var=...).")):

@@ -52,6 +52,7 @@ def test_range_of_chance_is_that_of_a_mean(runs):
     result = seed_effect(runs)
     spread = result.scores.groupby("algorithm")["centred"].std()["B"] / np.sqrt(3)  # a seed is on three benchmarks
     assert result.seed_means().set_index("algorithm").loc["B", "chance"].iloc[0] == approx(spread)
+    assert result.chance_range()["B"] == approx(1.959964 * spread, rel=1e-6)
     ends = [line.get_xdata() for line in seed_effect_plot(result).lines if line.get_label() == "_interval"]
     order = list(result.table["algorithm"])
     wide = [end for end in ends if end[0] != end[1]]

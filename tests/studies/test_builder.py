@@ -289,7 +289,7 @@ def test_summary_and_html_show_formula_and_terms(builder):
             lambda b: b.random("benchmark", "benchmark:version"),
             DesignError,
             "the random effects (1 | task) and (1 | task:version) have the same groups in these runs, so their "
-            "variances cannot be told apart. Keep one of them.",
+            "variances are not identified. Keep one of them.",
         ),
         (
             lambda b: b.dispersion("version"),
@@ -337,28 +337,28 @@ def test_summary_and_html_show_formula_and_terms(builder):
             lambda b: b.random("benchmark").slope("prior", "benchmark", correlated=False),
             DesignError,
             "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
-            "what varies between them, so their variances cannot be told apart. Keep one of them, or write both as one "
+            "what varies between them, so their variances are not identified. Keep one of them, or write both as one "
             "term.",
         ),
         (
             lambda b: b.slope("prior", "benchmark", correlated=False).random("benchmark"),
             DesignError,
             "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
-            "what varies between them, so their variances cannot be told apart. Keep one of them, or write both as one "
+            "what varies between them, so their variances are not identified. Keep one of them, or write both as one "
             "term.",
         ),
         (
             lambda b: b.slope("budget", "benchmark").slope("budget", "benchmark", correlated=False),
             DesignError,
             "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
-            "in what varies between them, so their variances cannot be told apart. Keep one of them, or write both as "
+            "in what varies between them, so their variances are not identified. Keep one of them, or write both as "
             "one term.",
         ),
         (
             lambda b: b.slope("budget", "benchmark", correlated=False).slope("budget", "benchmark"),
             DesignError,
             "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
-            "in what varies between them, so their variances cannot be told apart. Keep one of them, or write both as "
+            "in what varies between them, so their variances are not identified. Keep one of them, or write both as "
             "one term.",
         ),
         (

@@ -229,13 +229,31 @@ def test_seeds_that_are_hardly_shared_do_not_make_the_noise_unknown(frame, found
     assert (wide[1] / wide[0]).to_numpy() == pytest.approx(np.ones(12), abs=0.25)
 
 
-@pytest.mark.filterwarnings("ignore:The search stopped")
-def test_runs_without_noise_are_refused_with_dispersion_too(frame):
-    flat = frame.assign(loss=frame.groupby(["task", "prior", "tool"])["loss"].transform("mean"))
-    with pytest.raises(lt.errors.DesignError, match="explains the score exactly"):
-        model(flat)
-    with pytest.raises(lt.errors.LmemtestError, match="there is nothing to judge differences by"):
-        model(flat, dispersion="benchmark")
+def shifted(frame):
+    """B is A plus a number of the task and the prior: where runs are paired, the difference is the same."""
+    shift = 0.1 * frame["task"].str[1:].astype(int) + (frame["prior"] == "good")
+    paired = frame.groupby(["task", "prior", "seed", "budget"])["loss"].transform("first")
+    return frame.assign(loss=paired + shift * (frame["tool"] == "B"))
+
+
+def constant(frame):
+    return frame.assign(loss=frame.groupby(["task", "prior", "tool"])["loss"].transform("mean"))
+
+
+WITHOUT_CHANCE = {
+    "equal on each instance": constant,
+    "and no seed in common": lambda frame: constant(frame.assign(seed=frame["seed"] + 9 * (frame["tool"] == "B"))),
+    "paired, with one difference": shifted,
+    "some paired": lambda frame: shifted(frame).query("seed != 0 or tool != 'B'").query("seed != 1 or tool != 'A'"),
+}
+
+
+@pytest.mark.parametrize("dispersion", [None, "benchmark"])
+@pytest.mark.parametrize("table", WITHOUT_CHANCE)
+def test_runs_without_chance_are_refused_before_a_fit_could_round_to_an_answer(frame, table, dispersion):
+    message = "the difference between B and A does not vary between runs, so there is nothing to judge it by"
+    with pytest.raises(lt.errors.DesignError, match=message):
+        model(WITHOUT_CHANCE[table](frame), dispersion=dispersion)
 
 
 def test_names_that_need_backticks_are_no_trouble(frame, found):

@@ -377,7 +377,7 @@ def test_roles_and_further_metafeatures_are_refused(runs):
         analysis(runs, metafeature="seed")
     two = runs_of(runs.to_frame().assign(size=lambda d: d["seed"] % 2), metafeatures=("prior", "size"))
     message = (
-        "metafeature 'prior' cannot be looked at by itself: a further metafeature, 'size', varies within 8 of 8 "
+        "metafeature 'prior' cannot be studied by itself: a further metafeature, 'size', varies within 8 of 8 "
         "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(size=0) (8 of 8 benchmarks), or "
         "make one column of both."
     )

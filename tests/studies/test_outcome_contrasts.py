@@ -57,7 +57,7 @@ def test_one_that_varies_within_benchmarks_is_refused_with_the_level_that_keeps_
     with pytest.raises(ArgumentError) as error:
         metafeature_outcomes(with_metafeatures(bundled, "prior", "machine", machine=machine), PAIR, "prior")
     assert str(error.value) == (
-        "metafeature 'prior' cannot be looked at by itself: a further metafeature, 'machine', varies within 4 of 20 "
+        "metafeature 'prior' cannot be studied by itself: a further metafeature, 'machine', varies within 4 of 20 "
         "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(machine='z') (20 of 20 "
         "benchmarks), or make one column of both."
     )
@@ -70,7 +70,7 @@ def test_one_that_goes_along_with_the_metafeature_is_refused_without_a_filter_th
     with pytest.raises(ArgumentError) as error:
         metafeature_outcomes(with_metafeatures(bundled, "prior", "strength", strength=strength), PAIR, "prior")
     assert str(error.value) == (
-        "metafeature 'prior' cannot be told apart: a further metafeature, 'strength', varies within 20 of 20 "
+        "metafeature 'prior' cannot be studied by itself: a further metafeature, 'strength', varies within 20 of 20 "
         "benchmarks, and prior never changes while it stays the same. Make one column of both, or name one of them "
         "only: Runs(..., metafeatures=...)."
     )

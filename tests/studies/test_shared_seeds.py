@@ -137,7 +137,7 @@ def test_one_seed_is_a_part_of_the_mean():
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (make_table(benchmarks=2, algorithms=2, seeds=3).iloc[[0, 1, 4, 6, 8, 11]], "too few to tell"),
+        (make_table(benchmarks=2, algorithms=2, seeds=3).iloc[[0, 1, 4, 6, 8, 11]], "too few to distinguish"),
         (make_table().assign(loss=lambda t: t["task"] * 1.0), "do not vary over the seeds"),
         (make_table().assign(loss=lambda t: t["task"] + t["rep"] * t["tool"].str[1:].astype(int)), "no residual"),
     ],

@@ -324,7 +324,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "metafeature_effect outcomes": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs has no seed column, so runs cannot be told apart. Name it:": (
+        "runs has no seed column, so runs cannot be distinguished. Name it:": (
             "no seed column",
             "no seed column, one row",
             "one row each",
@@ -337,7 +337,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "metafeature_effect": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs has no seed column, so runs cannot be told apart. Name it:": (
+        "runs has no seed column, so runs cannot be distinguished. Name it:": (
             "no seed column",
             "no seed column, one row",
             "one row each",
@@ -349,9 +349,8 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "metafeature 'prior' has one level only, 'bad'; contrasts need two or": ("metafeature constant",),
         "No benchmark has a budget (used_fidelity) at which all runs of A00 and": ("budgets apart",),
         "1 of ": ("missing score",),
-        "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
         "No two levels of prior were run on 3 common benchmarks, so nothing can": ("metafeature missing on some",),
-        "the model explains the score exactly: no residual variance is left, so": ("copies",),
+        "the difference between A00 and A01 does not vary between runs, so there": ("all equal", "copies"),
     },
     "variance_sources": {
         "runs has scores at 3 budgets but no seed column, so scores of one run": (
@@ -512,7 +511,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "compat metafeature": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs has no seed column, so runs cannot be told apart. Name it:": (
+        "runs has no seed column, so runs cannot be distinguished. Name it:": (
             "no seed column",
             "no seed column, one row",
         ),

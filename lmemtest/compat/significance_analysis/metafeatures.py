@@ -127,7 +127,7 @@ def _lines(result: MetafeatureOutcomes) -> list[str]:
 def _runs(
     frame: pd.DataFrame, algorithm: str, benchmark: str, loss: str, budget: str, metafeature: str, seed: str | None
 ) -> Runs:
-    """The runs, which are told apart by their seeds; all other columns play no part."""
+    """The runs, which are distinguished by their seeds; all other columns play no part."""
     given = {"benchmark": benchmark, "budget": budget, "seed": seed}
     roles = find_roles(
         frame, "metafeature_analysis", algorithm=algorithm, loss=loss, given=given, metafeatures=[metafeature]

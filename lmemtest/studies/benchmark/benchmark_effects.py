@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 MEAN = "mean"  # what a deviation is from
 CONTRASTS = ("mean", "pairs")
-INTERVALS = ("simultaneous", "pointwise")
 UNITS = ("benchmark", "instance")
 _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
 _UNEQUAL = 10.0  # ratio of the noise of two benchmarks from which on a note says so

@@ -40,6 +40,7 @@ METHODS = ("model", "outcomes")
 _MOST_LEVELS, _FEWEST_BENCHMARKS = 4, 6
 # Contrasts above which the joint integral gives way to Šidák's inequality, which costs little width there.
 _JOINT = 60
+_ROUNDING = 1e-12  # of the largest score: differences that vary less do not vary
 
 
 @result
@@ -262,6 +263,7 @@ def _by_model(
             f"A model of benchmarks as a sample needs three or more, there are {len(pairs.benchmarks)}. "
             "method='outcomes' compares levels on each benchmark by itself."
         )
+    _check_difference(pairs)
     half = "half"  # 1/2 for the first algorithm and -1/2 for the second: its random slope is the difference
     while half in runs.columns:
         half += "_"
@@ -269,12 +271,6 @@ def _by_model(
     table = type(runs)(_run_means(pairs, runs, half), **roles)
     fit = fit_lmm(_formula(pairs, runs, half), table, dispersion=runs.benchmark if dispersion else None)
     advantages, overall = _over_benchmarks(fit, pairs, runs, alpha, generator)
-    if overall["p_value"].isna().all():
-        first, second = map(format_level, pairs.algorithms)
-        raise DesignError(
-            f"the difference between {first} and {second} does not vary between runs, so there is nothing to judge it "
-            "by. Check for constant scores and for an algorithm that is a copy of another: lmemtest.check(runs)."
-        )
     contrasts, how = _of_benchmarks(fit, pairs, overall, alpha)
     return MetafeatureEffect(
         **pairs.labels,
@@ -285,6 +281,26 @@ def _by_model(
         alpha=alpha,
         notes=(*pairs.notes, *how, *fit.notes),
     )
+
+
+def _check_difference(pairs: PairScores) -> None:
+    """Refuse runs without chance: the difference of two paired runs is the same all over each instance.
+
+    The residual variance would be zero, and what the search then finds, and whether it stops, depends on the processor.
+    """
+    scores, paired = pairs.run_means, pairs.in_both
+    if paired.sum(axis=2).max() > 1:
+        of_runs = np.where(paired, scores[:, :, 0] - scores[:, :, 1], np.nan)
+    else:
+        of_runs = np.where(pairs.ran, scores, np.nan)
+    spread = np.fmax.reduce(of_runs, axis=-1) - np.fmin.reduce(of_runs, axis=-1)
+    if np.nanmax(spread) <= _ROUNDING * np.abs(scores).max():
+        first, second = map(format_level, pairs.algorithms)
+        raise DesignError(
+            f"the difference between {first} and {second} does not vary between runs, so there is nothing to judge it "
+            "by. Check for constant scores, for seeds that change nothing and for an algorithm that is a copy of "
+            "another: lmemtest.check(runs)."
+        )
 
 
 # ---------------------------------------------------------------------- the model

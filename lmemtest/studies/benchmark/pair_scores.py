@@ -96,7 +96,7 @@ def pair_scores(
         If nothing is left to compare.
     """
     require_runs(runs)
-    for role, so in (("benchmark", "nothing is contrasted within one"), ("seed", "runs cannot be told apart")):
+    for role, so in (("benchmark", "nothing is contrasted within one"), ("seed", "runs cannot be distinguished")):
         runs.study.require(role, so)
     pair = _check_algorithms(runs, algorithms)
     _check_metafeature(runs, metafeature)
@@ -161,8 +161,8 @@ def _restricted(
     compared = (count >= 2).all(axis=2)
     if count.max() < 2:
         raise DataError(
-            f"There is one run ({runs.seed}) per algorithm and instance, so a difference cannot be told from chance "
-            "and no test is possible. Repeat the runs with more seeds."
+            f"There is one run ({runs.seed}) per algorithm and instance, so a difference cannot be distinguished from "
+            "chance and no test is possible. Repeat the runs with more seeds."
         )
     if not compared.any():
         raise DataError(
@@ -312,13 +312,14 @@ def _check_others(runs: Runs, metafeature: str) -> None:
         left = (levels > 1).groupby(level=1, observed=True).sum()  # benchmarks with a contrast at each of its levels
         if not left.any():
             raise ArgumentError(
-                f"metafeature {metafeature!r} cannot be told apart: {where}, and {metafeature} never changes while it "
-                f"stays the same. Make one column of both, or name one of them only: Runs(..., metafeatures=...)."
+                f"metafeature {metafeature!r} cannot be studied by itself: {where}, and {metafeature} never changes "
+                "while it stays the same. Make one column of both, or name one of them only: "
+                "Runs(..., metafeatures=...)."
             )
         level = left.idxmax()
         level = level.item() if isinstance(level, np.generic) else level  # as the user would type it
         raise ArgumentError(
-            f"metafeature {metafeature!r} cannot be looked at by itself: {where}, and its levels would be mixed up. "
+            f"metafeature {metafeature!r} cannot be studied by itself: {where}, and its levels would be mixed up. "
             f"Take one of them, runs.filter({name}={level!r}) ({left.max()} of {len(within)} benchmarks), or "
             "make one column of both."
         )

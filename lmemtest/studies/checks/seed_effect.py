@@ -41,6 +41,7 @@ _MOST_ALGORITHMS = 5
 _FEWEST_SCALED = 3
 # Runs behind a seed on one benchmark whose likeness is tested by an eigenvalue problem of this size.
 _MOST_PAIRED_SEEDS = 2000
+_TWO_SIDED = 1.959963984540054  # 95 % of a normal distribution
 
 
 @result
@@ -123,6 +124,11 @@ class SeedEffect(Result):
         means = grouped.agg(["mean", "size"]).reset_index().rename(columns={"size": "n"})
         spread = self.scores.groupby("algorithm", observed=True)["centred"].std()
         return means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
+
+    def chance_range(self) -> pd.Series:
+        """By algorithm, how far from zero 95 % of the means of `seed_means` are at most, if only chance decides."""
+        chance = self.seed_means().groupby("algorithm", observed=True)["chance"].mean()
+        return _TWO_SIDED * chance.reindex(self.table["algorithm"])
 
     @property
     def title(self) -> str:

@@ -94,7 +94,7 @@ def same_groups(one: object, other: object) -> str:
     """Why two random effects cannot stand side by side."""
     both = " and ".join(sorted([str(one), str(other)]))
     return (
-        f"the random effects {both} have the same groups in these runs, so their variances cannot be told apart. Keep "
+        f"the random effects {both} have the same groups in these runs, so their variances are not identified. Keep "
         "one of them."
     )
 
@@ -170,7 +170,7 @@ def _of_random(
             both = " and ".join(sorted([other.label, str(bar)]))
             return (
                 f"the random effects {both} have the same groups in these runs and overlap in what varies between "
-                "them, so their variances cannot be told apart. Keep one of them, or write both as one term."
+                "them, so their variances are not identified. Keep one of them, or write both as one term."
             )
     held = held_by_fixed(design, term)
     return "" if held is None else f"{held}. Keep one of them."

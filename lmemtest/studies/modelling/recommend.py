@@ -303,8 +303,9 @@ def _nothing_repeated(runs: Runs) -> DesignError:
     """The error of runs of which each algorithm has one under each condition."""
     where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
     return DesignError(
-        f"Each algorithm has one run{where}, so a difference between algorithms cannot be told from one between runs, "
-        f"however many values of {runs.budget!r} a run was scored at. Bring more seeds, or more benchmarks."
+        f"Each algorithm has one run{where}, so a difference between algorithms cannot be distinguished from one "
+        f"between runs, however many values of {runs.budget!r} a run was scored at. Bring more seeds, or more "
+        "benchmarks."
     )
 
 
@@ -375,7 +376,7 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
     if benchmarks < 6:
         notes.append(
             f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "
-            "large and consistent advantages can be told from chance."
+            "large and consistent advantages can be detected."
         )
     kinds = [name for name in runs.study.kinds if 2 * runs.study.count(name) <= benchmarks]
     if kinds and not blocks:

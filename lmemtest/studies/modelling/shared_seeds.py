@@ -113,7 +113,7 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
     if np.isnan(statistic):
         return SharedSeeds(statistic=nan, df_num=0, df_den=0, p_value=nan, n_seeds=seeds, level=level)
     if r < 1 or df - r < 1:
-        raise DesignError("runs with the same seed are too few to tell what they share from chance")
+        raise DesignError("runs with the same seed are too few to distinguish what they share from chance")
     scale = float(np.square(y - y.mean()).sum())
     if squares <= _ROUNDING * scale:
         raise DesignError("scores do not vary over the seeds")

@@ -18,6 +18,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_fraction, check_names
 from lmemtest.data.cells import by_levels
 from lmemtest.data.runs import require_runs
+from lmemtest.data.study import labels
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.inference.distributions.density import count_modes, density, drawn_bandwidth
 from lmemtest.inference.hypotheses.dip import dip, dip_p_value
@@ -91,7 +92,7 @@ class ScoreDistributions(Result):
         how = f"(dip test, Holm over {counted(tested, 'group')}, alpha = {self.alpha:g})"
         if not tested:
             return ("No group could be tested for several clusters.",)
-        found = [" / ".join(map(str, row)) for row in self.several_modes.itertuples(index=False)]
+        found = list(labels(self.several_modes, self.by))
         if found:
             return (f"Scores have more than one cluster in {listed(found)} {how}.",)
         return (
