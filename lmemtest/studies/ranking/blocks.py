@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Blocks:
         What the blocks are.
     score, direction : str
     notes : tuple of str
+    seeds : (m, k, r) int or None
+        Number of the seed of each run, in ascending order, -1 behind the last; None without a column of seeds.
     """
 
     algorithms: tuple[str, ...]
@@ -59,6 +61,7 @@ class Blocks:
     score: str
     direction: str
     notes: tuple[str, ...] = ()
+    seeds: NDArray[np.intp] | None = None
 
     @cached_property
     def n_runs(self) -> NDArray[np.intp]:
@@ -92,7 +95,8 @@ class Blocks:
     def of(self, algorithms: Sequence[str]) -> Blocks:
         """The blocks with some of the algorithms, in this order."""
         at = [self.algorithms.index(name) for name in algorithms]
-        return replace(self, algorithms=tuple(algorithms), runs=self.runs[:, at])
+        seeds = None if self.seeds is None else self.seeds[:, at]
+        return replace(self, algorithms=tuple(algorithms), runs=self.runs[:, at], seeds=seeds)
 
     def where(self, kept: NDArray[np.bool_]) -> Blocks:
         """Some of the blocks, ``(n,)``."""
@@ -104,6 +108,7 @@ class Blocks:
             instances=tuple(name for name, keep in zip(self.instances, inside, strict=True) if keep),
             block=(np.cumsum(kept) - 1)[self.block[inside]],
             names=names,
+            seeds=None if self.seeds is None else self.seeds[inside],
         )
 
     def said(self) -> str:
@@ -137,9 +142,12 @@ def blocks_of(runs: Runs) -> Blocks:
     else:
         named = labels(instances.frame(), ["instance", "seed"])
         notes = (*notes, "One benchmark only: its seeds are the blocks, and what follows says nothing about others.")
+    seed = None if runs.seed is None else group_codes([table["seed"]], len(table))[0]
+    order = np.arange(len(table)) if seed is None else np.argsort(seed, kind="stable")
+    cell, shape = (own * algorithms.size + code)[order], (instances.size, algorithms.size)
     return Blocks(
         algorithms=tuple(format_level(level) for level in algorithms.levels[0]),
-        runs=_padded(own * algorithms.size + code, table["score"].to_numpy(), (instances.size, algorithms.size)),
+        runs=_padded(table["score"].to_numpy()[order], cell, shape, np.nan),
         instances=tuple(named.tolist()),
         block=block,
         names=tuple(format_level(level) for level in blocks.levels[0]),
@@ -147,14 +155,15 @@ def blocks_of(runs: Runs) -> Blocks:
         score=runs.score,
         direction=runs.direction,
         notes=notes,
+        seeds=None if seed is None else _padded(seed[order], cell, shape, -1),
     )
 
 
-def _padded(cell: NDArray[np.intp], scores: Array, shape: tuple[int, int]) -> Array:
-    """Scores by their cell, side by side in the last axis; NaN behind the last of a cell."""
+def _padded(values: NDArray[Any], cell: NDArray[np.intp], shape: tuple[int, int], filler: float) -> NDArray[Any]:
+    """Values by their cell, side by side in the last axis in the order given; a filler behind the last of a cell."""
     counts = np.bincount(cell, minlength=shape[0] * shape[1])
     order = np.argsort(cell, kind="stable")
     place = np.arange(len(cell)) - np.repeat(np.cumsum(counts) - counts, counts)
-    out = np.full((len(counts), int(counts.max())), np.nan)
-    out[cell[order], place] = scores[order]
+    out = np.full((len(counts), int(counts.max())), filler, dtype=values.dtype)
+    out[cell[order], place] = values[order]
     return out.reshape(*shape, -1)

@@ -29,6 +29,16 @@ def test_instances_count_equally_whatever_their_number_of_runs():
     assert blocks.n_runs.tolist() == [[1, 1], [5, 1], [1, 1]]
 
 
+def test_runs_of_a_cell_are_in_the_order_of_their_seeds():
+    rows = [("A", "x", "good", s, 10.0 * s) for s in (3, 1)] + [("B", "x", "good", s, s) for s in (1, 3, 2)]
+    rows += [(tool, "y", "good", 1, 0.0) for tool in "AB"]
+    blocks = blocks_of(lt.Runs(table(rows), **ROLES, benchmark="task", seed="seed", ignore=["prior"]))
+    np.testing.assert_array_equal(blocks.runs[0], [[10.0, 30.0, np.nan], [1.0, 2.0, 3.0]])
+    assert blocks.seeds[0].tolist() == [[0, 2, -1], [0, 1, 2]]
+    kept = blocks.of(["B"]).where(np.array([False, True]))
+    assert kept.seeds.tolist() == [[[0, -1, -1]]]
+
+
 def test_a_missing_instance_leaves_its_block_incomplete():
     rows = [(tool, task, prior, 0, 1.0) for tool in "AB" for task in "xy" for prior in ("good", "bad")]
     blocks = blocks_of(lt.Runs(table(rows[:-1]), **ROLES, benchmark="task", metafeatures=["prior"], ignore=["seed"]))
