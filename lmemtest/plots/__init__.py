@@ -21,6 +21,8 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "benchmark_effects": ["benchmark_effects_plot"],
         "benchmark_information": ["benchmark_information_plot"],
         "budget_effect": ["budget_effect_plot"],
+        "cd_diagram_tikz": ["cd_diagram_tikz"],
+        "cd_diagrams": ["cd_diagrams"],
         "diagnosis": ["diagnosis_plot", "qq_plot", "residuals_plot", "scale_plot"],
         "emmeans": ["emmeans_plot"],
         "horizons": ["horizons_plot"],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest._validate import check_choice
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots._given import separation_of_ranking
 from lmemtest.plots.emmeans import READINGS, decided_by
 from lmemtest.plots.separation import cd_diagram
 from lmemtest.studies.ranking.ranking import Ranking
@@ -44,13 +43,6 @@ def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | Non
     if check_choice(kind, "kind", KINDS) == "diagram":
         return cd_diagram(separation, ax=ax)
     return _intervals(ranking, separation, ax)
-
-
-def separation_of_ranking(ranking: Ranking) -> Separation:
-    """The decisions of a ranking, with the names of the tests that made them."""
-    separation = ranking.separation
-    omnibus_p = separation.omnibus_p if ranking.omnibus is None else float(ranking.omnibus.p_value)
-    return replace(separation, test=separation.test or ranking.test, omnibus_p=omnibus_p)
 
 
 def _intervals(ranking: Ranking, separation: Separation, ax: Axes | None) -> Axes:

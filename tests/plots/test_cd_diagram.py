@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
+from lmemtest.plots._cd_plan import stack
 from lmemtest.plots._layout import spread
-from lmemtest.plots.separation import _stack
 
 CASES = (
     "two",
@@ -196,7 +196,9 @@ def test_axes_that_are_too_small_are_refused(make):
 
 
 def test_wrong_arguments_are_refused(make):
-    with pytest.raises(ArgumentError, match=re.escape("separation must be the result of separation(), got dict.")):
+    with pytest.raises(
+        ArgumentError, match=re.escape("separation must be the result of separation() or rank(), or means beside")
+    ):
         cd_diagram({})
     with pytest.raises(ArgumentError, match="ax must be one matplotlib Axes with straight axes or None, got ndarray"):
         cd_diagram(make.separation(*make.cases["two"]), ax=np.array([]))
@@ -221,9 +223,9 @@ def test_spread_keeps_order_distance_and_limits():
 
 
 def test_stack_gives_touching_spans_their_own_level():
-    assert _stack([(0, 10), (12, 20), (5, 14)], 1.0) == (0, 0, 1)
-    assert _stack([(0, 10), (10, 20)], 1.0) == (0, 1)
-    assert _stack([], 1.0) == ()
+    assert stack([(0, 10), (12, 20), (5, 14)], 1.0) == (0, 0, 1)
+    assert stack([(0, 10), (10, 20)], 1.0) == (0, 1)
+    assert stack([], 1.0) == ()
 
 
 def test_without_a_title_nothing_stands_above_the_ruler(make):

@@ -189,7 +189,8 @@ def _of_ranks(result: Any) -> Separation:
 def _axes_of_width(found: Separation, width: float) -> Axes:
     """New axes of a width, and as high as the diagram needs there."""
     from lmemtest.plots._canvas import new_axes
-    from lmemtest.plots.separation import Frame, board_of, figure_height
+    from lmemtest.plots._cd_board import board_of
+    from lmemtest.plots._cd_plan import Frame, figure_height
 
     if not isinstance(width, numbers.Real) or isinstance(width, bool) or not 1.0 <= width <= 100.0:
         raise ArgumentError(f"width must be a number of inches between 1 and 100, got {width!r}.")

@@ -1,0 +1,262 @@
+"""Where everything of a critical-difference diagram goes: a board laid out in a rectangle, in points.
+
+A mean has its exact place on the axis. Means can be tied or nearly so, and lines that run side by side need some
+distance: each algorithm therefore has a column of its own, to which its line fans out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+
+from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots._cd_board import Board
+
+# All heights are in units of the font size, so that the diagram scales as a whole.
+TITLE = 1.7
+HEADER, RULER, TICKS, WHISKER, ROW, BAR, FOOT = 1.7, 1.7, 2.0, 0.7, 1.75, 0.85, 1.25
+COLUMN_GAP = 1.0  # least distance of two lines that run side by side
+LARGEST_FAN = 3.0
+ELBOW = 0.9  # how far the lines reach beyond the axis, so that an extreme mean has an elbow too
+AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest
+FOOT_FONT = 0.82
+VALUE_GAP = 0.7  # between a value and its name
+_BOLD = 0.85  # of the width that text which is measured as plain may take in bold
+_HINTED = 0.96  # text of a saved figure is up to 3 % wider than at the resolution of the screen
+WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are cut
+LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What a diagram takes over from others beside it.
+
+    `limits` are scores that the axis reaches; `ticks` take the place of its own choice; `zones` are the least widths
+    of the labels left and right of the axis, in points; `title` is a line above; without `foot` the text below is left
+    out.
+    """
+
+    limits: tuple[float, float] | None = None
+    ticks: _layout.Ticks | None = None
+    zones: tuple[float, float] = (0.0, 0.0)
+    title: str = ""
+    foot: bool = True
+
+
+# ------------------------------------------------------------ where it goes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A board laid out in a rectangle: x and y in points from the upper left corner, downwards negative."""
+
+    board: Board
+    font: float
+    labels: tuple[str, ...]
+    label_font: dict[str, list[str]]
+    ticks: _layout.Ticks
+    axis: tuple[float, float]  # x of the first and of the last tick
+    columns: tuple[float, ...]  # x of the vertical line of each algorithm
+    lanes: tuple[int, ...]  # which row of whiskers each interval is drawn on
+    levels: tuple[int, ...]  # which row of bars each group is drawn on
+    header_rows: int
+    value_width: float  # of the widest of the values beside the names
+    marks: tuple[str, ...]  # lines below the diagram that must not be overlooked, then the others
+    foot: tuple[str, ...]
+    title: str
+    top: float  # the upper edge of the header
+    y_axis: float
+    y_fan: float  # where lines leave their means for their columns
+    y_bars: float  # the first row of bars
+    y_rows: tuple[float, ...]  # the rows of labels
+    height: float  # what the diagram needs
+
+    def x(self, value: float) -> float:
+        """Return the place of a score on the axis."""
+        low, high = self.ticks.values[0], self.ticks.values[-1]
+        return self.axis[0] + (value - low) / (high - low) * (self.axis[1] - self.axis[0])
+
+    def score(self, place: float) -> float:
+        """Return the score at a place: the inverse of `x`."""
+        low, high = self.ticks.values[0], self.ticks.values[-1]
+        return low + (place - self.axis[0]) / (self.axis[1] - self.axis[0]) * (high - low)
+
+
+def figure_height(board: Board, width: float, frame: Frame) -> float:
+    """Return the inches that a diagram of `width` inches needs, with the default font."""
+    plan = plan_of(_canvas.scratch_axes(), board, width * 72, _style.base_font(), frame)
+    return (plan.height + 2 * _canvas.PAD) / 72
+
+
+def figure_width(boards: Sequence[Board]) -> float:
+    """Return the inches that a new figure needs for the names of its diagrams."""
+    names = [name for board in boards for name in board.names]
+    font = _style.base_font()
+    ruler = _style.Ruler(_canvas.scratch_axes(), font, **_style.font_for(names))
+    beside = max(_value_width(board, ruler) for board in boards)
+    sides = 1 if all(board.left_only for board in boards) else 2
+    wanted = (sides * (ruler.widest(names) + beside) + 4 * font) / (1 - AXIS_SHARE) / 72
+    return min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
+
+
+def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> Plan:
+    """Lay a board out in `width` points with a font of `font` points."""
+    extra = _style.font_for((*board.names, *board.missing, frame.title))
+    ruler = _style.Ruler(ax, font, **extra)
+    labels, own = label_zones(board, width, ruler)
+    zones = (max(own[0], frame.zones[0]), max(own[1], frame.zones[1]))
+    axis, ticks = _axis(ax, board, width, zones, font, frame)
+    start = ticks.values[0]
+    scale = (axis[1] - axis[0]) / (ticks.values[-1] - start)
+    exact = [axis[0] + (mean - start) * scale for mean in board.means]
+    columns = _layout.spread(exact, COLUMN_GAP * font, axis)
+    levels = stack([(columns[group[0]], columns[group[-1]]) for group in board.groups], 1.2 * font)
+    places = zip(board.intervals, board.means, strict=False)  # an interval that is missing takes no room
+    ends = [(low, high) if low <= high else (mean, mean) for (low, high), mean in places]
+    lanes = stack([(axis[0] + (low - start) * scale, axis[0] + (high - start) * scale) for low, high in ends], font)
+    shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
+    fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if shift > 0.5 else 0.6 * font
+    header_rows = _header_rows(board, axis, scale, ruler)
+    top = -_canvas.PAD - TITLE * font * bool(frame.title)
+    y_axis = top - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
+    y_fan = y_axis - (WHISKER * (max(lanes) + 1) + 0.3) * font if lanes else y_axis
+    y_bars = y_fan - fan - 0.5 * font
+    bars = BAR * (max(levels) + 1) if levels else 0.0
+    y_first = y_bars - (bars + 0.6) * font
+    small = _style.Ruler(ax, FOOT_FONT * font, **extra)
+    marks = _lines([board.omnibus] * bool(board.omnibus), _BOLD * width, small)
+    foot = _lines(_foot(board), width, small) if frame.foot else ()
+    y_rows = tuple(y_first - row * ROW * font for row in range(board.rows))
+    return Plan(
+        board=board,
+        font=font,
+        labels=tuple(labels),
+        label_font=extra,
+        ticks=ticks,
+        axis=axis,
+        columns=columns,
+        lanes=lanes,
+        levels=levels,
+        header_rows=header_rows,
+        value_width=_value_width(board, ruler),
+        marks=marks,
+        foot=foot,
+        title=_style.shorten([frame.title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
+        top=top,
+        y_axis=y_axis,
+        y_fan=y_fan,
+        y_bars=y_bars,
+        y_rows=y_rows,
+        height=-y_rows[-1] + (1.0 + FOOT * len(marks + foot)) * font,
+    )
+
+
+def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:
+    """Return the labels, cut where they must be, and the width of the zones left and right of the axis."""
+    gap = (ELBOW + 0.5) * ruler.size + _value_width(board, ruler)
+    room = width - 2 * _canvas.PAD
+    share = max((1 - AXIS_SHARE) * room / 2 - gap, 3 * ruler.size)
+    sides = board.sides
+    plain = [_HINTED * (_BOLD if i in board.highlight else 1.0) for i in range(len(board.names))]  # of the room
+
+    def widest(names: Sequence[str]) -> list[float]:
+        taken = [ruler.width(name) / part for name, part in zip(names, plain, strict=True)]
+        sided = [[w for w, s in zip(taken, sides, strict=True) if s == side] for side in ("left", "right")]
+        return [max(part, default=0.0) for part in sided]
+
+    spare = [max(share - needed, 0.0) for needed in widest(board.names)]  # one side may use what the other leaves
+    spare[1] += gap * board.left_only
+    limits = {"left": share + spare[1], "right": share + spare[0]}
+    rooms = [part * limits[side] for part, side in zip(plain, sides, strict=True)]
+    labels = _style.shorten(board.names, rooms, ruler)
+    zones = widest(labels)
+    return labels, (zones[0] + gap, zones[1] + gap * ("right" in sides))
+
+
+def _value_width(board: Board, ruler: _style.Ruler) -> float:
+    """Width of the values beside the names, with what is between them."""
+    return ruler.widest(board.values) + VALUE_GAP * ruler.size if board.values else 0.0
+
+
+def _axis(
+    ax: Axes, board: Board, width: float, zones: tuple[float, float], font: float, frame: Frame
+) -> tuple[tuple[float, float], _layout.Ticks]:
+    low, high = axis_range(board)
+    if frame.limits is not None:
+        low, high = min(low, frame.limits[0]), max(high, frame.limits[1])
+    axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
+    if axis[1] - axis[0] < 6 * font:
+        raise _canvas.too_small(ax, "a critical-difference diagram")
+    ruler = _style.Ruler(ax, font)
+    ticks = frame.ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
+    first, last = ruler.width(ticks.labels[0]) / 2, ruler.width(ticks.labels[-1]) / 2
+    axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
+    return axis, ticks
+
+
+def axis_range(board: Board) -> tuple[float, float]:
+    """Return the range of the axis: all means, and the ruler unless it would squeeze them together."""
+    ends = [*board.means, *(end for pair in board.intervals for end in pair if math.isfinite(end))]
+    low, high = min(ends), max(ends)
+    spread = high - low
+    tiny = 1e-9 * max(abs(low), abs(high))
+    if board.differences is not None and (spread <= tiny or board.differences[1] <= LONGEST_RULER * spread):
+        spread = max(spread, board.differences[1])
+    elif spread <= tiny:
+        spread = max(0.1 * abs(low), tiny) or 1.0
+    middle = (low + high) / 2
+    return middle - spread / 2, middle + spread / 2
+
+
+def stack(spans: Sequence[tuple[float, float]], gap: float) -> tuple[int, ...]:
+    """Return for each span, taken from left to right, the first level where it does not touch another."""
+    ends: list[float] = []
+    levels = [0] * len(spans)
+    for index in sorted(range(len(spans)), key=lambda i: spans[i]):
+        start, end = spans[index]
+        level = next((at for at, last in enumerate(ends) if start - last >= gap), len(ends))
+        ends[level : level + 1] = [end]
+        levels[index] = level
+    return tuple(levels)
+
+
+def _header_rows(board: Board, axis: tuple[float, float], scale: float, ruler: _style.Ruler) -> int:
+    """Return how many lines the texts above the axis take; direction and ruler share one if they can."""
+    left, right = board.direction_text, board.ruler_text
+    if not left or not right:
+        return int(bool(left or right))
+    taken = max(ruler.width(right), min(board.differences[1] * scale, axis[1] - axis[0]) if board.differences else 0)
+    return 1 if ruler.width(left) + taken + 2 * ruler.size <= axis[1] - axis[0] else 2
+
+
+def _foot(board: Board) -> list[str]:
+    """What the diagram shows and how to read it."""
+    sentences = [f"{board.subject}."]
+    pairs = len(board.names) * (len(board.names) - 1) // 2
+    if not all(board.open):
+        sentences.append(f"Dots on one bar: no significant difference ({board.test}).")
+    elif board.significant:
+        which = "Algorithms on no common bar differ" if board.groups else "All pairs differ"
+        sentences.append(f"{which} significantly ({board.test}).")
+    if board.undecided == pairs > 0:
+        sentences.append("No pair has a test: nothing is decided.")
+    elif board.undecided:
+        verb = "has no test and is" if board.undecided == 1 else "have no test and are"
+        sentences.append(f"Diamonds: {board.undecided} of {pairs} pairs {verb} undecided.")
+    if any(group[-1] - group[0] >= len(group) for group in board.groups):
+        sentences.append("Hollow: the bar passes an algorithm that it does not join.")
+    if board.intervals:
+        level = "" if board.level is None else _style.nobreak(f"{100 * board.level:g} % ")
+        sentences.append(f"Whiskers: {level}intervals of the means, one by one; the bars tell who differs.")
+    lines = [" ".join(sentences)]
+    if board.missing:
+        lines += [f"Mean not estimable: {', '.join(board.missing)}."]
+    return lines
+
+
+def _lines(texts: Sequence[str], width: float, ruler: _style.Ruler) -> tuple[str, ...]:
+    room = _HINTED * (width - 2 * _canvas.PAD)
+    return tuple(part for text in texts for part in _style.wrap(text, room, ruler))

@@ -1,0 +1,186 @@
+"""The critical-difference diagram as a tikzpicture, in the fonts of the paper that it stands in."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from lmemtest._table import latex_text
+from lmemtest.errors import ArgumentError
+from lmemtest.inference.means.separation import Separation
+from lmemtest.plots import _canvas, _style
+from lmemtest.plots._cd_board import board_of
+from lmemtest.plots._cd_draw import draw
+from lmemtest.plots._cd_plan import Frame, Plan, plan_of
+from lmemtest.plots._given import as_separation
+from lmemtest.plots.separation import checked_limits, checked_title
+from lmemtest.studies.ranking.ranking import Ranking
+
+_UNITS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 72 / 72.27, "bp": 1.0}  # in points of figures, TeX's bp
+_COLOURS = {
+    _style.INK: "cdink",
+    _style.MUTED: "cdmuted",
+    _style.NEUTRAL: "cdneutral",
+    _style.ACCENT: "cdaccent",
+    _style.WARM: "cdwarm",
+}
+_SYMBOLS = {"←": r"$\leftarrow$", "→": r"$\rightarrow$", "−": "$-$", "α": r"$\alpha$", "…": r"\ldots{}"}
+_SIDES = {"left": " west", "right": " east", "center": ""}
+
+
+def cd_diagram_tikz(
+    separation: Separation | Ranking | Mapping[Any, float] | Any,
+    decisions: Any = None,
+    /,
+    *,
+    width: str = "12cm",
+    font: float = 9.0,
+    values: bool = False,
+    whiskers: bool = False,
+    highlight: str | Iterable[str] = (),
+    left_only: bool = False,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+    **options: Any,
+) -> str:
+    r"""Write the diagram of `cd_diagram` as a tikzpicture.
+
+    Parameters
+    ----------
+    separation, decisions, values, whiskers, highlight, left_only, limits, title, **options
+        As in `cd_diagram`.
+    width : str
+        A number with a unit of TeX: cm, mm, in, pt or bp.
+    font : float
+        Size of the names in points.
+
+    Returns
+    -------
+    str
+        From ``\begin{tikzpicture}`` to ``\end{tikzpicture}``; the document needs ``\usepackage{tikz}``. All names are
+        escaped. Letters that pdfLaTeX does not know, such as Chinese, need LuaLaTeX or XeLaTeX and a font that has
+        them.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is something else, or the names leave no room for the axis.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> names = ["A_1", "B & C"]
+    >>> p = pd.DataFrame([[1, 0.04], [0.04, 1]], names, names)
+    >>> text = lt.plots.cd_diagram_tikz({"A_1": 0.91, "B & C": 0.89}, p, direction="maximize")
+    >>> r"A\_1" in text, r"B \& C" in text
+    (True, True)
+    """
+    found = as_separation(separation, decisions, options)
+    board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
+    if isinstance(font, bool) or not isinstance(font, (int, float)) or not 3.0 <= font <= 30.0:
+        raise ArgumentError(f"font must be a size between 3 and 30 points, got {font!r}.")
+    frame = Frame(limits=checked_limits(limits), title=checked_title(title))
+    points = _points(width)
+    plan = plan_of(_canvas.scratch_axes(points / 72), board, points, float(font), frame)
+    pen = TikzPen(plan)
+    draw(pen, plan)
+    return pen.picture()
+
+
+def _points(width: Any) -> float:
+    """A length of TeX in points of figures."""
+    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]{2})", width.strip()) if isinstance(width, str) else None
+    if found is None or found[2] not in _UNITS or not 0.0 < float(found[1]) * _UNITS[found[2]] < 7200.0:
+        raise ArgumentError(f"width must be a number with one of the units {', '.join(_UNITS)}, got {width!r}.")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+class TikzPen:
+    """Writes commands of TikZ, in big points from the upper left corner."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.commands: list[tuple[int, str]] = []
+
+    def line(
+        self,
+        places: Sequence[float],
+        heights: Sequence[float],
+        *,
+        label: str,  # noqa: ARG002 - of figures
+        width: float,
+        colour: str = _style.INK,
+        dash: tuple[float, float] | None = None,
+        above: int = 2,
+        round_joins: bool = False,
+    ) -> None:
+        style = [f"color={_COLOURS[colour]}", f"line width={width:.2f}bp"]
+        style += [f"dash pattern=on {dash[0] * width:.2f}bp off {dash[1] * width:.2f}bp"] if dash else []
+        style += ["line join=round"] if round_joins else []
+        path = " -- ".join(map(_at, places, heights))
+        self._add(above, f"\\draw[{', '.join(style)}] {path};")
+
+    def dots(
+        self,
+        places: Sequence[float],
+        heights: Sequence[float],
+        *,
+        label: str,  # noqa: ARG002 - of figures
+        size: float,
+        colour: str = _style.INK,
+        shape: str = "o",
+        rim: float = 0.0,
+        face: str | None = None,
+        above: int = 6,
+    ) -> None:
+        fill = _COLOURS[colour] if face is None else face
+        style = f"color={_COLOURS[colour]}, fill={fill}, line width={rim:.2f}bp"
+        command = "filldraw" if rim else "fill"
+        half = size / math.sqrt(2.0)  # of a diamond's diagonal: a square of this size on its corner
+        for x, y in zip(places, heights, strict=True):
+            corners = ((x - half, y), (x, y + half), (x + half, y), (x, y - half))
+            diamond = " -- ".join(_at(*corner) for corner in corners) + " -- cycle"
+            circle = f"{_at(x, y)} circle[radius={size / 2:.2f}bp]"
+            self._add(above, f"\\{command}[{style}] {circle if shape == 'o' else diamond};")
+
+    def means(self, height: float, *, label: str, size: float) -> None:
+        means = self.plan.board.means
+        self.dots([self.plan.x(mean) for mean in means], [height] * len(means), label=label, size=size, above=4)
+
+    def text(
+        self,
+        place: float,
+        height: float,
+        text: str,
+        *,
+        size: float,
+        ha: str,
+        va: str,
+        colour: str = _style.INK,
+        bold: bool = False,
+    ) -> None:
+        # by the base line or the middle of small letters, so that neighbours are on one line whatever their letters
+        anchor = ("mid" if va == "center" else "base") + _SIDES[ha]
+        height -= {"top": 0.8 * size, "center": 0.0, "bottom": -0.1 * size}[va]
+        series = r"\bfseries" if bold else ""
+        font = rf"\fontsize{{{size:.2f}bp}}{{{1.2 * size:.2f}bp}}\selectfont{series}"
+        words = "".join(_SYMBOLS.get(char, char) for char in latex_text(text))
+        style = f"anchor={anchor}, text={_COLOURS[colour]}, font={font}"
+        self._add(7, f"\\node[{style}] at {_at(place, height)} {{{words}}};")
+
+    def _add(self, above: int, command: str) -> None:
+        self.commands.append((above, command))
+
+    def picture(self) -> str:
+        """All that was drawn, the lower things first."""
+        colours = [rf"\definecolor{{{name}}}{{HTML}}{{{code[1:].upper()}}}" for code, name in _COLOURS.items()]
+        body = [command for _, command in sorted(self.commands, key=lambda one: one[0])]
+        start = r"\begin{tikzpicture}[x=1bp, y=1bp, every node/.style={inner sep=0bp, outer sep=0bp}]"
+        return "\n".join([start, *colours, *body, r"\end{tikzpicture}"]) + "\n"
+
+
+def _at(x: float, y: float) -> str:
+    return f"({x:.2f},{y:.2f})"
