@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "influence": ["influence_plot"],
         "metafeature_effect": ["metafeature_effect_plot"],
         "pairs": ["pairs_matrix_plot", "pairs_plot"],
+        "posterior_maps": ["posterior_maps_plot"],
         "power": ["power_plot"],
         "profile": ["profile_plot"],
         "random_effects": ["random_effects_plot"],

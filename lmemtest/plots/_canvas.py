@@ -139,9 +139,10 @@ def size_in_points(ax: Axes) -> tuple[float, float]:
 
 
 def leave_margins(ax: Axes, left: float, bottom: float, right: float, top: float) -> None:
-    """Shrink `ax` by margins in points; a layout engine makes room by itself, and gives up axes that are moved."""
+    """Shrink `ax` by margins in points; a layout engine makes room for its axes by itself, and gives up moved ones."""
     engine = ax.figure.figure.get_layout_engine()
-    if engine is not None and not isinstance(engine, PlaceHolderLayoutEngine):  # what is left of one switched off
+    switched_off = engine is None or isinstance(engine, PlaceHolderLayoutEngine)
+    if not switched_off and ax.get_subplotspec() is not None:
         return
     box, point = ax.get_window_extent(), ax.figure.figure.dpi / 72
     corners = [(box.x0 + left * point, box.y0 + bottom * point), (box.x1 - right * point, box.y1 - top * point)]

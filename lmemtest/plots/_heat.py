@@ -43,6 +43,7 @@ class Heat:
     details: tuple[tuple[str, ...], ...] = ()  # a second text per cell, or empty
     # "low is blue" or "high is blue" with red around zero, or "from zero" in shades of blue
     palette: str = "low is blue"
+    most: float | None = None  # at the end of the colour scale; None for the largest value
 
     @property
     def exists(self) -> NDArray[np.bool_]:
@@ -57,7 +58,7 @@ class Heat:
     def ends(self) -> tuple[float, float]:
         """Of the colour scale."""
         finite = np.abs(self.values[self.exists & np.isfinite(self.values)])
-        most = (float(finite.max()) if finite.size else 0.0) or 1.0
+        most = self.most or (float(finite.max()) if finite.size else 0.0) or 1.0
         return (0.0 if self.palette == "from zero" else -most, most)
 
     @property
