@@ -14,8 +14,8 @@ from lmemtest._validate import check_flag
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _style
-from lmemtest.plots.emmeans import decided_by
-from lmemtest.words import format_level, listed, p_text, suggest
+from lmemtest.plots.emmeans import decided_by, omnibus_text
+from lmemtest.words import format_level, listed, suggest
 
 MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorithms, or fewer
 
@@ -46,6 +46,7 @@ class Board:
     highlight: frozenset[int] = frozenset()
     left_only: bool = False
     omnibus: str = ""
+    posterior: bool = False
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -98,7 +99,6 @@ def board_of(
     subject = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s of {_style.one_line(separation.score)}"
     undecided = separation.undecided.loc[placed, placed].to_numpy(dtype=bool)
     significant = separation.significant.loc[placed, placed].to_numpy(dtype=bool)
-    unclear = separation.omnibus_significant is False and separation.omnibus_p is not None
     return Board(
         names=tuple(_style.one_line(level) for level in placed),
         means=tuple(means[level] for level in placed),
@@ -118,7 +118,8 @@ def board_of(
         level=separation.level,
         highlight=frozenset(index[name] for name in _known(highlight, separation) if name in index),
         left_only=left_only,
-        omnibus=f"Omnibus test: not significant, {p_text(separation.omnibus_p)}." if unclear else "",  # type: ignore[arg-type]
+        omnibus=omnibus_text(separation),
+        posterior=separation.posterior,
     )
 
 

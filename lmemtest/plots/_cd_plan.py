@@ -237,10 +237,11 @@ def _foot(board: Board) -> list[str]:
     sentences = [f"{board.subject}."]
     pairs = len(board.names) * (len(board.names) - 1) // 2
     if not all(board.open):
-        sentences.append(f"Dots on one bar: no significant difference ({board.test}).")
+        none = "no difference is decided" if board.posterior else "no significant difference"
+        sentences.append(f"Dots on one bar: {none} ({board.test}).")
     elif board.significant:
         which = "Algorithms on no common bar differ" if board.groups else "All pairs differ"
-        sentences.append(f"{which} significantly ({board.test}).")
+        sentences.append(f"{which} {'decidedly' if board.posterior else 'significantly'} ({board.test}).")
     if board.undecided == pairs > 0:
         sentences.append("No pair has a test: nothing is decided.")
     elif board.undecided:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from lmemtest.errors import ArgumentError
@@ -21,7 +20,7 @@ def as_separation(given: Any, decisions: Any, options: Mapping[str, Any], *, nam
         if decisions is not None or options:
             what = "decisions" if decisions is not None else next(iter(options))
             raise ArgumentError(f"{what} is for means from elsewhere; {name} holds its own decisions. Leave it out.")
-        return given if isinstance(given, Separation) else separation_of_ranking(given)
+        return given if isinstance(given, Separation) else given.separation
     if decisions is None:
         raise ArgumentError(
             f"{name} must be the result of separation() or rank(), or means beside a matrix of their decisions, got "
@@ -31,10 +30,3 @@ def as_separation(given: Any, decisions: Any, options: Mapping[str, Any], *, nam
         if option not in _OPTIONS:
             raise ArgumentError(f"There is no option {option!r} beside {listed(_OPTIONS)}.{suggest(option, _OPTIONS)}")
     return Separation.of(given, decisions, **options)
-
-
-def separation_of_ranking(ranking: Ranking) -> Separation:
-    """The decisions of a ranking, with the names of the tests that made them."""
-    separation = ranking.separation
-    omnibus_p = separation.omnibus_p if ranking.omnibus is None else float(ranking.omnibus.p_value)
-    return replace(separation, test=separation.test or ranking.test, omnibus_p=omnibus_p)

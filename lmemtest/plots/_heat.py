@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from lmemtest.plots._layout import LINE, SMALL, TICK_PAD, FloatArray
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
 TIGHT_CELL = 1.25
+NUMBER, CELL_LINE = 4.4, 1.3  # width of a number with its margins, and height of a line
 WIDEST, HIGHEST = 9.5, _canvas.PAGE_HEIGHT  # inches, unless labels would be unreadable
 AROUND = (12.0, 8.0)  # beside and above the cells, at the least
 LABEL_SHARE, HEAD_SHARE = 0.3, 0.4  # the most of width and height that row and column labels may take
@@ -26,6 +27,10 @@ BAR_WIDTH, BAR_GAP = 0.9, 1.2  # the colour scale
 LEAST_NUMBER = 4.5  # points; smaller numbers in cells cannot be read and are left out
 PALE = "#f2f2f2"
 DARKEST = 0.82  # share of the colour map that is used: its ends are too dark to tell apart
+
+
+Texts = Sequence[Sequence[str]]
+Cells = dict[tuple[int, int], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +45,9 @@ class Heat:
     shown: NDArray[np.bool_] | None = None  # which cells exist; None for all
     coloured: NDArray[np.bool_] | None = None  # cells with a colour, the others are pale; None for those with a value
     bold: NDArray[np.bool_] | None = None  # cells whose number is emphasised
-    details: tuple[tuple[str, ...], ...] = ()  # a second text per cell, or empty
+    layers: tuple[Texts, ...] = ()  # more texts per cell, below its number
+    head_share: float = HEAD_SHARE  # the most of the height that column labels may take
+    all_numbers: bool = False  # the numbers must be readable; else they are left out where cells are small
     # "low is blue" or "high is blue" with red around zero, or "from zero" in shades of blue
     palette: str = "low is blue"
     most: float | None = None  # at the end of the colour scale; None for the largest value
@@ -53,6 +60,20 @@ class Heat:
     def painted(self) -> NDArray[np.bool_]:
         painted = np.isfinite(self.values) & self.exists
         return painted if self.coloured is None else painted & self.coloured
+
+    @property
+    def texts(self) -> Iterator[Cells]:
+        """Lines of each cell: the number with all layers, with fewer of them, and the last layer alone."""
+        finite = np.abs(self.values[self.exists & np.isfinite(self.values)])
+        decimals = _style.decimals(float(finite.max()) if finite.size else 0.0, 3)  # three digits of the largest
+        numbers = [[_style.fixed(float(value), decimals) for value in line] for line in self.values]
+        choices = [(numbers, *self.layers[i:]) for i in range(max(len(self.layers), 1))]
+        choices += [self.layers[-1:]] if self.layers and not self.all_numbers else []
+        for layers in choices:
+            yield {
+                (int(row), int(column)): [text for layer in layers if (text := layer[row][column])]
+                for row, column in np.argwhere(self.exists)
+            }
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -100,9 +121,10 @@ def grid(
     above: float = 0.2,
     head_share: float = HEAD_SHARE,
     tight: tuple[float, float] = (TIGHT_CELL, TIGHT_CELL),
+    least: tuple[float, float] = (0.0, 0.0),
     upright: bool = False,
 ) -> Grid:
-    """The matrix with the largest font whose cells are at least `tight` font sizes, drawn without its cells.
+    """The matrix with the largest font whose cells have `tight` font sizes and `least` points, without its cells.
 
     In font sizes, `beside` is the room left and right of it and its labels, and how much of that at the right is free
     for the note below; `above` is that above it. Column labels are `upright`, or where they are too wide for a cell.
@@ -111,11 +133,13 @@ def grid(
     rows, columns = [[_style.one_line(name) for name in names] for names in (rows, columns)]
     for font in _layout.fonts():
         plan = _plan(ax, rows, columns, size, font, beside, note, above, head_share, upright)
-        if plan.cell[0] >= tight[0] * font - 1e-6 and plan.cell[1] >= tight[1] * font - 1e-6:
+        needed = [max(a * font, b) for a, b in zip(tight, least, strict=True)]
+        if plan.cell[0] >= needed[0] - 1e-6 and plan.cell[1] >= needed[1] - 1e-6:
             break
     else:
         around = plan.margins[1] + plan.margins[3]
-        raise _canvas.too_small(ax, what, tight[1] * font * len(rows) + around)
+        narrow = plan.cell[0] < needed[0] <= least[0]
+        raise _canvas.too_small(ax, what, None if narrow else needed[1] * len(rows) + around)
     _canvas.leave_margins(ax, *plan.margins)
     _layout.open_panel(ax, font, edges=())
     ax.set_aspect("auto")
@@ -177,8 +201,11 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     lines = _style.wrap(heat.scale_label, 10.0 * (height - 2.0 * _canvas.PAD) / _style.base_font(), base)
     label = base.height("\n".join(lines)) / 10.0
     scale = BAR_GAP + BAR_WIDTH + wide
-    plan = grid(ax, heat.rows, heat.columns, f"a map of {len(heat.rows)} x {len(heat.columns)} cells",
-                beside=(left, scale + 1.1 + label, scale), note=heat.note, above=0.5)  # fmt: skip
+    wanted = _per_point(ax, heat, list(heat.texts)[-1]) if heat.all_numbers else (0.0, 0.0)
+    least = (LEAST_NUMBER * wanted[0], LEAST_NUMBER * wanted[1])
+    what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
+    room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
+    plan = grid(ax, heat.rows, heat.columns, what, note=heat.note, least=least, **room)
     mappable = heat.mappable
     edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
     style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
@@ -198,13 +225,15 @@ def figure_size(heat: Heat) -> tuple[float, float]:
     labels, heads = (
         min(max(map(len, names), default=1) * glyph, LABEL_SHARE * WIDEST * 72) for names in (heat.rows, heat.columns)
     )
-    cell = CELL_WIDTH * font
+    cell, lines = CELL_WIDTH * font, 1 + len(heat.layers)
     width = labels + max(len(heat.columns), 2) * cell + 8 * font
-    height = len(heat.rows) * CELL_HEIGHT * font + (heads if heads > cell else font) + 5 * font
+    height = len(heat.rows) * max(CELL_HEIGHT, CELL_LINE * lines + 0.3) * font
+    height += (heads if heads > cell else font) + 5 * font
     readable = min(_canvas.READABLE, font)
+    tight = (NUMBER, CELL_LINE * lines + 0.2) if heat.all_numbers else (TIGHT_CELL, TIGHT_CELL)
     least = [
-        (TIGHT_CELL * len(names) + around) * readable / 72
-        for names, around in zip((heat.columns, heat.rows), AROUND, strict=True)
+        (tight[0] * len(heat.columns) + AROUND[0]) * readable / 72 + heat.all_numbers * labels / 72,
+        (tight[1] * len(heat.rows) + AROUND[1]) * readable / 72 + heat.all_numbers * heads / 72,
     ]
     width = min(max(width / 72, 4.5), max(WIDEST, least[0]))
     return width, min(max(height / 72, 1.8), max(HIGHEST, least[1]))
@@ -232,27 +261,26 @@ def _draw_scale(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, line
 
 
 def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) -> None:
-    """Write number and detail, or the detail alone, or nothing: whichever fits all cells."""
-    finite = np.abs(heat.values[heat.exists & np.isfinite(heat.values)])
-    decimals = _style.decimals(float(finite.max()) if finite.size else 0.0, 3)  # three digits of the largest
-    numbers = tuple(tuple(_style.fixed(float(value), decimals) for value in line) for line in heat.values)
-    cells = np.argwhere(heat.exists)
-    weight = "normal" if heat.bold is None else "bold"
-    ruler = _style.Ruler(ax, plan.font, fontweight=weight)
-    for lines in [(numbers, heat.details), (heat.details,)] if heat.details else [(numbers,)]:
-        texts = [[line[row][column] for line in lines] for row, column in cells]
-        per_point = ruler.widest([text for cell in texts for text in cell]) / plan.font
-        width, height = plan.cell
-        font = min(0.9 * plan.font, width / (per_point + 0.5), height / (1.3 * len(lines) + 0.1))
+    """Write number and layers, or fewer of them, or nothing: the most that fits all cells."""
+    for cells in heat.texts:
+        width, height = _per_point(ax, heat, cells)
+        font = min(0.9 * plan.font, plan.cell[0] / width, plan.cell[1] / height)
         if font >= LEAST_NUMBER:
             break
     else:
         return
-    for (row, column), cell in zip(cells, texts, strict=True):
+    for (row, column), lines in cells.items():
         bold = heat.bold is not None and bool(heat.bold[row, column])
         ink = _ink(mappable, heat.values[row, column]) if heat.painted[row, column] else _style.MUTED
         style = _style.text_style(font, color=ink, fontweight="bold" if bold else "normal")
-        ax.text(column, row, "\n".join(cell), ha="center", va="center", linespacing=1.15, **style)
+        ax.text(column, row, "\n".join(lines), ha="center", va="center", linespacing=1.15, **style)
+
+
+def _per_point(ax: Axes, heat: Heat, cells: Cells) -> tuple[float, float]:
+    """Width and height that the widest and highest text of a cell take per point of its font, with margins."""
+    ruler = _style.Ruler(ax, 10.0, fontweight="normal" if heat.bold is None else "bold")
+    widest = ruler.widest([text for lines in cells.values() for text in lines]) / ruler.size
+    return widest + 0.5, CELL_LINE * max(map(len, cells.values()), default=0) + 0.1
 
 
 def _ink(mappable: ScalarMappable, value: float) -> str:

@@ -13,7 +13,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.words import format_level
+from lmemtest.words import format_level, p_text
 
 READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
 
@@ -103,6 +103,13 @@ def decided_by(separation: Separation) -> str:
         _style.nobreak(", ".join(part for part in (adjustment, level) if part)),
     ]
     return ", ".join(part for part in parts if part) or "as given"
+
+
+def omnibus_text(separation: Separation) -> str:
+    """A warning if a test of all levels together is not significant, else nothing."""
+    if separation.omnibus_p is None or separation.omnibus_significant:
+        return ""
+    return f"Omnibus test: not significant, {p_text(separation.omnibus_p)}."
 
 
 def adjustment_name(name: str) -> str:

@@ -184,7 +184,7 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         values=values[1:, :-1],
         shown=np.tri(len(order), k=-1, dtype=bool)[1:, :-1],
         coloured=_significant(pairs, p)[1:, :-1],
-        details=tuple(tuple(map(_cell, line)) for line in p[1:, :-1]),
+        layers=(tuple(tuple(map(_cell, line)) for line in p[1:, :-1]),),
         palette="from zero",
         scale_label=f"Column {relation} by ({_style.one_line(pairs.estimates.score)})",
         note=note,

@@ -1,4 +1,4 @@
-"""A ranking: the diagram of its mean ranks, or its means with their intervals."""
+"""A ranking: the diagram of what was compared, or centres with their intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from lmemtest._validate import check_choice
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._given import separation_of_ranking
 from lmemtest.plots.emmeans import READINGS, decided_by
 from lmemtest.plots.separation import cd_diagram
 from lmemtest.studies.ranking.ranking import Ranking
@@ -18,15 +17,15 @@ _CENTRES = ("mean", "median", "mean_rank")
 
 
 @_canvas.draws(Ranking, source="rank()")
-def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | None = None) -> Axes:
+def ranking_plot(ranking: Ranking, /, *, kind: str = "diagram", ax: Axes | None = None) -> Axes:
     """Draw a ranking: which algorithms differ, on the scale on which they were compared.
 
     Parameters
     ----------
     ranking : Ranking
     kind : {"diagram", "intervals"}, optional
-        The diagram of `cd_diagram`, or one row per algorithm with its interval and letters. By default the diagram if
-        mean ranks were compared, else the intervals.
+        The diagram of `cd_diagram` (default), or one row per algorithm with its interval and letters. Intervals of
+        means over benchmarks are mostly as wide as the benchmarks are unlike, which all algorithms share.
 
     Returns
     -------
@@ -37,9 +36,7 @@ def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | Non
     Both are drawn from ``ranking.separation``, and so show the same decisions. Overlap of two intervals does not tell
     whether the algorithms differ: the letters do.
     """
-    separation = separation_of_ranking(ranking)
-    if kind is None:
-        kind = "diagram" if separation.statistic == "mean rank" else "intervals"
+    separation = ranking.separation
     if check_choice(kind, "kind", KINDS) == "diagram":
         return cd_diagram(separation, ax=ax)
     return _intervals(ranking, separation, ax)

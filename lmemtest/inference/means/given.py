@@ -86,36 +86,7 @@ def given_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, boo
 
     Otherwise it holds decisions: 1 for significant, 0 for not significant.
     """
-    import pandas as pd
-
-    if isinstance(decisions, np.ndarray) and decisions.ndim == 2:
-        if decisions.shape != (len(levels),) * 2:
-            raise ArgumentError(
-                f"decisions must have a row and a column for each of the {len(levels)} means, got {decisions.shape}."
-            )
-        decisions = pd.DataFrame(decisions, index=list(levels), columns=list(levels))
-    if not isinstance(decisions, pd.DataFrame):
-        raise ArgumentError(
-            "decisions must be a square pandas.DataFrame with the names of the means as index and columns, adjusted "
-            f"p-values or True where a difference is significant, got {type(decisions).__name__}."
-        )
-    rows, columns = (
-        _labels(axis, f"decisions.{name}") for name, axis in zip(("index", "columns"), decisions.axes, strict=True)
-    )
-    for name, labels in (("index", rows), ("columns", columns)):
-        if set(labels) != set(levels):
-            lacking = [label for label in levels if label not in labels]
-            unknown = [label for label in labels if label not in levels]
-            raise ArgumentError(
-                f"decisions.{name} must hold the names of the means: "
-                + "; ".join(
-                    f"{what} {listed(map(repr, names), 5)}"
-                    for what, names in (("it lacks", lacking), ("the means lack", unknown))
-                    if names
-                )
-                + "."
-            )
-    inside = decisions.iloc[[rows.index(v) for v in levels], [columns.index(v) for v in levels]]
+    inside = _arranged(decisions, levels, "decisions")
     apart = ~np.eye(len(levels), dtype=bool)
     values = inside.to_numpy(dtype=object)
     known = apart & ~inside.isna().to_numpy()
@@ -140,6 +111,20 @@ def given_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, boo
     matrix = np.where(np.isnan(matrix), other, matrix)
     upper = np.triu(matrix, 1)  # what is left of rounding must not decide by the order of two names
     return np.where(apart, upper + upper.T, np.nan), has_p
+
+
+def given_counts(counts: Any, levels: tuple[str, ...], name: str) -> Array:
+    """Counts of the row against the column in the order of `levels`; the diagonal is ignored."""
+    inside = _arranged(counts, levels, name)
+    apart = ~np.eye(len(levels), dtype=bool)
+    values = inside.to_numpy(dtype=object)
+    if any(_kind(value) not in ("number", "whole") for value in values[apart]):
+        raise ArgumentError(f"{name} must hold a count for every pair.")
+    out = np.full(values.shape, np.nan)
+    out[apart] = values[apart].astype(float)
+    if not (np.isfinite(out[apart]) & (out[apart] >= 0)).all():
+        raise DataError(f"{name} must hold counts of at least 0.")
+    return out
 
 
 def given_critical_difference(value: Any) -> tuple[float, float]:
@@ -175,6 +160,34 @@ def given_omnibus(p: Any, alpha: float) -> float | None:
     if math.isnan(alpha):
         raise ArgumentError("omnibus_p is judged by the level of the decisions: give alpha, too.")
     return float(p)
+
+
+def _arranged(matrix: Any, levels: tuple[str, ...], name: str) -> pd.DataFrame:
+    """A square frame or array in the order of `levels`."""
+    import pandas as pd
+
+    if isinstance(matrix, np.ndarray) and matrix.ndim == 2:
+        if matrix.shape != (len(levels),) * 2:
+            raise ArgumentError(
+                f"{name} must have a row and a column for each of the {len(levels)} means, got {matrix.shape}."
+            )
+        matrix = pd.DataFrame(matrix, index=list(levels), columns=list(levels))
+    if not isinstance(matrix, pd.DataFrame):
+        raise ArgumentError(
+            f"{name} must be a square pandas.DataFrame with the names of the means as index and columns, got "
+            f"{type(matrix).__name__}."
+        )
+    places = []
+    for side, axis in (("index", matrix.index), ("columns", matrix.columns)):
+        labels = _labels(axis, f"{name}.{side}")
+        lacking = [repr(label) for label in levels if label not in labels]
+        unknown = [repr(label) for label in labels if label not in levels]
+        if lacking or unknown:
+            said = {"it lacks": lacking, "the means lack": unknown}
+            found = "; ".join(f"{what} {listed(names, 5)}" for what, names in said.items() if names)
+            raise ArgumentError(f"{name}.{side} must hold the names of the means: {found}.")
+        places.append([labels.index(level) for level in levels])
+    return matrix.iloc[places[0], places[1]]
 
 
 def _labels(index: pd.Index, name: str) -> tuple[str, ...]:

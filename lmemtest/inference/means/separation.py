@@ -76,6 +76,8 @@ class Separation(Result):
     level : float or None
     omnibus_p : float or None
         p-value of a test that all levels are alike, if there was one.
+    posterior : bool
+        Whether posterior probabilities decide, and not tests.
     factor : str
         What the levels are of: a column of the table.
     selected : dict
@@ -104,6 +106,7 @@ class Separation(Result):
     ci_high: tuple[float, ...] | None = None
     level: float | None = None
     omnibus_p: float | None = None
+    posterior: bool = False
     factor: str = "level"
     selected: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -1,0 +1,138 @@
+"""The matrix of all pairwise comparisons: difference, wins and p-value, each row against each column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.inference.means.separation import Separation
+from lmemtest.plots import _canvas, _heat, _style
+from lmemtest.plots._pair_matrix import FloatArray, PairMatrix, pair_matrix
+from lmemtest.plots.emmeans import decided_by, omnibus_text
+from lmemtest.plots.pairs import UNTESTED
+from lmemtest.studies.ranking.ranking import Ranking
+from lmemtest.words import format_p
+
+
+def comparison_matrix_plot(
+    comparisons: Ranking | Comparisons | Separation | Mapping[Any, float] | Any,
+    decisions: Any = None,
+    /,
+    *,
+    wins: Any = None,
+    ties: Any = None,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw all pairwise comparisons: in each cell the row against the column.
+
+    Parameters
+    ----------
+    comparisons : Ranking, Comparisons, Separation, or means
+        From `rank`, `Estimates.pairs` or `separation`; or means of any other analysis as `Separation.of` takes them,
+        beside their `decisions`.
+    decisions : pandas.DataFrame or array, optional
+        Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
+    wins, ties : pandas.DataFrame or array, optional
+        Where means are given: on how many benchmarks the row was better than the column, and the same.
+    ax : Axes, optional
+        Where to draw, labels included; by default a new figure, as large as its content.
+    **options
+        Where means are given, those of `Separation.of`: ``direction``, ``alpha``, ``score``, ``statistic``, ``test``.
+
+    Returns
+    -------
+    Axes
+        Algorithms are in the order of the ranking, best first; cell (x, y) is row y against column x.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is something else, or `ax` is too small for the numbers.
+
+    Notes
+    -----
+    A cell holds the difference, row minus column; wins, ties and losses of the row; and the adjusted p-value, or the
+    posterior probability that the row is better. Its colour is the difference, blue where the row is better. It is bold
+    where the difference is significant, and this is read from the one matrix of decisions: the order of the algorithms
+    and the direction of the score cannot change it. Where cells are small, the difference and the p-value remain.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> names = ["A", "B", "C"]
+    >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], names, names)
+    >>> ax = lt.plots.comparison_matrix_plot({"A": 0.91, "B": 0.84, "C": 0.82}, p, direction="maximize")
+    >>> [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"][0]
+    '0.0700\\n0.040'
+    """
+    _canvas.check_axes(ax)
+    matrix = pair_matrix(comparisons, decisions, wins, ties, options)
+    k = len(matrix.levels)
+    heat = _heat.Heat(
+        rows=matrix.levels,
+        columns=matrix.levels,
+        values=matrix.difference,
+        shown=~np.eye(k, dtype=bool),
+        bold=matrix.separation.significant.to_numpy(dtype=bool),
+        layers=tuple(_layers(matrix)),
+        all_numbers=True,
+        head_share=_heat.LABEL_SHARE,
+        palette="high is blue" if matrix.direction == "maximize" else "low is blue",
+        scale_label=f"Row − column ({_style.one_line(matrix.unit)})",
+        note=_note(matrix),
+    )
+    return _heat.draw_heat(heat, ax)[0]
+
+
+def _layers(matrix: PairMatrix) -> list[_heat.Texts]:
+    """Texts below the differences: outcomes, then p-values or probabilities."""
+    found: list[_heat.Texts] = []
+    if matrix.wins is not None and matrix.ties is not None:
+        outcomes = zip(matrix.wins, matrix.ties, matrix.wins.T, strict=True)
+        found.append([list(map(_outcome, *lines)) for lines in outcomes])
+    undecided = matrix.separation.undecided.to_numpy(dtype=bool)
+    if matrix.p is not None:
+        found.append(_texts(matrix.p, undecided))
+    elif matrix.chance is not None:
+        found.append(_texts(matrix.chance, undecided & np.isnan(matrix.chance)))
+    elif undecided.any():
+        found.append([[UNTESTED if cell else "" for cell in line] for line in undecided])
+    return found
+
+
+def _outcome(wins: float, ties: float, losses: float) -> str:
+    return "" if np.isnan(wins) else f"{wins:.0f}/{ties:.0f}/{losses:.0f}"
+
+
+def _texts(p: FloatArray, unknown: Any) -> list[list[str]]:
+    return [
+        [UNTESTED if untested else format_p(value) for value, untested in zip(line, missing, strict=True)]
+        for line, missing in zip(p, unknown, strict=True)
+    ]
+
+
+def _note(matrix: PairMatrix) -> str:
+    """What a cell holds, and which are bold."""
+    separation = matrix.separation
+    parts = [f"{matrix.what}, row − column"]
+    if matrix.wins is not None:
+        parts.append(_style.nobreak("wins/ties/losses") + " of the row")
+    if matrix.p is not None:
+        parts.append(_style.nobreak("p-value"))
+    elif matrix.chance is not None:
+        parts.append("probability that the row is better")
+    said = f"Cells: {'; '.join(parts)}."
+    said += f" Bold: {'decided' if separation.posterior else 'significant'} ({decided_by(separation)})."
+    if matrix.direction is not None:
+        said += " Blue: the row is better."
+    count, missing = len(matrix.levels), int(separation.undecided.to_numpy().sum()) // 2
+    if missing:
+        verb = "has" if missing == 1 else "have"
+        said += f" {missing} of {count * (count - 1) // 2} pairs {verb} no test: undecided."
+    return f"{said} {omnibus_text(separation)}".strip()
