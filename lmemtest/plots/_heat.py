@@ -285,10 +285,10 @@ def _per_point(ax: Axes, heat: Heat, cells: Cells) -> tuple[float, float]:
 
 def _ink(mappable: ScalarMappable, value: float) -> str:
     """Return the text colour with the better contrast on the cell of `value`, as the eye sees it (APCA's powers)."""
-    ground, ink = (_luminance(colour) for colour in (mappable.to_rgba(np.array([value]))[0, :3], to_rgb(_style.INK)))
+    ground, ink = (luminance(colour) for colour in (mappable.to_rgba(np.array([value]))[0, :3], to_rgb(_style.INK)))
     return "white" if 1.0 - ground**0.65 > ground**0.56 - ink**0.57 else _style.INK
 
 
-def _luminance(colour: ArrayLike) -> float:
+def luminance(colour: ArrayLike) -> float:
     """Light of an sRGB colour, from 0 to 1."""
     return float(np.dot((0.2126, 0.7152, 0.0722), np.asarray(colour, dtype=float) ** 2.4))

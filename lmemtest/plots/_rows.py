@@ -159,13 +159,14 @@ class Shown:
         return f"\n{self.left_out:,} of {total:,} {what} are left out{every}."
 
 
-def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
-    """Draw `rows` in `ax` or a new figure, and return the axes."""
+def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axes:
+    """Draw `rows` in `ax` or a new figure of some inches, and return the axes."""
     if ax is None:
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, _new_height(rows) / 72)
-    width, height = _canvas.size_in_points(ax)
+        inches = _canvas.FIGURE_WIDTH if width is None else width
+        ax = _canvas.new_axes(inches, _new_height(rows, inches) / 72)
+    across, height = _canvas.size_in_points(ax)
     for font in _layout.fonts():
-        plan = _plan(ax, rows, width, font)
+        plan = _plan(ax, rows, across, font)
         if plan.height(rows, tight=True) <= height + 1e-6:  # rounding must not cost a font size
             break
     else:
@@ -173,7 +174,7 @@ def draw_rows(rows: Rows, ax: Axes | None) -> Axes:
     left, _, right, _ = plan.margins
     _canvas.leave_margins(ax, *plan.margins)
     _layout.open_panel(ax, font, edges=("bottom",))
-    _layout.set_along(ax, rows.axis(), width - left - right, font, spill=(left, right))
+    _layout.set_along(ax, rows.axis(), across - left - right, font, spill=(left, right))
     ax.set_ylim(len(rows.labels) - 0.5, -0.5)
     ax.set_yticks(range(len(plan.labels)), plan.labels)
     names = _style.font_for(plan.labels)
@@ -245,9 +246,9 @@ def _plan(ax: Axes, rows: Rows, width: float, font: float) -> _Plan:
     return _Plan(font, labels, words, title, key, columns, (left, bottom, right, _canvas.PAD + above))
 
 
-def _new_height(rows: Rows) -> float:
+def _new_height(rows: Rows, inches: float) -> float:
     """The points of a new figure: with air, as far as a page holds it; then rows get thinner."""
-    ax, width = _canvas.scratch_axes(), 72.0 * _canvas.FIGURE_WIDTH
+    ax, width = _canvas.scratch_axes(inches), 72.0 * inches
     font = _style.base_font()
     airy = _plan(ax, rows, width, font).height(rows, tight=False)
     if airy <= 72.0 * _canvas.PAGE_HEIGHT:

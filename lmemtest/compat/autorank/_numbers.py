@@ -1,0 +1,219 @@
+"""Every statistic behind the drop-in, by the function of this package or of SciPy that has it.
+
+`x` holds a column per population and a row per paired sample, ``(n, k)``. Where Autorank's number is another one than
+that of `lmemtest.rank`, for instance Friedman's chi-square in place of the F, it is made from the same statistic here.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from lmemtest._rounding import tolerance
+from lmemtest._validate import resolve_rng
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.distributions.studentized_range import qtukey
+from lmemtest.studies.ranking.classical import (
+    friedman,
+    median_interval,
+    ranked,
+    repeated_measures_anova,
+    residual_variance,
+    signed_rank,
+)
+from lmemtest.studies.ranking.signed_rank import outcome_draws
+from lmemtest.studies.ranking.signed_rank import signed_rank as bayesian_signed_rank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Index = NDArray[np.intp]
+
+_ALPHA = 0.05  # of an `Omnibus`, of which only statistic and p-value are used
+
+
+# ---------------------------------------------------------------------- assumptions
+
+
+def shapiro_p(x: Array) -> list[float]:
+    """Shapiro-Wilk tests of the columns; NaN for a column without variation."""
+    from scipy.stats import shapiro
+
+    constant = np.ptp(x, axis=0) <= tolerance(x)
+    return [math.nan if flat else float(shapiro(column).pvalue) for column, flat in zip(x.T, constant, strict=True)]
+
+
+def equal_variances_p(x: Array, test: str) -> float:
+    """Bartlett's test, or Levene's by the median; NaN where no column varies."""
+    from scipy.stats import bartlett, levene
+
+    if (np.ptp(x, axis=0) <= tolerance(x)).all():
+        return math.nan
+    return float((bartlett if test == "bartlett" else levene)(*x.T).pvalue)
+
+
+# ---------------------------------------------------------------------- tests
+
+
+def mean_ranks(x: Array, *, descending: bool) -> Array:
+    """Mean ranks, 1 for the best; ties share their mean, and what differs by rounding only is a tie."""
+    return np.asarray(ranked(-x if descending else x).mean(axis=0))
+
+
+def wilcoxon_p(x: Array) -> float:
+    """Wilcoxon's signed-rank test of two columns, two-sided; differences of zero, rounding included, are dropped."""
+    d = x[:, 0] - x[:, 1]
+    zero = np.abs(d) <= tolerance(1.0) * np.abs(x).max(axis=1)
+    return float(signed_rank(np.where(zero, 0.0, d))[1])
+
+
+def anova_p(x: Array) -> float:
+    """F-test of the repeated-measures analysis of variance; of two columns the paired t-test, since F = t^2."""
+    if math.sqrt(residual_variance(x)) <= tolerance(x):  # differences are the same in all rows, but for rounding
+        return 0.0 if np.ptp(x.mean(axis=0)) > tolerance(x) else 1.0
+    return repeated_measures_anova(x, _ALPHA).p_value
+
+
+def friedman_p(x: Array) -> float:
+    """Friedman's test with the chi-square distribution, corrected for ties.
+
+    From the F of Iman and Davenport: chi-square = n (k - 1) F / (n - 1 + F).
+    """
+    n, k = x.shape
+    F = friedman(ranked(x), _ALPHA).statistic
+    statistic = n * (k - 1.0) / ((n - 1.0) / F + 1.0) if F > 0.0 else 0.0
+    return float(special.chdtrc(k - 1.0, statistic))
+
+
+def tukey_difference(x: Array, alpha: float) -> float:
+    """Smallest difference of means that Tukey's test finds significant, with the error of the repeated measures."""
+    n, k = x.shape
+    return _studentized_range(alpha, k, (n - 1.0) * (k - 1.0)) * math.sqrt(residual_variance(x) / n)
+
+
+def nemenyi_difference(alpha: float, k: int, n: int) -> float:
+    """Critical difference of mean ranks: q_alpha sqrt(k (k + 1) / (12 n)) with the q of the studentized range."""
+    return _studentized_range(alpha, k, math.inf) * math.sqrt(k * (k + 1.0) / (12.0 * n))
+
+
+@functools.lru_cache(maxsize=256)
+def _studentized_range(alpha: float, k: int, df: float) -> float:
+    return float(qtukey(1.0 - alpha, k, df))
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def mean_intervals(x: Array, alpha: float) -> Array:
+    """t intervals of the means at 1 - alpha each, ``(k, 2)``."""
+    n = len(x)
+    half = t_quantile(alpha / 2.0, np.array([n - 1.0])) * x.std(axis=0, ddof=1) / math.sqrt(n)
+    return np.stack([x.mean(axis=0) - half, x.mean(axis=0) + half], axis=1)
+
+
+def median_intervals(x: Array, alpha: float) -> Array:
+    """Order statistics that hold the medians with 1 - alpha or more each, ``(k, 2)``; infinite if n is too small."""
+    return np.array([median_interval(column, 1.0 - alpha) for column in x.T])
+
+
+# ---------------------------------------------------------------------- effect sizes
+
+NORMAL_MAD = 1.4826  # times the median absolute deviation is the standard deviation of a normal distribution
+THRESHOLDS = {  # of a small, a medium and a large effect
+    "cohen_d": (0.2, 0.5, 0.8),
+    "akinshin_gamma": (0.2, 0.5, 0.8),
+    "cliff_delta": (0.147, 0.33, 0.474),
+}
+MAGNITUDES = ("negligible", "small", "medium", "large")
+UNDEFINED = "undefined"  # magnitude of an effect in units of a spread that is zero
+
+
+def pooled_sd(x: Array, y: Array) -> float:
+    """Root mean variance of two samples of one size."""
+    return math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / 2.0)
+
+
+def pooled_mad(x: Array, y: Array) -> float:
+    """The same of median absolute deviations, on the scale of a standard deviation."""
+    squares = [np.median(np.abs(values - np.median(values))) ** 2 for values in (x, y)]
+    return NORMAL_MAD * math.sqrt(sum(squares) / 2.0)
+
+
+def effect_size(x: Array, y: Array, kind: str) -> float:
+    """Effect size of x over y; NaN where the spread is zero."""
+    if kind == "cliff_delta":
+        ascending = np.sort(y)
+        lower = np.searchsorted(ascending, x, side="left")
+        not_higher = np.searchsorted(ascending, x, side="right")
+        return float((lower + not_higher - len(y)).sum() / (len(x) * len(y)))
+    middle, spread = (np.mean, pooled_sd) if kind == "cohen_d" else (np.median, pooled_mad)
+    scale = spread(x, y)
+    return float(middle(x) - middle(y)) / scale if scale > tolerance([x, y]) else math.nan
+
+
+def magnitude(effect: float, kind: str) -> str:
+    """The word for the size of an effect."""
+    if math.isnan(effect):
+        return UNDEFINED
+    return MAGNITUDES[sum(abs(effect) >= threshold for threshold in THRESHOLDS[kind])]
+
+
+# ---------------------------------------------------------------------- posterior probabilities
+
+
+def signed_rank_posteriors(x: Array, left: Index, right: Index, rope: Array, n_draws: int, rng: Any) -> list[Posterior]:
+    """Bayesian signed-rank tests of pairs of columns, each with its own ROPE."""
+    seed = int(resolve_rng(rng).integers(2**63))
+    advantages, tie = (x[:, left] - x[:, right]).T, tolerance(x)
+    generator = np.random.default_rng(seed)
+    chances = bayesian_signed_rank(advantages, rope, n_draws=n_draws, rng=generator, tie=tie)
+    return [
+        Posterior(tuple(map(float, row)), z, float(r), tie, n_draws, seed)
+        for row, z, r in zip(chances, advantages, rope, strict=True)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The posterior of one pair, in the form of baycomp's.
+
+    Attributes
+    ----------
+    chances : tuple of float
+        How probable it is that each of three outcomes is the most probable one: left larger, practically equivalent,
+        right larger.
+    advantages : (n,) float
+        Left minus right on the samples.
+    rope : float
+    tie : float
+        Differences by which equal numbers may differ.
+    n_draws, seed : int
+        From which `sample` is made.
+    """
+
+    chances: tuple[float, ...]
+    advantages: Array = field(repr=False)
+    rope: float
+    tie: float
+    n_draws: int
+    seed: int
+
+    def probs(self, with_rope: bool = True) -> tuple[float, ...]:
+        """`chances`, or those of left and right alone."""
+        left, equal, right = self.chances
+        return (left, equal, right) if with_rope else (left / (left + right), right / (left + right))
+
+    @cached_property
+    def sample(self) -> Array:
+        """Draws of the probabilities of the three outcomes, ``(n_draws, 3)``."""
+        generator = np.random.default_rng(self.seed)
+        pair = self.advantages[None], np.array([self.rope])
+        draws = outcome_draws(*pair, n_draws=self.n_draws, rng=generator, tie=self.tie)
+        return np.concatenate([part[0].T for part in draws])
