@@ -96,7 +96,6 @@ def board_of(
         )
     cd = separation.critical_difference
     where = ", ".join(f"{name} = {format_level(value)}" for name, value in separation.selected.items())
-    subject = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s of {_style.one_line(separation.score)}"
     undecided = separation.undecided.loc[placed, placed].to_numpy(dtype=bool)
     significant = separation.significant.loc[placed, placed].to_numpy(dtype=bool)
     return Board(
@@ -109,7 +108,7 @@ def board_of(
         if cd is None or not all(math.isfinite(value) and value > 0 for value in cd)
         else (float(cd[0]), float(cd[1])),
         direction=separation.direction,
-        subject=subject + (f" at {_style.one_line(where)}" if where else ""),
+        subject=_subject(separation) + (f" at {_style.one_line(where)}" if where else ""),
         test=decided_by(separation),
         undecided=int(undecided.sum()) // 2,
         significant=int(significant.sum()) // 2,
@@ -121,6 +120,13 @@ def board_of(
         omnibus=omnibus_text(separation),
         posterior=separation.posterior,
     )
+
+
+def _subject(separation: Separation) -> str:
+    """What the means are of."""
+    what = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s"
+    score = _style.one_line(separation.score)
+    return f"{what} {score.removeprefix('rank ')}" if score.startswith("rank by ") else f"{what} of {score}"
 
 
 def _as_text(means: list[float]) -> tuple[str, ...]:

@@ -146,8 +146,9 @@ class AxesPen:
         colour: str = _style.INK,
         bold: bool = False,
     ) -> None:
-        bold = bold and not _style.font_for([text])  # fonts of other scripts have no bold letters
-        style = _style.text_style(size, color=colour, fontweight="bold" if bold else "normal", **self.plan.label_font)
+        fonts = _style.font_for([text])
+        weight = "bold" if bold and not fonts else "normal"  # fonts of other scripts have no bold letters
+        style = _style.text_style(size, color=colour, fontweight=weight, **fonts)
         where: dict[str, Any] = {"ha": ha, "va": va}
         self.ax.text(self.plan.score(place), height, text, **where, **style)
 

@@ -56,7 +56,6 @@ class Plan:
     board: Board
     font: float
     labels: tuple[str, ...]
-    label_font: dict[str, list[str]]
     ticks: _layout.Ticks
     axis: tuple[float, float]  # x of the first and of the last tick
     columns: tuple[float, ...]  # x of the vertical line of each algorithm
@@ -134,7 +133,6 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         board=board,
         font=font,
         labels=tuple(labels),
-        label_font=extra,
         ticks=ticks,
         axis=axis,
         columns=columns,

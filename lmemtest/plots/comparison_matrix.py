@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
+from lmemtest._rounding import below
 from lmemtest.inference.means.comparisons import Comparisons
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import _canvas, _heat, _style
@@ -98,9 +100,9 @@ def _layers(matrix: PairMatrix) -> list[_heat.Texts]:
         found.append([list(map(_outcome, *lines)) for lines in outcomes])
     undecided = matrix.separation.undecided.to_numpy(dtype=bool)
     if matrix.p is not None:
-        found.append(_texts(matrix.p, undecided))
+        found.append(_texts(matrix.p, undecided, format_p))
     elif matrix.chance is not None:
-        found.append(_texts(matrix.chance, undecided & np.isnan(matrix.chance)))
+        found.append(_texts(matrix.chance, undecided, _probability))
     elif undecided.any():
         found.append([[UNTESTED if cell else "" for cell in line] for line in undecided])
     return found
@@ -110,11 +112,16 @@ def _outcome(wins: float, ties: float, losses: float) -> str:
     return "" if np.isnan(wins) else f"{wins:.0f}/{ties:.0f}/{losses:.0f}"
 
 
-def _texts(p: FloatArray, unknown: Any) -> list[list[str]]:
+def _texts(values: FloatArray, undecided: NDArray[np.bool_], write: Callable[[float], str]) -> list[list[str]]:
     return [
-        [UNTESTED if untested else format_p(value) for value, untested in zip(line, missing, strict=True)]
-        for line, missing in zip(p, unknown, strict=True)
+        [UNTESTED if untested else write(value) for value, untested in zip(line, missing, strict=True)]
+        for line, missing in zip(values, undecided, strict=True)
     ]
+
+
+def _probability(p: float) -> str:
+    """A probability that is honest at both ends: draws are no proof of 0 or 1."""
+    return ">0.999" if below(1.0 - p, 0.001) else format_p(p)
 
 
 def _note(matrix: PairMatrix) -> str:

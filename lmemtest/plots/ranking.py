@@ -1,31 +1,39 @@
-"""A ranking: the diagram of what was compared, or centres with their intervals."""
+"""A ranking: the diagram of what was compared, centres with their intervals, or differences with theirs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from lmemtest._validate import check_choice
-from lmemtest.inference.means.separation import Separation
+from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots.emmeans import READINGS, decided_by
+from lmemtest.plots._given import as_separation
+from lmemtest.plots._layout import FloatArray
+from lmemtest.plots._pair_matrix import ON_RANKS
+from lmemtest.plots.emmeans import READINGS, adjustment_name, decided_by, omnibus_text
+from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
 from lmemtest.plots.separation import cd_diagram
 from lmemtest.studies.ranking.ranking import Ranking
+from lmemtest.words import format_p
 
-KINDS = ("diagram", "intervals")
+KINDS = ("diagram", "intervals", "differences")
 _CENTRES = ("mean", "median", "mean_rank")
 
 
 @_canvas.draws(Ranking, source="rank()")
-def ranking_plot(ranking: Ranking, /, *, kind: str = "diagram", ax: Axes | None = None) -> Axes:
+def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw a ranking: which algorithms differ, on the scale on which they were compared.
 
     Parameters
     ----------
     ranking : Ranking
-    kind : {"diagram", "intervals"}, optional
-        The diagram of `cd_diagram` (default), or one row per algorithm with its interval and letters. Intervals of
-        means over benchmarks are mostly as wide as the benchmarks are unlike, which all algorithms share.
+    kind : {"diagram", "intervals", "differences"}, optional
+        The diagram of `cd_diagram`; one row per algorithm with its interval and letters; or one row per pair that was
+        compared, with the interval of the difference. Default: the diagram, and the differences from a control.
 
     Returns
     -------
@@ -33,29 +41,109 @@ def ranking_plot(ranking: Ranking, /, *, kind: str = "diagram", ax: Axes | None 
 
     Notes
     -----
-    Both are drawn from ``ranking.separation``, and so show the same decisions. Overlap of two intervals does not tell
-    whether the algorithms differ: the letters do.
+    All of them show the decisions of ``ranking.separation``. Overlap of the intervals of two algorithms does not tell
+    whether they differ, the letters do; intervals of means over benchmarks are mostly as wide as the benchmarks are
+    unlike, which all algorithms share. Intervals of differences, where a test has any, are simultaneous.
     """
-    separation = ranking.separation
+    if kind is None:
+        kind = "differences" if ranking.control is not None and "estimate" in ranking.pairs else "diagram"
     if check_choice(kind, "kind", KINDS) == "diagram":
-        return cd_diagram(separation, ax=ax)
-    return _intervals(ranking, separation, ax)
+        return cd_diagram(ranking, ax=ax)
+    return _rows.draw_rows(_centres(ranking) if kind == "intervals" else _differences(ranking), ax)
 
 
-def _intervals(ranking: Ranking, separation: Separation, ax: Axes | None) -> Axes:
+def _centres(ranking: Ranking) -> _rows.Rows:
     """One row per algorithm."""
+    separation = as_separation(ranking, None, {})
     table = ranking.table.set_index("algorithm").loc[list(separation.levels)]
     centre = next(name for name in _CENTRES if name in table.columns)
     direction = "minimize" if centre == "mean_rank" else ranking.direction
+    limits, table = _bounded(table, centre)
     what = f"{centre.replace('_', ' ').capitalize()} of {_style.one_line(ranking.score)}"
-    level = _style.nobreak(f"{100 * (1 - ranking.alpha):g} % CI")
-    label = f"{what}, {level}{READINGS.get(direction, '')}"
-    label += f"\nAlgorithms that share a letter do not differ significantly ({decided_by(separation)})."
-    series = _rows.Series.of(table, np.arange(len(table), dtype=np.intp), centre=centre)
-    content = _rows.Rows(
+    said = [f"{what}, {_level(ranking)}{READINGS.get(direction, '')}", *_unbounded(limits)]
+    letters: tuple[str, ...] = ()
+    if ranking.control is None:
+        letters = tuple(separation.letters[level] for level in separation.levels)
+        verb = "no difference is decided" if separation.posterior else "no significant difference"
+        said.append(f"Algorithms that share a letter: {verb} ({decided_by(separation)}).")
+    return _rows.Rows(
         labels=list(separation.levels),
-        series=(series,),
-        axis_label=label,
-        aside=tuple(separation.letters[level] for level in separation.levels),
+        series=(_rows.Series.of(table, np.arange(len(table), dtype=np.intp), centre=centre),),
+        axis_label="\n".join([*said, *filter(None, [omnibus_text(separation)])]),
+        limits=limits,
+        aside=letters,
     )
-    return _rows.draw_rows(content, ax)
+
+
+def _differences(ranking: Ranking) -> _rows.Rows:
+    """One row per pair that was compared, a control on the right."""
+    separation, table = as_separation(ranking, None, {}), ranking.pairs
+    if "estimate" not in table:
+        raise ArgumentError("kind='differences' needs estimates of differences, which this method has not. Use "
+                            "kind='diagram' or posterior_maps_plot.")  # fmt: skip
+    if len(table) > MOST_PAIRS:
+        raise ArgumentError(
+            f"kind='differences' draws at most {MOST_PAIRS} pairs, got {len(table)}. Use comparison_matrix_plot."
+        )
+    if ranking.control is not None:
+        table = _against(table, ranking.control)
+    limits, table = _bounded(table, "estimate", reference=0.0)
+    pairs = list(zip(table["left"], table["right"], strict=True))
+    significant, undecided = (
+        np.array([matrix.loc[pair] for pair in pairs], dtype=bool)
+        for matrix in (separation.significant, separation.undecided)
+    )
+    hollow: dict[str, Any] = {"colour": _style.NEUTRAL, "hollow": True}
+    kinds: tuple[_rows.Kind, ...] = (
+        ("significant", significant, {}),
+        ("not significant", ~significant & ~undecided, hollow),
+        (UNTESTED, undecided, hollow),
+    )
+    ranks = ranking.test in ON_RANKS
+    what = f"mean ranks by {ranking.score}" if ranks else ranking.score
+    adjust = adjustment_name(separation.interval_adjust)
+    level = f"{_level(ranking)} ({adjust})" if adjust == "unadjusted" else f"simultaneous {_level(ranking)} ({adjust})"
+    said = [f"Difference of {_style.one_line(what)}, {level}", *_unbounded(limits)]
+    said.append(f"Decisions: {decided_by(separation)}. {omnibus_text(separation)}".strip())
+    return _rows.Rows(
+        labels=pairs,
+        series=_rows.Series.kinds(table, np.arange(len(table), dtype=np.intp), kinds),
+        axis_label="\n".join(said),
+        aside=tuple(UNTESTED if np.isnan(p) else format_p(p) for p in table["p_value"]),
+        aside_title="p-value",
+        limits=limits,
+        reference=0.0,
+        legend=True,
+    )
+
+
+def _against(table: pd.DataFrame, control: str) -> pd.DataFrame:
+    """Pairs with a control, the control on the right."""
+    turned = (table["left"] == control).to_numpy()
+    other = table.rename(columns={"left": "right", "right": "left", "ci_low": "ci_high", "ci_high": "ci_low"})
+    for name in ("estimate", "ci_low", "ci_high"):
+        other[name] = -other[name]
+    shown = ["left", "right", "estimate", "ci_low", "ci_high", "p_value"]
+    return pd.concat([table.loc[~turned, shown], other.loc[turned, shown]]).sort_index()
+
+
+def _bounded(
+    table: pd.DataFrame, centre: str, reference: float = np.nan
+) -> tuple[tuple[float, float] | None, pd.DataFrame]:
+    """Intervals without an end, drawn to the edge of the axis; its limits, None where every interval has its ends."""
+    values: FloatArray = table[[centre, "ci_low", "ci_high"]].to_numpy(dtype=float)
+    if not np.isinf(values).any():
+        return None, table
+    finite = np.append(values[np.isfinite(values)], reference if np.isfinite(reference) else [])
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    room = 0.1 * (high - low or max(abs(low), 1.0))
+    limits = low - room, high + room
+    return limits, table.assign(**{end: table[end].clip(*limits) for end in ("ci_low", "ci_high")})
+
+
+def _unbounded(limits: tuple[float, float] | None) -> list[str]:
+    return [] if limits is None else ["An interval that reaches the edge has no end: too few blocks for its level."]
+
+
+def _level(ranking: Ranking) -> str:
+    return _style.nobreak(f"{100 * (1 - ranking.alpha):g} % CI")
