@@ -13,7 +13,8 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.inference.intervals.bootstrap import _bca_shares, bootstrap
+from lmemtest.inference.intervals.bootstrap import bootstrap
+from lmemtest.inference.intervals.draws import acceleration, bca_shares
 
 FORMULA = "loss ~ algorithm + (1|benchmark) + (1|benchmark:seed)"
 
@@ -104,10 +105,25 @@ def test_bca_shares_are_scipys():
     want = stats.bootstrap((x,), np.mean, method="BCa", n_resamples=1999, rng=np.random.default_rng(2))
     draws = want.bootstrap_distribution
     jackknife = np.array([[np.delete(x, i).mean()] for i in range(len(x))])
-    shares, notes = _bca_shares(draws[:, None], np.array([x.mean()]), jackknife, (0.025, 0.975))
-    assert notes == []
+    shares = bca_shares(draws[:, None], np.array([x.mean()]), acceleration(jackknife), 0.95)
     got = np.quantile(draws, shares[:, 0])
     assert got == approx([want.confidence_interval.low, want.confidence_interval.high], rel=1e-3)
+
+
+def test_bca_shares_of_two_samples_are_scipys():
+    rng = np.random.default_rng(3)
+    x, y = rng.exponential(size=9), rng.exponential(size=17)
+
+    def difference(x, y, axis=-1):
+        return x.mean(axis=axis) - y.mean(axis=axis)
+
+    want = stats.bootstrap((x, y), difference, method="BCa", n_resamples=1999, rng=np.random.default_rng(2))
+    draws = want.bootstrap_distribution
+    without = [difference(np.delete(x, i), y) for i in range(9)] + [difference(x, np.delete(y, i)) for i in range(17)]
+    skewness = acceleration(np.array(without)[:, None], np.repeat([0, 1], [9, 17]))
+    shares = bca_shares(draws[:, None], np.array([difference(x, y)]), skewness, 0.95)
+    got = np.quantile(draws, shares[:, 0])
+    assert got == approx([want.confidence_interval.low, want.confidence_interval.high], rel=1e-9)
 
 
 def test_bca_leaves_out_the_levels_of_the_first_group(fit):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
@@ -19,6 +18,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.hypotheses.simulated_null import Simulator
+from lmemtest.inference.intervals.draws import METHODS, acceleration, bca_shares, interval_ends, plain_shares
 from lmemtest.inference.means.reference_grid import check_fit
 from lmemtest.words import listed
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-METHODS = ("percentile", "basic", "bca")
 Statistic = Callable[[Any], Any]
 
 _ROUNDING = 1e-6  # of 1 / share, which is a whole number for the usual levels
 _FEWEST_UNITS = 4  # a skewness from fewer values is noise
+_ONE_SIDED = "All draws lie on one side of the estimate, so its bias cannot be corrected: there is no bca interval."
 
 
 @result
@@ -210,22 +210,16 @@ def bootstrap(
     task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
     results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
     draws, notes = _collected(results, len(estimate))
-    low, high = 0.5 * (1.0 - level), 0.5 * (1.0 + level)
     valid = _valid(draws)
+    shares = plain_shares(level, len(estimate))
     if method == "bca":
         values, skipped = _leave_one_out(fit, statistic, term, len(estimate))
-        shares, more = _bca_shares(valid, estimate, values, (low, high))
-        notes += [*skipped, *more]
-    else:
-        shares = np.tile([[low], [high]], len(estimate))
+        shares = bca_shares(valid, estimate, acceleration(values), level)
+        notes += skipped
+        if np.isnan(shares).any():
+            notes.append(_ONE_SIDED)
     notes += _too_few(len(valid), shares, method, level)
-    # order statistics at (n + 1) share, linear in between, the extreme draws beyond
-    known = np.isfinite(shares).all(axis=0)
-    ci = np.full(shares.shape, np.nan)
-    for j in np.flatnonzero(known):
-        ci[:, j] = np.quantile(valid[:, j], shares[:, j], method="weibull")
-    if method == "basic":
-        ci = 2.0 * estimate - ci[::-1]
+    ci = interval_ends(valid, estimate, shares, method)
     return BootstrapResult(
         names=names,
         estimate=estimate,
@@ -363,25 +357,3 @@ def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tup
     if failed:
         notes.append(f"Without {', '.join(failed[:5])} the statistic does not exist; left out of the skewness.")
     return np.array(values), notes
-
-
-def _bca_shares(
-    draws: FloatArray, estimate: FloatArray, jackknife: FloatArray, shares: tuple[float, float]
-) -> tuple[FloatArray, list[str]]:
-    """Shares of the draws at which the corrected interval ends, ``(2, k)`` (Efron 1987)."""
-    below = ((draws < estimate).sum(axis=0) + 0.5 * (draws == estimate).sum(axis=0)) / len(draws)
-    centred = jackknife.mean(axis=0) - jackknife
-    with np.errstate(invalid="ignore", divide="ignore"):
-        skewness = (centred**3).sum(axis=0) / (6.0 * (centred**2).sum(axis=0) ** 1.5)
-    acceleration = np.where(np.isfinite(skewness), skewness, 0.0)  # a statistic that no level moves
-    z0 = special.ndtri(below)
-    out = np.full((2, len(estimate)), np.nan)
-    known = np.isfinite(z0)
-    for i, share in enumerate(shares):
-        z = z0[known] + special.ndtri(share)
-        out[i, known] = special.ndtr(z0[known] + z / (1.0 - acceleration[known] * z))
-    if known.all():
-        return out, []
-    return out, [
-        "All draws lie on one side of the estimate, so its bias cannot be corrected: there is no bca interval."
-    ]

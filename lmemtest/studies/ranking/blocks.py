@@ -16,7 +16,7 @@ import numpy as np
 
 from lmemtest._validate import check_magnitude
 from lmemtest.data.cells import group_codes
-from lmemtest.data.study import labels
+from lmemtest.data.study import ONLY_INSTANCE, labels
 from lmemtest.errors import DesignError
 from lmemtest.words import counted, format_level
 
@@ -116,32 +116,34 @@ class Blocks:
         return counted(len(self.names), self.unit)
 
 
-def blocks_of(runs: Runs) -> Blocks:
+def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
     """The blocks of a table of runs, each run with one score.
 
-    Scores at several budgets are averaged per run, over the budgets that all runs of an instance have.
+    Scores at several budgets are averaged per run, over the budgets that all runs of an instance have. With
+    `unit` "benchmark" a single benchmark is one block, and its seeds are the runs of it.
     """
     runs.study.require_scores()
     table, notes = runs.study.one_score_per_run()
     check_magnitude(table["score"].to_numpy(), 1e-100)
     several = table["benchmark"].nunique() > 1
-    if not several and runs.seed is None:
+    if runs.benchmark is None:
+        table["benchmark"] = ONLY_INSTANCE
+    if not several and unit is None and runs.seed is None:
         raise DesignError(
             "a ranking compares algorithms on the same blocks, several benchmarks or several seeds of one benchmark; "
             f"these runs have {'one benchmark' if runs.benchmark else 'no benchmark'} and no seed column. Name it: "
             "Runs(table, ..., benchmark=..., seed=...)."
         )
-    unit = "benchmark" if several else "seed"
+    unit = unit or ("benchmark" if several else "seed")
     own, instances = group_codes([table[name] for name in ["instance", unit]], len(table))
     name, blocks = group_codes([table[unit]], len(table))
     code, algorithms = group_codes([table["algorithm"]], len(table))
     block = np.zeros(instances.size, dtype=np.intp)
     block[own] = name
-    if several:
-        named = labels(instances.frame(), ["instance"])
-    else:
-        named = labels(instances.frame(), ["instance", "seed"])
-        notes = (*notes, "One benchmark only: its seeds are the blocks, and what follows says nothing about others.")
+    named = labels(instances.frame(), ["instance"] if unit == "benchmark" else ["instance", "seed"])
+    if not several:
+        blocks_are = " its seeds are the blocks, and" if unit == "seed" else ""
+        notes = (*notes, f"One benchmark only:{blocks_are} what follows says nothing about others.")
     seed = None if runs.seed is None else group_codes([table["seed"]], len(table))[0]
     order = np.arange(len(table)) if seed is None else np.argsort(seed, kind="stable")
     cell, shape = (own * algorithms.size + code)[order], (instances.size, algorithms.size)

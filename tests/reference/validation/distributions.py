@@ -10,7 +10,7 @@ from lmemtest.inference.distributions.largest_t import largest_t
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
 from lmemtest.inference.hypotheses.exact_null import exact_null
-from lmemtest.inference.intervals.bootstrap import _bca_shares
+from lmemtest.inference.intervals.draws import acceleration, bca_shares
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.inference.power.closed_form import operating
 from lmemtest.inference.power.draw import StudyDesign
@@ -244,7 +244,7 @@ def bootstrap_lines() -> list[Line]:
     want = stats.bootstrap((x,), np.mean, method="BCa", n_resamples=1999, rng=np.random.default_rng(2))
     draws = want.bootstrap_distribution
     jackknife = np.array([[np.delete(x, i).mean()] for i in range(len(x))])
-    shares, _ = _bca_shares(draws[:, None], np.array([x.mean()]), jackknife, (0.025, 0.975))
+    shares = bca_shares(draws[:, None], np.array([x.mean()]), acceleration(jackknife), 0.95)
     ends = (want.confidence_interval.low, want.confidence_interval.high)
     for got, value in zip(np.quantile(draws, shares[:, 0]), ends, strict=True):
         bca.add(relative(got, value))
