@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
         "_canvas": ["detached_figures"],
+        "aggregate_scores": ["aggregate_scores_plot", "improvement_plot", "performance_profile_plot"],
         "anytime": ["anytime_differences_plot", "anytime_plot", "cd_ribbon"],
         "audit": ["audit_plot"],
         "benchmark_clusters": ["benchmark_clusters_plot"],

@@ -79,9 +79,10 @@ class Series:
 class Rows:
     """Content of a row plot."""
 
-    labels: Sequence[str | tuple[str, ...]]  # from the top: a name, or two names to be written as a difference
+    labels: Sequence[str | tuple[str, ...]]  # from the top: a name, or two names to be written with `between`
     series: tuple[Series, ...]
     axis_label: str  # a line break in it starts a new sentence
+    between: str = MINUS
     lanes: int = 1  # how many estimates lie side by side in a row
     headers: frozenset[int] = frozenset()  # rows that are headings and hold no estimates
     aside: tuple[str, ...] = ()  # a text right of each row, or empty; `aside_title` above these texts
@@ -181,9 +182,9 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     for row, tick in enumerate(ax.get_yticklabels()):
         colour = _style.MUTED if row in rows.headers else _style.INK
         _style.literal(tick).set(fontsize=font, color=colour, va="center", **names)
-    _draw_guides(ax, rows)
+    draw_guides(ax, rows)
     for series in rows.series:
-        _draw_series(ax, rows, series, font)
+        draw_series(ax, rows, series, font)
     for at, text in enumerate(rows.aside):
         _annotate(ax, text, (1.0, at), (0.8 * font, 0.0), font, coords=ax.get_yaxis_transform(), va="center")
     _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
@@ -222,9 +223,9 @@ def _plan(ax: Axes, rows: Rows, width: float, font: float) -> _Plan:
     names = list(dict.fromkeys(name for one in parts for name in one))
     ruler = _style.Ruler(ax, font, **_style.font_for(names))
     most = max(map(len, parts), default=1)
-    room = (LABEL_SHARE * width - (most - 1) * ruler.width(MINUS)) / most
+    room = (LABEL_SHARE * width - (most - 1) * ruler.width(rows.between)) / most
     short = dict(zip(names, _style.shorten(names, room, ruler), strict=True))
-    labels = [MINUS.join(short[name] for name in one) for one in parts]
+    labels = [rows.between.join(short[name] for name in one) for one in parts]
     aside = _style.Ruler(ax, SMALL * font).widest([*rows.aside, rows.aside_title])
     left = _canvas.PAD + ruler.widest(labels) + TICK_PAD
     right = _canvas.PAD + (aside + 0.8 * font if aside else 0.5 * font)
@@ -257,7 +258,7 @@ def _new_height(rows: Rows, inches: float) -> float:
     return min(airy, max(least, 72.0 * _canvas.PAGE_HEIGHT))
 
 
-def _draw_guides(ax: Axes, rows: Rows) -> None:
+def draw_guides(ax: Axes, rows: Rows) -> None:
     """A line behind each row, or between rows that hold several estimates."""
     shift = 0.5 if rows.lanes > 1 else 0.0
     for row in range(len(rows.labels) - (rows.lanes > 1)):
@@ -274,7 +275,7 @@ def _look(series: Series, size: float) -> dict[str, Any]:
     return {"color": series.colour, "marker": series.marker, "markerfacecolor": face, "linewidth": 0.16 * size} | edge
 
 
-def _draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
+def draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
     for row, low, high in series.spans():
         line: dict[str, Any] = {"linewidth": 0.16 * size, "linestyle": "-", "marker": "none", "zorder": 2}
         ends = [rows.y(row, series.offset)] * 2

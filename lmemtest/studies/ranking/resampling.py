@@ -7,25 +7,33 @@ is one function of scores and weights, whether of the runs, of a draw, or of wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import tolerance
+from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest.data.normalise import UNITLESS
+from lmemtest.data.runs import Runs
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.inference.intervals.draws import acceleration, bca_shares, interval_ends, plain_shares
+from lmemtest.studies.ranking.blocks import Blocks, blocks_of
+from lmemtest.words import listed, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from lmemtest.studies.ranking.blocks import Blocks
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
 
 UNITS = ("runs", "benchmarks")
 DRAWN = ("n-1", "n")
+_NOTHING = 1e-9  # of the weight
 _AT_ONCE = 100_000  # runs in memory: more do not fit the cache
 
 
@@ -108,7 +116,8 @@ class Resampling:
             count = len(chosen)
             at = place[chosen[..., None], run]
             flat = at + (np.arange(count) * len(scores))[:, None, None, None]
-            weights = np.bincount(flat.ravel(), weights=weight.ravel(), minlength=count * len(scores))
+            weights = np.zeros(count * len(scores))
+            weights += np.bincount(flat.ravel(), weights=weight.ravel(), minlength=len(weights))
             means = np.einsum("dbsr,dbsr->db", scores[at], weight) * chosen.shape[1]
             yield Weighted(scores, weights.reshape(count, -1), means)
 
@@ -137,15 +146,22 @@ class Resampling:
                 weight[chosen < 0] = 0.0
             yield chosen, run, weight
 
+    def kept(self, algorithm: int, cut: float) -> NDArray[np.bool_]:
+        """Which blocks have a run between the lowest and the highest share `cut` of an algorithm's weight."""
+        _, instance, _ = self._pool(algorithm)
+        cumulative = self.observed(algorithm).cumulative[0]
+        inside = (cumulative[1:] > cut + _NOTHING) & (cumulative[:-1] < 1.0 - cut - _NOTHING)
+        return np.bincount(self.blocks.block[instance[inside]], minlength=len(self.members)) > 0
+
     def left_out(self, algorithm: int) -> Iterator[tuple[Codes, Weighted]]:
         """The runs without each unit in turn, some at a time, and the stratum that each of these units is from."""
         scores, instance, _ = self._pool(algorithm)
         full = self.observed(algorithm)
         block, count = self.blocks.block[instance], len(self.members)
         if self.unit == "benchmarks":
-            for left in range(count if count > 1 else 0):
-                weights = np.where(block == left, 0.0, full.weights * count / (count - 1))
-                yield np.zeros(1, dtype=np.intp), Weighted(scores, weights, np.delete(full.means, left, axis=1))
+            for gone in range(count if count > 1 else 0):
+                weights = np.where(block == gone, 0.0, full.weights * count / (count - 1))
+                yield np.zeros(1, dtype=np.intp), Weighted(scores, weights, np.delete(full.means, gone, axis=1))
             return
         n, mean = self.blocks.n_runs[:, algorithm], self.blocks.means[:, algorithm]
         units = np.flatnonzero(n[instance] > 1)
@@ -174,3 +190,65 @@ class Resampling:
         step = max(1, _AT_ONCE // (self.members.size * self.blocks.runs.shape[2]))
         for start in range(0, self.n_draws, step):
             yield min(step, self.n_draws - start)
+
+
+def complete_blocks(data: Any, direction: str | None) -> tuple[Blocks, bool]:
+    """The runs of every algorithm on every instance, and whether their scores have no unit; gaps are refused.
+
+    `data` is Runs, or a wide table of scores whose `direction` is given.
+    """
+    runs = data
+    if not isinstance(data, Runs):
+        runs = Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
+    elif direction is not None and check_choice(direction, "direction", DIRECTIONS) != runs.direction:
+        raise ArgumentError(f"direction must be that of the runs, {runs.direction!r}, or None, got {direction!r}.")
+    blocks = blocks_of(runs, unit="benchmark")
+    gaps = np.argwhere(blocks.n_runs == 0)
+    if len(gaps):
+        named = [f"{blocks.algorithms[a]} on {blocks.instances[i]}" for i, a in gaps]
+        raise DesignError(
+            f"every algorithm must have run on every benchmark, and there is no run of {listed(named, 5)}. Filter the "
+            "runs to algorithms or benchmarks without gaps; runs.check() lists them."
+        )
+    return blocks, runs.scale is not None and runs.scale.method in UNITLESS
+
+
+def check_units(blocks: Blocks, unit: str) -> None:
+    """Refuse to draw units of which there is one."""
+    if unit == "runs" and (blocks.n_runs == 1).all():
+        raise DesignError(
+            "every algorithm has one run on each benchmark, so there are no runs to draw from. Use "
+            "resample='benchmarks', for intervals about benchmarks like these, or repeat the runs with other seeds."
+        )
+    if unit == "benchmarks" and len(blocks.names) == 1:
+        raise DesignError("there is one benchmark, so there are no benchmarks to draw from. Use resample='runs'.")
+
+
+def check_draws(n_draws: Any, level: Any) -> tuple[int, float]:
+    """The number of draws, which is to reach beyond both ends of an interval, and the level."""
+    level = check_fraction(level, "level")
+    return check_positive_int(n_draws, "n_draws", minimum=math.ceil(2.0 / (1.0 - level) - 1e-6) - 1), level
+
+
+def intervals(
+    draws: Array, estimate: Array, jackknife: Iterable[tuple[Codes, Array]], method: str, level: float
+) -> Array:
+    """Both ends of the intervals of k statistics, ``(2, k)``; the `jackknife` with its strata is for "bca"."""
+    shares = plain_shares(level, len(estimate))
+    if method == "bca":
+        parts = list(jackknife)
+        stratum = np.concatenate([codes for codes, _ in parts])
+        values = np.concatenate([values for _, values in parts])
+        skewness = acceleration(values, np.unique(stratum, return_inverse=True)[1])
+        shares = bca_shares(draws, estimate, skewness, level)
+    return interval_ends(draws, estimate, shares, method)
+
+
+def band_of(resampling: Resampling, method: str, level: float) -> str:
+    """What an interval from these draws means, for the foot of a figure."""
+    blocks, kind = resampling.blocks, "BCa" if method == "bca" else method
+    size = f"{percent(level)} {kind} intervals from {resampling.n_draws:,} draws of"
+    if resampling.unit == "runs":
+        those = "this benchmark" if len(blocks.names) == 1 else f"these {blocks.said()}"
+        return f"{size} the runs: what other runs would give on {those}, and nothing about others."
+    return f"{size} {blocks.said()} and the runs on them: what to expect on other benchmarks of this kind."
