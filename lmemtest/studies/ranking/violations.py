@@ -1,0 +1,173 @@
+"""Violation ratio of two samples: how much is missing to one being better at every quantile, bounded and tested.
+
+Samples are gains, of which more is better, and ascending. Both quantile functions are constant between the multiples
+of 1/n and of 1/m, so that integrals over them are sums over these pieces.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._rounding import tolerance
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+_AT_ONCE = 200_000  # scores in memory: more do not fit the cache
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Where the quantile functions of samples of n and m are constant: widths, and the order statistics there."""
+
+    width: Array
+    left: Codes
+    right: Codes
+
+    @classmethod
+    def of(cls, n: int, m: int) -> Pieces:
+        """In whole multiples of 1 / (n m), so that no rounding moves a jump."""
+        ends = np.unique(np.concatenate([np.arange(n + 1) * m, np.arange(m + 1) * n]))
+        return cls(np.diff(ends) / (n * m), ends[:-1] // m, ends[:-1] // n)
+
+    def signed_squares(self, left: Array, right: Array) -> Array:
+        """Squared distances of the quantiles, ``(..., pieces)``, negative where left is worse."""
+        if len(self.width) == left.shape[-1] == right.shape[-1]:
+            distance = left - right
+        else:
+            distance = left[..., self.left] - right[..., self.right]
+        return np.asarray(distance * np.abs(distance))
+
+
+def violation_ratio(left: Array, right: Array, pieces: Pieces) -> Array:
+    """Share of the squared distance where left is worse; one half if there is no distance.
+
+    ``(..., n)`` and ``(..., m)`` ascending gains.
+
+    >>> float(violation_ratio(np.array([0.0, 3.0]), np.array([1.0, 1.0]), Pieces.of(2, 2)))  # 1 of 1 + 4
+    0.2
+    """
+    squares = pieces.signed_squares(left, right)
+    net, total = squares @ pieces.width, np.abs(squares) @ pieces.width
+    return np.asarray(0.5 - 0.5 * np.divide(net, total, out=np.zeros_like(total), where=total > 0.0))
+
+
+def _with_ties(samples: Sequence[Array]) -> list[Array]:
+    """Samples in which scores that differ by rounding alone are equal."""
+    pooled = np.concatenate(list(samples))
+    order = np.argsort(pooled, kind="stable")
+    first = np.concatenate([[True], np.diff(pooled[order]) > tolerance(pooled)])
+    pooled[order] = pooled[order][np.flatnonzero(first)[np.cumsum(first) - 1]]
+    return np.split(pooled, np.cumsum([len(sample) for sample in samples])[:-1])
+
+
+@dataclass(frozen=True, slots=True)
+class Violations:
+    """Of every ordered pair, left by right, ``(k, k)``: ratio, its upper bound, p-value; NaN if unknown."""
+
+    ratio: Array
+    bound: Array
+    p: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Comparer:
+    """Compares samples at the level `alpha` of one claim, with `n_draws` bootstrap draws and permutations.
+
+    Independent samples are drawn and permuted by themselves; `paired` ones, of equal length and in the order of their
+    pairs, together, and permuted within pairs.
+    """
+
+    alpha: float
+    n_draws: int
+    paired: bool
+    _exchanges: dict[tuple[int, int], tuple[Codes, Codes, bool]] = field(default_factory=dict)
+
+    def violations(self, samples: Sequence[Array], rng: np.random.Generator) -> Violations:
+        """All ordered pairs of some samples of gains."""
+        samples, k = _with_ties(samples), len(samples)
+        out = Violations(*(np.full((k, k), np.nan) for _ in range(3)))
+        ordered = [np.sort(sample) for sample in samples]
+        pairs = [(x, y) for x, y in combinations(range(k), 2) if min(len(samples[x]), len(samples[y])) > 1]
+        pieces = {(x, y): Pieces.of(len(samples[x]), len(samples[y])) for x, y in combinations(range(k), 2)}
+        for (x, y), own in pieces.items():
+            out.ratio[x, y] = violation_ratio(ordered[x], ordered[y], own)
+            out.ratio[y, x] = 1.0 - out.ratio[x, y]
+        parts = [
+            np.stack([violation_ratio(drawn[x], drawn[y], pieces[x, y]) for x, y in pairs])
+            for drawn in (self._drawn(samples, rng) if pairs else ())
+        ]
+        draws = np.concatenate(parts, axis=1) if parts else np.empty((0, self.n_draws))
+        last = math.ceil((self.n_draws + 1) * (1.0 - self.alpha) - 1e-9) - 1
+        for (x, y), values in zip(pairs, draws, strict=True):
+            found = np.partition(values, [self.n_draws - 1 - last, last])
+            out.bound[x, y], out.bound[y, x] = found[last], 1.0 - found[self.n_draws - 1 - last]
+            out.p[x, y], out.p[y, x] = self._tested(samples[x], samples[y], pieces[x, y], rng)
+        return out
+
+    def smallest_p(self, n: int, m: int) -> float:
+        """The smallest p-value that a test of samples of these sizes can have."""
+        count = 2**n if self.paired else math.comb(n + m, n)
+        return 1.0 / min(count, self.n_draws + 1)
+
+    def _drawn(self, samples: Sequence[Array], rng: np.random.Generator) -> Iterator[list[Array]]:
+        """Samples drawn again, ascending, some draws at a time, each ``(draws, n)``."""
+        step = max(1, _AT_ONCE // max(map(len, samples)))
+        for start in range(0, self.n_draws, step):
+            size = min(step, self.n_draws - start)
+            if self.paired:
+                n = len(samples[0])
+                index = rng.integers(n, size=(size, n))
+                yield [np.sort(sample[index], axis=1) for sample in samples]
+            else:
+                yield [
+                    np.sort(sample)[np.sort(rng.integers(len(sample), size=(size, len(sample))), axis=1)]
+                    for sample in samples
+                ]
+
+    def _tested(self, left: Array, right: Array, pieces: Pieces, rng: np.random.Generator) -> tuple[float, float]:
+        """p-values of the permutation test that both have one distribution, against left and against right better."""
+        n, m = len(left), len(right)
+        if (n, m) not in self._exchanges:
+            self._exchanges[n, m] = self._exchange(n, m, rng)
+        a, b, exact = self._exchanges[n, m]
+        pooled = np.concatenate([left, right])
+        if not self.paired:
+            pooled = np.sort(pooled)
+        net = np.empty(len(a))
+        step = max(1, _AT_ONCE // (n + m))
+        for start in range(0, len(a), step):
+            x, y = pooled[a[start : start + step]], pooled[b[start : start + step]]
+            if self.paired:
+                x, y = np.sort(x, axis=1), np.sort(y, axis=1)
+            net[start : start + step] = pieces.signed_squares(x, y) @ pieces.width
+        observed = float(pieces.signed_squares(np.sort(left), np.sort(right)) @ pieces.width)
+        slack, one = tolerance(net), 0 if exact else 1  # the observed is one of all, but not one of those drawn
+        better = ((net >= observed - slack).sum() + one) / (len(net) + one)
+        worse = ((net <= observed + slack).sum() + one) / (len(net) + one)
+        return float(better), float(worse)
+
+    def _exchange(self, n: int, m: int, rng: np.random.Generator) -> tuple[Codes, Codes, bool]:
+        """Places in the pooled sample that left and right get, ascending, and whether these are all there are."""
+        if self.paired:
+            exact = 2**n <= self.n_draws
+            swap = np.array(list(product([False, True], repeat=n))) if exact else rng.random((self.n_draws, n)) < 0.5
+            place = np.arange(n)
+            return np.where(swap, place + n, place), np.where(swap, place, place + n), exact
+        exact = math.comb(n + m, n) <= self.n_draws
+        if exact:
+            chosen = np.array(list(combinations(range(n + m), n)))
+            mine = np.zeros((len(chosen), n + m), dtype=bool)
+            np.put_along_axis(mine, chosen, values=True, axis=1)
+        else:
+            mine = rng.permuted(np.tile(np.arange(n + m) < n, (self.n_draws, 1)), axis=1)
+        return np.nonzero(mine)[1].reshape(-1, n), np.nonzero(~mine)[1].reshape(-1, m), exact
