@@ -14,6 +14,7 @@ from lmemtest.cli.options import (
     Dispersion,
     Json,
     Output,
+    RankingMethod,
     RunOptions,
     TableOptions,
     TrialOptions,
@@ -172,6 +173,67 @@ def check(context: typer.Context, given: RunOptions, json: Json = False) -> None
         typer.echo(found.to_frame("findings").to_json(orient="records", indent=2) if json else found.summary())
         if any(finding.severity == "error" for finding in found.findings):
             raise typer.Exit(1)
+
+
+@app.command(name="rank", short_help="Rank algorithms by a mixed model or by classical tests.")
+@takes(RunOptions)
+def rank_runs(
+    context: typer.Context,
+    given: RunOptions,
+    method: Annotated[
+        RankingMethod, typer.Option("--method", help="lmem: mixed model; all: several side by side.")
+    ] = RankingMethod.lmem,
+    test: Annotated[
+        str,
+        typer.Option("--test", metavar="NAME", help="t, tukey, nemenyi, conover, wilcoxon; signed_rank, hierarchical."),
+    ] = "auto",
+    control: Annotated[
+        str | None, typer.Option("--control", metavar="NAME", help="Compare all others with this algorithm only.")
+    ] = None,
+    alpha: Annotated[
+        float,
+        typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together."),
+    ] = 0.05,
+    adjust: Annotated[
+        str | None, typer.Option("--adjust", metavar="METHOD", help="For the number of pairs: holm, shaffer, ...")
+    ] = None,
+    rope: Annotated[
+        float,
+        typer.Option(
+            "--rope", metavar="NUMBER", parser=number, help="Bayesian: what does not matter, in standard deviations."
+        ),
+    ] = 0.1,
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Rank the algorithms of a table and say which of them differ; with -o as a document, table or figure.
+
+    Every benchmark counts once, however many seeds it has. The ranking is printed with its pairs in sentences.
+
+    \b
+    Example:
+      lmemtest rank accuracies.csv --wide --direction maximize --method frequentist
+      lmemtest rank runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed -o rank.tex
+    """
+    with session(context):
+        from lmemtest.report.files import check_report_path, write_atomically
+
+        target = None if output is None else check_report_path(output)
+        check_options(alpha, None, None, given.normalize)
+        runs = read_runs(given, settle=True)
+        with progress() as step:
+            step("ranking")
+            from lmemtest.report.ranking import json_of_ranking, ranking_content
+            from lmemtest.studies.ranking.rank import rank
+
+            found = rank(runs, method.value, test=test, control=control, alpha=alpha, adjust=adjust, rope=rope)
+            if target is not None:
+                step("writing")
+                write_atomically(target, ranking_content(found, target.suffix.lower()))
+            step("")
+        typer.echo(json_of_ranking(found) if json else found.summary(), nl=not json)
+        if target is not None:
+            typer.echo(str(target))
 
 
 @app.command(short_help="Fit one mixed model and print it.")

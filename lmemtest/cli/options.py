@@ -64,6 +64,15 @@ Dispersion = Annotated[
 ]
 
 
+class RankingMethod(str, Enum):
+    """Ways to rank."""
+
+    lmem = "lmem"
+    frequentist = "frequentist"
+    bayesian = "bayesian"
+    all = "all"
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
     """A table, which of its rows are used, and how its file is read."""
@@ -203,6 +212,7 @@ OPTIONS = {
         for name in (
             *("score", "direction", "algorithm", "benchmark", "seed", "budget", "ignore", "where", "alpha", "adjust"),
             *("ddf", "dispersion", "formula", "statistic", "level", "band", "bounds", "cost", "unit"),
+            *("method", "test", "control", "rope"),
         )
     },
 }

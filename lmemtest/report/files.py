@@ -7,6 +7,7 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from lmemtest.report.analysis import Analysis, Progress
 
@@ -141,7 +143,7 @@ def content_of(analysis: Analysis, suffix: str, progress: Progress | None) -> st
     if suffix == ".json":
         return analysis.to_json()
     if suffix == ".png":
-        return _cd_diagram(analysis)
+        return png_of(lambda: _cd_diagram(analysis))
     render = {".md": analysis.to_markdown, ".txt": analysis.to_text, ".tex": analysis.to_latex}
     return render.get(suffix, analysis.to_html)(progress=progress)
 
@@ -150,9 +152,6 @@ def json_of(analysis: Analysis) -> str:
     """Roles, findings, model, answer, ranking and pairs, with all digits; what is not known is null."""
     from lmemtest.report.wording import headline
     from lmemtest.studies.variation.model_components import components_frame
-
-    def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-        return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
     roles = analysis.runs.roles().items()
     found = {
@@ -174,6 +173,11 @@ def json_of(analysis: Analysis) -> str:
     return json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as json knows them."""
+    return [{str(name): _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
+
+
 def _plain(value: Any) -> Any:
     """A value as json knows it."""
     value = value.item() if hasattr(value, "item") else value
@@ -184,12 +188,18 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _cd_diagram(analysis: Analysis) -> bytes:
-    """The critical-difference diagram as an image."""
-    from lmemtest.plots import cd_diagram, detached_figures
+def _cd_diagram(analysis: Analysis) -> Axes:
+    from lmemtest.plots import cd_diagram
+
+    return cd_diagram(analysis.separation)
+
+
+def png_of(draw: Callable[[], Axes]) -> bytes:
+    """A figure as an image."""
+    from lmemtest.plots import detached_figures
 
     with detached_figures():
-        figure: Any = cd_diagram(analysis.separation).figure
+        figure: Any = draw().figure
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=200, metadata={"Software": None})
     return buffer.getvalue()

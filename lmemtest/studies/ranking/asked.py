@@ -30,10 +30,10 @@ class Asked:
     """What a caller of `rank` asked for, checked."""
 
     alpha: float
-    test: str
-    adjust: str | None
-    control: str | None
-    rope: float
-    rope_unit: str
-    n_draws: int
-    rng: Any
+    test: str = "auto"
+    adjust: str | None = None
+    control: str | None = None
+    rope: float = 0.1
+    rope_unit: str = "effect"
+    n_draws: int = 50_000
+    rng: Any = 0

@@ -71,7 +71,14 @@ def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
     elif test == "nemenyi":
         V, df = k * (k + 1.0) / 12.0 / n * spread, np.inf
     else:
-        V, df = residual_variance(x) / n * spread, (n - 1.0) * (k - 1.0)
+        within = residual_variance(x)
+        if within <= tolerance(x) ** 2:
+            what = "the ranks are the same" if on_ranks else "differences between the algorithms are the same"
+            raise DesignError(
+                f"{what} on every {blocks.unit}, so there is nothing to judge them by. Use test='nemenyi' or "
+                "'wilcoxon', which need no residual variance, and look for copied scores: lmemtest.check(runs)."
+            )
+        V, df = within / n * spread, (n - 1.0) * (k - 1.0)
     return Estimates.of(
         {"algorithm": list(blocks.algorithms)},
         b=x.mean(axis=0),

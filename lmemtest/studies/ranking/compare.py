@@ -18,7 +18,7 @@ from lmemtest.inference.distributions.student import binomial_interval
 from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
 from lmemtest.studies.ranking.asked import TEST_NAMES
 from lmemtest.studies.ranking.classical import ranked
-from lmemtest.words import counted, joined, percent
+from lmemtest.words import MISSING, counted, joined, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,16 @@ class Rankings(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """What the columns are."""
-        return tuple(f"{name}: {TEST_NAMES[name]}." for name in self.rankings)
+        said = "; ".join(f"{name}: {TEST_NAMES[name]}" for name in self.rankings)
+        return ("Cells name the better one; a dash: no difference is shown.", f"{said}.")
+
+    def shown(self) -> pd.DataFrame:
+        """Who is better by each test: a name, or a dash where no difference is shown."""
+        short = {"not significant": MISSING, "undecided": MISSING, "practically equivalent": "equivalent"}
+        found = self.table.drop(columns="agree")
+        for name in self.rankings:
+            found[name] = [short.get(text, text.removesuffix(" better")) for text in found[name]]
+        return found
 
     def __getitem__(self, test: str) -> Ranking:
         return self.rankings[test]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._rounding import below
 from lmemtest.data.runs import with_named_algorithms
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
@@ -22,7 +23,7 @@ from lmemtest.studies.ranking.classical import (
     skillings_mack,
     wilcoxon_pairs,
 )
-from lmemtest.words import counted
+from lmemtest.words import counted, format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,11 +74,16 @@ def by_model(runs: Runs, asked: Asked) -> Verdict:
         compared = means.pairs(adjust=asked.adjust)
     else:
         compared = means.against(asked.control, adjust=asked.adjust)
-    table = means.to_frame().assign(algorithm=means.labels())
-    centre = table[["algorithm", "emmean", "se", "df", "ci_low", "ci_high"]].rename(columns={"emmean": "mean"})
+    return of_model(compared, formula, asked)
+
+
+def of_model(compared: Comparisons, formula: str, asked: Asked) -> Verdict:
+    """Comparisons of marginal means that were made already, as a verdict."""
+    means = compared.estimates
+    table = means.to_frame().assign(algorithm=means.labels()).rename(columns={means.column: "mean"})
     return replace(
         _of(compared, asked, "marginal mean"),
-        centre=centre,
+        centre=table[["algorithm", "mean", "se", "df", "ci_low", "ci_high"]],
         test="lmem",
         notes=(f"Model: {formula}", *means.notes),
     )
@@ -207,7 +213,14 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
         statistic="mean rank",
         factor="algorithm",
     )
-    notes = ("Intervals are those of the shift (Hodges and Lehmann), simultaneous by Bonferroni.",)
+    notes = ["Intervals are those of the shift (Hodges and Lehmann), simultaneous by Bonferroni."]
+    least = 2.0 ** (1 - len(blocks.names)) * len(tests)
+    if adjust != "none" and not below(least, asked.alpha):
+        notes.append(
+            f"With {blocks.said()} and {counted(len(tests), 'pair')} no signed-rank test can be significant at "
+            f"{asked.alpha:g}: its smallest p-value is {format_number(least)} after adjustment. Use test='nemenyi' or "
+            "method='lmem', or add benchmarks."
+        )
     return Verdict(
         centre=centre,
         tests=tests,
@@ -215,7 +228,7 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
         test="",
         lower_is_better=blocks.direction == "minimize",
         omnibus=omnibus,
-        notes=notes,
+        notes=tuple(notes),
     )
 
 

@@ -1,0 +1,137 @@
+"""A ranking as a document of its own, and as a section of a report."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from lmemtest._table import ResultTable
+from lmemtest.errors import LmemtestError
+from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
+from lmemtest.report.figures import figure
+from lmemtest.studies.ranking.compare import Rankings
+from lmemtest.studies.ranking.rank import beside
+
+if TYPE_CHECKING:
+    from lmemtest.report.analysis import Analysis
+    from lmemtest.studies.ranking.ranking import Ranking
+
+MOST_PAIRS = 45  # rows of a table that are still read; more are folded
+MOST_ALGORITHMS = 30  # a figure of more is unreadable
+
+
+def ranking_document(found: Ranking | Rankings) -> Document:
+    """A ranking, or several side by side: the answer, tables, figure, and the paragraph for a paper."""
+    rankings = found.rankings if isinstance(found, Rankings) else {"ranking": found}
+    first = next(iter(rankings.values()))
+    head, *rest = found.sentences()
+    sections = [Section(name, ranking.title, _blocks(ranking)) for name, ranking in rankings.items()]
+    if isinstance(found, Rankings):
+        sections.insert(0, Section("tests", "The tests side by side", _side_by_side(found)))
+    return Document(
+        title=f"Ranking of {len(first.levels)} algorithms by {first.score}",
+        subtitle=first.facts[0],
+        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
+        sections=tuple(sections),
+        generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
+    )
+
+
+def _blocks(ranking: Ranking) -> tuple[Block, ...]:
+    pairs: Block = TableBlock(pairs_table(ranking))
+    if len(ranking.pairs) > MOST_PAIRS:
+        pairs = Fold(f"Table of all {len(ranking.pairs)} pairs", (pairs,))
+    blocks: list[Block] = [TableBlock(ranking.to_table()), pairs]
+    if len(ranking.levels) <= MOST_ALGORITHMS:
+        best_first = ", ".join(ranking.levels)
+        blocks.append(
+            figure(
+                ranking.plot,
+                alt=f"{ranking.title}; best first: {best_first}. {ranking.sentences()[0]}",
+                caption=(f"{ranking.title}.",),
+            )
+        )
+    return (*blocks, paragraph(ranking.paragraph()))
+
+
+def pairs_table(ranking: Ranking) -> ResultTable:
+    """The pairs as printed: who, by how much, how sure, in how many blocks."""
+    shown = [
+        name
+        for name in ("left", "right", "estimate", "ci_low", "ci_high", "p_value", "p_left", "p_equal", "p_right")
+        if name in ranking.pairs
+    ]
+    counts = zip(*(ranking.pairs[name] for name in ("wins", "ties", "losses")), strict=True)
+    frame = ranking.pairs[[*shown, "effect_size", "magnitude"]].assign(
+        **{"w/t/l": ["/".join(map(str, row)) for row in counts], "decision": ranking.pairs["decision"]}
+    )
+    note = (
+        f"Effect sizes ({ranking.effect}) and wins, ties and losses are of the left over the right, on "
+        f"{ranking.blocks.said()}."
+    )
+    return ResultTable("Pairs", frame, (note,), {"effect_size": ".2f"})
+
+
+def _side_by_side(found: Rankings) -> tuple[Block, ...]:
+    table: Block = TableBlock(found.to_table())
+    return (Fold(f"Table of all {len(found.table)} pairs", (table,)) if len(found.table) > MOST_PAIRS else table,)
+
+
+# ---------------------------------------------------------------------- in a report
+
+
+def rankings_section(analysis: Analysis) -> Section | None:
+    """What classical tests of one score per benchmark say beside the model; None where they do not apply."""
+    if analysis.incomparable or analysis.fit.design.parsed.response_function is not None:
+        return None
+    try:
+        found = beside(analysis.pairs, analysis.formula, analysis.runs, analysis.alpha)
+    except LmemtestError:  # too few blocks for them; the report stands without
+        return None
+    head, *rest = found.sentences()
+    unit = found.rankings["lmem"].blocks.unit
+    text = (
+        f"Classical tests give each algorithm one score per {unit}. {head} They are shown to be compared with the "
+        "model, not to choose the verdict that pleases."
+    )
+    blocks: list[Block] = [paragraph(text), *(paragraph(sentence) for sentence in rest)]
+    blocks.append(
+        Fold(f"All pairs, by the model and by {len(found.rankings) - 1} classical tests", _side_by_side(found))
+    )
+    return Section("classical", "Classical rankings", tuple(blocks))
+
+
+# ---------------------------------------------------------------------- files
+
+
+def ranking_content(found: Ranking | Rankings, suffix: str) -> str | bytes:
+    """What a file with this suffix holds: the document, the table (.csv), all numbers (.json), the figure (.png)."""
+    from lmemtest.report import render
+    from lmemtest.report.figures import in_words
+    from lmemtest.report.files import png_of
+
+    if suffix == ".csv":
+        return found.to_frame().to_csv(index=False)
+    if suffix == ".json":
+        return json_of_ranking(found)
+    if suffix == ".png":
+        first = next(iter(found.rankings.values())) if isinstance(found, Rankings) else found
+        return png_of(first.plot)
+    writers = {".md": render.Markdown, ".txt": render.PlainText, ".tex": render.Latex}
+    if suffix not in writers:
+        return render.render_html(ranking_document(found))
+    with in_words():
+        return str(writers[suffix]().write(ranking_document(found)))
+
+
+def json_of_ranking(found: Ranking | Rankings) -> str:
+    """Tables and sentences with all digits; what is not known is null."""
+    from lmemtest.report.files import records
+
+    version = importlib.import_module("lmemtest").__version__
+    content: dict[str, Any] = {"generator": f"lmemtest {version}", "sentences": list(found.sentences())}
+    content |= {part: records(found.to_frame(part)) for part in found.parts}
+    if isinstance(found, Rankings):
+        content["rankings"] = {name: records(ranking.pairs) for name, ranking in found.rankings.items()}
+    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,315 @@
+"""`rank`: algorithms in order and which of them differ, by a mixed model, classical tests or posteriors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._rounding import below
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.data.runs import Runs
+from lmemtest.errors import ArgumentError
+from lmemtest.studies.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TESTS, Asked
+from lmemtest.studies.ranking.blocks import Blocks, blocks_of
+from lmemtest.studies.ranking.compare import Rankings, compared
+from lmemtest.studies.ranking.effect_sizes import KINDS, effect_sizes, magnitude
+from lmemtest.studies.ranking.methods import Verdict, by_tests, mean_ranks, of_model, outcomes, verdict_of
+from lmemtest.studies.ranking.ranking import Ranking
+from lmemtest.words import listed, suggest
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.inference.means.comparisons import Comparisons
+
+    Array = NDArray[np.float64]
+
+__all__ = ["rank"]
+
+ROPE_UNITS = ("effect", "score")
+# What goes with the tests of each kind: a standardised mean with means, a share of signed ranks with ranks.
+EFFECTS = {"t": "cohen_dz", "tukey": "cohen_dz", "lmem": "cohen_dz", "hierarchical": "cohen_dz"}
+
+
+@one_blas_thread()
+def rank(
+    data: Any,
+    method: str = "lmem",
+    *,
+    direction: str | None = None,
+    alpha: float = 0.05,
+    test: str = "auto",
+    adjust: str | None = None,
+    control: Any = None,
+    effect_size: str | None = None,
+    rope: float = 0.1,
+    rope_unit: str = "effect",
+    n_draws: int = 50_000,
+    rng: int | np.random.Generator | None = 0,
+) -> Ranking | Rankings:
+    """Rank algorithms and decide which of them differ.
+
+    Parameters
+    ----------
+    data : Runs or dataframe
+        Runs, with several seeds and missing cells as they are; or a wide frame with a column per algorithm and a row
+        per benchmark, which needs `direction`.
+    method : {"lmem", "frequentist", "bayesian", "all"}
+        "lmem": marginal means of the recommended mixed model. The other two give every algorithm one score per
+        benchmark, the mean of its runs there (with one benchmark: per seed). "all": several tests side by side.
+    direction : {"minimize", "maximize"}
+        Which end of the score is better; of a wide frame only.
+    alpha : float in (0, 1)
+        Chance of any false difference (Bayesian: of each decision to be wrong, by its posterior).
+    test : str
+        "frequentist": "t", "tukey" (repeated-measures ANOVA), "nemenyi", "conover", "wilcoxon", or "auto": paired
+        t-test or signed-rank test for two algorithms, Tukey or Nemenyi for more, by Shapiro-Wilk and Bartlett or Levene
+        tests of the residuals; signed-rank tests where cells are missing. "bayesian": "signed_rank" ("auto") or
+        "hierarchical".
+    adjust : str, optional
+        Adjustment of the p-values of the pairs: "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"; with
+        a control "dunnett" in place of the first two. Default: what goes with the test.
+    control : str, optional
+        Compare all others with this algorithm only, chosen before the scores were seen.
+    effect_size : str, optional
+        Kind of the effect sizes over blocks, see `effect_size`; default: "cohen_dz" with means, "rank_biserial" with
+        ranks.
+    rope, rope_unit : float >= 0, {"effect", "score"}
+        Bayesian: differences that do not matter, in pooled standard deviations or in units of the score.
+    n_draws, rng : int, int or Generator
+        Of the posterior, and of resampled intervals.
+
+    Returns
+    -------
+    Ranking, or Rankings with "all"
+        ``to_frame()``, ``to_frame("pairs")``, ``sentences()``, ``plot()``, ``paragraph()``, ``leaderboard()``,
+        ``stability()``; ``separation`` has the decisions.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown or does not go with the others.
+    DesignError
+        If there are no blocks on which algorithms can be compared, or too few.
+    DataError
+        If scores are missing or infinite.
+
+    Notes
+    -----
+    Runs that share a benchmark are not independent, so no method counts them as blocks of their own. Ranks and means
+    ask different questions: who wins more often, and who is better on average. What a test assumes was broken on
+    purpose in simulations; their sizes are on the page of validation.
+
+    References
+    ----------
+    Demšar (2006), Journal of Machine Learning Research 7, 1-30; Benavoli, Corani, Demšar & Zaffalon (2017), Journal of
+    Machine Learning Research 18(77), 1-36
+
+    Examples
+    --------
+    >>> wide = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5], "C": [0.5, 0.6, 0.4, 0.6, 0.3]}
+    >>> found = rank(wide, "frequentist", direction="maximize")
+    >>> found.table[["algorithm", "mean_rank", "letters"]].to_dict("list")
+    {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'b', 'c']}
+    """
+    check_choice(method, "method", (*TESTS, "all"))
+    runs = runs_of(data, direction)
+    blocks = blocks_of(runs)
+    checked = Asked(
+        alpha=check_fraction(alpha, "alpha"),
+        test=check_choice(test, "test", TESTS.get(method, ("auto",))),
+        adjust=_adjust(adjust, method, control),
+        control=_control(control, blocks),
+        rope=_rope(rope),
+        rope_unit=check_choice(rope_unit, "rope_unit", ROPE_UNITS),
+        n_draws=check_positive_int(n_draws, "n_draws", 100),
+        rng=resolve_rng(rng),
+    )
+    if effect_size is not None:
+        check_choice(effect_size, "effect_size", KINDS)
+    if method != "all":
+        return ranking_of(verdict_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
+    found = {}
+    for one, tests in (("lmem", ("auto",)), ("frequentist", side_by_side(blocks)), ("bayesian", ("signed_rank",))):
+        for name in tests:
+            asked = replace(checked, test=name)
+            ranking = ranking_of(verdict_of(one, runs, blocks, asked), runs, blocks, one, asked, effect_size)
+            found[ranking.test] = ranking
+    return compared(found, resolve_rng(checked.rng))
+
+
+def beside(pairs: Comparisons, formula: str, runs: Runs, alpha: float) -> Rankings:
+    """A model that was fitted and compared already, beside the classical tests of the same runs."""
+    blocks = blocks_of(runs)
+    asked = Asked(alpha=alpha, rng=resolve_rng(0))
+    found = {"lmem": ranking_of(of_model(pairs, formula, asked), runs, blocks, "lmem", asked, None)}
+    for name in side_by_side(blocks):
+        one = replace(asked, test=name)
+        found[name] = ranking_of(by_tests(blocks, one), runs, blocks, "frequentist", one, None)
+    return compared(found, asked.rng)
+
+
+def side_by_side(blocks: Blocks) -> tuple[str, ...]:
+    """The classical tests that "all" shows: on means, on ranks, and on signed ranks."""
+    if len(blocks.algorithms) == 2:
+        return ("t", "wilcoxon")
+    return ("tukey", "nemenyi", "wilcoxon") if blocks.complete.sum() > 1 else ("wilcoxon",)
+
+
+def runs_of(data: Any, direction: str | None) -> Runs:
+    """Runs as they are, a wide frame as runs with its rows as benchmarks."""
+    if isinstance(data, Runs):
+        if direction is not None and direction != data.direction:
+            raise ArgumentError(
+                f"direction={direction!r} contradicts the runs, which say {data.direction!r}. Leave it out: it is for "
+                "a wide frame."
+            )
+        return data
+    if direction is None:
+        raise ArgumentError(
+            "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
+        )
+    return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
+
+
+def _adjust(adjust: str | None, method: str, control: Any) -> str | None:
+    if adjust is None:
+        return None
+    if method == "bayesian":
+        raise ArgumentError("adjust is for p-values, and method='bayesian' has posterior probabilities. Leave it out.")
+    allowed = PAIR_ADJUSTMENTS if control is None else CONTROL_ADJUSTMENTS
+    return check_choice(adjust, "adjust", (*allowed, "stepdown") if method == "lmem" and control is None else allowed)
+
+
+def _control(control: Any, blocks: Blocks) -> str | None:
+    if control is None:
+        return None
+    if str(control) not in blocks.algorithms:
+        raise ArgumentError(
+            f"control must be one of the algorithms ({listed(blocks.algorithms)}), got {control!r}."
+            f"{suggest(str(control), blocks.algorithms)}"
+        )
+    return str(control)
+
+
+def _rope(rope: Any) -> float:
+    if isinstance(rope, bool) or not isinstance(rope, (int, float, np.number)) or not 0.0 <= float(rope) < np.inf:
+        raise ArgumentError(f"rope must be a number of at least 0, a difference that does not matter, got {rope!r}.")
+    return float(rope)
+
+
+def ranking_of(
+    verdict: Verdict, runs: Runs, blocks: Blocks, method: str, asked: Asked, effect_size: str | None
+) -> Ranking:
+    """The record of a verdict: everything in the order of the ranking, pairs with their effect sizes and outcomes."""
+    order = verdict.separation.levels
+    ordered = blocks.of(order)
+    table = verdict.centre.set_index("algorithm").loc[list(order)].reset_index()
+    if "mean_rank" not in table:
+        table["mean_rank"] = mean_ranks(ordered)
+    if asked.control is None:
+        table["letters"] = [verdict.separation.letters[name] for name in order]
+    kind = effect_size or EFFECTS.get(verdict.test, "rank_biserial")
+    return Ranking(
+        table=table,
+        pairs=_pairs(_oriented(verdict.tests, order), ordered, verdict, kind, asked),
+        separation=verdict.separation,
+        blocks=ordered,
+        runs=runs,
+        method=method,
+        test=verdict.test,
+        omnibus=verdict.omnibus,
+        effect=kind,
+        control=asked.control,
+        alpha=asked.alpha,
+        score=runs.score,
+        direction=runs.direction,
+        assumptions=verdict.assumptions,
+        asked=asked,
+        notes=verdict.notes,
+    )
+
+
+def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
+    """The tests with the algorithm that ranks higher on the left, in the order of the ranking."""
+    place = {name: i for i, name in enumerate(order)}
+    left, right = tests["left"].map(place), tests["right"].map(place)
+    turned = (left > right).to_numpy()
+    out = tests.copy()
+    swaps = [("left", "right"), ("p_left", "p_right")]
+    for a, b in swaps:
+        if a in tests:
+            out[a], out[b] = tests[a].where(~turned, tests[b]), tests[b].where(~turned, tests[a])
+    if "ci_low" in tests:
+        out["ci_low"] = tests["ci_low"].where(~turned, -tests["ci_high"])
+        out["ci_high"] = tests["ci_high"].where(~turned, -tests["ci_low"])
+    for name in ("estimate", "statistic"):
+        if name in tests and not (name == "statistic" and tests["df"].isna().all()):
+            out[name] = tests[name].where(~turned, -tests[name])
+    first = np.lexsort((np.maximum(left, right), np.minimum(left, right)))
+    return out.iloc[first].reset_index(drop=True)
+
+
+def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, asked: Asked) -> pd.DataFrame:
+    place = {name: i for i, name in enumerate(blocks.algorithms)}
+    i, j = tests["left"].map(place).to_numpy(), tests["right"].map(place).to_numpy()
+    size, low, high = _effects(blocks.gains, i, j, kind, asked)
+    wins, ties = outcomes(blocks)
+    met = wins[i, j] + ties[i, j] + wins[j, i]
+    better = np.divide(wins[i, j] + ties[i, j] / 2.0, met, out=np.full(len(i), np.nan), where=met > 0)
+    table = tests.drop(columns=[name for name in ("decision",) if name in tests]).assign(
+        effect_size=size,
+        effect_low=low,
+        effect_high=high,
+        magnitude=[magnitude(value, kind) for value in size],
+        p_better=better,
+        wins=wins[i, j].astype(int),
+        ties=ties[i, j].astype(int),
+        losses=wins[j, i].astype(int),
+    )
+    table["decision"] = [
+        _decision(row, verdict, better) for row, better in zip(table.to_dict("records"), better, strict=True)
+    ]
+    return table if verdict.test not in ("signed_rank", "hierarchical") else table.drop(columns="p_value")
+
+
+def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:
+    """Effect sizes of the pairs over the blocks that both have, positive where the left is better."""
+    out = np.full((3, len(i)), np.nan)
+    both = np.isfinite(gains[:, i]) & np.isfinite(gains[:, j])  # blocks x pairs
+    patterns, which = np.unique(both, axis=1, return_inverse=True)
+    for code in range(patterns.shape[1]):
+        here, rows = np.flatnonzero(np.ravel(which) == code), patterns[:, code]
+        if rows.sum() > 1:
+            found = effect_sizes(
+                gains[rows][:, i[here]].T,
+                gains[rows][:, j[here]].T,
+                kind,
+                paired=True,
+                level=1.0 - asked.alpha,
+                rng=asked.rng,
+            )
+            out[:, here] = np.stack([found[0], found[1], found[2]])
+    return out[0], out[1], out[2]
+
+
+def _decision(row: dict[str, Any], verdict: Verdict, better: float) -> str:
+    """In words, from the one matrix of decisions."""
+    left, right = row["left"], row["right"]
+    if verdict.separation.undecided.loc[left, right]:
+        return "no test"
+    if "p_equal" in row:
+        chances = {f"{left} better": row["p_left"], f"{right} better": row["p_right"],
+                   "practically equivalent": row["p_equal"]}  # fmt: skip
+        most = max(chances, key=lambda name: chances[name])
+        return most if below(1.0 - chances[most], verdict.separation.alpha) else "undecided"
+    if not verdict.separation.significant.loc[left, right]:
+        return "not significant"
+    sign = -row["estimate"] if verdict.lower_is_better else row["estimate"]
+    if np.isnan(sign):
+        sign = better - 0.5
+    return f"{left if sign > 0 else right} better"

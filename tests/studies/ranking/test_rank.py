@@ -1,0 +1,156 @@
+"""`rank` as a whole: invariance, missing cells, a control, several methods side by side, words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.studies.ranking.rank import rank
+
+RNG = np.random.default_rng(7)
+NAMES = ["ant", "Bär", "cat", "dog"]
+SCORES = RNG.normal(size=(14, 4)) * [1.0, 1.0, 1.0, 1.5] + RNG.normal(size=(14, 1)) + [0.0, 0.3, 1.4, 1.6]
+WIDE = pd.DataFrame(SCORES, columns=NAMES)
+WAYS = [("lmem", "auto"), ("frequentist", "auto"), ("bayesian", "auto"), ("bayesian", "hierarchical")]
+WAYS += [("frequentist", test) for test in ("t", "tukey", "nemenyi", "conover", "wilcoxon")]
+
+
+def found_by(table, method, test, direction="maximize", **options):
+    options = {"n_draws": 2000, **options} if method == "bayesian" else options
+    return rank(table, method, test=test, direction=direction, **options)
+
+
+def in_order(pairs):
+    """The numbers of pairs, whoever stands left."""
+    names = [*(name for name in ("p_raw", "p_value") if name in pairs), "p_better", "wins", "decision"]
+    return pairs.set_index(["left", "right"])[names].sort_index()
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_order_of_columns_and_sign_with_direction_change_nothing(method, test):
+    whole = found_by(WIDE, method, test)
+    turned = found_by(-WIDE[["dog", "Bär", "ant", "cat"]], method, test, "minimize")
+    assert turned.levels == whole.levels
+    tolerance = 1e-6 if method == "lmem" else 1e-12
+    pd.testing.assert_frame_equal(in_order(turned.pairs), in_order(whole.pairs), rtol=tolerance, atol=1e-12)
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_decisions_letters_and_words_come_from_one_matrix(method, test):
+    found = found_by(WIDE, method, test)
+    better = found.pairs["decision"].str.endswith(" better").to_numpy()
+    matrix = found.separation.significant
+    assert [matrix.loc[pair] for pair in zip(found.pairs["left"], found.pairs["right"], strict=True)] == better.tolist()
+    letters = dict(zip(found.table["algorithm"], found.table["letters"], strict=True))
+    shared = [
+        bool(set(letters[a]) & set(letters[b])) for a, b in zip(found.pairs["left"], found.pairs["right"], strict=True)
+    ]
+    assert (np.array(shared) == ~better).all()
+    assert "equal" not in found.paragraph().replace("practically equivalent", "").replace("that they are equal", "")
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_two_algorithms_are_enough(method, test):
+    table = WIDE[["ant", "dog"]]
+    if test == "conover":  # which needs a block that says otherwise
+        table.loc[0] = [2.0, 0.0]
+    found = found_by(table, method, test)
+    assert found.levels == ("dog", "ant")
+    assert found.pairs["decision"].tolist() == ["dog better"]
+    assert found.sentences()[0] == "dog ranks first, ahead of the other one."
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_a_control_leaves_the_other_pairs_open(method, test):
+    found = found_by(WIDE, method, test, control="cat")
+    assert {frozenset(pair) for pair in zip(found.pairs["left"], found.pairs["right"], strict=True)} == {
+        frozenset({"cat", name}) for name in NAMES if name != "cat"
+    }
+    assert found.separation.undecided.loc["ant", "dog"]
+    assert "letters" not in found.table
+
+
+def test_integer_labels_are_names():
+    for method in ("lmem", "frequentist"):
+        found = rank(WIDE.set_axis([3, 1, 10, 2], axis=1).rename(columns=str), method, direction="maximize")
+        assert found.levels[0] == "2"
+    long = WIDE.set_axis([3, 1, 10, 2], axis=1).assign(task=range(14)).melt("task", var_name="tool")
+    runs = lt.Runs(long.astype({"tool": int}), score="value", direction="maximize", algorithm="tool", benchmark="task")
+    assert rank(runs).levels[0] == "2"
+
+
+def test_every_benchmark_counts_once_however_many_seeds():
+    rows = []
+    for task in range(8):
+        for tool, shift in (("A", 0.0), ("B", 0.5), ("C", 0.6)):
+            for seed in range(3 + 4 * (task == 0)):
+                rows.append((tool, task, seed, shift + RNG.normal()))
+    table = pd.DataFrame(rows, columns=["tool", "task", "seed", "score"])
+    runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task", seed="seed")
+    means = table.groupby(["task", "tool"])["score"].mean().unstack()
+    ours, plain = (
+        rank(runs, "frequentist", test="wilcoxon"),
+        rank(means, "frequentist", test="wilcoxon", direction="maximize"),
+    )
+    pd.testing.assert_frame_equal(ours.pairs, plain.pairs, rtol=1e-10)
+
+
+def test_missing_cells_are_compared_where_both_ran():
+    table = WIDE.assign(task=range(14)).melt("task").drop(index=[0, 1, 20])
+    runs = lt.Runs(table, score="value", direction="maximize", algorithm="variable", benchmark="task")
+    found = rank(runs, "frequentist")
+    assert found.test == "wilcoxon"
+    assert found.omnibus.name == "Skillings-Mack"
+    row = found.pairs.set_index(["left", "right"]).loc[("dog", "ant")]
+    assert row["wins"] + row["ties"] + row["losses"] == 12
+    assert rank(runs, "frequentist", test="nemenyi").blocks.names == tuple(map(str, found.blocks.names))
+
+
+def test_side_by_side_the_trap_is_shown_and_measured():
+    rows = [
+        (tool, task, seed, 0.8 * RNG.normal() + advantage)
+        for task in range(8)
+        for tool, advantage in zip("ABC", RNG.normal(size=3), strict=True)
+        for seed in range(20)
+    ]
+    table = pd.DataFrame(rows, columns=["tool", "task", "seed", "score"])
+    runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task", seed="seed")
+    found = rank(runs, "all", n_draws=1000)
+    assert list(found.rankings) == ["lmem", "tukey", "nemenyi", "wilcoxon", "signed_rank"]
+    trap = found.rows_as_blocks
+    assert (trap.n_rows, trap.n_blocks) == (160, 8)
+    assert trap.false_alarms[0] > 0.4
+    assert trap.of_blocks[0] < 0.06
+    assert "nominal 5 %" in found.sentences()[-1]
+    assert rank(WIDE, "all", direction="maximize", n_draws=1000).rows_as_blocks is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"direction": None}, ArgumentError, "direction must be 'minimize' or 'maximize' for a wide frame"),
+        ({"method": "anova"}, ArgumentError, "method must be 'lmem' or 'frequentist' or 'bayesian' or 'all'"),
+        ({"method": "frequentist", "test": "signed_rank"}, ArgumentError, "test must be 'auto' or 't'"),
+        ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
+        ({"method": "frequentist", "test": "t", "adjust": "tukey"}, ArgumentError, "one variance of all pairs"),
+        ({"method": "bayesian", "adjust": "holm"}, ArgumentError, "posterior probabilities"),
+        ({"method": "bayesian", "rope": -1.0}, ArgumentError, "rope must be a number of at least 0"),
+        ({"effect_size": "eta"}, ArgumentError, "effect_size must be"),
+    ],
+)
+def test_options_that_do_not_go(options, error, words):
+    with pytest.raises(error, match=words):
+        rank(WIDE, **{"direction": "maximize", **options})
+
+
+def test_tables_that_cannot_be_ranked():
+    with pytest.raises(DataError):
+        rank(WIDE.mask(WIDE > 2.5), "frequentist", direction="maximize")
+    with pytest.raises(DesignError, match="several benchmarks or several seeds"):
+        rank(WIDE.iloc[:1], "frequentist", direction="maximize")
+    with pytest.raises(DesignError, match="the ranks are the same on every benchmark"):
+        rank({"A": [1.0, 2, 3], "B": [2.0, 3, 5]}, "frequentist", test="conover", direction="maximize")
+    runs = lt.datasets.load_hpo_runs().filter(budget=16)
+    with pytest.raises(ArgumentError, match="contradicts the runs"):
+        rank(runs, direction="maximize")
