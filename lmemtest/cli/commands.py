@@ -200,9 +200,9 @@ def rank_runs(
     rope: Annotated[
         float,
         typer.Option(
-            "--rope", metavar="NUMBER", parser=number, help="Bayesian: what does not matter, in standard deviations."
+            "--rope", metavar="NUMBER", parser=number, help="Bayesian: what does not matter, in units of the score."
         ),
-    ] = 0.1,
+    ] = 0.0,
     json: Json = False,
     output: Output = None,
 ) -> None:

@@ -1,6 +1,6 @@
 """Sizes of the classical tests of a ranking, as closed forms over many tables at once; run as a script for the table.
 
-    python tests/simulation/rankings.py            # all cells, 4,000 tables each
+python tests/simulation/rankings.py            # all cells, 4,000 tables each
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ SHAPES: dict[str, Callable[..., Array]] = {
 
 def by_means(x: Array) -> Array:
     """Tukey's HSD of the repeated-measures ANOVA."""
-    t, n, k = x.shape
+    _, n, k = x.shape
     df = (n - 1.0) * (k - 1.0)
     return np.ptp(x.mean(axis=1), axis=1) > float(qtukey(1.0 - ALPHA, k, df)) * np.sqrt(within(x) / n)
 
 
 def within(x: Array) -> Array:
-    t, n, k = x.shape
+    _, n, k = x.shape
     rest = x - x.mean(axis=1, keepdims=True) - x.mean(axis=2, keepdims=True) + x.mean(axis=(1, 2), keepdims=True)
     return np.square(rest).sum(axis=(1, 2)) / ((n - 1.0) * (k - 1.0))
 
@@ -74,14 +74,14 @@ def ranks_of(x: Array) -> Array:
 
 
 def nemenyi(x: Array) -> Array:
-    t, n, k = x.shape
+    _, n, k = x.shape
     cd = float(qtukey(1.0 - ALPHA, k, np.inf)) * np.sqrt(k * (k + 1.0) / (12.0 * n))
     return np.ptp(ranks_of(x).mean(axis=1), axis=1) > cd
 
 
 def conover(x: Array) -> Array:
     """The first step of Shaffer is Bonferroni's."""
-    t, n, k = x.shape
+    _, n, k = x.shape
     r = ranks_of(x)
     cut = stats.t.isf(ALPHA / (k * (k - 1)), (n - 1) * (k - 1))
     spread = within(r)
@@ -89,7 +89,7 @@ def conover(x: Array) -> Array:
 
 
 def paired_t(x: Array) -> Array:
-    t, n, k = x.shape
+    _, n, k = x.shape
     i, j = np.triu_indices(k, 1)
     d = x[:, :, i] - x[:, :, j]
     sd = d.std(axis=1, ddof=1)
@@ -124,7 +124,7 @@ def iman_davenport(x: Array) -> Array:
 
 def chosen(x: Array) -> Array:
     """What "auto" chooses, table by table."""
-    t, n, k = x.shape
+    k = x.shape[2]
     rest = x - x.mean(axis=1, keepdims=True) - x.mean(axis=2, keepdims=True) + x.mean(axis=(1, 2), keepdims=True)
     rest = rest[:, :, :1] if k == 2 else rest
     flat = np.ptp(rest, axis=1) < 1e-12

@@ -26,7 +26,7 @@ ABOVE = {("one erratic", "tukey"): 26.0, ("one erratic", "auto"): 9.5, ("one err
 def test_the_closed_form_is_what_the_package_decides(test):
     rng = np.random.default_rng(5)
     for shape in ("normal", "20 items"):
-        x = SHAPES[shape](rng, (4, 8, 3)) + [0.0, 0.0, 0.5 if shape == "normal" else 0.15]
+        x = SHAPES[shape](rng, (4, 8, 3)) + np.array([0.0, 0.0, 0.5 if shape == "normal" else 0.15])
         said = TESTS[test](x)
         for table, expected in zip(x, said, strict=True):
             found = lt.rank(pd.DataFrame(table, columns=list("abc")), "frequentist", test=test, direction="maximize")

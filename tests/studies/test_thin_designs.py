@@ -238,6 +238,9 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "horizons": (lt.horizons, {}, ("estimate", "se")),
     "relative_ranks": (lt.relative_ranks, {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
+    "rank lmem": (lt.rank, {}, ()),
+    "rank frequentist": (lambda r: lt.rank(r, "frequentist"), {}, ()),
+    "rank bayesian": (lambda r: lt.rank(r, "bayesian", test="hierarchical"), {}, ()),
     "select_terms": (lambda r: lt.select_terms(r, progress=False), {}, ()),
     "search_models": (lambda r: lt.search_models(r, progress=False, max_models=20), {}, ()),
     "recommended": (lambda r: ModelBuilder(r).recommended().fit(), {}, ()),
@@ -259,6 +262,22 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
 
 # recipe: the beginning of each error that it gives, and the designs that get it. All other designs get a result.
 ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
+    "rank lmem": {
+        "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
+        "1 of ": ("missing score",),
+        "a ranking compares algorithms on the same blocks, several benchmarks or": ("two rows",),
+        "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
+    },
+    "rank frequentist": {
+        "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
+        "1 of ": ("missing score",),
+        "a ranking compares algorithms on the same blocks, several benchmarks or": ("two rows",),
+    },
+    "rank bayesian": {
+        "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
+        "1 of ": ("missing score",),
+        "a ranking compares algorithms on the same blocks, several benchmarks or": ("two rows",),
+    },
     "seed_effect": {
         "there is one seed only (0), so its effect cannot be distinguished from that of": ("one seed",),
         "runs has no seed column, so nothing can depend on it. Name it: Runs(table": (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lmemtest.words import format_number
+
 TESTS = {
     "lmem": ("auto",),
     "frequentist": ("auto", "t", "tukey", "nemenyi", "conover", "wilcoxon"),
@@ -25,6 +27,9 @@ PAIR_ADJUSTMENTS = ("tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "n
 CONTROL_ADJUSTMENTS = ("dunnett", "holm", "sidak", "bonferroni", "fdr", "none")
 
 
+ROPE_NAMES = {"effect": "pooled standard deviations", "mad": "pooled median absolute deviations"}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """What a caller of `rank` asked for, checked."""
@@ -33,7 +38,14 @@ class Asked:
     test: str = "auto"
     adjust: str | None = None
     control: str | None = None
-    rope: float = 0.1
-    rope_unit: str = "effect"
+    rope: float = 0.0
+    rope_unit: str = "score"
     n_draws: int = 50_000
     rng: Any = 0
+
+    def rope_text(self, score: str) -> str:
+        """What counts as practically equivalent."""
+        if self.rope == 0.0:
+            return "no difference counts as negligible (rope = 0)"
+        unit = ROPE_NAMES.get(self.rope_unit, f"units of {score}")
+        return f"differences of up to {format_number(self.rope)} {unit} count as practically equivalent"

@@ -12,10 +12,12 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
-from lmemtest.studies.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TESTS, Asked
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.studies.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
+from lmemtest.studies.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.studies.ranking.compare import Rankings, compared
-from lmemtest.studies.ranking.effect_sizes import KINDS, effect_sizes, magnitude
+from lmemtest.studies.ranking.effect_sizes import KINDS, effect_sizes, magnitude, standardised
 from lmemtest.studies.ranking.methods import Verdict, by_tests, mean_ranks, of_model, outcomes, verdict_of
 from lmemtest.studies.ranking.ranking import Ranking
 from lmemtest.words import listed, suggest
@@ -25,12 +27,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.inference.means.comparisons import Comparisons
+    from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
 
 __all__ = ["rank"]
 
-ROPE_UNITS = ("effect", "score")
 # What goes with the tests of each kind: a standardised mean with means, a share of signed ranks with ranks.
 EFFECTS = {"t": "cohen_dz", "tukey": "cohen_dz", "lmem": "cohen_dz", "hierarchical": "cohen_dz"}
 
@@ -46,8 +48,8 @@ def rank(
     adjust: str | None = None,
     control: Any = None,
     effect_size: str | None = None,
-    rope: float = 0.1,
-    rope_unit: str = "effect",
+    rope: float = 0.0,
+    rope_unit: str = "score",
     n_draws: int = 50_000,
     rng: int | np.random.Generator | None = 0,
 ) -> Ranking | Rankings:
@@ -77,9 +79,11 @@ def rank(
         Compare all others with this algorithm only, chosen before the scores were seen.
     effect_size : str, optional
         Kind of the effect sizes over blocks, see `effect_size`; default: "cohen_dz" with means, "rank_biserial" with
-        ranks.
-    rope, rope_unit : float >= 0, {"effect", "score"}
-        Bayesian: differences that do not matter, in pooled standard deviations or in units of the score.
+        ranks. "standardised", of "lmem" only: the difference of the marginal means over the residual standard deviation
+        of the model.
+    rope, rope_unit : float >= 0, {"score", "effect", "mad"}
+        Bayesian: differences that do not matter, in units of the score; see `bayesian_pairs` on the other units. With 0
+        nothing is practically equivalent.
     n_draws, rng : int, int or Generator
         Of the posterior, and of resampled intervals.
 
@@ -124,13 +128,13 @@ def rank(
         test=check_choice(test, "test", TESTS.get(method, ("auto",))),
         adjust=_adjust(adjust, method, control),
         control=_control(control, blocks),
-        rope=_rope(rope),
+        rope=check_rope(rope),
         rope_unit=check_choice(rope_unit, "rope_unit", ROPE_UNITS),
         n_draws=check_positive_int(n_draws, "n_draws", 100),
         rng=resolve_rng(rng),
     )
     if effect_size is not None:
-        check_choice(effect_size, "effect_size", KINDS)
+        check_choice(effect_size, "effect_size", (*KINDS, "standardised") if method == "lmem" else KINDS)
     if method != "all":
         return ranking_of(verdict_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
     found = {}
@@ -142,11 +146,11 @@ def rank(
     return compared(found, resolve_rng(checked.rng))
 
 
-def beside(pairs: Comparisons, formula: str, runs: Runs, alpha: float) -> Rankings:
+def beside(pairs: Comparisons, fit: LmmFit, runs: Runs, alpha: float) -> Rankings:
     """A model that was fitted and compared already, beside the classical tests of the same runs."""
     blocks = blocks_of(runs)
     asked = Asked(alpha=alpha, rng=resolve_rng(0))
-    found = {"lmem": ranking_of(of_model(pairs, formula, asked), runs, blocks, "lmem", asked, None)}
+    found = {"lmem": ranking_of(of_model(pairs, fit, asked), runs, blocks, "lmem", asked, None)}
     for name in side_by_side(blocks):
         one = replace(asked, test=name)
         found[name] = ranking_of(by_tests(blocks, one), runs, blocks, "frequentist", one, None)
@@ -196,12 +200,6 @@ def _control(control: Any, blocks: Blocks) -> str | None:
     return str(control)
 
 
-def _rope(rope: Any) -> float:
-    if isinstance(rope, bool) or not isinstance(rope, (int, float, np.number)) or not 0.0 <= float(rope) < np.inf:
-        raise ArgumentError(f"rope must be a number of at least 0, a difference that does not matter, got {rope!r}.")
-    return float(rope)
-
-
 def ranking_of(
     verdict: Verdict, runs: Runs, blocks: Blocks, method: str, asked: Asked, effect_size: str | None
 ) -> Ranking:
@@ -217,7 +215,11 @@ def ranking_of(
     return Ranking(
         table=table,
         pairs=_pairs(_oriented(verdict.tests, order), ordered, verdict, kind, asked),
-        separation=verdict.separation,
+        separation=replace(
+            verdict.separation,
+            test=TEST_NAMES[verdict.test],
+            omnibus_p=None if verdict.omnibus is None else verdict.omnibus.p_value,
+        ),
         blocks=ordered,
         runs=runs,
         method=method,
@@ -257,7 +259,10 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
 def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, asked: Asked) -> pd.DataFrame:
     place = {name: i for i, name in enumerate(blocks.algorithms)}
     i, j = tests["left"].map(place).to_numpy(), tests["right"].map(place).to_numpy()
-    size, low, high = _effects(blocks.gains, i, j, kind, asked)
+    if kind == "standardised":
+        size, low, high = _standardised(tests, verdict, asked)
+    else:
+        size, low, high = _effects(blocks.gains, i, j, kind, asked)
     wins, ties = outcomes(blocks)
     met = wins[i, j] + ties[i, j] + wins[j, i]
     better = np.divide(wins[i, j] + ties[i, j] / 2.0, met, out=np.full(len(i), np.nan), where=met > 0)
@@ -275,6 +280,14 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, ask
         _decision(row, verdict, better) for row, better in zip(table.to_dict("records"), better, strict=True)
     ]
     return table if verdict.test not in ("signed_rank", "hierarchical") else table.drop(columns="p_value")
+
+
+def _standardised(tests: pd.DataFrame, verdict: Verdict, asked: Asked) -> tuple[Array, Array, Array]:
+    """Differences of marginal means in residual standard deviations, positive where the left is better."""
+    sign = -1.0 if verdict.lower_is_better else 1.0
+    estimate = sign * tests["estimate"].to_numpy(dtype=float)
+    half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
+    return standardised(estimate, estimate - half, estimate + half, verdict.residual_sd)
 
 
 def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:

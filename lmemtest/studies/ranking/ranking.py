@@ -10,7 +10,6 @@ from lmemtest._result import Result, result
 from lmemtest._table import Format
 from lmemtest.studies.ranking.asked import TEST_NAMES
 from lmemtest.studies.ranking.wording import ranking_paragraph, ranking_sentences
-from lmemtest.words import format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,13 +100,8 @@ class Ranking(Result):
         """The sample, the tests and their adjustment."""
         sample = f"{len(self.levels)} algorithms on {self.blocks.said()}"
         if self.method == "bayesian":
-            unit = "pooled standard deviations" if self.asked.rope_unit == "effect" else f"units of {self.score}"
-            rope = format_number(self.asked.rope)
-            how = (
-                f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair; differences of up "
-                f"to {rope} {unit} count as practically equivalent."
-            )
-            return (f"{sample}; {how}",)
+            how = f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair"
+            return (f"{sample}; {how}; {self.asked.rope_text(self.score)}.",)
         adjust = ADJUSTMENT_NAMES.get(self.separation.adjust, self.separation.adjust)
         against = f" with {self.control}" if self.control is not None else ""
         facts = [f"{sample}; {self._pairs_compared}{against}, {adjust} adjustment, alpha = {self.alpha:g}."]

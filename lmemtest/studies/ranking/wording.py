@@ -111,11 +111,9 @@ def ranking_paragraph(ranking: Ranking) -> str:
 def _how(ranking: Ranking) -> str:
     name = TEST_NAMES[ranking.test]
     if ranking.method == "bayesian":
-        unit = "pooled standard deviations" if ranking.asked.rope_unit == "effect" else f"units of {ranking.score}"
         return (
-            f"Pairs were compared with the {name}; differences of up to {format_number(ranking.asked.rope)} {unit} "
-            f"count as practically equivalent, and a pair is decided where a posterior probability is above "
-            f"{1.0 - ranking.alpha:g}."
+            f"Pairs were compared with the {name}; {ranking.asked.rope_text(ranking.score)}, and a pair is decided "
+            f"where a posterior probability is above {1.0 - ranking.alpha:g}."
         )
     adjust = ADJUSTMENT_NAMES.get(ranking.separation.adjust, ranking.separation.adjust)
     if ranking.method == "lmem":

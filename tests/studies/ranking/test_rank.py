@@ -135,7 +135,7 @@ def test_side_by_side_the_trap_is_shown_and_measured():
         ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
         ({"method": "frequentist", "test": "t", "adjust": "tukey"}, ArgumentError, "one variance of all pairs"),
         ({"method": "bayesian", "adjust": "holm"}, ArgumentError, "posterior probabilities"),
-        ({"method": "bayesian", "rope": -1.0}, ArgumentError, "rope must be a number of at least 0"),
+        ({"method": "bayesian", "rope": -1.0}, ArgumentError, "rope must be a finite number of at least 0"),
         ({"effect_size": "eta"}, ArgumentError, "effect_size must be"),
     ],
 )
