@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.inference.means.nemenyi import blocks, nemenyi
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 
@@ -34,8 +33,10 @@ def study() -> lt.Runs:
 
 def ranked(runs: lt.Runs) -> Separation:
     """Mean ranks within benchmark, prior, budget and seed, with Nemenyi's critical difference: what Autorank does."""
-    table = blocks(runs, [runs.benchmark, *runs.metafeatures, runs.budget, runs.seed])
-    return nemenyi(table, direction=runs.direction, score=f"{runs.score} in {len(table):,} blocks")
+    by = [runs.benchmark, *runs.metafeatures, runs.budget, runs.seed, runs.algorithm]
+    table = runs.to_frame().groupby(by, observed=True)[runs.score].mean().unstack()
+    found = lt.rank(table.dropna().reset_index(drop=True), "frequentist", test="nemenyi", direction=runs.direction)
+    return replace(found.separation, score=f"{runs.score} in {len(table):,} blocks")
 
 
 def modelled(runs: lt.Runs, formula: str) -> Separation:

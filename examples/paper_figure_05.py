@@ -16,7 +16,6 @@ from pathlib import Path
 
 import lmemtest as lt
 from lmemtest.compat.significance_analysis import horizon_pairs
-from lmemtest.inference.means.nemenyi import blocks, nemenyi
 from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 from lmemtest.plots.horizons import horizons_plot
@@ -35,8 +34,10 @@ def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
 
 def ranks_at(runs: lt.Runs, budget: float) -> Separation:
     """The left half: ranks within benchmark, prior and seed at one budget."""
-    table = blocks(runs.at_budgets([budget]), [runs.benchmark, *runs.metafeatures, runs.seed])
-    return nemenyi(table, direction=runs.direction, score=f"{runs.score} in {len(table):,} blocks")
+    by = [runs.benchmark, *runs.metafeatures, runs.seed, runs.algorithm]
+    table = runs.at_budgets([budget]).to_frame().groupby(by, observed=True)[runs.score].mean().unstack()
+    found = lt.rank(table.dropna().reset_index(drop=True), "frequentist", test="nemenyi", direction=runs.direction)
+    return replace(found.separation, score=f"{runs.score} in {len(table):,} blocks")
 
 
 def rows_within(runs: lt.Runs, start: float, end: float) -> Separation:

@@ -95,7 +95,7 @@ def rankings_section(analysis: Analysis) -> Section | None:
         f"Classical tests give each algorithm one score per {unit}. {head} They are shown to be compared with the "
         "model, not to choose the verdict that pleases."
     )
-    blocks: list[Block] = [paragraph(text), *(paragraph(sentence) for sentence in rest)]
+    blocks: list[Block] = [paragraph(text), *([Bullets(tuple((sentence,) for sentence in rest))] if rest else [])]
     blocks.append(
         Fold(f"All pairs, by the model and by {len(found.rankings) - 1} classical tests", _side_by_side(found))
     )

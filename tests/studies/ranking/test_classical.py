@@ -130,6 +130,14 @@ def test_estimates_of_each_test_have_its_covariance():
     assert conover.V[0, 0] * 12 == pytest.approx((squares - sums / 12) / (11 * 3), rel=1e-10)
 
 
+@pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)])
+def test_critical_differences_of_mean_ranks_are_those_of_demsar(k, q):
+    """Table 5 of Demšar (2006): quantiles of the studentised range over the root of two, alpha = 0.05."""
+    blocks = blocks_of(lt.Runs.from_wide(pd.DataFrame(RNG.normal(size=(14, k))).add_prefix("a"), direction="minimize"))
+    half = classical.block_estimates(blocks, "nemenyi", 0.95).pairs(adjust="tukey").half_widths(0.95)
+    assert half == pytest.approx(np.full(len(half), q * np.sqrt(k * (k + 1) / (6 * 14))), rel=3e-4)
+
+
 def test_signed_rank_pairs_use_the_blocks_that_both_have():
     x = SCORES.copy()
     x[0, 0] = np.nan
