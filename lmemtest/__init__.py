@@ -28,7 +28,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.benchmark.metafeature_effect": ["metafeature_effect"],
         "studies.modelling.lattice": ["search_models"],
         "studies.modelling.recommend": ["recommend"],
-        "studies.ranking.effect_sizes": ["effect_size"],
+        "studies.ranking.effect_size": ["effect_size"],
         "studies.ranking.rank": ["rank"],
         "studies.budget.relative_ranks": ["relative_ranks"],
         "studies.variation.ranking_reliability": ["ranking_reliability"],

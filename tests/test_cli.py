@@ -607,6 +607,20 @@ def test_wide_tables(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
     assert run("check", "wide.csv", "--wide").err.startswith("error: --direction must be given")
 
 
+def test_rank_prints_the_ranking_and_writes_it(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    options = ("--method", "frequentist", "--test", "wilcoxon")
+    outcome = run("rank", "runs.csv", *ROLES, *options, "-o", "out.tex")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("Ranking by loss (lower is better), Wilcoxon signed-rank tests")
+    assert outcome.out.splitlines()[-1] == str(folder / "out.tex")
+    assert (folder / "out.tex").read_text(encoding="utf-8").startswith("\\documentclass")
+    pairs = json.loads(run("rank", "runs.csv", *ROLES, *options, "--json").out)["pairs"]
+    assert [(row["left"], row["right"]) for row in pairs] == [("HB", "RS")]
+    wrong = run("rank", "runs.csv", *ROLES, "--control", "XY")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err.startswith("error: --control must be one of the algorithms (HB, RS)")
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_number_that_is_none_is_shown(run) -> None:  # type: ignore[no-untyped-def]
     outcome = run("report", "runs.csv", *ROLES, "--alpha", "abc")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import named
+from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
@@ -166,6 +168,8 @@ def side_by_side(blocks: Blocks) -> tuple[str, ...]:
 
 def runs_of(data: Any, direction: str | None) -> Runs:
     """Runs as they are, a wide frame as runs with its rows as benchmarks."""
+    if direction is not None:
+        check_choice(direction, "direction", DIRECTIONS)
     if isinstance(data, Runs):
         if direction is not None and direction != data.direction:
             raise ArgumentError(
@@ -194,7 +198,7 @@ def _control(control: Any, blocks: Blocks) -> str | None:
         return None
     if str(control) not in blocks.algorithms:
         raise ArgumentError(
-            f"control must be one of the algorithms ({listed(blocks.algorithms)}), got {control!r}."
+            f"{named('control')} must be one of the algorithms ({listed(blocks.algorithms)}), got {control!r}."
             f"{suggest(str(control), blocks.algorithms)}"
         )
     return str(control)

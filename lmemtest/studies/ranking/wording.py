@@ -141,9 +141,8 @@ def _found(ranking: Ranking) -> list[str]:
     if rest == len(table):
         found.append("No pair was decided." if rest > 1 else "The pair was not decided.")
     elif rest:
-        found.append(
-            f"For the other {counted(rest, 'pair')} no difference was shown, which does not show that they are equal."
-        )
+        which = "the other pair" if rest == 1 else f"the other {rest} pairs"
+        found.append(f"For {which} no difference was shown, which does not show that they are equal.")
     return found
 
 

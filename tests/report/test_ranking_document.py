@@ -1,0 +1,69 @@
+"""Rankings as files, on the command line and as a section of a report: the numbers of one record, escaped."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest.report.document import plain
+from lmemtest.report.ranking import ranking_content, rankings_section
+
+RNG = np.random.default_rng(3)
+WIDE = pd.DataFrame(RNG.normal(size=(9, 3)) + np.arange(3), columns=["<b>_1", "50 % & more", "plain"])
+WIDE.index = [f"task {i}" for i in range(9)]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return lt.rank(WIDE, "frequentist", test="wilcoxon", direction="maximize")
+
+
+def test_documents_are_escaped_and_hold_the_paragraph(found):
+    tex, html = ranking_content(found, ".tex"), ranking_content(found, ".html")
+    assert r"$<$b$>$\_1" in tex
+    assert r"50 \% \& more" in tex
+    assert "<b>_1" not in html.replace("&lt;b&gt;_1", "")
+    assert "<svg" in html or "data:image/svg" in html
+    text = ranking_content(found, ".txt").replace("\n", " ")
+    assert "Computed with lmemtest" in text
+
+
+@pytest.mark.parametrize(("suffix", "begin"), [(".csv", "algorithm,"), (".json", "{"), (".md", "# Ranking of 3")])
+def test_the_suffix_decides_what_is_written(found, suffix, begin):
+    assert ranking_content(found, suffix).startswith(begin)
+
+
+def test_json_has_all_digits(found):
+    content = json.loads(ranking_content(found, ".json"))
+    assert content["pairs"][0]["p_raw"] == found.pairs["p_raw"].iat[0]
+    assert content["pairs"][0]["df"] is None
+
+
+def test_every_method_has_its_own_words():
+    several = lt.rank(WIDE, "all", direction="maximize", n_draws=1000)
+    page = ranking_content(several, ".txt").replace("\n", " ")
+    for words in ("Tukey's HSD", "Nemenyi's test", "Wilcoxon signed-rank", "Bayesian signed-rank", "mixed model"):
+        assert words in page
+    assert "nan" not in page.split("References")[0].replace("Rena", "")
+
+
+@pytest.mark.level(2)
+def test_the_report_has_classical_rankings_beside_the_model():
+    runs = lt.datasets.load_hpo_runs().filter(budget=16)
+    analysis = lt.analyze(runs)
+    section = rankings_section(analysis)
+    assert section is not None
+    said = plain(section.blocks[0].parts)
+    model = {
+        frozenset(pair): bool(p < 0.05) for *pair, p in analysis.pairs.table[["left", "right", "p_value"]].to_numpy()
+    }
+    nemenyi = lt.rank(runs, "frequentist", test="nemenyi").separation.significant
+    wilcoxon = lt.rank(runs, "frequentist", test="wilcoxon").separation.significant
+    tukey = lt.rank(runs, "frequentist", test="tukey").separation.significant
+    agree = sum({m.loc[tuple(pair)] for m in (nemenyi, wilcoxon, tukey)} == {differ} for pair, differ in model.items())
+    assert f"The 4 tests agree on {agree} of 15 pairs." in said or agree == 15
+    assert "Classical rankings" in analysis.to_text()
