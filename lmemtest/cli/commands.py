@@ -226,7 +226,7 @@ def rank_runs(
             from lmemtest.report.ranking import json_of_ranking, ranking_content
             from lmemtest.studies.ranking.rank import rank
 
-            found = rank(runs, method.value, test=test, control=control, alpha=alpha, adjust=adjust, rope=rope)
+            found = rank(runs, method.value, test=test, control=control, alpha=alpha, adjust=adjust, rope=rope, rng=0)
             if target is not None:
                 step("writing")
                 write_atomically(target, ranking_content(found, target.suffix.lower()))

@@ -53,7 +53,7 @@ def rank(
     rope: float = 0.0,
     rope_unit: str = "score",
     n_draws: int = 50_000,
-    rng: int | np.random.Generator | None = 0,
+    rng: int | np.random.Generator | None = None,
 ) -> Ranking | Rankings:
     """Rank algorithms and decide which of them differ.
 
