@@ -64,7 +64,8 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
             )
         )
     which = [f"{_style.one_line(result.score)}, {_better(result.direction)}"] if set(result.measures) - {GAP} else []
-    which += ["optimality gap: lower is better"] if GAP in result.measures else []
+    if GAP in result.measures and (result.direction == "maximize" or not which):
+        which.append("optimality gap: lower is better")
     return draw_columns(columns, f"{'; '.join(which)}.\n{result.band}", ax)
 
 

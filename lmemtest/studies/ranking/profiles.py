@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lmemtest._result import Result, result
-from lmemtest._rounding import written
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.studies.ranking.resampling import Resampling, Weighted, band_of, intervals
@@ -141,9 +140,9 @@ def _taus(given: Any, scores: Array) -> Array:
     if given is None:
         return np.linspace(np.nanmin(scores), np.nanmax(scores), _POINTS)
     try:
-        taus = np.unique(np.asarray(given, dtype=float))
+        taus = np.unique(np.array(given, dtype=float))
     except (TypeError, ValueError):
         taus = np.empty(0)
-    if not len(taus) or not np.isfinite(taus).all():
-        raise ArgumentError(f"taus must be finite scores, at least one, or None, got {written(given, '')!r}.")
+    if not len(taus) or not np.isfinite(taus).all() or np.asarray(given).dtype == bool:
+        raise ArgumentError(f"taus must be finite scores, at least one, or None, got {given!r}.")
     return taus

@@ -198,6 +198,10 @@ def complete_blocks(data: Any, direction: str | None) -> tuple[Blocks, bool]:
     `data` is Runs, or a wide table of scores whose `direction` is given.
     """
     runs = data
+    if not isinstance(data, Runs) and direction is None:
+        raise ArgumentError(
+            f"runs must be Runs, or a wide table with direction='minimize' or 'maximize', got {type(data).__name__}."
+        )
     if not isinstance(data, Runs):
         runs = Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
     elif direction is not None and check_choice(direction, "direction", DIRECTIONS) != runs.direction:

@@ -88,8 +88,8 @@ class StochasticOrder(Result):
     def facts(self) -> tuple[str, ...]:
         """When a claim is made."""
         return (
-            f"Left is almost stochastically better if eps_min is below {format_number(self.tau)} and the p-value below "
-            f"{format_number(self.alpha)}; both are at alpha / {self.family:,} (Bonferroni: ordered pairs"
+            f"Left is almost stochastically better if eps_min is below {self.tau:g} and the p-value below "
+            f"{self.alpha:g}; both are at alpha / {self.family:,} (Bonferroni: ordered pairs"
             f"{' and benchmarks' if len(self.benchmarks) > 1 else ''}), from {self.n_draws:,} draws.",
         )
 
@@ -130,7 +130,9 @@ class StochasticOrder(Result):
         name = self.benchmarks[0] if benchmark is None else check_choice(benchmark, "benchmark", self.benchmarks)
         rows = self.table[self.table["benchmark"] == name]
         out = rows.pivot_table(index="left", columns="right", values=column, aggfunc="first", dropna=False, sort=False)
-        return out.reindex(index=list(self.algorithms), columns=list(self.algorithms)).rename_axis(None, axis=1)
+        return out.reindex(index=list(self.algorithms), columns=list(self.algorithms)).rename_axis(
+            index=None, columns=None
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """One sentence per claim on one benchmark, or per ordered pair and the benchmarks that it holds on."""
@@ -203,11 +205,11 @@ def stochastic_order(
     With the quantile functions F of left and G of right, of scores to maximize, the violation ratio is the integral of
     the square of (G - F) where it is positive over that of the square of (F - G). `eps_min` is the upper end of the
     one-sided percentile interval of the bootstrap. Where both distributions are equal the ratio estimates nothing (0 /
-    0), and a bound on it claims too much however many runs there are: simulated with equal distributions and 5 to 50
-    runs, a normal bound, as published, is below one half in 16 to 23 % of tables at 5 %, a percentile bound in 5 to
-    10 %. A claim therefore also needs a permutation test, which is exact there, to reject that the distributions are
-    equal: its statistic is the integral of the signed squares. Together they claim in at most 5 %
-    (docs/aggregate-scores.md).
+    0), and a bound on it claims too much however many runs there are: simulated with equal distributions and 5 to 20
+    runs, a normal bound, as published, is below one half in about 20 % of tables at a level of 5 %, a percentile bound
+    in 3 to 11 %. A claim therefore also needs a permutation test, which is exact there, to reject that the
+    distributions are equal; its statistic is the integral of the signed squares. Together they claim in 2.5 to 5.5 %
+    at `tau` 0.5 and in 2 to 5 % at 0.2 (docs/aggregate-scores.md).
 
     What is done otherwise than in deepsig 1.2.8: the ratio is exact, not a sum over a grid of 199 points that leaves
     out scores beyond 200 runs, misplaces some quantiles by rounding and drops the first cell from the violation only,
@@ -301,7 +303,7 @@ def _draws(given: int | None, alpha: float, family: int) -> int:
         return max(_DRAWS, math.ceil(_BEYOND * family / alpha - 1e-6) - 1)
     if given < least:
         raise ArgumentError(
-            f"n_draws must be at least {least:,} for {family:,} claims at alpha = {format_number(alpha)} together, got "
+            f"n_draws must be at least {least:,} for {family:,} claims at alpha = {alpha:g} together, got "
             f"{given:,}. Leave it out, or compare fewer algorithms or benchmarks."
         )
     return given
@@ -348,5 +350,5 @@ def _too_small(table: pd.DataFrame, comparer: Comparer, alpha: float, family: in
     what = joined([f"{n} and {m}" for n, m in short])
     return [
         f"Samples of {what} cannot decide: no p-value of theirs is below {format_number(least, 2)}, and a claim needs "
-        f"one below {format_number(alpha)} / {family:,}. Repeat more runs, or compare fewer algorithms or benchmarks."
+        f"one below {alpha:g} / {family:,}. Repeat more runs, or compare fewer algorithms or benchmarks."
     ]

@@ -199,7 +199,7 @@ def test_distributions_over_benchmarks_compare_means():
 
 def test_what_cannot_be_decided_is_refused():
     runs = runs_of({"t": {"A": [1.0, 2.0, 3.0], "B": [0.0, 0.5, 2.0]}})
-    message = "n_draws must be at least 39 for 2 claims at alpha = 0.05000 together, got 20."
+    message = "n_draws must be at least 39 for 2 claims at alpha = 0.05 together, got 20."
     with pytest.raises(ArgumentError, match=re.escape(message)):
         stochastic_order(runs, n_draws=20)
     with pytest.raises(ArgumentError, match=r"tau must be a number above 0 and at most 0.5, got 0.7\."):
