@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from lmemtest.errors import ArgumentError
@@ -20,7 +22,7 @@ def as_separation(given: Any, decisions: Any, options: Mapping[str, Any], *, nam
         if decisions is not None or options:
             what = "decisions" if decisions is not None else next(iter(options))
             raise ArgumentError(f"{what} is for means from elsewhere; {name} holds its own decisions. Leave it out.")
-        return given if isinstance(given, Separation) else given.separation
+        return given if isinstance(given, Separation) else _of_ranking(given)
     if decisions is None:
         raise ArgumentError(
             f"{name} must be the result of separation() or rank(), or means beside a matrix of their decisions, got "
@@ -30,3 +32,16 @@ def as_separation(given: Any, decisions: Any, options: Mapping[str, Any], *, nam
         if option not in _OPTIONS:
             raise ArgumentError(f"There is no option {option!r} beside {listed(_OPTIONS)}.{suggest(option, _OPTIONS)}")
     return Separation.of(given, decisions, **options)
+
+
+def _of_ranking(ranking: Ranking) -> Separation:
+    """The decisions of a ranking, with the intervals of its means, and what made them where these are no tests."""
+    found = ranking.separation
+    if ranking.method == "bayesian":
+        above = f"posterior probability above {1.0 - ranking.alpha:g}"
+        found = replace(found, posterior=True, test=f"{found.test}, {above}", adjust="", alpha=math.nan)
+    table = ranking.table.set_index("algorithm").reindex(list(found.levels))
+    if found.ci_low is None and "mean" in table and found.statistic != "mean rank":
+        low, high = (tuple(table[end].astype(float)) for end in ("ci_low", "ci_high"))
+        found = replace(found, ci_low=low, ci_high=high, level=1.0 - ranking.alpha)
+    return found
