@@ -49,7 +49,7 @@ def test_all_figures_are_listed():
         name
         for path in folder.glob("*.py")
         for name in re.findall(
-            r"^def ([a-z]\w*(?:_plot|_diagram|_ribbon))\(", path.read_text(encoding="utf-8"), re.MULTILINE
+            r"^def ([a-z]\w*(?:_plot|_diagrams?|_tikz|_ribbon))\(", path.read_text(encoding="utf-8"), re.MULTILINE
         )
     }
     assert defined | {"detached_figures"} == set(lmemtest.plots.__all__)
