@@ -84,15 +84,15 @@ def _gamma_weights(n: int, n_draws: int, rng: np.random.Generator) -> Iterator[A
 class _Pair:
     """Where the sums z_i + z_j of a pair lie, for z in descending order.
 
-    `order` are the rows of the weights; `above` and `below` the numbers of z_j that, with z_i, sum to more than the
-    upper limit, and to no less than the lower one. `half_above` and `half_below` add those at the limit; None where no
-    sum is.
+    `order` are the rows of the weights; `above` and `below` the numbers of z_j whose sum with z_i is above the upper and
+    the lower limit, `below` None where the two limits are one. `half_above` and `half_below` have those at the limit
+    too; None where no sum is.
     """
 
     order: Counts
     above: Counts
     half_above: Counts | None
-    below: Counts
+    below: Counts | None
     half_below: Counts | None
 
     @classmethod
@@ -108,7 +108,8 @@ class _Pair:
             at = len(order) - np.searchsorted(ascending, least - tie, side="left")
             return strictly, None if np.array_equal(strictly, at) else at
 
-        return cls(order, *beyond(2.0 * rope), *beyond(-2.0 * rope))
+        lower = beyond(-2.0 * rope) if rope > 0 else (None, None)
+        return cls(order, *beyond(2.0 * rope), *lower)
 
     def outcomes(self, weights: Array) -> Array:
         """Probabilities of left better, equivalent and right better, (3, draws)."""
@@ -117,6 +118,8 @@ class _Pair:
         np.cumsum(w, axis=0, out=mass[1:])
         total = mass[-1] ** 2
         upper = _double_sum(w, mass, self.above, self.half_above) / total
+        if self.below is None:
+            return np.stack([upper, np.zeros(len(upper)), 1.0 - upper])
         lower = 1.0 - _double_sum(w, mass, self.below, self.half_below) / total
         return np.stack([upper, 1.0 - upper - lower, lower])
 
