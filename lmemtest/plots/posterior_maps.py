@@ -109,7 +109,7 @@ def posterior_maps_plot(
         return _draw(maps, show, ax)
     shown = SHOWN[1:] if (maps.rope > 0).any() else ("better", "decision")
     rows = len(shown) // 2
-    width, height = (min(x, WIDEST) for x in _heat.figure_size(_heat_of(maps, "better")))
+    width, height = (min(x, WIDEST) for x in _size(maps))
     if ax is None:
         ax = _canvas.new_axes(2.0 * width, rows * height)
     _canvas.size_in_points(ax)  # lets a layout engine run before the rectangle is read
@@ -183,11 +183,17 @@ def _rope(maps: _Maps) -> str:
     return f"Equivalent: a difference of at most {span(min(low, high), high, '.3g')}{by_pair}."
 
 
+def _size(maps: _Maps) -> tuple[float, float]:
+    """Inches of a new figure of one map: the key of the decisions is wider than a colour scale."""
+    width, height = _heat.figure_size(_heat_of(maps, "better"))
+    return width + 2.0 * _style.base_font() / 72.0, height
+
+
 def _draw_decisions(maps: _Maps, ax: Axes | None) -> Axes:
     """Signs on colours, and what they say beside them."""
     names = maps.algorithms
     if ax is None:
-        ax = _canvas.new_axes(*_heat.figure_size(_heat_of(maps, "better")))
+        ax = _canvas.new_axes(*_size(maps))
     exists = ~np.eye(len(names), dtype=bool)
     said = {code: word for code, word in WORDS.items() if (maps.decision[exists] == code).any()}
     words = _style.Ruler(ax, 10.0).widest(list(WORDS.values())) / 10.0  # per font size

@@ -84,9 +84,9 @@ def _gamma_weights(n: int, n_draws: int, rng: np.random.Generator) -> Iterator[A
 class _Pair:
     """Where the sums z_i + z_j of a pair lie, for z in descending order.
 
-    `order` are the rows of the weights; `above` and `below` the numbers of z_j whose sum with z_i is above the upper and
-    the lower limit, `below` None where the two limits are one. `half_above` and `half_below` have those at the limit
-    too; None where no sum is.
+    `order` are the rows of the weights; `above` and `below` the numbers of z_j whose sum with z_i is above the upper
+    and the lower limit, `below` None where the two limits are one. `half_above` and `half_below` count those at the
+    limit too; None where no sum is.
     """
 
     order: Counts
