@@ -239,6 +239,8 @@ def test_what_cannot_be_drawn_is_refused():
     refused(DesignError, "there is no run of B on t2. Filter the runs", runs_of(scores))
     wide = pd.DataFrame({"HB": [0.3, 0.4, 0.8], "RS": [0.2, 0.5, 0.6]})
     refused(DesignError, "Use resample='benchmarks'", wide, direction="maximize")
+    refused(ArgumentError, "runs must be Runs, or a wide table with direction='minimize' or 'maximize'", wide)
+    refused(ArgumentError, "measures must be 'iqm' or 'median'", wide, "best", direction="maximize")
     found = aggregate_scores(wide, "mean", direction="maximize", resample="benchmarks", rng=1)
     assert estimates(found)["mean", "HB"] == approx(0.5)
     assert "3 benchmarks say little about others" in found.notes[-1]
