@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from lmemtest._table import Format, ResultTable
@@ -131,6 +133,28 @@ class Result:
             )
         draw: Callable[..., Axes] = getattr(importlib.import_module("lmemtest.plots"), self.figure)
         return draw(self, ax=ax, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result.
+
+        Parameters
+        ----------
+        path : path
+            Its folder must exist; a file that is there is replaced by a complete one only. The suffix says what is
+            written: the table with its sentences (.html, .md, .txt, .tex), all digits (.csv, .json), the figure (.png).
+
+        Returns
+        -------
+        Path
+            Where it is now, absolute.
+
+        Raises
+        ------
+        ArgumentError
+            If the suffix is none of these, nothing can be written there, or there is no figure.
+        """
+        written: Path = importlib.import_module("lmemtest.report.results").save(self, path)
+        return written
 
     def __repr__(self) -> str:
         return self.summary()

@@ -216,22 +216,22 @@ def rank_runs(
       lmemtest rank runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed -o rank.tex
     """
     with session(context):
-        from lmemtest.report.files import check_report_path, write_atomically
+        from lmemtest.report.files import check_report_path
 
         target = None if output is None else check_report_path(output)
         check_options(alpha, None, None, given.normalize)
         runs = read_runs(given, settle=True)
         with progress() as step:
             step("ranking")
-            from lmemtest.report.ranking import json_of_ranking, ranking_content
+            from lmemtest.report.results import json_of
             from lmemtest.studies.ranking.rank import rank
 
             found = rank(runs, method.value, test=test, control=control, alpha=alpha, adjust=adjust, rope=rope, rng=0)
             if target is not None:
                 step("writing")
-                write_atomically(target, ranking_content(found, target.suffix.lower()))
+                found.save(target)
             step("")
-        typer.echo(json_of_ranking(found) if json else found.summary(), nl=not json)
+        typer.echo(json_of(found) if json else found.summary(), nl=not json)
         if target is not None:
             typer.echo(str(target))
 

@@ -36,7 +36,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "power": ["power_plot"],
         "profile": ["profile_plot"],
         "random_effects": ["random_effects_plot"],
-        "ranking": ["ranking_plot"],
+        "ranking": ["ranking_plot", "rankings_plot"],
         "ranking_reliability": ["ranking_reliability_plot"],
         "relative_ranks": ["relative_ranks_plot"],
         "score_distributions": ["score_distributions_plot"],

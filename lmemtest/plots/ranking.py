@@ -14,9 +14,12 @@ from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._given import as_separation
 from lmemtest.plots._layout import FloatArray
 from lmemtest.plots._pair_matrix import ON_RANKS
+from lmemtest.plots.cd_diagrams import cd_diagrams
 from lmemtest.plots.emmeans import READINGS, adjustment_name, decided_by, omnibus_text
 from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
 from lmemtest.plots.separation import cd_diagram
+from lmemtest.studies.ranking.asked import TEST_NAMES
+from lmemtest.studies.ranking.compare import Rankings
 from lmemtest.studies.ranking.ranking import Ranking
 from lmemtest.words import format_p
 
@@ -147,3 +150,21 @@ def _unbounded(limits: tuple[float, float] | None) -> list[str]:
 
 def _level(ranking: Ranking) -> str:
     return _style.nobreak(f"{100 * (1 - ranking.alpha):g} % CI")
+
+
+@_canvas.draws(Rankings, source="rank(..., 'all')")
+def rankings_plot(rankings: Rankings, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the critical-difference diagrams of several tests of the same runs below each other.
+
+    Parameters
+    ----------
+    rankings : Rankings
+
+    Returns
+    -------
+    Axes
+        It holds the diagrams; each has the scale of its test, marginal means or mean ranks.
+    """
+    names = {name: TEST_NAMES[name] for name in rankings.rankings}
+    titles = {f"{text[:1].upper()}{text[1:]}": rankings[name].separation for name, text in names.items()}
+    return cd_diagrams(titles, share_axis=False, ax=ax)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmemtest._table import ResultTable
 from lmemtest.errors import LmemtestError
@@ -100,38 +99,3 @@ def rankings_section(analysis: Analysis) -> Section | None:
         Fold(f"All pairs, by the model and by {len(found.rankings) - 1} classical tests", _side_by_side(found))
     )
     return Section("classical", "Classical rankings", tuple(blocks))
-
-
-# ---------------------------------------------------------------------- files
-
-
-def ranking_content(found: Ranking | Rankings, suffix: str) -> str | bytes:
-    """What a file with this suffix holds: the document, the table (.csv), all numbers (.json), the figure (.png)."""
-    from lmemtest.report import render
-    from lmemtest.report.figures import in_words
-    from lmemtest.report.files import png_of
-
-    if suffix == ".csv":
-        return found.to_frame().to_csv(index=False)
-    if suffix == ".json":
-        return json_of_ranking(found)
-    if suffix == ".png":
-        first = next(iter(found.rankings.values())) if isinstance(found, Rankings) else found
-        return png_of(first.plot)
-    writers = {".md": render.Markdown, ".txt": render.PlainText, ".tex": render.Latex}
-    if suffix not in writers:
-        return render.render_html(ranking_document(found))
-    with in_words():
-        return str(writers[suffix]().write(ranking_document(found)))
-
-
-def json_of_ranking(found: Ranking | Rankings) -> str:
-    """Tables and sentences with all digits; what is not known is null."""
-    from lmemtest.report.files import records
-
-    version = importlib.import_module("lmemtest").__version__
-    content: dict[str, Any] = {"generator": f"lmemtest {version}", "sentences": list(found.sentences())}
-    content |= {part: records(found.to_frame(part)) for part in found.parts}
-    if isinstance(found, Rankings):
-        content["rankings"] = {name: records(ranking.pairs) for name, ranking in found.rankings.items()}
-    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"

@@ -187,6 +187,8 @@ def calls() -> dict[str, Call]:
                 "rng": 1,
             },
         ),
+        "aggregate_scores": (lt.aggregate_scores, {"runs": few(), "n_draws": 50, "rng": 1}),
+        "stochastic_order": (lt.stochastic_order, {"runs": few(), "rng": 1}),
         "effect_size": (lt.effect_size, {"a": [0.1, 0.4, 0.3, 0.6], "b": [0.2, 0.3, 0.5, 0.9], "rng": 1}),
         "rank": (lt.rank, {"data": few(), "n_draws": 100, "rng": 1}),
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),

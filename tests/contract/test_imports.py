@@ -52,7 +52,7 @@ CLOSES_A_CIRCLE = {
 }
 # Modules that name a higher part in text, so that its content is a method of an object of a lower one.
 BY_NAME = {
-    "_result": "`result.plot()` is a function of plots",
+    "_result": "`result.plot()` is a function of plots, `result.save()` one of report",
     "model.verbs": "`fit.emmeans()` is one of inference",
     "data.runs": "`runs.check()` is a function of studies",
 }

@@ -10,7 +10,8 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.report.document import plain
-from lmemtest.report.ranking import ranking_content, rankings_section
+from lmemtest.report.ranking import rankings_section
+from lmemtest.report.results import content_of
 
 RNG = np.random.default_rng(3)
 WIDE = pd.DataFrame(RNG.normal(size=(9, 3)) + np.arange(3), columns=["<b>_1", "50 % & more", "plain"])
@@ -23,29 +24,36 @@ def found():
 
 
 def test_documents_are_escaped_and_hold_the_paragraph(found):
-    tex, html = ranking_content(found, ".tex"), ranking_content(found, ".html")
+    tex, html = content_of(found, ".tex"), content_of(found, ".html")
     assert r"$<$b$>$\_1" in tex
     assert r"50 \% \& more" in tex
     assert "<b>_1" not in html.replace("&lt;b&gt;_1", "")
     assert "<svg" in html or "data:image/svg" in html
-    text = ranking_content(found, ".txt").replace("\n", " ")
+    text = content_of(found, ".txt").replace("\n", " ")
     assert "Computed with lmemtest" in text
 
 
 @pytest.mark.parametrize(("suffix", "begin"), [(".csv", "algorithm,"), (".json", "{"), (".md", "# Ranking of 3")])
 def test_the_suffix_decides_what_is_written(found, suffix, begin):
-    assert ranking_content(found, suffix).startswith(begin)
+    assert content_of(found, suffix).startswith(begin)
+
+
+def test_files_are_written_whole(found, tmp_path):
+    path = found.save(tmp_path / "ranking.md")
+    assert path.read_text(encoding="utf-8") == content_of(found, ".md")
+    with pytest.raises(lt.errors.ArgumentError, match="path must end in one of"):
+        found.save(tmp_path / "ranking.pdf")
 
 
 def test_json_has_all_digits(found):
-    content = json.loads(ranking_content(found, ".json"))
+    content = json.loads(content_of(found, ".json"))
     assert content["pairs"][0]["p_raw"] == found.pairs["p_raw"].iat[0]
     assert content["pairs"][0]["df"] is None
 
 
 def test_every_method_has_its_own_words():
     several = lt.rank(WIDE, "all", direction="maximize", n_draws=1000)
-    page = ranking_content(several, ".txt").replace("\n", " ")
+    page = content_of(several, ".txt").replace("\n", " ")
     for words in ("Tukey's HSD", "Nemenyi's test", "Wilcoxon signed-rank", "Bayesian signed-rank", "mixed model"):
         assert words in page
     assert "nan" not in page.split("References")[0].replace("Rena", "")

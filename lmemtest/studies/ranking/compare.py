@@ -76,6 +76,7 @@ class Rankings(Result):
     """
 
     parts: ClassVar[Mapping[str, str]] = {"pairs": "table", "places": "places"}
+    figure: ClassVar[str | None] = "rankings_plot"
 
     rankings: Mapping[str, Ranking]
     table: pd.DataFrame

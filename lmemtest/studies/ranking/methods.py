@@ -330,6 +330,7 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
         score=f"rank by {blocks.score}",
         statistic="mean rank",
         factor="algorithm",
+        posterior=True,
     )
     return Verdict(
         centre=centre,
