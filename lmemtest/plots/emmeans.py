@@ -95,7 +95,10 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
 def decided_by(separation: Separation) -> str:
     """Test, adjustment and level of the decisions of a separation, as far as they are known."""
     adjustment = adjustment_name(separation.adjust) if separation.adjust else ""
-    if adjustment.lower() in separation.test.lower():
+    named = separation.test.lower()
+    if adjustment.lower() in named or (
+        separation.adjust == "tukey" and "nemenyi" in named
+    ):  # which is Tukey's of ranks
         adjustment = ""
     level = "" if math.isnan(separation.alpha) else f"α = {separation.alpha:.3g}"
     parts = [

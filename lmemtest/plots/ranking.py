@@ -47,6 +47,14 @@ def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | Non
     All of them show the decisions of ``ranking.separation``. Overlap of the intervals of two algorithms does not tell
     whether they differ, the letters do; intervals of means over benchmarks are mostly as wide as the benchmarks are
     unlike, which all algorithms share. Intervals of differences, where a test has any, are simultaneous.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> wide = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5], "C": [0.5, 0.6, 0.4, 0.6, 0.3]}
+    >>> ranking = lt.rank(wide, "frequentist", test="tukey", direction="maximize")
+    >>> [label.get_text() for label in ranking.plot(kind="differences").get_yticklabels()]
+    ['A − B', 'A − C', 'B − C']
     """
     if kind is None:
         kind = "differences" if ranking.control is not None and "estimate" in ranking.pairs else "diagram"
@@ -106,7 +114,8 @@ def _differences(ranking: Ranking) -> _rows.Rows:
     what = f"mean ranks by {ranking.score}" if ranks else ranking.score
     adjust = adjustment_name(separation.interval_adjust)
     level = f"{_level(ranking)} ({adjust})" if adjust == "unadjusted" else f"simultaneous {_level(ranking)} ({adjust})"
-    said = [f"Difference of {_style.one_line(what)}, {level}", *_unbounded(limits)]
+    better = READINGS["minimize" if ranks else ranking.direction]
+    said = [f"Difference of {_style.one_line(what)}{better}, {level}", *_unbounded(limits)]
     said.append(f"Decisions: {decided_by(separation)}. {omnibus_text(separation)}".strip())
     return _rows.Rows(
         labels=pairs,
