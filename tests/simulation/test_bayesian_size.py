@@ -52,7 +52,7 @@ def blocks(shape: str, n: int, k: int, seeds: int, rng: np.random.Generator) -> 
 def false_decisions(
     shape: str, n: int, k: int, *, tables: int, seeds: int = 1, rng: int = 1, n_draws: int = 2000, **options: object
 ) -> tuple[float, float, float]:
-    """Shares of pairs, and of tables with a pair, one of whose algorithms is decided to be better; of equivalent pairs."""
+    """Shares of pairs, and of tables with a pair, of which one is decided to be better; share of equivalent pairs."""
     generator = np.random.default_rng(rng)
     found = np.zeros((tables, 3))
     for row in found:
