@@ -74,7 +74,7 @@ def replicate(
     seeds = np.random.SeedSequence(resolve_rng(rng).integers(2**32, size=4).tolist()).spawn(n)
     jobs = min(check_jobs(n_jobs), n)
     out: list[Any] = []
-    with _bar(n, progress, label) as advance:
+    with progress_bar(n, progress, label) as advance:
         if jobs == 1:
             for seed in seeds:
                 out.append(_attempt(task, seed))
@@ -182,7 +182,7 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
 
 
 @contextmanager
-def _bar(total: int, progress: bool | None, label: str) -> Iterator[Callable[[int], None]]:
+def progress_bar(total: int, progress: bool | None, label: str) -> Iterator[Callable[[int], None]]:
     """A function to call with the number of replicates just done."""
     wanted = sys.stderr.isatty() if progress is None else bool(progress)
     if not wanted:

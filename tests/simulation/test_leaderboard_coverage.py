@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from lmemtest.studies.ranking.blocks import Blocks
 from lmemtest.studies.ranking.leaderboard import leaderboard_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import special
 
-from lmemtest._replicates import _bar, check_replicates
+from lmemtest._replicates import check_replicates, progress_bar
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
@@ -360,7 +360,7 @@ def _followed(
     notes: list[str] = []
     for _ in range(_RESTARTS + 1):
         found: _Found = []
-        with _bar(len(wanted), progress, "Profiles") as advance:
+        with progress_bar(len(wanted), progress, "Profiles") as advance:
             for parameter in wanted:
                 path = None if parameter.target is None else _path(fit, parameter, cut=cut, reml=reml)
                 if path is not None and path.better is not None:

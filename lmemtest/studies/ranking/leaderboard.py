@@ -132,8 +132,8 @@ def leaderboard(
         With several benchmarks, or several seeds of one. A benchmark counts once, by the mean scores on it, whatever
         its number of runs; several budgets of a run are averaged.
     reference : str, optional
-        The algorithm whose rating is 1,000. By default 1,000 is the mean of all ratings, so that no algorithm is singled
-        out by the data or by the order of the table.
+        The algorithm whose rating is 1,000. By default 1,000 is the mean of all ratings, so that neither the data nor
+        the order of the table single out an algorithm.
     level : float in (0, 1)
         Of each interval by itself.
     n_draws : int
@@ -309,9 +309,9 @@ def _check_comparisons(blocks: Blocks, sums: Standings, compared: int) -> None:
         here, others = ([name for name, known in zip(names, with_first, strict=True) if known == side]
                         for side in (True, False))  # fmt: skip
         raise DesignError(
-            f"no comparison links {joined(here)} with {joined(others)}: they share no {blocks.unit}, not even through "
-            f"other algorithms, so they cannot be rated on one scale. Run one of each side on the same {blocks.unit}s, "
-            "or rate the sides one by one."
+            f"no comparison links {joined(here)} with {joined(others)}, on a {blocks.unit} of both or through other "
+            f"algorithms, so there is no scale for all of them. Run one of each side on the same {blocks.unit}s, or "
+            "rate the sides one by one."
         )
 
 
@@ -321,8 +321,9 @@ def _check_repeated(blocks: Blocks) -> None:
     if len(single):
         instance, algorithm = single[0]
         raise DesignError(
-            f"resample='runs' needs two runs of an algorithm on a benchmark at least, and {blocks.algorithms[algorithm]} "
-            f"has one on {blocks.instances[instance]}. Use resample='benchmarks', or repeat the runs with other seeds."
+            f"resample='runs' needs two runs of an algorithm on a benchmark at least, and "
+            f"{blocks.algorithms[algorithm]} has one on {blocks.instances[instance]}. Use resample='benchmarks', or "
+            "repeat the runs with other seeds."
         )
 
 
@@ -334,8 +335,8 @@ def _notes(blocks: Blocks, sums: Standings, *, over_runs: bool) -> list[str]:
         notes.append(f"No {blocks.unit} has all algorithms, so there is no mean_rank, p_best, gap_closed and p_first.")
     elif complete < total:
         notes.append(
-            f"{total - complete} of {counted(total, blocks.unit)} lack an algorithm: the others are compared there, but "
-            f"mean_rank, p_best, gap_closed and p_first are those of the other {complete}."
+            f"{total - complete} of {counted(total, blocks.unit)} lack an algorithm: the others are compared there, "
+            f"but mean_rank, p_best, gap_closed and p_first are those of the other {complete}."
         )
     if uneven < complete:
         notes.append(f"gap_closed leaves out {counted(complete - uneven, blocks.unit)} on which all algorithms tie.")

@@ -102,7 +102,13 @@ def tallies(gains: Array, ties: Array) -> Array:
     uneven = complete & (best - worst > ties[:, None])
     gaps = np.divide(gains - worst, best - worst, out=np.zeros(gains.shape), where=np.broadcast_to(uneven, gains.shape))
     flat = (*gains.shape[:-1], k * k)
-    parts = [wins.reshape(flat), games.reshape(flat), complete, ranks, first / np.maximum(first.sum(-1, keepdims=True), 1)]
+    parts = [
+        wins.reshape(flat),
+        games.reshape(flat),
+        complete,
+        ranks,
+        first / np.maximum(first.sum(-1, keepdims=True), 1),
+    ]
     return np.concatenate([*parts, uneven, gaps], axis=-1)
 
 
