@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "emmeans": ["emmeans_plot"],
         "horizons": ["horizons_plot"],
         "influence": ["influence_plot"],
+        "leaderboard": ["leaderboard_plot", "win_rate_plot"],
         "metafeature_effect": ["metafeature_effect_plot"],
         "p_values": ["p_value_plot"],
         "pairs": ["pairs_matrix_plot", "pairs_plot"],

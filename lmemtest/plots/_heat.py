@@ -48,9 +48,11 @@ class Heat:
     layers: tuple[Texts, ...] = ()  # more texts per cell, below its number
     head_share: float = HEAD_SHARE  # the most of the height that column labels may take
     all_numbers: bool = False  # the numbers must be readable; else they are left out where cells are small
-    # "low is blue" or "high is blue" with red around zero, or "from zero" in shades of blue
+    # "low is blue" or "high is blue" with red around the centre, or "from zero" in shades of blue
     palette: str = "low is blue"
-    most: float | None = None  # at the end of the colour scale; None for the largest value
+    centre: float = 0.0  # where red and blue meet
+    most: float | None = None  # from there to the ends of the colour scale; None for the largest value
+    decimals: int | None = None  # of the numbers; None for three digits of the largest
 
     @property
     def exists(self) -> NDArray[np.bool_]:
@@ -65,7 +67,8 @@ class Heat:
     def texts(self) -> Iterator[Cells]:
         """Lines of each cell: the number with all layers, with fewer of them, and the last layer alone."""
         finite = np.abs(self.values[self.exists & np.isfinite(self.values)])
-        decimals = _style.decimals(float(finite.max()) if finite.size else 0.0, 3)  # three digits of the largest
+        largest = float(finite.max()) if finite.size else 0.0
+        decimals = _style.decimals(largest, 3) if self.decimals is None else self.decimals
         numbers = [[_style.fixed(float(value), decimals) for value in line] for line in self.values]
         choices = [(numbers, *self.layers[i:]) for i in range(max(len(self.layers), 1))]
         choices += [self.layers[-1:]] if self.layers and not self.all_numbers else []
@@ -78,9 +81,9 @@ class Heat:
     @property
     def ends(self) -> tuple[float, float]:
         """Of the colour scale."""
-        finite = np.abs(self.values[self.exists & np.isfinite(self.values)])
+        finite = np.abs(self.values[self.exists & np.isfinite(self.values)] - self.centre)
         most = self.most or (float(finite.max()) if finite.size else 0.0) or 1.0
-        return (0.0 if self.palette == "from zero" else -most, most)
+        return (self.centre if self.palette == "from zero" else self.centre - most, self.centre + most)
 
     @property
     def mappable(self) -> ScalarMappable:

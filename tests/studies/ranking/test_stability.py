@@ -69,7 +69,8 @@ def test_the_one_block_that_changes_a_decision_is_named():
         {"left_out": "benchmark", "name": "w", "left": "B", "right": "A", "decision": NOT_SHOWN, "without": "B better"}
     ]
     assert found.sentences() == (
-        "The decision between B and A (no difference shown) changes when benchmark w leaves the study; the other 2 stay.",
+        "The decision between B and A (no difference shown) changes when benchmark w leaves the study; "
+        "the other 2 stay.",
         "All 3 decisions stay the same whichever of the 3 algorithms leaves the study.",
     )
 

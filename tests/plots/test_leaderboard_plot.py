@@ -1,0 +1,85 @@
+"""Figures of a leaderboard show its numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import leaderboard_plot, win_rate_plot
+from lmemtest.studies.ranking.blocks import Blocks
+from lmemtest.studies.ranking.leaderboard import leaderboard_of
+
+NAMES = ("a $\\alpha$ tool with a very long name indeed", "B", "漢字", "D")
+
+
+@pytest.fixture(scope="module")
+def board():
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(8, 4, 1)) + 0.5 * np.array([3, 0, 1, 2])[:, None]
+    scores[:, 1][scores[:, 1] > 0] = np.nan
+    scores[:, 3][np.isfinite(scores[:, 1])] = np.nan  # B and D never meet
+    names = tuple(map(str, range(8)))
+    blocks = Blocks(
+        algorithms=NAMES,
+        runs=scores,
+        instances=names,
+        block=np.arange(8),
+        names=names,
+        unit="benchmark",
+        score="accuracy",
+        direction="maximize",
+    )
+    return leaderboard_of(blocks, n_draws=200, rng=1)
+
+
+def dots(ax):
+    (line,) = [line for line in ax.lines if line.get_label() == "_estimates"]
+    return np.asarray(line.get_xdata())
+
+
+def intervals(ax):
+    return np.array([line.get_xdata() for line in ax.lines if line.get_label() == "_interval"])
+
+
+def test_ratings_have_their_intervals_and_win_rates(board):
+    ax = board.plot()
+    table = board.to_frame()
+    assert_allclose(dots(ax), table["elo"])
+    assert_allclose(intervals(ax), table[["elo_low", "elo_high"]])
+    assert ax.get_yticklabels()[0].get_text().startswith("a $\\alpha$")
+    texts = [text.get_text() for text in ax.texts]
+    assert texts[-1] == "win rate"
+    assert_allclose([float(text.removesuffix(" %")) for text in texts[:-1]], 100 * table["win_rate"], atol=0.5)
+    (line,) = [line for line in ax.lines if line.get_label() == "_reference"]
+    assert line.get_xdata()[0] == 1000.0
+    assert "1,000 is the mean of all" in ax.get_xlabel()
+
+
+def test_other_measures_are_ordered_by_themselves(board):
+    ax = leaderboard_plot(board, measure="win_rate")
+    assert_allclose(dots(ax), np.sort(100 * board.to_frame()["win_rate"])[::-1])
+    assert ax.get_xlabel().startswith("Comparisons won, in %")
+    with pytest.raises(ArgumentError, match="measure must be 'elo' or 'win_rate'"):
+        leaderboard_plot(board, measure="rating")
+
+
+def test_of_many_algorithms_the_ends_are_drawn(board):
+    ax = leaderboard_plot(board, max_rows=2)
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[1] == "… 2 more …"
+    assert_allclose(dots(ax), board.to_frame()["elo"].iloc[[0, 3]])
+    assert "2 of 4 algorithms" in ax.get_xlabel().replace("\n", " ")
+
+
+def test_win_rates_are_in_the_cells(board):
+    ax = win_rate_plot(board)
+    rates = board.to_frame("win_rates").to_numpy()
+    off = ~np.eye(4, dtype=bool)
+    want = ["–" if np.isnan(rate) else f"{100 * rate:.0f}" for rate in rates[off]]
+    assert [text.get_text() for text in ax.texts] == want
+    assert want.count("–") == 2
+    (cells,) = [mesh for mesh in ax.collections if mesh.get_label() == "_cells"]
+    assert cells.norm(50.0) == 0.5
+    assert_allclose(cells.norm([0.0, 100.0]), [0.0, 1.0])
