@@ -90,10 +90,10 @@ class Leaderboard(Result):
     def scope(self) -> str:
         """What the intervals are about."""
         if self.resample == "runs":
-            return f"what other runs on exactly these {self.unit}s would show, and nothing about others."
+            return f"what to expect from other runs on exactly these {self.unit}s, and nothing about others."
         if self.unit == "seed":
-            return "what other seeds would show on this benchmark, and nothing about others."
-        return "what other benchmarks of this kind would show, with as many runs on each."
+            return "what to expect from other seeds on this benchmark, and nothing about others."
+        return "what to expect on other benchmarks of this kind, with as many runs on each."
 
     def shown(self) -> pd.DataFrame:
         """The measures, and the interval of the rating."""
@@ -173,7 +173,9 @@ def leaderboard(
     of it; else who won the few comparisons that there are would seem certain to win all others. For two algorithms
     this is Jeffreys' interval of the chance to win. The ends are at the normal quantiles times ``sqrt(n / (n - 1))``,
     because draws from n benchmarks vary too little. ``p_best`` has Jeffreys' interval. Runs are not drawn again
-    within benchmarks: their noise is part of the differences between benchmarks, and would be counted twice.
+    within benchmarks: their noise is part of the differences between benchmarks, and would be counted twice. In
+    simulations (3 and 10 algorithms; normal, heavy-tailed, skewed and tied scores) 95 % intervals covered 94 to 99 %
+    with 6 benchmarks, 93 to 98 % with 20, 94 to 97 % with 50; percentiles of resampled benchmarks 85 % with 6.
 
     With ``resample="runs"`` the runs of an algorithm on a benchmark have random weights, independently of those of
     other algorithms, and the deviations of their mean are scaled to its variance; intervals are percentiles.
@@ -191,6 +193,13 @@ def leaderboard(
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> board = leaderboard(runs, reference="RS", rng=1)
     >>> board.to_frame()[["algorithm", "elo", "win_rate", "mean_rank", "p_best"]].round(2)
+       algorithm      elo  win_rate  mean_rank  p_best
+    0   HB+prior  1804.98      0.76       2.20    0.45
+    1   RS+prior  1787.53      0.74       2.30    0.25
+    2  TPE+prior  1736.50      0.68       2.60    0.20
+    3         HB  1634.90      0.56       3.20    0.10
+    4        TPE  1251.53      0.21       4.95    0.00
+    5         RS  1000.00      0.05       5.75    0.00
     """
     require_runs(runs)
     return leaderboard_of(

@@ -195,9 +195,9 @@ def test_it_says_who_leads_and_what_the_intervals_are_about():
     first = found.sentences()[0]
     assert first.startswith("D has the highest rating, ")
     assert "of its comparisons on a benchmark (ties one half), and " in first
-    assert "what other benchmarks of this kind would show" in found.summary()
+    assert "what to expect on other benchmarks of this kind" in found.summary()
     seeds = board(blocks_from(scores(), unit="seed"))
-    assert "other seeds would show on this benchmark, and nothing about others" in seeds.scope
+    assert "other seeds on this benchmark, and nothing about others" in seeds.scope
     assert "1,000 is that of B" in board(scores(), reference="B").facts[0]
 
 
