@@ -94,19 +94,19 @@ def noncentrality_interval(
 
 
 def t_noncentrality_interval(t_ratio: ArrayLike, df: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Intervals of the noncentralities of t ratios; NaN where a ratio is not finite.
+    """Intervals of the noncentralities of t ratios with df >= 1; NaN where a ratio or its df is not finite.
 
     The limits are the noncentralities at which so large a ratio, and so small a one, has probability
     ``(1 - level) / 2`` (Steiger & Fouladi 1997). Over the root of the sample size it is that of a standardised mean.
 
     >>> low, high = t_noncentrality_interval([2.0, -2.0], 10)
     >>> low.round(4), high.round(4)
-    (array([-0.16  , -4.0842]), array([4.0842, 0.16  ]))
+    (array([-0.1835, -4.1011]), array([4.1011, 0.1835]))
     """
     t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
     tail = 0.5 * (1.0 - level)
     low, high = np.full(t.shape, np.nan), np.full(t.shape, np.nan)
-    at = np.isfinite(t)
+    at = np.isfinite(t) & np.isfinite(nu)
     low[at] = _noncentrality(t[at], nu[at], tail)
     high[at] = -_noncentrality(-t[at], nu[at], tail)
     return low, high

@@ -125,7 +125,7 @@ def standardised(
     Zou & Donner (2008), Stat. Med. 27, 1693-1702, doi:10.1002/sim.3095
 
     >>> tuple(float(x.round(3)) for x in standardised(0.5, 0.1, 0.9, 0.5, 30))
-    (1.0, 0.16, 1.851)
+    (1.0, 0.161, 1.839)
     """
     difference, low, high, unit, df = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (estimate, ci_low, ci_high, sd, sd_df))
