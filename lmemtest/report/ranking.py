@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from lmemtest._caller import in_words_of
 from lmemtest._table import ResultTable
 from lmemtest.errors import LmemtestError
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
+from lmemtest.report.leaders import leaders
 from lmemtest.studies.ranking.compare import Rankings
 from lmemtest.studies.ranking.rank import beside
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
     from lmemtest.studies.ranking.ranking import Ranking
 
+TITLE = "Classical rankings"
 MOST_PAIRS = 45  # rows of a table that are still read; more are folded
 MOST_ALGORITHMS = 30  # a figure of more is unreadable
 
@@ -88,14 +91,15 @@ def rankings_section(analysis: Analysis) -> Section | None:
         found = beside(analysis.pairs, analysis.fit, analysis.runs, analysis.alpha)
     except LmemtestError:  # too few blocks for them; the report stands without
         return None
-    head, *rest = found.sentences()
     unit = found.rankings["lmem"].blocks.unit
+    head, *rest = found.sentences()
     text = (
         f"Classical tests give each algorithm one score per {unit}. {head} They are shown to be compared with the "
         "model, not to choose the verdict that pleases."
     )
-    blocks: list[Block] = [paragraph(text), *([Bullets(tuple((sentence,) for sentence in rest))] if rest else [])]
-    blocks.append(
-        Fold(f"All pairs, by the model and by {len(found.rankings) - 1} classical tests", _side_by_side(found))
-    )
-    return Section("classical", "Classical rankings", tuple(blocks))
+    if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
+        call = in_words_of(python="lmemtest.rank(runs, 'all') has all pairs.", command_line="")
+        return Section("classical", TITLE, (paragraph(" ".join([text, *found.trap(), call]).rstrip()),))
+    table = Fold(f"All pairs, by the model and by {len(found.rankings) - 1} classical tests", _side_by_side(found))
+    said: list[Block] = [Bullets(tuple((sentence,) for sentence in rest))] if rest else []
+    return Section("classical", TITLE, (paragraph(text), *said, table))

@@ -92,7 +92,9 @@ def test_the_answer_comes_first(three: Analysis, page: Page) -> None:
 
 def test_sections_are_in_order_and_linked(page: Page) -> None:
     anchors = [attrs["id"] for tag, attrs in page.elements if tag == "section" and "id" in attrs]
-    expected = "data model means pairs ranking benchmarks variation diagnostics methods limitations reproduction"
+    expected = (
+        "data model means pairs ranking classical benchmarks variation diagnostics methods limitations reproduction"
+    )
     assert anchors == expected.split()
     links = [attrs["href"] for tag, attrs in page.elements if tag == "a" and (attrs["href"] or "").startswith("#")]
     assert links == [f"#{anchor}" for anchor in anchors]

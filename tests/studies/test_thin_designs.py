@@ -238,6 +238,8 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "horizons": (lt.horizons, {}, ("estimate", "se")),
     "relative_ranks": (lt.relative_ranks, {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
+    "aggregate_scores": (lambda r: lt.aggregate_scores(r, n_draws=50, rng=0), {}, ("estimate",)),
+    "stochastic_order": (lambda r: lt.stochastic_order(r, rng=0), {}, ()),
     "rank lmem": (lt.rank, {}, ()),
     "rank frequentist": (lambda r: lt.rank(r, "frequentist"), {}, ()),
     "rank bayesian": (lambda r: lt.rank(r, "bayesian", test="hierarchical"), {}, ()),
@@ -262,6 +264,30 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
 
 # recipe: the beginning of each error that it gives, and the designs that get it. All other designs get a result.
 ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
+    "aggregate_scores": {
+        "every algorithm has one run on each benchmark, so there are no runs to": (
+            "one seed",
+            "no seed column",
+            "no seed column, one row",
+            "one row each",
+            "two rows",
+        ),
+        "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
+        "every algorithm must have run on every benchmark, and there is no run": ("algorithm missing on one",),
+        "1 of ": ("missing score",),
+    },
+    "stochastic_order": {
+        "every algorithm has one run on each benchmark, which has no distribution": (
+            "one seed",
+            "no seed column",
+            "no seed column, one row",
+            "one row each",
+            "two rows",
+        ),
+        "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
+        "every algorithm must have run on every benchmark, and there is no run": ("algorithm missing on one",),
+        "1 of ": ("missing score",),
+    },
     "rank lmem": {
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),

@@ -115,7 +115,7 @@ class Rankings(Result):
             f"The {len(self.rankings)} tests agree on {'all' if odd.empty else f'{total - len(odd)} of'} {total} pairs."
         ]
         found += [self._on(row) for row in odd.head(MOST_SAID).to_dict("records")]
-        return (*found, *self._trap())
+        return (*found, *self.trap())
 
     def _on(self, row: Mapping[Any, Any]) -> str:
         """A pair on which tests disagree: who says what, and the facts that part means from ranks."""
@@ -128,7 +128,8 @@ class Rankings(Result):
             f"{left} and {right}: {verdicts}. {facts_of_pair(next(iter(self.rankings.values())).blocks, left, right)}"
         )
 
-    def _trap(self) -> tuple[str, ...]:
+    def trap(self) -> tuple[str, ...]:
+        """What rows that count as blocks would say, and how often they would say it of nothing."""
         found = self.rows_as_blocks
         if found is None:
             return ()
