@@ -16,7 +16,7 @@ from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _style
 from lmemtest.studies.ranking.ranking import Ranking
-from lmemtest.words import listed, span
+from lmemtest.words import MISSING, listed, span
 
 SHOWN = ("all", "better", "equivalent", "worse", "decision")
 COLUMNS = ("left", "right", "rope", "p_left", "p_equal", "p_right", "decision")
@@ -195,7 +195,8 @@ def _draw_decisions(maps: _Maps, ax: Axes | None) -> Axes:
     if ax is None:
         ax = _canvas.new_axes(*_size(maps))
     exists = ~np.eye(len(names), dtype=bool)
-    said = {code: word for code, word in WORDS.items() if (maps.decision[exists] == code).any()}
+    compared = exists & np.isfinite(maps.better)
+    said = {code: word for code, word in WORDS.items() if (maps.decision[compared] == code).any()}
     words = _style.Ruler(ax, 10.0).widest(list(WORDS.values())) / 10.0  # per font size
     plan = _heat.grid(
         ax,
@@ -214,7 +215,8 @@ def _draw_decisions(maps: _Maps, ax: Axes | None) -> Axes:
     size = min(plan.font, *(0.8 * side for side in plan.cell))
     for row, column in np.argwhere(exists):
         code = int(maps.decision[row, column])
-        ax.text(column, row, SIGNS[code], ha="center", va="center", **_style.text_style(size, color=INKS[code]))
+        sign = SIGNS[code] if compared[row, column] else MISSING
+        ax.text(column, row, sign, ha="center", va="center", **_style.text_style(size, color=INKS[code]))
     place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
     for line, (code, word) in enumerate(said.items()):
         at, down = KEY_GAP * plan.font, -(line + 0.5) * KEY_LINE * plan.font

@@ -72,7 +72,7 @@ def test_a_pair_without_probabilities_has_a_dash():
     pairs.loc[0, "decision"] = "undecided"
     shown = cells(posterior_maps_plot(pairs, show="better"))
     assert (shown[0, 1], shown[1, 0]) == ("–", "–")
-    assert cells(posterior_maps_plot(pairs, show="decision"))[0, 1] == "?"
+    assert cells(posterior_maps_plot(pairs, show="decision"))[0, 1] == "–"
 
 
 @pytest.mark.parametrize("show", SHOWN)

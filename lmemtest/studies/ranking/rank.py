@@ -246,14 +246,16 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
     left, right = tests["left"].map(place), tests["right"].map(place)
     turned = (left > right).to_numpy()
     out = tests.copy()
-    swaps = [("left", "right"), ("p_left", "p_right")]
-    for a, b in swaps:
+    for a, b in (("left", "right"), ("p_left", "p_right"), ("p_new_left", "p_new_right")):
         if a in tests:
             out[a], out[b] = tests[a].where(~turned, tests[b]), tests[b].where(~turned, tests[a])
-    if "ci_low" in tests:
-        out["ci_low"] = tests["ci_low"].where(~turned, -tests["ci_high"])
-        out["ci_high"] = tests["ci_high"].where(~turned, -tests["ci_low"])
-    for name in ("estimate", "statistic"):
+    if "p_mean_left" in tests:
+        out["p_mean_left"] = tests["p_mean_left"].where(~turned, 1.0 - tests["p_mean_left"])
+    for low, high in (("ci_low", "ci_high"), ("advantage_low", "advantage_high")):
+        if low in tests:
+            out[low] = tests[low].where(~turned, -tests[high])
+            out[high] = tests[high].where(~turned, -tests[low])
+    for name in ("estimate", "statistic", "advantage"):
         if name in tests and not (name == "statistic" and tests["df"].isna().all()):
             out[name] = tests[name].where(~turned, -tests[name])
     first = np.lexsort((np.maximum(left, right), np.minimum(left, right)))

@@ -71,6 +71,15 @@ def test_a_control_leaves_the_other_pairs_open(method, test):
     assert "letters" not in found.table
 
 
+def test_advantages_of_the_hierarchical_model_are_those_of_the_algorithm_on_the_left():
+    table = pd.DataFrame(np.random.default_rng(4).normal([0.0, 1.0], size=(12, 2)), columns=["A", "B"])
+    found = rank(table, "bayesian", test="hierarchical", direction="maximize", rope=0.1).pairs.iloc[0]
+    assert (found["left"], found["right"]) == ("B", "A")
+    assert found["advantage"] == pytest.approx((table["B"] - table["A"]).mean())
+    assert found["advantage_low"] < found["advantage"] < found["advantage_high"]
+    assert min(found["p_left"], found["p_mean_left"], found["p_new_left"]) > 0.5
+
+
 def test_integer_labels_are_names():
     for method in ("lmem", "frequentist"):
         found = rank(WIDE.set_axis([3, 1, 10, 2], axis=1).rename(columns=str), method, direction="maximize")
