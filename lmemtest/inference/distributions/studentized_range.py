@@ -76,8 +76,11 @@ def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) ->
     solve = known & ~lower_empty & ~lower_full
     if solve.any():
         rows = np.stack([p_flat, k_flat, df_flat])[:, solve]
-        (p_row, k_row, df_row), where = np.unique(rows, axis=1, return_inverse=True)
-        out[solve] = _solve_quantile(p_row, k_row, df_row, upper)[where.ravel()]
+        distinct, where = np.unique(rows, axis=1, return_inverse=True)
+        if distinct.shape[1] == 1:  # one design asks again and again
+            out[solve] = _single_quantile(*distinct[:, 0].tolist(), upper)
+        else:
+            out[solve] = _solve_quantile(*distinct, upper)[where.ravel()]
     return out.reshape(shape)
 
 
@@ -118,6 +121,11 @@ def _log_range_survival(w: FloatArray, k: float) -> FloatArray:
     top = exponent.max(axis=1)
     total = np.exp(exponent - top[:, None]).sum(axis=1)
     return np.minimum(0.0, np.log(total) + top + np.log(k * step / np.sqrt(2.0 * np.pi)))
+
+
+@lru_cache(maxsize=256)
+def _single_quantile(p: float, k: float, df: float, upper: bool) -> float:
+    return float(_solve_quantile(*np.array([[p], [k], [df]]), upper)[0])
 
 
 def _solve_quantile(p: FloatArray, k: FloatArray, df: FloatArray, upper: bool) -> FloatArray:

@@ -270,13 +270,14 @@ def rank_centres(blocks: Blocks, alpha: float) -> pd.DataFrame:
 def outcomes(blocks: Blocks) -> tuple[Array, Array]:
     """Blocks on which the row is better than the column, and on which the two tie, ``(k, k)`` each."""
     k = len(blocks.algorithms)
+    i, j = np.triu_indices(k, 1)
+    of_pairs = np.stack([blocks.gains[:, i], blocks.gains[:, j]], axis=2)
+    both = np.isfinite(of_pairs).all(axis=2)
+    rank_of_i = np.full(both.shape, np.nan)
+    rank_of_i[both] = ranked(of_pairs[both])[:, 0]
     wins, ties = np.zeros((k, k)), np.zeros((k, k))
-    for i in range(k):
-        for j in range(i + 1, k):
-            both = np.isfinite(blocks.scores[:, [i, j]]).all(axis=1)
-            ranks = ranked(blocks.gains[both][:, [i, j]])
-            wins[i, j], wins[j, i] = (ranks[:, 0] == 2.0).sum(), (ranks[:, 1] == 2.0).sum()
-            ties[i, j] = ties[j, i] = (ranks[:, 0] == 1.5).sum()
+    wins[i, j], wins[j, i] = (rank_of_i == 2.0).sum(axis=0), (rank_of_i == 1.0).sum(axis=0)
+    ties[i, j] = ties[j, i] = (rank_of_i == 1.5).sum(axis=0)
     return wins, ties
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
 
 __all__ = ["rank"]
 
@@ -242,29 +243,32 @@ def ranking_of(
 
 def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
     """The tests with the algorithm that ranks higher on the left, in the order of the ranking."""
+    import pandas as pd
+
     place = {name: i for i, name in enumerate(order)}
-    left, right = tests["left"].map(place), tests["right"].map(place)
-    turned = (left > right).to_numpy()
-    out = tests.copy()
+    left, right = (np.array([place[name] for name in tests[side]]) for side in ("left", "right"))
+    turned = left > right
+    out = {name: tests[name].to_numpy() for name in tests}
     for a, b in (("left", "right"), ("p_left", "p_right"), ("p_new_left", "p_new_right")):
-        if a in tests:
-            out[a], out[b] = tests[a].where(~turned, tests[b]), tests[b].where(~turned, tests[a])
-    if "p_mean_left" in tests:
-        out["p_mean_left"] = tests["p_mean_left"].where(~turned, 1.0 - tests["p_mean_left"])
-    for low, high in (("ci_low", "ci_high"), ("advantage_low", "advantage_high")):
-        if low in tests:
-            out[low] = tests[low].where(~turned, -tests[high])
-            out[high] = tests[high].where(~turned, -tests[low])
+        if a in out:
+            out[a], out[b] = np.where(turned, out[b], out[a]), np.where(turned, out[a], out[b])
+    if "p_mean_left" in out:
+        out["p_mean_left"] = np.where(turned, 1.0 - out["p_mean_left"], out["p_mean_left"])
+    for a, b in (("ci_low", "ci_high"), ("advantage_low", "advantage_high")):
+        if a in out:
+            out[a], out[b] = np.where(turned, -out[b], out[a]), np.where(turned, -out[a], out[b])
     for name in ("estimate", "statistic", "advantage"):
-        if name in tests and not (name == "statistic" and tests["df"].isna().all()):
-            out[name] = tests[name].where(~turned, -tests[name])
+        if name in out and not (name == "statistic" and np.isnan(out["df"]).all()):
+            out[name] = np.where(turned, -out[name], out[name])
     first = np.lexsort((np.maximum(left, right), np.minimum(left, right)))
-    return out.iloc[first].reset_index(drop=True)
+    return pd.DataFrame({name: values[first] for name, values in out.items()})
 
 
 def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, asked: Asked) -> pd.DataFrame:
+    import pandas as pd
+
     place = {name: i for i, name in enumerate(blocks.algorithms)}
-    i, j = tests["left"].map(place).to_numpy(), tests["right"].map(place).to_numpy()
+    i, j = (np.array([place[name] for name in tests[side]]) for side in ("left", "right"))
     if kind == "standardised":
         size, low, high = _standardised(tests, verdict, asked)
     else:
@@ -272,20 +276,21 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, ask
     wins, ties = outcomes(blocks)
     met = wins[i, j] + ties[i, j] + wins[j, i]
     better = np.divide(wins[i, j] + ties[i, j] / 2.0, met, out=np.full(len(i), np.nan), where=met > 0)
-    table = tests.drop(columns=[name for name in ("decision",) if name in tests]).assign(
-        effect_size=size,
-        effect_low=low,
-        effect_high=high,
-        magnitude=[magnitude(value, kind) for value in size],
-        p_better=better,
-        wins=wins[i, j].astype(int),
-        ties=ties[i, j].astype(int),
-        losses=wins[j, i].astype(int),
-    )
-    table["decision"] = [
-        _decision(row, verdict, better) for row, better in zip(table.to_dict("records"), better, strict=True)
-    ]
-    return table if verdict.test not in ("signed_rank", "hierarchical") else table.drop(columns="p_value")
+    # the p-values of posteriors were made for the matrix of decisions
+    dropped = ("decision", "p_value") if "p_equal" in tests else ("decision",)
+    table = tests.drop(columns=list(dropped), errors="ignore")
+    more = {
+        "effect_size": size,
+        "effect_low": low,
+        "effect_high": high,
+        "magnitude": [magnitude(value, kind) for value in size],
+        "p_better": better,
+        "wins": wins[i, j].astype(int),
+        "ties": ties[i, j].astype(int),
+        "losses": wins[j, i].astype(int),
+        "decision": _decisions(tests, verdict, i, j, better),
+    }
+    return table.join(pd.DataFrame(more))
 
 
 def _standardised(tests: pd.DataFrame, verdict: Verdict, asked: Asked) -> tuple[Array, Array, Array]:
@@ -316,19 +321,17 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
     return out[0], out[1], out[2]
 
 
-def _decision(row: dict[str, Any], verdict: Verdict, better: float) -> str:
-    """In words, from the one matrix of decisions."""
-    left, right = row["left"], row["right"]
-    if verdict.separation.undecided.loc[left, right]:
-        return "no test"
-    if "p_equal" in row:
-        chances = {f"{left} better": row["p_left"], f"{right} better": row["p_right"],
-                   "practically equivalent": row["p_equal"]}  # fmt: skip
-        most = max(chances, key=lambda name: chances[name])
-        return most if below(1.0 - chances[most], verdict.separation.alpha) else "undecided"
-    if not verdict.separation.significant.loc[left, right]:
-        return "not significant"
-    sign = -row["estimate"] if verdict.lower_is_better else row["estimate"]
-    if np.isnan(sign):
-        sign = better - 0.5
-    return f"{left if sign > 0 else right} better"
+def _decisions(tests: pd.DataFrame, verdict: Verdict, i: Codes, j: Codes, better: Array) -> list[str]:
+    """Who is better, in words, from the one matrix of decisions; i and j are the places of left and right in it."""
+    separation = verdict.separation
+    untested, differ = separation.undecided.to_numpy()[i, j], separation.significant.to_numpy()[i, j]
+    left, right = ([f"{name} better" for name in tests[side]] for side in ("left", "right"))
+    if "p_equal" in tests:
+        chances = tests[["p_left", "p_right", "p_equal"]].to_numpy()
+        said = np.choose(chances.argmax(axis=1), [left, right, "practically equivalent"])
+        differ, otherwise = below(1.0 - chances.max(axis=1), separation.alpha), "undecided"
+    else:
+        gain = (-1.0 if verdict.lower_is_better else 1.0) * tests["estimate"].to_numpy()
+        said = np.where(np.where(np.isnan(gain), better - 0.5, gain) > 0.0, left, right)
+        otherwise = "not significant"
+    return np.where(untested, "no test", np.where(differ, said, otherwise)).tolist()
