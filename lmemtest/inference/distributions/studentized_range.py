@@ -76,11 +76,11 @@ def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) ->
     solve = known & ~lower_empty & ~lower_full
     if solve.any():
         rows = np.stack([p_flat, k_flat, df_flat])[:, solve]
-        distinct, where = np.unique(rows, axis=1, return_inverse=True)
-        if distinct.shape[1] == 1:  # one design asks again and again
-            out[solve] = _single_quantile(*distinct[:, 0].tolist(), upper)
+        (p_row, k_row, df_row), where = np.unique(rows, axis=1, return_inverse=True)
+        if len(p_row) == 1:  # one design asks again and again
+            out[solve] = _single_quantile(float(p_row[0]), float(k_row[0]), float(df_row[0]), upper)
         else:
-            out[solve] = _solve_quantile(*distinct, upper)[where.ravel()]
+            out[solve] = _solve_quantile(p_row, k_row, df_row, upper)[where.ravel()]
     return out.reshape(shape)
 
 
@@ -125,7 +125,7 @@ def _log_range_survival(w: FloatArray, k: float) -> FloatArray:
 
 @lru_cache(maxsize=256)
 def _single_quantile(p: float, k: float, df: float, upper: bool) -> float:
-    return float(_solve_quantile(*np.array([[p], [k], [df]]), upper)[0])
+    return float(_solve_quantile(np.array([p]), np.array([k]), np.array([df]), upper)[0])
 
 
 def _solve_quantile(p: FloatArray, k: FloatArray, df: FloatArray, upper: bool) -> FloatArray:
