@@ -23,7 +23,7 @@ from lmemtest.studies.ranking.classical import (
     skillings_mack,
     wilcoxon_pairs,
 )
-from lmemtest.words import counted, format_number
+from lmemtest.words import counted, format_level, format_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,10 +301,9 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
     from lmemtest.studies.ranking.bayesian import bayesian_pairs
 
     test = "signed_rank" if asked.test == "auto" else asked.test
-    complete = blocks.where(blocks.complete)
-    _require(complete)
+    _require(blocks)
     tests = bayesian_pairs(
-        complete,
+        blocks,
         model=test,
         rope=asked.rope,
         rope_unit=asked.rope_unit,
@@ -316,9 +315,9 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
         tests = tests[(tests["left"] == asked.control) | (tests["right"] == asked.control)].reset_index(drop=True)
     # the probability of being wrong takes the place of the p-value: one matrix of decisions for all methods
     tests = tests.assign(p_value=1.0 - tests[["p_left", "p_right"]].max(axis=1))
-    centre = rank_centres(complete, asked.alpha)
+    centre = rank_centres(blocks, asked.alpha)
     separated = separation_of(
-        levels=complete.algorithms,
+        levels=blocks.algorithms,
         means=centre["mean_rank"].to_numpy(),
         se=np.full(len(centre), np.nan),
         tests=tests,
@@ -341,6 +340,21 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
         lower_is_better=blocks.direction == "minimize",
         notes=(*blocks.notes, BAYESIAN_SIZE),
     )
+
+
+def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> Separation:
+    """The decisions of the same method on some of the blocks and algorithms of the runs."""
+    if asked.control is not None and asked.control not in blocks.algorithms:
+        raise DesignError(f"the control {asked.control} is what is left out.")
+    return verdict_of(method, _those_in(runs, blocks) if method == "lmem" else runs, blocks, asked).separation
+
+
+def _those_in(runs: Runs, blocks: Blocks) -> Runs:
+    """The runs of these blocks and algorithms."""
+    wanted = {runs.algorithm: blocks.algorithms, getattr(runs, blocks.unit): blocks.names}
+    kept = {column: [level for level in runs.levels(column) if format_level(level) in names]
+            for column, names in wanted.items()}  # fmt: skip
+    return runs.filter(**kept)
 
 
 def verdict_of(method: str, runs: Runs, blocks: Blocks, asked: Asked) -> Verdict:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._result import Result, result
 from lmemtest._table import Format
 from lmemtest.studies.ranking.asked import TEST_NAMES
+from lmemtest.studies.ranking.methods import decisions_on
 from lmemtest.studies.ranking.wording import ranking_paragraph, ranking_sentences
 
 if TYPE_CHECKING:
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from lmemtest.inference.means.separation import Separation
     from lmemtest.studies.ranking.asked import Asked
     from lmemtest.studies.ranking.blocks import Blocks
+    from lmemtest.studies.ranking.leaderboard import Leaderboard
     from lmemtest.studies.ranking.omnibus import Omnibus
+    from lmemtest.studies.ranking.stability import Stability
 
 
 @result
@@ -116,6 +120,39 @@ class Ranking(Result):
     def sentences(self) -> tuple[str, ...]:
         """Who is ahead, what is decided, and what is not; the first is the headline."""
         return ranking_sentences(self)
+
+    def leaderboard(self, **options: Any) -> Leaderboard:
+        """Ratings, win rates and mean ranks on the same blocks: `leaderboard`, with its options."""
+        from lmemtest.studies.ranking.leaderboard import leaderboard_of
+
+        return leaderboard_of(self.blocks, **options)
+
+    def stability(self, *, progress: bool | None = None) -> Stability:
+        """Which decisions change when one block or one algorithm leaves the study: one refit for each.
+
+        Parameters
+        ----------
+        progress : bool, optional
+            Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
+
+        Returns
+        -------
+        Stability
+
+        Raises
+        ------
+        DesignError
+            If there are fewer than three blocks.
+        """
+        from lmemtest.studies.ranking.stability import stability_of
+
+        asked = self.asked if self.method == "lmem" else replace(self.asked, test=self.test)
+        return stability_of(
+            lambda part: decisions_on(part, self.runs, self.method, asked),
+            self.blocks,
+            self.separation,
+            progress=progress,
+        )
 
     def paragraph(self) -> str:
         """What was done and found, as a paragraph for a paper."""

@@ -116,6 +116,43 @@ def test_missing_cells_are_compared_where_both_ran():
     assert rank(runs, "frequentist", test="nemenyi").blocks.names == tuple(map(str, found.blocks.names))
 
 
+@pytest.mark.parametrize(("method", "test"), [("frequentist", "wilcoxon"), ("bayesian", "auto")])
+def test_stability_is_the_ranking_again_without_one(method, test):
+    found = found_by(WIDE, method, test, rng=1)
+    stable = found.stability(progress=False)
+    assert (stable.n_blocks, stable.n_algorithms) == (14, 4)
+    again = found_by(WIDE.drop(columns="cat"), method, test, rng=1)
+    pairs = stable.changes.query("left_out == 'algorithm' and name == 'cat'")
+    changed = {frozenset(pair) for pair in zip(pairs["left"], pairs["right"], strict=True)}
+    for row in again.pairs.to_dict("records"):
+        before = found.separation.significant.loc[row["left"], row["right"]]
+        now = again.separation.significant.loc[row["left"], row["right"]]
+        assert (before != now) == (frozenset((row["left"], row["right"])) in changed)
+
+
+@pytest.mark.level(2)
+def test_stability_of_the_model_refits_the_runs():
+    runs = lt.datasets.load_hpo_runs().filter(budget=16, prior="good", algorithm=["HB", "RS", "TPE"])
+    found = lt.rank(runs)
+    stable = found.stability(progress=False)
+    without = lt.rank(runs.filter(benchmark=[b for b in runs.levels("benchmark") if b != "mlp-digits"]))
+    row = stable.changes.query("name == 'mlp-digits'")
+    differ = sum(
+        found.separation.significant.loc[a, b] != without.separation.significant.loc[a, b]
+        for a, b in [("HB", "RS"), ("HB", "TPE"), ("RS", "TPE")]
+    )
+    assert len(row) == differ
+    against = found_by(WIDE, "lmem", "auto", control="cat").stability(progress=False)
+    assert any("the control cat is what is left out" in note for note in against.notes)
+
+
+def test_the_leaderboard_is_of_the_same_blocks():
+    board = lt.rank(WIDE, "frequentist", direction="maximize").leaderboard(n_draws=50, rng=1, reference="ant")
+    table = board.to_frame().set_index("algorithm")
+    assert table.loc["ant", "elo"] == pytest.approx(1000.0)
+    assert table["mean_rank"].to_dict() == pytest.approx((-WIDE).rank(axis=1).mean().to_dict())
+
+
 def test_side_by_side_the_trap_is_shown_and_measured():
     rows = [
         (tool, task, seed, 0.8 * RNG.normal() + advantage)
