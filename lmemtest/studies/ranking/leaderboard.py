@@ -15,7 +15,7 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.studies.ranking.bradley_terry import estimable, linked
-from lmemtest.studies.ranking.standings import MEASURES, Standings, drawn_over_blocks, drawn_over_runs, tallies
+from lmemtest.studies.ranking.standings import MEASURES, Standings, drawn_over_blocks, drawn_over_runs
 from lmemtest.words import counted, joined, percent
 
 if TYPE_CHECKING:
@@ -177,8 +177,8 @@ def leaderboard(
     simulations (3 and 10 algorithms; normal, heavy-tailed, skewed and tied scores) 95 % intervals covered 94 to 99 %
     with 6 benchmarks, 93 to 98 % with 20, 94 to 97 % with 50; percentiles of resampled benchmarks 85 % with 6.
 
-    With ``resample="runs"`` the runs of an algorithm on a benchmark have random weights, independently of those of
-    other algorithms, and the deviations of their mean are scaled to its variance; intervals are percentiles.
+    With ``resample="runs"`` the runs on a benchmark have random weights, the same for all algorithms where the seed is
+    the same, and the deviations of a mean are scaled to its variance; intervals are percentiles.
 
     References
     ----------
@@ -220,7 +220,7 @@ def leaderboard_of(
     """The `leaderboard` of scores on blocks."""
     import pandas as pd
 
-    names, k = blocks.algorithms, len(blocks.algorithms)
+    names = blocks.algorithms
     if reference is not None:
         check_choice(reference, "reference", names)
     at = None if reference is None else names.index(reference)
@@ -229,9 +229,9 @@ def leaderboard_of(
     over_runs = check_choice(resample, "resample", RESAMPLE) == "runs"
     generator = resolve_rng(rng)
     ties = np.array([tolerance(row) for row in blocks.gains])
-    records = tallies(blocks.gains, ties)
-    sums = Standings.of(records.sum(axis=0), k)
-    compared = int(Standings.of(records, k).games.any(axis=(1, 2)).sum())
+    each = Standings.on_blocks(blocks.gains, ties)
+    sums = each.total()
+    compared = int(each.games.any(axis=(1, 2)).sum())
     _check_comparisons(blocks, sums, compared)
     counts = {**dict.fromkeys(MEASURES, compared), "mean_rank": int(sums.complete), "gap_closed": int(sums.uneven)}
     tails = {name: _tail(level, np.inf if over_runs and n else n) for name, n in counts.items()}
@@ -244,7 +244,7 @@ def leaderboard_of(
         _check_repeated(blocks)
         parts = drawn_over_runs(blocks, ties, n_draws, generator)
     else:
-        parts = drawn_over_blocks(records, k, n_draws, generator)
+        parts = drawn_over_blocks(each, n_draws, generator)
     measured = [part.measures(at) for part in parts]
     draws = {name: np.concatenate([part[name] for part in measured]) for name in MEASURES}
     table = pd.DataFrame({"algorithm": names})
@@ -355,10 +355,10 @@ def _notes(blocks: Blocks, sums: Standings, *, over_runs: bool) -> list[str]:
             f"pair was given one virtual tie, as if all had tied on one more {blocks.unit}. How far these algorithms "
             "are ahead is not known."
         )
-    if over_runs:
+    if over_runs and blocks.seeds is None:
         notes.append(
-            "Runs of two algorithms are drawn independently; where they share their luck, as by a common seed, the "
-            "intervals are too long."
+            "No column of seeds is named, so runs of two algorithms are drawn independently; where they share their "
+            "luck, the intervals are too long."
         )
     notes.append(
         f"Ratings, win rates and ranks are among these {len(blocks.algorithms)} algorithms: with another set of "

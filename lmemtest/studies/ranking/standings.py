@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lmemtest.studies.ranking.blocks import Blocks
 
     Array = NDArray[np.float64]
+    Counts = NDArray[Any]  # halves or whole, so any type of number is exact
 
 MEASURES = ("elo", "win_rate", "mean_rank", "p_best", "gap_closed")
 CENTRE = 1000.0  # rating of the reference
@@ -27,50 +28,75 @@ _LEAST_WEIGHT = 1e-6  # of a virtual block: less is nothing, and would make the 
 _CHUNK = 4_000_000  # numbers at a time
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+# The axis of the blocks in each field of `Standings`
+_BLOCKS = {"wins": -3, "games": -3, "complete": -1, "ranks": -2, "firsts": -2, "uneven": -1, "gaps": -2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Standings:
-    """Weighted sums over blocks, for any number of weightings: leading axes.
+    """What blocks contribute: one by one (axis n), or weighted sums over them; any number of leading axes.
 
     Attributes
     ----------
-    wins, games : (..., k, k) float
+    wins, games : (..., [n,] k, k) float
         Comparisons that the row won of the column (ties one half), and all of them.
-    complete : (...) float
-        Blocks on which all algorithms ran; only these are in the sums that follow.
-    ranks, firsts : (..., k) float
+    complete : (..., [n]) float
+        Blocks on which all algorithms ran; only these are in the fields that follow.
+    ranks, firsts : (..., [n,] k) float
         1 best, ties the mean of theirs; first places, ties split.
-    uneven : (...) float
+    uneven : (..., [n]) float
         Complete blocks on which not all algorithms tie.
-    gaps : (..., k) float
+    gaps : (..., [n,] k) float
         ``(score - worst) / (best - worst)``, on uneven blocks.
     """
 
-    wins: Array
-    games: Array
-    complete: Array
-    ranks: Array
-    firsts: Array
-    uneven: Array
+    wins: Counts
+    games: Counts
+    complete: Counts
+    ranks: Counts
+    firsts: Counts
+    uneven: Counts
     gaps: Array
 
     @classmethod
-    def of(cls, sums: Array, k: int) -> Standings:
-        """From sums of the rows of `tallies`."""
-        ends = np.cumsum([k * k, k * k, 1, k, k, 1])
-        wins, games, complete, ranks, firsts, uneven, gaps = np.split(sums, ends, axis=-1)
-        square = (*sums.shape[:-1], k, k)
+    def on_blocks(cls, gains: Array, ties: Array) -> Standings:
+        """Of each block, from scores of which more is better, ``(..., n, k)``.
+
+        Scores of a block that differ by no more than its number in `ties`, ``(n,)``, are tied.
+        """
+        k = gains.shape[-1]
+        row, column, tie = gains[..., :, None], gains[..., None, :], ties[:, None, None]
+        wins = (row > column + tie).astype(np.float32)
+        wins += row >= column - tie  # NaN is neither
+        wins *= 0.5
+        wins[..., range(k), range(k)] = 0.0
+        there = np.isfinite(gains)
+        games = there[..., :, None] & there[..., None, :] & ~np.eye(k, dtype=bool)
+        complete = np.asarray(there.all(axis=-1, keepdims=True))
+        best, worst = gains.max(axis=-1, keepdims=True), gains.min(axis=-1, keepdims=True)
+        first = complete & (gains >= best - ties[:, None])
+        uneven = complete & (best - worst > ties[:, None])
+        gaps = (gains - worst) / np.where(uneven, best - worst, 1.0)
         return cls(
-            wins=wins.reshape(square),
-            games=games.reshape(square),
+            wins=wins,
+            games=games,
             complete=complete[..., 0],
-            ranks=ranks,
-            firsts=firsts,
+            ranks=np.where(complete, k - wins.sum(axis=-1), 0.0),
+            firsts=first / np.maximum(first.sum(axis=-1, keepdims=True), 1),
             uneven=uneven[..., 0],
-            gaps=gaps,
+            gaps=np.where(uneven, gaps, 0.0),
         )
 
+    def total(self) -> Standings:
+        """Sums over the blocks, each with weight one."""
+        return Standings(**{name: getattr(self, name).sum(axis=axis, dtype=float) for name, axis in _BLOCKS.items()})
+
+    def weighted(self, weights: Array) -> Standings:
+        """Sums over the blocks, ``(n, ...)``, with weights ``(n_draws, n)``."""
+        return Standings(**{name: np.tensordot(weights, getattr(self, name).astype(float), axes=1) for name in _BLOCKS})
+
     def measures(self, reference: int | None) -> dict[str, Array]:
-        """Each of `MEASURES`, ``(..., k)``; NaN where no block has all algorithms."""
+        """Each of `MEASURES` from sums, ``(..., k)``; NaN where no block has all algorithms."""
         theta = ratings(self.wins)  # of mean zero
         zero = 0.0 if reference is None else theta[..., reference, None]
         with np.errstate(invalid="ignore"):
@@ -83,70 +109,53 @@ class Standings:
             }
 
 
-def tallies(gains: Array, ties: Array) -> Array:
-    """What each block adds to `Standings`, flat: ``(..., n, 2 k^2 + 3 k + 2)``.
-
-    `gains` are scores of which more is better, ``(..., n, k)``; those of a block that differ by no more than its number
-    in `ties` are tied.
-    """
-    k = gains.shape[-1]
-    difference = gains[..., :, None] - gains[..., None, :]
-    others = ~np.eye(k, dtype=bool)
-    games = np.isfinite(difference) & others
-    tie = ties[:, None, None]
-    wins = np.where(games, (difference > tie) + 0.5 * (np.abs(difference) <= tie), 0.0)
-    complete = np.isfinite(gains).all(axis=-1, keepdims=True)
-    ranks = np.where(complete, k - wins.sum(axis=-1), 0.0)
-    best, worst = gains.max(axis=-1, keepdims=True), gains.min(axis=-1, keepdims=True)
-    first = complete & (gains >= best - ties[:, None])
-    uneven = complete & (best - worst > ties[:, None])
-    gaps = np.divide(gains - worst, best - worst, out=np.zeros(gains.shape), where=np.broadcast_to(uneven, gains.shape))
-    flat = (*gains.shape[:-1], k * k)
-    parts = [
-        wins.reshape(flat),
-        games.reshape(flat),
-        complete,
-        ranks,
-        first / np.maximum(first.sum(-1, keepdims=True), 1),
-    ]
-    return np.concatenate([*parts, uneven, gaps], axis=-1)
-
-
-def drawn_over_blocks(records: Array, k: int, n_draws: int, rng: np.random.Generator) -> Iterator[Standings]:
-    """Standings with random weights of the blocks, whose `tallies` are given, some draws at a time.
+def drawn_over_blocks(each: Standings, n_draws: int, rng: np.random.Generator) -> Iterator[Standings]:
+    """Sums of the standings on blocks with random weights, some draws at a time.
 
     Weights are exponential, which is Rubin's Bayesian bootstrap. Two virtual blocks, with the algorithms in a random
     order and in the reverse order, have weights with the gamma distribution of shape 1/2; so for two algorithms the
     share of wins w of n has the distribution Beta(w + 1/2, n - w + 1/2).
     """
-    for size in _sizes(n_draws, records.shape[1]):
+    n, k, _ = each.wins.shape
+    for size in _sizes(n_draws, k * k):
         order = rng.permuted(np.tile(np.arange(float(k)), (size, 1)), axis=1)
-        virtual = tallies(np.stack([order, -order], axis=1), np.zeros(2))
-        weights = rng.exponential(size=(size, len(records)))
-        their = np.maximum(rng.gamma(0.5, size=(size, 2, 1)), _LEAST_WEIGHT)
-        yield Standings.of(weights @ records + (their * virtual).sum(axis=1), k)
+        virtual = Standings.on_blocks(np.stack([order, -order], axis=1), np.zeros(2))
+        real = each.weighted(rng.exponential(size=(size, n)))
+        weights = np.maximum(rng.gamma(0.5, size=(size, 2)), _LEAST_WEIGHT)
+        yield Standings(
+            **{
+                name: getattr(real, name) + np.einsum("db,db...->d...", weights, getattr(virtual, name))
+                for name in _BLOCKS
+            }
+        )
 
 
 def drawn_over_runs(blocks: Blocks, ties: Array, n_draws: int, rng: np.random.Generator) -> Iterator[Standings]:
-    """Standings with random weights of the runs of each algorithm on each instance, some draws at a time.
+    """Standings with random weights of the runs on each instance, some draws at a time.
 
-    Deviations of a weighted mean of r runs have (r - 1) / (r + 1) times the estimated variance of a mean, and are
-    stretched by the root of the inverse.
+    Runs of several algorithms with the same seed on an instance have the same weight, so what they share cancels in
+    every draw as it does in the scores. Deviations of a weighted mean of r runs have (r - 1) / (r + 1) times the
+    estimated variance of a mean, and are stretched by the root of the inverse.
     """
     k, n_runs = len(blocks.algorithms), blocks.n_runs
     ran = np.isfinite(blocks.runs)
     deviations = np.where(ran, blocks.runs - blocks.means[:, :, None], 0.0)
     stretch = np.sqrt((n_runs + 1.0) / np.maximum(n_runs - 1.0, 1.0))
+    weighed = np.arange(blocks.runs.size).reshape(blocks.runs.shape)  # which weight a run has
+    if blocks.seeds is not None:
+        instance = np.arange(len(blocks.runs))[:, None, None]
+        keys = instance * (int(blocks.seeds.max()) + 2) + blocks.seeds
+        weighed = np.unique(keys, return_inverse=True)[1].reshape(blocks.runs.shape)
     order = np.argsort(blocks.block, kind="stable")
     instances = np.bincount(blocks.block)
     starts = np.cumsum(instances) - instances
     sign = 1.0 if blocks.direction == "maximize" else -1.0
-    for size in _sizes(n_draws, max(blocks.runs.size, len(instances) * (2 * k * k + 3 * k + 2))):
-        weights = rng.exponential(size=(size, *blocks.runs.shape)) * ran
+    for size in _sizes(n_draws, max(blocks.runs.size, len(instances) * k * k)):
+        weights = rng.exponential(size=(size, weighed.max() + 1))[:, weighed] * ran
         total = np.maximum(weights.sum(axis=3), np.finfo(float).tiny)
         means = blocks.means + stretch * np.einsum("dmkr,mkr->dmk", weights, deviations) / total
         scores = np.add.reduceat(means[:, order], starts, axis=1) / instances[:, None]
-        yield Standings.of(tallies(sign * scores, ties).sum(axis=1), k)
+        yield Standings.on_blocks(sign * scores, ties).total()
 
 
 def _sizes(n_draws: int, numbers: int) -> Iterator[int]:

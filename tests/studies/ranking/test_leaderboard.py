@@ -121,6 +121,9 @@ def test_missing_cells_leave_the_other_comparisons():
     wins = np.where(np.isnan(values), 0, 0.0)[:, :, None] + (values[:, :, None] > values[:, None, :])
     assert_allclose(by_name(found)["elo"], 1000 + 400 / np.log(10) * ratings(wins.sum(axis=0)))
     assert_allclose(by_name(found)["mean_rank"], stats.rankdata(-values[12:], axis=1).mean(axis=0))
+    whole = values[12:]
+    gaps = (whole - whole.min(axis=1, keepdims=True)) / np.ptp(whole, axis=1, keepdims=True)
+    assert_allclose(by_name(found)["gap_closed"], gaps.mean(axis=0))
     assert any("12 of 20 benchmarks lack an algorithm" in note for note in found.notes)
     nowhere = values.copy()
     nowhere[12:, 0] = np.nan
@@ -149,6 +152,19 @@ def test_runs_of_fixed_benchmarks_move_what_they_leave_open_only():
     found = by_name(board(blocks_from(runs), resample="runs"))
     assert found.loc["C", ["win_rate_low", "win_rate_high", "p_best_low", "p_first"]].tolist() == [1.0] * 4
     assert found.loc["A", "win_rate_low"] < found.loc["A", "win_rate"] < found.loc["A", "win_rate_high"]
+
+
+def test_luck_that_runs_of_one_seed_share_cancels_in_every_draw():
+    """B is ahead by 0.1 with each seed, whose luck is a hundred times as large; seeds are in another order for B."""
+    luck = 10 * np.random.default_rng(11).normal(size=(6, 4))
+    runs = np.stack([luck, luck[:, ::-1] + 0.1], axis=1)
+    seeds = np.broadcast_to(np.arange(4), (6, 2, 4)).copy()
+    seeds[:, 1] = seeds[:, 1, ::-1]
+    known, unknown = (board(blocks_from(runs, seeds=some), resample="runs") for some in (seeds, None))
+    assert by_name(known).loc["B", ["win_rate_low", "win_rate_high"]].tolist() == [1.0, 1.0]
+    assert by_name(unknown).loc["B", "win_rate_low"] < 0.5
+    assert any("drawn independently" in note for note in unknown.notes)
+    assert not any("drawn independently" in note for note in known.notes)
 
 
 def test_instances_of_a_block_are_averaged_in_every_draw():
