@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from effect_size_coverage import LEVEL, POPULATIONS, SHIFTS, SIZES, coverage
-from scipy.stats import binomtest, t
+from scipy.stats import binomtest, norm, t
 
-from lmemtest.studies.ranking.effect_sizes import standardised
+from lmemtest.studies.ranking.effect_sizes import effect_sizes, standardised
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +58,33 @@ def test_those_of_medians_need_ten_values(population, paired):
     for n, shift in CELLS:
         share = 0.93 if n >= 10 else 0.82
         assert p_value(*coverage("akinshin_gamma", population, n, shift, paired, 500, seed=2), share, "less") > 1e-4
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_d_fails_where_the_smaller_sample_varies_more_and_cliff_nearly_holds(shift):
+    """8 and 24 values, standard deviations 1 and 3; measured in 10,000: 99.3 % and 78 %, Cliff's 92 % at least."""
+    rng = np.random.default_rng(5)
+    shift = shift * np.sqrt(5.0)
+    for small, large, least, most in ((1.0, 3.0, 0.97, 1.0), (3.0, 1.0, 0.0, 0.82)):
+        x, y = small * rng.normal(size=(TABLES, 8)) + shift, large * rng.normal(size=(TABLES, 24))
+        d = shift / np.sqrt((7.0 * small**2 + 23.0 * large**2) / 30.0)
+        delta = 2.0 * norm.cdf(shift / np.sqrt(10.0)) - 1.0
+        held = []
+        for kind, true in (("cohen_d", d), ("cliff_delta", delta)):
+            found = effect_sizes(x, y, kind, paired=False)
+            held.append(float(((found.ci_low <= true) & (true <= found.ci_high)).mean()))
+        assert least < held[0] < most
+        assert p_value(held[1], TABLES, 0.92, "less") > 1e-4
+
+
+def test_cliff_fails_for_few_pairs_that_are_nearly_copies():
+    """Correlation 0.995, 10 pairs; measured in 4,000: 99.7 % without an effect, 88 % with one of 0.1."""
+    rng = np.random.default_rng(6)
+    u, v = rng.normal(size=(2, TABLES, 10))
+    for shift, share in ((0.0, 0.997), (0.1, 0.881)):
+        found = effect_sizes(u + shift, 0.995 * u + np.sqrt(1.0 - 0.995**2) * v, "cliff_delta")
+        true = 2.0 * norm.cdf(shift / np.sqrt(2.0)) - 1.0
+        assert p_value(float(((found.ci_low <= true) & (true <= found.ci_high)).mean()), TABLES, share) > 1e-4
 
 
 @pytest.mark.parametrize("effect", [0.0, 1.0, 3.0])

@@ -212,7 +212,7 @@ def _notes(kind: str, estimate: float, low: float, high: float, n: int) -> tuple
     if kind == "akinshin_gamma" and n < FEW_FOR_MEDIANS:
         notes.append(
             f"Intervals of medians from fewer than {FEW_FOR_MEDIANS} values hold the truth less often than they say; "
-            "those of kind='cliff_delta' keep their level."
+            "kind='cliff_delta' is safer."
         )
     return tuple(notes)
 
