@@ -145,11 +145,8 @@ def stability_of(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.ranking.blocks import blocks_of
-    >>> from lmemtest.studies.ranking.classical import block_estimates
-    >>> from lmemtest.studies.ranking.stability import stability_of
-    >>> blocks = blocks_of(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
-    >>> found = stability_of(lambda part: block_estimates(part, "nemenyi", 0.95).pairs().separation(), blocks)
+    >>> ranking = lt.rank(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), "frequentist", test="nemenyi")
+    >>> found = ranking.stability()
     >>> found.sentences()[-1]
     'The decision between HB and TPE (HB better) changes when algorithm TPE+prior leaves the study; the other 14 stay.'
     """
