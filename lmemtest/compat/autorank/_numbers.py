@@ -135,27 +135,33 @@ MAGNITUDES = ("negligible", "small", "medium", "large")
 UNDEFINED = "undefined"  # magnitude of an effect in units of a spread that is zero
 
 
-def pooled_sd(x: Array, y: Array) -> float:
-    """Root mean variance of two samples of one size."""
-    return math.sqrt((x.var(ddof=1) + y.var(ddof=1)) / 2.0)
+def pooled_spread(x: Array, left: Index, right: Index, *, of_means: bool) -> Array:
+    """Root mean square of the spreads of two columns, by pair: standard deviations, or scaled absolute deviations."""
+    if of_means:
+        squares = x.var(axis=0, ddof=1)
+    else:
+        squares = np.square(NORMAL_MAD * np.median(np.abs(x - np.median(x, axis=0)), axis=0))
+    return np.asarray(np.sqrt((squares[left] + squares[right]) / 2.0))
 
 
-def pooled_mad(x: Array, y: Array) -> float:
-    """The same of median absolute deviations, on the scale of a standard deviation."""
-    squares = [np.median(np.abs(values - np.median(values))) ** 2 for values in (x, y)]
-    return NORMAL_MAD * math.sqrt(sum(squares) / 2.0)
-
-
-def effect_size(x: Array, y: Array, kind: str) -> float:
-    """Effect size of x over y; NaN where the spread is zero."""
+def effect_sizes(x: Array, left: Index, right: Index, kind: str) -> Array:
+    """Effect sizes of left over right columns, by pair; NaN where the spread is zero, and 0 for a column and itself."""
     if kind == "cliff_delta":
-        ascending = np.sort(y)
-        lower = np.searchsorted(ascending, x, side="left")
-        not_higher = np.searchsorted(ascending, x, side="right")
-        return float((lower + not_higher - len(y)).sum() / (len(x) * len(y)))
-    middle, spread = (np.mean, pooled_sd) if kind == "cohen_d" else (np.median, pooled_mad)
-    scale = spread(x, y)
-    return float(middle(x) - middle(y)) / scale if scale > tolerance([x, y]) else math.nan
+        return np.array([_cliff_delta(x[:, i], x[:, j]) for i, j in zip(left, right, strict=True)])
+    of_means = kind == "cohen_d"
+    centre = x.mean(axis=0) if of_means else np.median(x, axis=0)
+    scale = pooled_spread(x, left, right, of_means=of_means)
+    known = scale > tolerance(x)
+    effects = np.divide(centre[left] - centre[right], scale, out=np.full(len(scale), np.nan), where=known)
+    return np.where(np.equal(left, right), 0.0, effects)
+
+
+def _cliff_delta(x: Array, y: Array) -> float:
+    """P(x > y) - P(x < y)."""
+    ascending = np.sort(y)
+    lower = np.searchsorted(ascending, x, side="left")
+    not_higher = np.searchsorted(ascending, x, side="right")
+    return float((lower + not_higher - len(y)).sum() / (len(x) * len(y)))
 
 
 def magnitude(effect: float, kind: str) -> str:

@@ -46,9 +46,8 @@ def rank_bayesian(
     )
     x = data.to_numpy(dtype=float)[:, positions]
     above, below = np.triu_indices(k, 1)
-    spread = _numbers.pooled_sd if parametric else _numbers.pooled_mad
-    scale = [spread(x[:, i], x[:, j]) if rope_mode == "effsize" else 1.0 for i, j in zip(above, below, strict=True)]
-    samples = _numbers.signed_rank_posteriors(x, above, below, rope * np.array(scale), int(nsamples), random_state)
+    scale = _numbers.pooled_spread(x, above, below, of_means=parametric) if rope_mode == "effsize" else 1.0
+    samples = _numbers.signed_rank_posteriors(x, above, below, np.full(len(above), rope * scale), int(nsamples), random_state)
     sampled, probabilities, decisions = (np.full((k, k), np.nan, dtype=object) for _ in range(3))
     for i, j, posterior in zip(above, below, samples, strict=True):
         chances = posterior.probs()

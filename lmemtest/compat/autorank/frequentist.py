@@ -57,9 +57,10 @@ def is_parametric(as_tested: bool, force_mode: str | None) -> bool:
 def test_normality(data: pd.DataFrame, alpha: float, verbose: bool) -> tuple[bool, list[float]]:
     """Shapiro-Wilk tests: whether none rejects at alpha, and the p-values in the order of the columns."""
     p_values = _numbers.shapiro_p(data.to_numpy(dtype=float))
-    for column, p in zip(data.columns, p_values, strict=True):
-        verb = "does not vary" if np.isnan(p) else "deviates from normal" if below(p, alpha) else "may be normal"
-        say(verbose, f"Shapiro-Wilk: {column} {verb} (p={p:f}, alpha={alpha:f})")
+    if verbose:
+        for column, p in zip(data.columns, p_values, strict=True):
+            verb = "does not vary" if np.isnan(p) else "deviates from normal" if below(p, alpha) else "may be normal"
+            print(f"Shapiro-Wilk: {column} {verb} (p={p:f}, alpha={alpha:f})")
     return not any(np.isnan(p) or below(p, alpha) for p in p_values), p_values
 
 

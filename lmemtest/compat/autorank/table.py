@@ -38,11 +38,11 @@ def rank_table(
     columns |= {"ci_lower": intervals[:, 0], "ci_upper": intervals[:, 1]}
     positions = tie_order(columns[by], descending=descending and by != "meanrank")
     kind = effect_size or ("cohen_d" if parametric else "akinshin_gamma")
-    table = pd.DataFrame({name: values[positions] for name, values in columns.items()})
-    y = x[:, positions]
-    for suffix, others in {"": [0] * len(positions), "_above": [0, *range(len(positions) - 1)]}.items():
-        effects = [0.0, *(_numbers.effect_size(y[:, i], y[:, j], kind) for j, i in enumerate(others) if j)]
-        table[f"effect_size{suffix}"] = effects
-        table[f"magnitude{suffix}"] = [_numbers.magnitude(effect, kind) for effect in effects]
-    table.index = data.columns.take(positions)
+    columns = {name: values[positions] for name, values in columns.items()}
+    rows = np.arange(len(positions))
+    for suffix, others in {"": np.zeros_like(rows), "_above": np.maximum(rows - 1, 0)}.items():
+        effects = _numbers.effect_sizes(x[:, positions], others, rows, kind)
+        columns[f"effect_size{suffix}"] = effects
+        columns[f"magnitude{suffix}"] = [_numbers.magnitude(effect, kind) for effect in effects]
+    table = pd.DataFrame(columns, index=data.columns[positions])
     return table, kind, positions
