@@ -1,4 +1,4 @@
-"""Time lmemtest.compat.autorank beside autorank 1.3.0, in turns in one run: what a call takes, and what the import takes.
+"""Time lmemtest.compat.autorank beside autorank 1.3.0, in turns in one run: a call, and the import.
 
 Run `python tests/benchmarks/bench_autorank.py --peer PYTHON`, PYTHON being an interpreter that can import autorank.
 Without one our times alone are printed.

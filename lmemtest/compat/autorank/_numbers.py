@@ -27,6 +27,8 @@ from lmemtest.studies.ranking.classical import (
     residual_variance,
     signed_rank,
 )
+from lmemtest.studies.ranking.effect_sizes import effect_sizes as effects_with_intervals
+from lmemtest.studies.ranking.effect_sizes import magnitude as magnitude_of
 from lmemtest.studies.ranking.signed_rank import outcome_draws
 from lmemtest.studies.ranking.signed_rank import signed_rank as bayesian_signed_rank
 
@@ -125,13 +127,7 @@ def median_intervals(x: Array, alpha: float) -> Array:
 
 # ---------------------------------------------------------------------- effect sizes
 
-NORMAL_MAD = 1.4826  # times the median absolute deviation is the standard deviation of a normal distribution
-THRESHOLDS = {  # of a small, a medium and a large effect
-    "cohen_d": (0.2, 0.5, 0.8),
-    "akinshin_gamma": (0.2, 0.5, 0.8),
-    "cliff_delta": (0.147, 0.33, 0.474),
-}
-MAGNITUDES = ("negligible", "small", "medium", "large")
+NORMAL_MAD = 1.4826  # Autorank's rounding of the factor that makes an absolute deviation a standard deviation
 UNDEFINED = "undefined"  # magnitude of an effect in units of a spread that is zero
 
 
@@ -147,7 +143,7 @@ def pooled_spread(x: Array, left: Index, right: Index, *, of_means: bool) -> Arr
 def effect_sizes(x: Array, left: Index, right: Index, kind: str) -> Array:
     """Effect sizes of left over right columns, by pair; NaN where the spread is zero, and 0 for a column and itself."""
     if kind == "cliff_delta":
-        return np.array([_cliff_delta(x[:, i], x[:, j]) for i, j in zip(left, right, strict=True)])
+        return effects_with_intervals(x[:, left].T, x[:, right].T, kind, paired=False).estimate
     of_means = kind == "cohen_d"
     centre = x.mean(axis=0) if of_means else np.median(x, axis=0)
     scale = pooled_spread(x, left, right, of_means=of_means)
@@ -156,19 +152,9 @@ def effect_sizes(x: Array, left: Index, right: Index, kind: str) -> Array:
     return np.where(np.equal(left, right), 0.0, effects)
 
 
-def _cliff_delta(x: Array, y: Array) -> float:
-    """P(x > y) - P(x < y)."""
-    ascending = np.sort(y)
-    lower = np.searchsorted(ascending, x, side="left")
-    not_higher = np.searchsorted(ascending, x, side="right")
-    return float((lower + not_higher - len(y)).sum() / (len(x) * len(y)))
-
-
 def magnitude(effect: float, kind: str) -> str:
     """The word for the size of an effect."""
-    if math.isnan(effect):
-        return UNDEFINED
-    return MAGNITUDES[sum(abs(effect) >= threshold for threshold in THRESHOLDS[kind])]
+    return magnitude_of(effect, kind) or UNDEFINED
 
 
 # ---------------------------------------------------------------------- posterior probabilities

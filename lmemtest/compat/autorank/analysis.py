@@ -13,6 +13,7 @@ from lmemtest.compat.autorank.result import RankResult
 
 def ranked(
     data: pd.DataFrame,
+    rows: pd.Index,
     *,
     alpha: float,
     verbose: bool,
@@ -26,7 +27,7 @@ def ranked(
     random_state: Any,
     plot_order: list[Any] | None,
 ) -> RankResult:
-    """The work of `autorank` on checked arguments."""
+    """The work of `autorank` on checked arguments; `rows` is the index that the data came with."""
     all_normal, pvals_shapiro = test_normality(data, alpha / data.shape[1], verbose)
     if approach == "bayesian":
         posterior = rank_bayesian(
@@ -44,6 +45,10 @@ def ranked(
             effect_size=posterior.effect_size,
         )
         positions = posterior.reorder_pos
+    elif approach == "lmem":
+        from lmemtest.compat.autorank.mixed_model import rank_lmem  # loads what fits models
+
+        result, positions = rank_lmem(data, rows, alpha, order, effect_size)
     else:
         result, positions = rank_frequentist(data, alpha, verbose, all_normal, order, effect_size, force_mode)
     return result._replace(

@@ -12,7 +12,7 @@ from lmemtest._rounding import at_most
 from lmemtest.compat.autorank import _numbers
 from lmemtest.compat.autorank.frequentist import is_parametric, say
 from lmemtest.compat.autorank.result import BayesResult
-from lmemtest.compat.autorank.table import rank_table
+from lmemtest.compat.autorank.table import means, medians, rank_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,13 +41,15 @@ def rank_bayesian(
     """
     k = data.shape[1]
     parametric = is_parametric(all_normal, force_mode)
-    rankdf, kind, positions = rank_table(
-        data, alpha / k, order, effect_size, parametric=parametric, by="mean" if parametric else "median"
-    )
-    x = data.to_numpy(dtype=float)[:, positions]
+    x = data.to_numpy(dtype=float)
+    centre, by = (means(x, alpha / k), "mean") if parametric else (medians(x, alpha / k), "median")
+    rankdf, kind, positions = rank_table(data, centre, order, effect_size, by=by)
+    x = x[:, positions]
     above, below = np.triu_indices(k, 1)
     scale = _numbers.pooled_spread(x, above, below, of_means=parametric) if rope_mode == "effsize" else 1.0
-    samples = _numbers.signed_rank_posteriors(x, above, below, np.full(len(above), rope * scale), int(nsamples), random_state)
+    samples = _numbers.signed_rank_posteriors(
+        x, above, below, np.full(len(above), rope * scale), int(nsamples), random_state
+    )
     sampled, probabilities, decisions = (np.full((k, k), np.nan, dtype=object) for _ in range(3))
     for i, j, posterior in zip(above, below, samples, strict=True):
         chances = posterior.probs()

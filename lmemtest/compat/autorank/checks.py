@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDERS = ("ascending", "descending")
-APPROACHES = ("frequentist", "bayesian")
+APPROACHES = ("frequentist", "bayesian", "lmem")
 ROPE_MODES = ("effsize", "absolute")
 EFFECT_SIZES = ("cohen_d", "cliff_delta", "akinshin_gamma")
 FORCE_MODES = ("parametric", "nonparametric")

@@ -10,7 +10,7 @@ import pandas as pd
 from lmemtest._rounding import below
 from lmemtest.compat.autorank import _numbers
 from lmemtest.compat.autorank.result import ComparisonResult, RankResult
-from lmemtest.compat.autorank.table import rank_table
+from lmemtest.compat.autorank.table import means, medians, rank_table
 
 
 def rank_frequentist(
@@ -82,8 +82,8 @@ def rank_two(
     omnibus = "ttest" if parametric else "wilcoxon"
     p = _numbers.anova_p(x) if parametric else _numbers.wilcoxon_p(x)
     _say_p(verbose, "paired t-test" if parametric else "Wilcoxon's signed-rank test (two-sided)", p, alpha)
-    by = "mean" if parametric else "meanrank"
-    rankdf, kind, positions = rank_table(data, alpha / 2, order, effect_size, parametric=parametric, by=by)
+    centre, by = (means(x, alpha / 2), "mean") if parametric else (medians(x, alpha / 2), "meanrank")
+    rankdf, kind, positions = rank_table(data, centre, order, effect_size, by=by)
     return ComparisonResult(rankdf, p, None, omnibus, None, kind, positions)
 
 
@@ -95,8 +95,9 @@ def rank_multiple_normal_homoscedastic(
     x = data.to_numpy(dtype=float)
     p = _numbers.anova_p(x)
     _say_p(verbose, "repeated-measures ANOVA", p, alpha)
-    half = _numbers.tukey_difference(x, alpha) / 2.0
-    rankdf, kind, positions = rank_table(data, alpha, order, effect_size, parametric=True, by="mean", half_width=half)
+    centre, half = means(x, alpha), _numbers.tukey_difference(x, alpha) / 2.0
+    centre |= {"ci_lower": centre["mean"] - half, "ci_upper": centre["mean"] + half}
+    rankdf, kind, positions = rank_table(data, centre, order, effect_size, by="mean")
     return ComparisonResult(rankdf, p, None, "anova", "tukeyhsd", kind, positions)
 
 
@@ -117,8 +118,8 @@ def rank_multiple_nonparametric(
     p = _numbers.friedman_p(x)
     _say_p(verbose, "Friedman's test", p, alpha)
     cd = _numbers.nemenyi_difference(alpha, k, n)
-    parametric = is_parametric(all_normal, force_mode)
-    rankdf, kind, positions = rank_table(data, alpha / k, order, effect_size, parametric=parametric)
+    centre = (means if is_parametric(all_normal, force_mode) else medians)(x, alpha / k)
+    rankdf, kind, positions = rank_table(data, centre, order, effect_size, by="meanrank")
     return ComparisonResult(rankdf, p, cd, "friedman", "nemenyi", kind, positions)
 
 

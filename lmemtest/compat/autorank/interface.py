@@ -40,8 +40,10 @@ def autorank(
         Print what is tested, and what comes of it.
     order : {"descending", "ascending"}
         Whether a large or a small value is good.
-    approach : {"frequentist", "bayesian"}
-        Classical tests, or the Bayesian signed-rank test.
+    approach : {"frequentist", "bayesian", "lmem"}
+        Classical tests, the Bayesian signed-rank test, or, which Autorank does not have, the marginal means of the
+        recommended mixed model. Rows that have the same label in the index, or in the first of its two levels, are runs
+        of one benchmark for "lmem" (the second level is the seed); the other two take all rows for independent.
     rope : float >= 0
         Bayesian: differences that do not matter, as a share of the pooled spread of the pair, or absolute.
     rope_mode : {"effsize", "absolute"}
@@ -99,6 +101,7 @@ def autorank(
 
     return ranked(
         table,
+        data.index,
         alpha=float(alpha),
         verbose=verbose,
         order=order,

@@ -27,7 +27,7 @@ HYPOTHESES = {
     "wilcoxon": ("two-sided Wilcoxon signed-rank test", "that the paired differences are symmetric about zero"),
     "anova": ("repeated-measures ANOVA", "that all mean values are equal"),
     "friedman": ("Friedman test", "that no population tends to have higher or lower ranks than another"),
-    "lmem": ("F-test of the mixed model", "that all marginal means are equal"),
+    "lmem": ("smallest adjusted p-value of the pairs", "that all marginal means are equal"),
 }
 NOTHING_SHOWN = "The data show no difference between the populations, which is not evidence that there is none."
 
@@ -98,7 +98,7 @@ class Report:
     def normality(self) -> str:
         """What the Shapiro-Wilk tests found; without their p-values nothing."""
         result = self.result
-        if result.pvals_shapiro is None or len(result.pvals_shapiro) != len(self.table):
+        if result.omnibus == "lmem" or result.pvals_shapiro is None or len(result.pvals_shapiro) != len(self.table):
             return ""
         tested = list(zip(self.names, result.pvals_shapiro, strict=True))
         level = f"at the level {written(result.alpha_normality, '.3g')} (alpha divided by the number of populations)"
@@ -133,8 +133,7 @@ class Report:
             "of the ANOVA each pair; both take the variances of all differences for equal (sphericity).",
             "friedman": "Friedman's test compares the ranks of all populations together, Nemenyi's test each pair: "
             f"mean ranks that differ by more than the critical difference CD={cd} differ significantly.",
-            "lmem": "A mixed model with the paired samples as random effects compares marginal means, Tukey-adjusted "
-            "over all pairs.",
+            "lmem": "The recommended mixed model compares the marginal means of all pairs, p-values adjusted for all.",
             "bayes": "A Bayesian signed-rank test estimates for each pair the posterior probabilities that one "
             f"population is smaller, {equal}or larger, and decides for an outcome whose probability is at least "
             f"1 - alpha = {written(1.0 - result.alpha, '.4g')}.",
@@ -180,6 +179,8 @@ class Report:
         if self.result.posthoc == "tukeyhsd":
             return "in brackets its comparison interval: two that do not overlap differ significantly"
         level = written(100.0 * (1.0 - self.result.alpha), ".4g")
+        if self.result.omnibus == "lmem":
+            return f"in brackets its {level} % interval"
         return f"in brackets its interval, at least {level} % confidence for all together"
 
     # ------------------------------------------------------------------ what was found
