@@ -149,6 +149,10 @@ def defects(data: dict[str, pd.DataFrame]) -> dict[str, Any]:
     with_nan.iloc[3, 2] = np.nan
     result, _ = quiet(module.autorank, with_nan)
     found["nan"] = result if isinstance(result, str) else [plain(result.pvalue), plain(result.rankdf)]
+    found["report of nan"] = quiet(module.create_report, result)[1]
+    equal = data["two_normal"].assign(pop_1=data["two_normal"]["pop_0"])
+    result, _ = quiet(module.autorank, equal)
+    found["equal columns"] = [plain(result.pvalue), quiet(module.create_report, result)[1]]
     flat = data["skewed"].copy()
     flat["pop_4"] = np.where(np.arange(len(flat)) < 30, 1.0, flat["pop_4"])
     flat["pop_3"] = np.where(np.arange(len(flat)) < 30, 1.0, flat["pop_3"])

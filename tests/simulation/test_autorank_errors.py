@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from pytest import approx
 from scipy import stats
 
 from lmemtest.compat.autorank._util import (
@@ -14,6 +15,7 @@ from lmemtest.compat.autorank._util import (
 )
 from lmemtest.compat.autorank.decisions import differ
 from lmemtest.compat.autorank.result import RankResult
+from lmemtest.inference.distributions.studentized_range import ptukey
 
 pytestmark = pytest.mark.level(3)
 ALPHA, TABLES = 0.05, 2000
@@ -85,7 +87,9 @@ def test_tukey_has_no_more_false_differences_than_alpha_and_one_half_width_has_m
         half = q * np.sqrt(x.var(axis=0, ddof=1).mean() / 20) / 2
         theirs += np.ptp(x.mean(axis=0)) > half
     assert abs(ours / TABLES - ALPHA) < ERROR
-    assert theirs / TABLES > {3: 0.3, 10: 0.8}[k]
+    expected = float(ptukey(q / 2, k, 20 * k - k, upper=True))
+    assert expected == approx({3: 0.456, 10: 0.846}[k], abs=1e-3)
+    assert abs(theirs / TABLES - expected) < 4 * np.sqrt(expected * (1 - expected) / TABLES)
 
 
 @pytest.mark.parametrize("n", [10, 15, 50])

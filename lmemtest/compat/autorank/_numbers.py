@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from lmemtest._rounding import tolerance
-from lmemtest._validate import resolve_rng
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.distributions.studentized_range import qtukey
 from lmemtest.studies.ranking.classical import (
@@ -29,8 +26,6 @@ from lmemtest.studies.ranking.classical import (
 )
 from lmemtest.studies.ranking.effect_sizes import effect_sizes as effects_with_intervals
 from lmemtest.studies.ranking.effect_sizes import magnitude as magnitude_of
-from lmemtest.studies.ranking.signed_rank import outcome_draws
-from lmemtest.studies.ranking.signed_rank import signed_rank as bayesian_signed_rank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -155,57 +150,3 @@ def effect_sizes(x: Array, left: Index, right: Index, kind: str) -> Array:
 def magnitude(effect: float, kind: str) -> str:
     """The word for the size of an effect."""
     return magnitude_of(effect, kind) or UNDEFINED
-
-
-# ---------------------------------------------------------------------- posterior probabilities
-
-
-def signed_rank_posteriors(x: Array, left: Index, right: Index, rope: Array, n_draws: int, rng: Any) -> list[Posterior]:
-    """Bayesian signed-rank tests of pairs of columns, each with its own ROPE."""
-    seed = int(resolve_rng(rng).integers(2**63))
-    advantages, tie = (x[:, left] - x[:, right]).T, tolerance(x)
-    generator = np.random.default_rng(seed)
-    chances = bayesian_signed_rank(advantages, rope, n_draws=n_draws, rng=generator, tie=tie)
-    return [
-        Posterior(tuple(map(float, row)), z, float(r), tie, n_draws, seed)
-        for row, z, r in zip(chances, advantages, rope, strict=True)
-    ]
-
-
-@dataclass(frozen=True, eq=False)
-class Posterior:
-    """The posterior of one pair, in the form of baycomp's.
-
-    Attributes
-    ----------
-    chances : tuple of float
-        How probable it is that each of three outcomes is the most probable one: left larger, practically equivalent,
-        right larger.
-    advantages : (n,) float
-        Left minus right on the samples.
-    rope : float
-    tie : float
-        Differences by which equal numbers may differ.
-    n_draws, seed : int
-        From which `sample` is made.
-    """
-
-    chances: tuple[float, ...]
-    advantages: Array = field(repr=False)
-    rope: float
-    tie: float
-    n_draws: int
-    seed: int
-
-    def probs(self, with_rope: bool = True) -> tuple[float, ...]:
-        """`chances`, or those of left and right alone."""
-        left, equal, right = self.chances
-        return (left, equal, right) if with_rope else (left / (left + right), right / (left + right))
-
-    @cached_property
-    def sample(self) -> Array:
-        """Draws of the probabilities of the three outcomes, ``(n_draws, 3)``."""
-        generator = np.random.default_rng(self.seed)
-        pair = self.advantages[None], np.array([self.rope])
-        draws = outcome_draws(*pair, n_draws=self.n_draws, rng=generator, tie=self.tie)
-        return np.concatenate([part[0].T for part in draws])

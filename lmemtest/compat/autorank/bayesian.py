@@ -10,7 +10,9 @@ import pandas as pd
 
 from lmemtest._rounding import at_most
 from lmemtest.compat.autorank import _numbers
+from lmemtest.compat.autorank.decisions import distinct
 from lmemtest.compat.autorank.frequentist import is_parametric, say
+from lmemtest.compat.autorank.posterior import posteriors
 from lmemtest.compat.autorank.result import BayesResult
 from lmemtest.compat.autorank.table import means, medians, rank_table
 
@@ -47,15 +49,14 @@ def rank_bayesian(
     x = x[:, positions]
     above, below = np.triu_indices(k, 1)
     scale = _numbers.pooled_spread(x, above, below, of_means=parametric) if rope_mode == "effsize" else 1.0
-    samples = _numbers.signed_rank_posteriors(
-        x, above, below, np.full(len(above), rope * scale), int(nsamples), random_state
-    )
+    index = rankdf.index
+    limits = np.full(len(above), rope * scale)
+    samples = posteriors(x, above, below, limits, int(nsamples), random_state, distinct(index))
     sampled, probabilities, decisions = (np.full((k, k), np.nan, dtype=object) for _ in range(3))
     for i, j, posterior in zip(above, below, samples, strict=True):
         chances = posterior.probs()
         sampled[i, j], probabilities[i, j] = posterior, chances
         decisions[i, j], decisions[j, i] = decision(chances, alpha), decision(chances[::-1], alpha)
-    index = rankdf.index
     say(verbose, f"Bayesian signed-rank test of {len(samples)} pairs, {nsamples} draws")
     table = rankdf.drop(columns="meanrank")
     for suffix, others in {"": np.zeros(k, dtype=int), "_above": np.arange(-1, k - 1)}.items():

@@ -146,7 +146,7 @@ def latex_report_text(
                 [
                     r"\begin{figure}[h]",
                     r"\centering",
-                    rf"\includegraphics[]{{{figure}}}",
+                    rf"\includegraphics[width=\linewidth]{{{figure}}}",
                     rf"\caption{{{_figure_caption(result)}}}",
                     rf"\label{{fig:{prefix}stats_fig}}",
                     r"\end{figure}",

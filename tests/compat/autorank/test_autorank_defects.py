@@ -146,6 +146,7 @@ def test_missing_cells_are_refused(peer, table):
     """Theirs ranks, with a p-value of NaN and a mean of ranks over fewer rows."""
     assert peer["defects"]["nan"][0] is None
     assert peer["defects"]["nan"][1]["data"]["meanrank"][3] == approx(3.371795)
+    assert "We reject the null hypothesis (p=nan)" in peer["defects"]["report of nan"]
     data = table("skewed")
     data.iloc[3, 2] = np.nan
     with pytest.raises(ValueError, match=r"1 of 240 are missing or infinite \(in column 'pop_2', for instance\)"):
@@ -248,8 +249,11 @@ def test_nothing_is_printed(peer, table, capsys):
     assert capsys.readouterr().out.count("\n") == 7
 
 
-def test_equal_columns_are_no_difference(table):
+def test_equal_columns_are_no_difference(table, peer):
     """Their p-value of the t-test is NaN, which they take for significant; the signed-rank test has no rank left."""
+    p, report = peer["defects"]["equal columns"]
+    assert p is None
+    assert "is significantly larger than the mean value of" in report
     data = table("two_normal").assign(pop_1=lambda frame: frame["pop_0"])
     for mode in ("parametric", "nonparametric"):
         result = autorank(data, force_mode=mode)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+
 import matplotlib.figure
 import numpy as np
 import pandas as pd
@@ -129,7 +132,7 @@ def test_maps_are_drawn_where_asked_and_in_the_colours_of_the_caller(ours, peer)
 def test_a_report_has_the_figure_of_a_significant_result(ours, tmp_path, capsys, peer):
     latex_report(ours("anova"), figure_path=str(tmp_path), prefix="my_")
     out = capsys.readouterr().out
-    assert rf"\includegraphics[]{{{tmp_path}/my_stat_results.pdf}}" in out
+    assert rf"\includegraphics[width=\linewidth]{{{tmp_path}/my_stat_results.pdf}}" in out
     assert (tmp_path / "my_stat_results.pdf").read_bytes().startswith(b"%PDF")
     assert r"\caption{Plot of the results}" in peer["defects"]["latex_report of anova"]  # the branch is never reached
     assert r"\caption{Mean values with comparison intervals" in out
@@ -137,6 +140,36 @@ def test_a_report_has_the_figure_of_a_significant_result(ours, tmp_path, capsys,
     latex_report(ours("bayesian"), figure_path=str(tmp_path), prefix="none")
     assert "includegraphics" not in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["my_stat_results.pdf"]
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_reports_are_latex(table, tmp_path, capsys):
+    data = table("skewed").set_axis(["50%", "a_b", "x & y", "c#", "{d}", "é ~^"], axis=1)
+    for name, options in {
+        "ranks": {},
+        "means": {"force_mode": "parametric"},
+        "bayes": {"approach": "bayesian"},
+    }.items():
+        latex_report(autorank(data, nsamples=100, **options), figure_path=str(tmp_path), prefix=f"{name}_")
+        (tmp_path / f"{name}.tex").write_text(capsys.readouterr().out, encoding="utf-8")
+        command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", f"{name}.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_draws_of_a_pair_are_drawn(ours, table):
+    """As a histogram without draws of equivalence, as a triangle with them."""
+    result = autorank(table("skewed"), approach="bayesian", rope=0, nsamples=20000, random_state=1)
+    posterior = result.sample_matrix.iloc[0, 1]
+    axes = posterior.plot().axes[0]
+    counts = [patch.get_height() for patch in axes.patches]
+    assert sum(counts) == 20000
+    chances = posterior.probs()
+    assert f"P(pop_4 larger): {chances[0]:.3f}" in texts(axes)
+    wide = ours("bayesian, absolute").sample_matrix.iloc[2, 3]
+    axes = wide.plot(names=("one", "two")).axes[0]
+    assert [text.split(" ")[0] for text in texts(axes)] == ["P(one", "P(equivalent):", "P(two"]
+    assert axes.collections[0].get_array().sum() == 20000
 
 
 @pytest.mark.parametrize("k", [2, 25])
