@@ -11,8 +11,10 @@ from lmemtest.errors import LmemtestError
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import leaders
+from lmemtest.studies.ranking.asked import TEST_NAMES
 from lmemtest.studies.ranking.compare import Rankings
 from lmemtest.studies.ranking.rank import beside
+from lmemtest.words import joined
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -28,16 +30,28 @@ def ranking_document(found: Ranking | Rankings) -> Document:
     rankings = found.rankings if isinstance(found, Rankings) else {"ranking": found}
     first = next(iter(rankings.values()))
     head, *rest = found.sentences()
-    sections = [Section(name, ranking.title, _blocks(ranking)) for name, ranking in rankings.items()]
+    sections = [Section(name, _title(ranking), _blocks(ranking)) for name, ranking in rankings.items()]
     if isinstance(found, Rankings):
         sections.insert(0, Section("tests", "The tests side by side", _side_by_side(found)))
     return Document(
         title=f"Ranking of {len(first.levels)} algorithms by {first.score}",
-        subtitle=first.facts[0],
-        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
+        subtitle=f"{len(first.levels)} algorithms on {first.blocks.said()}",
+        lead=(paragraph(head), *_listed(rest)),
         sections=tuple(sections),
         generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
     )
+
+
+def _title(ranking: Ranking) -> str:
+    name = TEST_NAMES[ranking.test]
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def _listed(texts: list[str]) -> list[Block]:
+    """One sentence as a paragraph, several as a list."""
+    if len(texts) < 2:
+        return [paragraph(text) for text in texts]
+    return [Bullets(tuple((text,) for text in texts))]
 
 
 def _blocks(ranking: Ranking) -> tuple[Block, ...]:
@@ -93,13 +107,13 @@ def rankings_section(analysis: Analysis) -> Section | None:
         return None
     unit = found.rankings["lmem"].blocks.unit
     head, *rest = found.sentences()
+    tests = joined([TEST_NAMES[name] for name in found.rankings if name != "lmem"], most=len(found.rankings))
     text = (
-        f"Classical tests give each algorithm one score per {unit}. {head} They are shown to be compared with the "
-        "model, not to choose the verdict that pleases."
+        f"Classical tests give each algorithm one score per {unit}; {tests} stand here beside the model. {head} The "
+        "test has to be chosen before the scores are seen: these are for readers who ask what another one says."
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
         call = in_words_of(python="lmemtest.rank(runs, 'all') has all pairs.", command_line="")
         return Section("classical", TITLE, (paragraph(" ".join([text, *found.trap(), call]).rstrip()),))
     table = Fold(f"All pairs, by the model and by {len(found.rankings) - 1} classical tests", _side_by_side(found))
-    said: list[Block] = [Bullets(tuple((sentence,) for sentence in rest))] if rest else []
-    return Section("classical", TITLE, (paragraph(text), *said, table))
+    return Section("classical", TITLE, (paragraph(text), *_listed(rest), table))
