@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
-from effect_size_coverage import LEVEL, POPULATIONS, SHIFTS, SIZES, coverage
+from effect_size_coverage import KINDS, LEVEL, PAIRED_ONLY, POPULATIONS, SHIFTS, SIZES, coverage
 from scipy.stats import binomtest, norm, t
 
 from lmemtest.studies.ranking.effect_sizes import effect_sizes, standardised
@@ -13,10 +16,27 @@ pytestmark = pytest.mark.slow
 
 CELLS = [(n, shift) for n in SIZES for shift in SHIFTS]
 TABLES = 2000
+PAGE = (Path(__file__).parents[2] / "docs" / "effect-sizes.md").read_text(encoding="utf-8")
 
 
 def p_value(held: float, n: int, share: float, side: str = "two-sided") -> float:
     return float(binomtest(round(held * n), n, share, alternative=side).pvalue)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "hedges_g"])
+@pytest.mark.parametrize("paired", [True, False])
+def test_the_page_shows_what_is_measured(kind, paired):
+    """Other tables of the same populations: within four and a half standard errors of both shares."""
+    table = PAGE.partition("| of pairs |" if paired else "| not paired | scores |")[2].partition("\n\n")[0]
+    rows = re.findall(rf"^\| `{kind}` \| (\w+) \| (.*) \|$", table, flags=re.MULTILINE)
+    assert [name for name, _ in rows] == ([] if kind in PAIRED_ONLY and not paired else list(POPULATIONS))
+    n_page, n = (1_000, 300) if kind == "akinshin_gamma" else (10_000, 1_000)
+    for population, cells in rows:
+        shown = [float(x) / 100.0 for x in re.findall(r"[\d.]+", cells)]
+        for (size, shift), share in zip(CELLS, shown, strict=True):
+            held, known = coverage(kind, population, size, shift, paired, n, seed=4)
+            spread = np.sqrt(max(share * (1.0 - share), 0.002) * (1.0 / n_page + 1.0 / known))
+            assert abs(held - share) < 4.5 * spread + 0.0005
 
 
 @pytest.mark.parametrize(("kind", "paired"), [("cohen_dz", True), ("cohen_d", False), ("hedges_g", False)])
