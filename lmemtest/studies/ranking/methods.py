@@ -61,7 +61,7 @@ class Verdict:
     lower_is_better: bool  # of the estimates in `tests`
     omnibus: Omnibus | None = None
     assumptions: pd.DataFrame | None = None
-    residual_sd: float = np.nan  # of a single run, by the model
+    residual_sd: tuple[float, float] = (np.nan, np.nan)  # of a single run by the model, and its degrees of freedom
     notes: tuple[str, ...] = ()
 
 
@@ -92,9 +92,15 @@ def of_model(compared: Comparisons, fit: LmmFit, asked: Asked) -> Verdict:
         _of(compared, asked, "marginal mean"),
         centre=table[["algorithm", "mean", "se", "df", "ci_low", "ci_high"]],
         test="lmem",
-        residual_sd=float(np.sqrt(fit.scale)),
+        residual_sd=(float(np.sqrt(fit.scale)), _residual_df(fit)),
         notes=(f"Model: {fit.formula}", *means.notes),
     )
+
+
+def _residual_df(fit: LmmFit) -> float:
+    """Rows less all coefficients and all levels of the random effects: no more than there are, at least one."""
+    levels = sum(len(term.levels) * len(term.names) for term in fit.design.random)
+    return float(max(fit.problem.system.n_rows - len(fit.problem.kept) - levels, 1))
 
 
 def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:

@@ -121,7 +121,7 @@ def rank(
     >>> wide = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5], "C": [0.5, 0.6, 0.4, 0.6, 0.3]}
     >>> found = rank(wide, "frequentist", direction="maximize")
     >>> found.table[["algorithm", "mean_rank", "letters"]].to_dict("list")
-    {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'b', 'c']}
+    {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'a', 'b']}
     """
     check_choice(method, "method", (*TESTS, "all"))
     runs = runs_of(data, direction)
@@ -298,7 +298,7 @@ def _standardised(tests: pd.DataFrame, verdict: Verdict, asked: Asked) -> tuple[
     sign = -1.0 if verdict.lower_is_better else 1.0
     estimate = sign * tests["estimate"].to_numpy(dtype=float)
     half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
-    return standardised(estimate, estimate - half, estimate + half, verdict.residual_sd)
+    return standardised(estimate, estimate - half, estimate + half, *verdict.residual_sd, level=1.0 - asked.alpha)
 
 
 def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:
