@@ -128,7 +128,7 @@ def critical_difference(result: RankResult) -> float | tuple[float, float] | Non
     if result.posthoc != "tukeyhsd":
         return None
     widths = (result.rankdf["ci_upper"] - result.rankdf["ci_lower"]).to_numpy(dtype=float)
-    return float(widths.min()), float(widths.max())
+    return (float(widths.min()), float(widths.max())) if widths.min() > 0.0 else None
 
 
 def distinct(labels: pd.Index) -> list[str]:

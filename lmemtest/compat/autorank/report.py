@@ -167,7 +167,10 @@ class Report:
 
     def populations(self) -> str:
         """Every population with its numbers, best first."""
-        listed = [self.described(row) for row in range(len(self.table))]
+        rows = list(range(len(self.table)))
+        if "meanrank" in self.table.columns and self.table["meanrank"].iloc[0] > self.table["meanrank"].iloc[-1]:
+            rows.reverse()  # of results built by hand
+        listed = [self.described(row) for row in rows]
         symbols = ["MR: mean rank, 1 is best"] if "meanrank" in self.table.columns else []
         if self.centre is not None:
             name, symbol, spread, spread_symbol = CENTRES[self.centre]

@@ -161,6 +161,8 @@ def test_a_result_may_be_built_by_hand(capsys):
     latex_table(result)
     out = capsys.readouterr().out
     assert "A and B; B and C" in out
+    create_report(result._replace(rankdf=ranks.iloc[::-1]))
+    assert "Best first, the populations are A (MR=1.200), B" in capsys.readouterr().out
     assert r"C & 2.800 \\" in out
 
 
