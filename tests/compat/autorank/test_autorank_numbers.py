@@ -11,6 +11,7 @@ from pytest import approx
 from scipy import stats
 
 from lmemtest.compat.autorank import autorank
+from lmemtest.compat.autorank._numbers import equal_variances_p
 from lmemtest.compat.autorank._util import get_sorted_rank_groups, rank_multiple_nonparametric, test_normality
 from lmemtest.compat.autorank.decisions import differ, separation
 from lmemtest.inference.distributions.studentized_range import ptukey
@@ -160,6 +161,18 @@ def test_tukey_decides_by_the_error_of_the_repeated_measures(case, ours, peer):
         assert apart[i, j] == (p < result.alpha)
     widths = (result.rankdf["ci_upper"] - result.rankdf["ci_lower"]).to_numpy()
     assert ptukey(widths / half, k, df, upper=True) == approx([result.alpha] * k, rel=1e-7)
+
+
+@pytest.mark.parametrize(("test", "function"), [("bartlett", stats.bartlett), ("levene", stats.levene)])
+def test_equal_variances_are_tested_as_scipy_does(test, function):
+    rng = np.random.default_rng(6)
+    for n, k in ((5, 2), (12, 3), (40, 7)):
+        x = rng.normal(size=(n, k)) * rng.uniform(0.5, 2.0, k) + rng.normal(size=k)
+        assert equal_variances_p(x, test) == approx(function(*x.T).pvalue, rel=1e-10)
+    halves = np.repeat([[0.0, 0.0], [1.0, 1.0]], 4, axis=0)
+    assert equal_variances_p(halves, "levene") == 1.0
+    assert equal_variances_p(halves * [1.0, 2.0], "levene") == 0.0
+    assert np.isnan(equal_variances_p(np.ones((5, 2)), "levene"))
 
 
 def test_the_median_lies_in_its_interval_with_at_least_the_level(ours, table):
