@@ -108,7 +108,7 @@ def repeated_measures_anova(x: Array, alpha: float) -> Omnibus:
     n, k = x.shape
     between = n * np.square(x.mean(axis=0) - x.mean()).sum() / (k - 1.0)
     df = (k - 1.0, (n - 1.0) * (k - 1.0))
-    return _f_test("repeated-measures ANOVA", between, residual_variance(x), df, alpha)
+    return _f_test("repeated-measures ANOVA", between, residual_variance(x), df, alpha, tolerance(x) ** 2)
 
 
 def friedman(ranks: Array, alpha: float) -> Omnibus:
@@ -119,16 +119,18 @@ def friedman(ranks: Array, alpha: float) -> Omnibus:
     n, k = ranks.shape
     between = n * np.square(ranks.mean(axis=0) - (k + 1.0) / 2.0).sum() / (k - 1.0)
     df = (k - 1.0, (n - 1.0) * (k - 1.0))
-    found = _f_test("Friedman (Iman-Davenport)", between, residual_variance(ranks), df, alpha)
+    found = _f_test("Friedman (Iman-Davenport)", between, residual_variance(ranks), df, alpha, tolerance(ranks) ** 2)
     # no outcome is rarer than one order in all blocks, which the F of few blocks does not know
     return replace(found, p_value=max(found.p_value, float(np.exp((1 - n) * special.gammaln(k + 1.0)))))
 
 
-def _f_test(name: str, between: float, within: float, df: tuple[float, float], alpha: float) -> Omnibus:
-    if within > 0.0:
+def _f_test(
+    name: str, between: float, within: float, df: tuple[float, float], alpha: float, rounding: float
+) -> Omnibus:
+    if within > rounding:
         statistic = between / within
     else:
-        statistic = np.inf if between > 0.0 else 0.0  # every block alike: no order, or one and the same
+        statistic = np.inf if between > rounding else 0.0  # every block alike: no order, or one and the same
     p_value = float(special.fdtrc(*df, statistic)) if np.isfinite(statistic) else 0.0
     return Omnibus(name=name, statistic=float(statistic), df=df, p_value=p_value, symbol="F", alpha=alpha)
 

@@ -42,6 +42,11 @@ def test_friedmans_p_is_never_below_that_of_one_order_throughout():
     assert found.p_value == pytest.approx(1 / 6)
 
 
+def test_equal_columns_show_nothing_but_rounding():
+    x = np.repeat(SCORES[:, :1], 3, axis=1) * [1.0, 1.0 + 1e-15, 1.0 - 1e-15]
+    assert classical.repeated_measures_anova(x, 0.05).p_value == 1.0
+
+
 def test_analysis_of_variance_is_that_of_statsmodels():
     from statsmodels.stats.anova import AnovaRM
 
