@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -11,7 +11,7 @@ from lmemtest._caller import in_words_of
 from lmemtest._validate import as_frame, check_columns
 from lmemtest.data.roles import role_of
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.words import listed
+from lmemtest.words import format_level, listed
 
 __all__ = ["lengthened"]
 
@@ -29,7 +29,7 @@ def lengthened(
     algorithms: Sequence[str] | None,
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str]:
     """The long table, and its column of benchmarks; the arguments are those of `Runs.from_wide`."""
-    table = as_frame(frame, argument="frame")
+    table = as_frame(_with_text_labels(frame), argument="frame")
     schema = table.collect_schema()
     names = list(schema.names())
     named = {"benchmark": benchmark, **others}
@@ -75,6 +75,28 @@ def lengthened(
         )
     table = table.with_columns(nw.col(name).cast(nw.Float64) for name in wanted)
     return table.unpivot(on=wanted, index=kept, variable_name=algorithm, value_name=score), benchmark
+
+
+def _with_text_labels(frame: Any) -> Any:
+    """A pandas frame whose columns are numbers or other objects, with their texts as names."""
+    if isinstance(frame, Mapping):
+        labels = list(frame)
+        if all(isinstance(label, str) for label in labels):
+            return frame
+        _refuse_doubled(labels)
+        return {format_level(label): values for label, values in frame.items()}
+    labels = list(getattr(frame, "columns", ()))
+    if not hasattr(frame, "set_axis") or all(isinstance(label, str) for label in labels):
+        return frame
+    _refuse_doubled(labels)
+    return frame.set_axis([format_level(label) for label in labels], axis=1)
+
+
+def _refuse_doubled(labels: list[Any]) -> None:
+    texts = [format_level(label) for label in labels]
+    doubled = [text for text in texts if texts.count(text) > 1]
+    if doubled:
+        raise DataError(f"frame has more than one column named {doubled[0]!r}; every name must occur once. Rename one.")
 
 
 def _of_text(text: list[str], benchmark: str | None) -> str:

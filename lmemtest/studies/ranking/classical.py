@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
+from scipy.sparse.csgraph import connected_components
 
 from lmemtest._rounding import below, tolerance
 from lmemtest.errors import DesignError
@@ -38,22 +39,25 @@ FEWEST_BLOCKS = 2
 MOST_EXACT = 50  # blocks up to which the null distribution of the signed-rank sum is exact, ties or not
 
 
-def ranked(scores: Array) -> Array:
+def ranked(scores: Array, size: float = 0.0) -> Array:
     """Ranks within each row, 1 for the lowest; ties share their mean, and what differs by rounding only is a tie.
+
+    Rounding is relative to the largest of a row, or to `size` if that is more: differences have the rounding of what
+    was subtracted.
 
     >>> ranked(np.array([[0.3, 0.1 + 0.2, 0.1], [2.0, 1.0, 3.0]])).tolist()
     [[2.5, 2.5, 1.0], [2.0, 1.0, 3.0]]
     """
     order = np.argsort(scores, axis=1, kind="stable")
     ascending = np.take_along_axis(scores, order, axis=1)
-    apart = np.diff(ascending, axis=1) > tolerance(1.0) * np.abs(scores).max(axis=1, keepdims=True)
+    apart = np.diff(ascending, axis=1) > tolerance(1.0) * np.maximum(np.abs(scores).max(axis=1, keepdims=True), size)
     group = np.concatenate([np.zeros((len(scores), 1), dtype=np.intp), np.cumsum(apart, axis=1)], axis=1)
     n, k = scores.shape
     flat = (group + k * np.arange(n)[:, None]).ravel()
-    size = np.bincount(flat, minlength=n * k)
+    count = np.bincount(flat, minlength=n * k)
     place = np.bincount(flat, weights=np.tile(np.arange(1.0, k + 1.0), n), minlength=n * k)
     ranks = np.empty(scores.shape)
-    np.put_along_axis(ranks, order, (place[flat] / size[flat]).reshape(n, k), axis=1)
+    np.put_along_axis(ranks, order, (place[flat] / count[flat]).reshape(n, k), axis=1)
     return ranks
 
 
@@ -158,12 +162,13 @@ def skillings_mack(gains: Array, alpha: float) -> Omnibus:
     values, vectors = np.linalg.eigh(covariance)
     kept = values > 1e-10 * max(values.max(), 1.0)
     statistic = float(np.square(total @ vectors[:, kept] / np.sqrt(values[kept])).sum())
-    df = float(kept.sum())
-    if df < k - 1:
+    met = np.isfinite(gains).T.astype(int) @ np.isfinite(gains)
+    if connected_components(met, directed=False)[0] > 1:
         raise DesignError(
             "the algorithms fall into groups without a common block, so no test compares all of them. Rank each group "
             "by itself, or add runs."
         )
+    df = float(kept.sum()) or k - 1.0  # algorithms that tie wherever they meet have no degree of freedom between them
     p_value = float(special.chdtrc(df, statistic))
     return Omnibus(
         name="Skillings-Mack", statistic=statistic, df=(df,), p_value=p_value, symbol="chi-square", alpha=alpha
@@ -173,11 +178,11 @@ def skillings_mack(gains: Array, alpha: float) -> Omnibus:
 # ---------------------------------------------------------------------- signed ranks
 
 
-def signed_rank(differences: Array) -> tuple[float, float]:
+def signed_rank(differences: Array, size: float = 0.0) -> tuple[float, float]:
     """Wilcoxon's signed-rank test of one pair, two-sided: the sum of the positive ranks, and the p-value.
 
-    Differences of zero are dropped. Up to 50 others the distribution is that of all sign changes of the ranks at hand,
-    exact with ties; beyond, normal.
+    `size` is that of what was subtracted, see `ranked`. Differences of zero are dropped. Up to 50 others the
+    distribution is that of all sign changes of the ranks at hand, exact with ties; beyond, normal.
 
     >>> signed_rank(np.array([1.0, 2.0, 3.0, -4.0, 5.0]))
     (11.0, 0.4375)
@@ -185,7 +190,7 @@ def signed_rank(differences: Array) -> tuple[float, float]:
     d = differences[np.abs(differences) > 0.0]
     if not len(d):
         return 0.0, 1.0
-    ranks = ranked(np.abs(d)[None])[0]
+    ranks = ranked(np.abs(d)[None], size)[0]
     positive = float(ranks[d > 0].sum())
     least = min(positive, float(ranks.sum()) - positive)
     if len(d) > MOST_EXACT:
@@ -243,7 +248,8 @@ def median_interval(x: Array, level: float) -> tuple[float, float]:
 def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | None = None) -> pd.DataFrame:
     """Signed-rank tests of the pairs, or of all with a control, each on the blocks that both have.
 
-    Intervals of the shift are simultaneous by Bonferroni.
+    Intervals of the shift are simultaneous by Bonferroni, but with `adjust` "none". The statistic is the sum of the
+    ranks with the signs of their differences.
     """
     import pandas as pd
 
@@ -254,15 +260,19 @@ def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | 
         left = np.delete(np.arange(k), control)
         right = np.full(k - 1, control)
     m = len(left)
+    level = 1.0 - alpha / (1 if adjust == "none" else m)
     rows = []
     for i, j in zip(left, right, strict=True):
         both = np.isfinite(blocks.scores[:, i]) & np.isfinite(blocks.scores[:, j])
         x, y = blocks.scores[both, i], blocks.scores[both, j]
-        d = np.where(np.abs(x - y) <= tolerance(1.0) * np.maximum(np.abs(x), np.abs(y)), 0.0, x - y)
+        sizes = np.maximum(np.abs(x), np.abs(y))
+        d = np.where(np.abs(x - y) <= tolerance(1.0) * sizes, 0.0, x - y)
         if len(d) < FEWEST_BLOCKS:
             rows.append((np.nan, np.nan, np.nan, np.nan, np.nan))
             continue
-        rows.append((*shift_interval(d, 1.0 - alpha / m), *signed_rank(d)))
+        positive, p = signed_rank(d, float(sizes.max()))
+        n = np.count_nonzero(d)
+        rows.append((*shift_interval(d, level), 2.0 * positive - n * (n + 1.0) / 2.0, p))
     estimate, low, high, statistic, p_raw = np.array(rows).T
     if adjust in ("shaffer", "stepdown") and control is None:
         p_value = step_down(p_raw, k, first_by_range=False)

@@ -65,13 +65,14 @@ class Rankings(Result):
     Attributes
     ----------
     rankings : dict of str to Ranking
-        By the name of the test.
+        By the name of the test; notes say which could not be made.
     table : pandas.DataFrame
         One row per pair: ``left``, ``right``, the decision of every test, ``agree``.
     places : pandas.DataFrame
         One row per algorithm, its place by every test.
     rows_as_blocks : RowsAsBlocks or None
-        The trap, measured; None where every row is a block.
+        The trap, measured; None where every row is a block, or fewer than two blocks
+        have all algorithms.
     notes : tuple of str
     """
 
@@ -111,11 +112,15 @@ class Rankings(Result):
         """How far the tests agree, each pair on which they do not with its facts, and the trap."""
         odd = self.table[~self.table["agree"]]
         total = len(self.table)
-        found = [
-            f"The {len(self.rankings)} tests agree on {'all' if odd.empty else f'{total - len(odd)} of'} {total} pairs."
-        ]
+        found = [f"The {counted(len(self.rankings), 'test')} {self._agree(total - len(odd), total)}."]
         found += [self._on(row) for row in odd.head(MOST_SAID).to_dict("records")]
         return (*found, *self.trap())
+
+    @staticmethod
+    def _agree(agreed: int, total: int) -> str:
+        if total == 1:
+            return "agree on the pair" if agreed else "do not agree on the pair"
+        return f"agree on {'all' if agreed == total else f'{agreed} of'} {total} pairs"
 
     def _on(self, row: Mapping[Any, Any]) -> str:
         """A pair on which tests disagree: who says what, and the facts that part means from ranks."""
@@ -183,8 +188,8 @@ def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:
     if total > 0:
         largest = int(np.argmax(np.abs(d)))
         text += (
-            f"; {names[largest]} alone holds {percent(float(d[largest] ** 2 / total))} of the squared differences, "
-            "which weigh in a mean and not in ranks"
+            f"; {blocks.unit} {names[largest]} alone holds {percent(float(d[largest] ** 2 / total))} of the squared "
+            "differences, which weigh in a mean and not in ranks"
         )
     return f"{text}."
 
@@ -196,7 +201,7 @@ def rows_as_blocks(blocks: Blocks, alpha: float, rng: np.random.Generator) -> Ro
     """Rank the single runs of every instance as if each were a block; None where each block has one row."""
     whole = (blocks.n_runs == blocks.n_runs[:, :1]).all(axis=1) & (blocks.n_runs[:, 0] > 0)
     n_rows = blocks.n_runs[whole, 0]
-    if not whole.any() or n_rows.sum() <= len(np.unique(blocks.block[whole])):
+    if blocks.complete.sum() < 2 or not whole.any() or n_rows.sum() <= len(np.unique(blocks.block[whole])):
         return None
     k = len(blocks.algorithms)
     sign = -1.0 if blocks.direction == "maximize" else 1.0

@@ -11,9 +11,11 @@ from lmemtest._rounding import below
 from lmemtest.data.runs import with_named_algorithms
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
+from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.inference.means.separation import separation_of
-from lmemtest.studies.ranking.asked import OWN_VARIANCES, TEST_NAMES
+from lmemtest.studies.ranking.asked import NO_TEST, NOT_SHOWN, OWN_VARIANCES, TEST_NAMES
 from lmemtest.studies.ranking.classical import (
+    FEWEST_BLOCKS,
     assumptions_of,
     block_estimates,
     friedman,
@@ -93,7 +95,7 @@ def of_model(compared: Comparisons, fit: LmmFit, asked: Asked) -> Verdict:
         centre=table[["algorithm", "mean", "se", "df", "ci_low", "ci_high"]],
         test="lmem",
         residual_sd=(float(np.sqrt(fit.scale)), _residual_df(fit)),
-        notes=(f"Model: {fit.formula}", *means.notes),
+        notes=(f"Model: {fit.formula}", *compared.notes),
     )
 
 
@@ -144,14 +146,16 @@ def by_tests(blocks: Blocks, asked: Asked) -> Verdict:
     test, notes, table = asked.test, list(blocks.notes), None
     if test == "auto" and missing:
         test = "wilcoxon"
+    if missing and test == "wilcoxon":
+        friedmans = ", and the Skillings-Mack test takes the place of Friedman's" if k > 2 else ""
         notes.append(
-            f"{missing} of {counted(len(blocks.names), blocks.unit)} lack an algorithm: each pair is compared on those "
-            "that both have, and the Skillings-Mack test takes the place of Friedman's."
+            f"{missing} of {counted(len(blocks.names), blocks.unit)} {'lacks' if missing == 1 else 'lack'} an "
+            f"algorithm: each pair is compared on those that both have{friedmans}."
         )
-    elif missing and test != "wilcoxon":
+    elif missing:
+        notes.append(left_out(blocks))
         blocks = complete
-        notes.append(f"{missing} incomplete {blocks.unit}s were left out; method='lmem' uses them.")
-    _require(blocks if test == "wilcoxon" else complete)
+    (_require_pairs if test == "wilcoxon" else _require)(blocks)
     if test == "auto":
         x = complete.scores
         residuals = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
@@ -164,6 +168,27 @@ def by_tests(blocks: Blocks, asked: Asked) -> Verdict:
     _check_adjust(asked, test)
     found = _by_ranks_or_means(blocks, test, asked) if test != "wilcoxon" else _by_signed_ranks(blocks, asked)
     return replace(found, test=test, assumptions=table, notes=(*notes, *found.notes))
+
+
+def left_out(blocks: Blocks) -> str:
+    """That incomplete blocks are not in a test of complete ones; empty if there are none."""
+    missing = int((~blocks.complete).sum())
+    if not missing:
+        return ""
+    which = "that lacks" if missing == 1 else "that lack"
+    return (
+        f"{counted(missing, blocks.unit)} {which} a score of some algorithm {'was' if missing == 1 else 'were'} left "
+        "out; method='lmem' uses them."
+    )
+
+
+def _require_pairs(blocks: Blocks) -> None:
+    seen = np.isfinite(blocks.scores).astype(int)
+    if np.triu(seen.T @ seen, 1).max() < FEWEST_BLOCKS:
+        raise DesignError(
+            f"no two algorithms have scores on {FEWEST_BLOCKS} common {blocks.unit}s, so no pair can be compared. Add "
+            "runs of one algorithm where the other has some."
+        )
 
 
 def _require(blocks: Blocks) -> None:
@@ -212,6 +237,7 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
         omnibus = (friedman(ranked(-blocks.gains), asked.alpha) if whole
                    else skillings_mack(blocks.gains, asked.alpha))  # fmt: skip
     centre = rank_centres(blocks, asked.alpha)
+    interval_adjust = "none" if adjust == "none" else "bonferroni"
     separated = separation_of(
         levels=names,
         means=centre["mean_rank"].to_numpy(),
@@ -221,14 +247,16 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
         alpha=asked.alpha,
         direction="minimize",
         adjust=adjust,
-        interval_adjust="bonferroni",
+        interval_adjust=interval_adjust,
         ddf="asymptotic",
         score=f"rank by {blocks.score}",
         statistic="mean rank",
         factor="algorithm",
     )
-    notes = ["Intervals are those of the shift (Hodges and Lehmann), simultaneous by Bonferroni."]
-    least = 2.0 ** (1 - len(blocks.names)) * len(tests)
+    by = ", simultaneous by Bonferroni" if interval_adjust == "bonferroni" and len(tests) > 1 else ""
+    notes = [f"Intervals are those of the shift (Hodges and Lehmann){by}."]
+    lowest = np.full(len(tests), 2.0 ** (1 - len(blocks.names)))  # all pairs as clear as they can be
+    least = float(adjust_raw(lowest, "holm" if adjust == "shaffer" else adjust, len(tests)).min())
     if adjust != "none" and not below(least, asked.alpha):
         notes.append(
             f"With {blocks.said()} and {counted(len(tests), 'pair')} no signed-rank test can be significant at "
@@ -266,6 +294,9 @@ def rank_centres(blocks: Blocks, alpha: float) -> pd.DataFrame:
     rows = []
     for column in blocks.scores.T:
         x = column[np.isfinite(column)]
+        if not len(x):
+            rows.append((np.nan,) * 4)
+            continue
         median = float(np.median(x))
         rows.append((median, float(np.median(np.abs(x - median))), *median_interval(x, 1.0 - alpha)))
     median, mad, low, high = np.array(rows).T
@@ -290,13 +321,15 @@ def outcomes(blocks: Blocks) -> tuple[Array, Array]:
 def mean_ranks(blocks: Blocks) -> Array:
     """Mean rank of each algorithm: one more than the opponents it may expect to lose to on a block.
 
-    Of complete blocks that is the mean of the ranks; with missing cells every pair counts where both have a score.
+    Of complete blocks that is the mean of the ranks; with missing cells every pair counts where both have a score, and
+    an opponent that was never met counts as the mean of the others. NaN where none was met.
     """
     wins, ties = outcomes(blocks)
     met = wins + wins.T + ties
-    lost = np.divide(wins.T + ties / 2.0, met, out=np.full(met.shape, np.nan), where=met > 0)
-    np.fill_diagonal(lost, 0.0)
-    return 1.0 + lost.sum(axis=1)
+    lost = np.divide(wins.T + ties / 2.0, met, out=np.zeros(met.shape), where=met > 0).sum(axis=1)
+    opponents = (met > 0).sum(axis=1)
+    others = len(met) - 1.0
+    return 1.0 + np.divide(others * lost, opponents, out=np.full(len(met), np.nan), where=opponents > 0)
 
 
 # ---------------------------------------------------------------------- posterior probabilities
@@ -307,7 +340,7 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
     from lmemtest.studies.ranking.bayesian import bayesian_pairs
 
     test = "signed_rank" if asked.test == "auto" else asked.test
-    _require(blocks)
+    _require_pairs(blocks)
     tests = bayesian_pairs(
         blocks,
         model=test,
@@ -348,11 +381,34 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
     )
 
 
-def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> Separation:
-    """The decisions of the same method on some of the blocks and algorithms of the runs."""
+def ahead(verdict: Verdict) -> NDArray[np.bool_]:
+    """Of which tests the left is better, by the sign of what was tested.
+
+    The order of the ranking does not say: mean ranks and signed ranks can favour different algorithms, and the estimate
+    of a difference can be zero.
+    """
+    tests = verdict.tests
+    if "p_left" in tests:
+        return (tests["p_left"] > tests["p_right"]).to_numpy()
+    sign = -1.0 if verdict.lower_is_better else 1.0
+    return np.asarray(sign * tests["statistic"].to_numpy() > 0.0)
+
+
+def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> dict[frozenset[str], str]:
+    """The decisions of the same method on some of the blocks and algorithms of the runs, pair by pair."""
     if asked.control is not None and asked.control not in blocks.algorithms:
         raise DesignError(f"the control {asked.control} is what is left out.")
-    return verdict_of(method, _those_in(runs, blocks) if method == "lmem" else runs, blocks, asked).separation
+    return decided(verdict_of(method, _those_in(runs, blocks) if method == "lmem" else runs, blocks, asked))
+
+
+def decided(verdict: Verdict) -> dict[frozenset[str], str]:
+    """What is said of each pair that was tested."""
+    differ, undecided = verdict.separation.significant, verdict.separation.undecided
+    out = {}
+    for left, right, of_left in zip(verdict.tests["left"], verdict.tests["right"], ahead(verdict), strict=True):
+        said = f"{left if of_left else right} better" if differ.loc[left, right] else NOT_SHOWN
+        out[frozenset((left, right))] = NO_TEST if undecided.loc[left, right] else said
+    return out
 
 
 def _those_in(runs: Runs, blocks: Blocks) -> Runs:

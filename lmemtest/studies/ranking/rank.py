@@ -13,14 +13,14 @@ from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import Runs
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.studies.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.studies.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.studies.ranking.compare import Rankings, compared
 from lmemtest.studies.ranking.effect_sizes import KINDS, effect_sizes, magnitude, standardised
-from lmemtest.studies.ranking.methods import Verdict, by_tests, mean_ranks, of_model, outcomes, verdict_of
+from lmemtest.studies.ranking.methods import Verdict, ahead, by_tests, mean_ranks, of_model, outcomes, verdict_of
 from lmemtest.studies.ranking.ranking import Ranking
 from lmemtest.words import listed, suggest
 
@@ -140,13 +140,20 @@ def rank(
         check_choice(effect_size, "effect_size", (*KINDS, "standardised") if method == "lmem" else KINDS)
     if method != "all":
         return ranking_of(verdict_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
-    found = {}
+    found, without = {}, []
     for one, tests in (("lmem", ("auto",)), ("frequentist", side_by_side(blocks)), ("bayesian", ("signed_rank",))):
         for name in tests:
             asked = replace(checked, test=name)
-            ranking = ranking_of(verdict_of(one, runs, blocks, asked), runs, blocks, one, asked, effect_size)
-            found[ranking.test] = ranking
-    return compared(found, resolve_rng(checked.rng))
+            try:
+                verdict = verdict_of(one, runs, blocks, asked)
+            except DesignError as error:
+                without.append((one if name == "auto" else name, error))
+                continue
+            found[verdict.test] = ranking_of(verdict, runs, blocks, one, asked, effect_size)
+    if not found:
+        raise without[0][1]
+    notes = tuple(f"Without {TEST_NAMES[name]}: {error}" for name, error in without)
+    return replace(compared(found, resolve_rng(checked.rng)), notes=notes)
 
 
 def beside(pairs: Comparisons, fit: LmmFit, runs: Runs, alpha: float) -> Rankings:
@@ -217,6 +224,9 @@ def ranking_of(
     if asked.control is None:
         table["letters"] = [verdict.separation.letters[name] for name in order]
     kind = effect_size or EFFECTS.get(verdict.test, "rank_biserial")
+    notes = verdict.notes
+    if method == "lmem" and blocks.unit == "seed":
+        notes = (*notes, "One benchmark only: what follows says nothing about others.")
     return Ranking(
         table=table,
         pairs=_pairs(_oriented(verdict.tests, order), ordered, verdict, kind, asked),
@@ -237,7 +247,7 @@ def ranking_of(
         direction=runs.direction,
         assumptions=verdict.assumptions,
         asked=asked,
-        notes=verdict.notes,
+        notes=notes,
     )
 
 
@@ -258,7 +268,7 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
         if a in out:
             out[a], out[b] = np.where(turned, -out[b], out[a]), np.where(turned, -out[a], out[b])
     for name in ("estimate", "statistic", "advantage"):
-        if name in out and not (name == "statistic" and np.isnan(out["df"]).all()):
+        if name in out:
             out[name] = np.where(turned, -out[name], out[name])
     first = np.lexsort((np.maximum(left, right), np.minimum(left, right)))
     return pd.DataFrame({name: values[first] for name, values in out.items()})
@@ -288,7 +298,7 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, ask
         "wins": wins[i, j].astype(int),
         "ties": ties[i, j].astype(int),
         "losses": wins[j, i].astype(int),
-        "decision": _decisions(tests, verdict, i, j, better),
+        "decision": _decisions(tests, verdict, i, j),
     }
     return table.join(pd.DataFrame(more))
 
@@ -321,7 +331,7 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
     return out[0], out[1], out[2]
 
 
-def _decisions(tests: pd.DataFrame, verdict: Verdict, i: Codes, j: Codes, better: Array) -> list[str]:
+def _decisions(tests: pd.DataFrame, verdict: Verdict, i: Codes, j: Codes) -> list[str]:
     """Who is better, in words, from the one matrix of decisions; i and j are the places of left and right in it."""
     separation = verdict.separation
     untested, differ = separation.undecided.to_numpy()[i, j], separation.significant.to_numpy()[i, j]
@@ -331,7 +341,6 @@ def _decisions(tests: pd.DataFrame, verdict: Verdict, i: Codes, j: Codes, better
         said = np.choose(chances.argmax(axis=1), [left, right, "practically equivalent"])
         differ, otherwise = below(1.0 - chances.max(axis=1), separation.alpha), "undecided"
     else:
-        gain = (-1.0 if verdict.lower_is_better else 1.0) * tests["estimate"].to_numpy()
-        said = np.where(np.where(np.isnan(gain), better - 0.5, gain) > 0.0, left, right)
+        said = np.where(ahead(replace(verdict, tests=tests)), left, right)
         otherwise = "not significant"
     return np.where(untested, "no test", np.where(differ, said, otherwise)).tolist()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._result import Result, result
 from lmemtest._table import Format
-from lmemtest.studies.ranking.asked import TEST_NAMES
+from lmemtest.studies.ranking.asked import NO_TEST, NOT_SHOWN, TEST_NAMES
 from lmemtest.studies.ranking.methods import decisions_on
 from lmemtest.studies.ranking.wording import ranking_paragraph, ranking_sentences
 
@@ -36,7 +37,8 @@ class Ranking(Result):
         ``mean_rank``) with its spread and interval, ``mean_rank``, ``letters``.
     pairs : pandas.DataFrame
         One row per pair, ``left`` before ``right`` in the ranking: ``estimate`` (left minus right) with ``ci_low`` and
-        ``ci_high``, ``statistic``, ``df``, ``p_raw``, ``p_value`` (adjusted), ``effect_size`` with ``effect_low``,
+        ``ci_high``, ``statistic`` (t, or the sum of the signed ranks),
+        ``df``, ``p_raw``, ``p_value`` (adjusted), ``effect_size`` with ``effect_low``,
         ``effect_high`` and ``magnitude``, ``p_better`` (share of the blocks on which left is better, ties one half),
         ``wins``, ``ties``, ``losses`` (of left over right, in blocks), ``decision``.
     separation : Separation
@@ -146,13 +148,19 @@ class Ranking(Result):
         """
         from lmemtest.studies.ranking.stability import stability_of
 
-        asked = self.asked if self.method == "lmem" else replace(self.asked, test=self.test)
-        return stability_of(
-            lambda part: decisions_on(part, self.runs, self.method, asked),
-            self.blocks,
-            self.separation,
-            progress=progress,
-        )
+        test = "auto" if self.method == "lmem" else self.test
+
+        def again(part: Blocks) -> Mapping[frozenset[str], str]:
+            # the same draws for each part, so that none changes by chance alone
+            asked = replace(self.asked, test=test, rng=deepcopy(self.asked.rng))
+            return decisions_on(part, self.runs, self.method, asked)
+
+        pairs = zip(self.pairs["left"], self.pairs["right"], self.pairs["decision"], strict=True)
+        kept = {
+            frozenset((left, right)): said if said == NO_TEST or said.endswith(" better") else NOT_SHOWN
+            for left, right, said in pairs
+        }
+        return stability_of(again, self.blocks, kept, progress=progress)
 
     def paragraph(self) -> str:
         """What was done and found, as a paragraph for a paper."""

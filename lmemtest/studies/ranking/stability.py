@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from lmemtest._replicates import check_replicates, progress_bar
 from lmemtest._result import Result, result
 from lmemtest.errors import DesignError, LmemtestError
+from lmemtest.studies.ranking.asked import NO_TEST, NOT_SHOWN
 from lmemtest.words import counted, joined, percent
 
 if TYPE_CHECKING:
@@ -19,8 +20,13 @@ if TYPE_CHECKING:
     from lmemtest.inference.means.separation import Separation
     from lmemtest.studies.ranking.blocks import Blocks
 
-NOT_SHOWN = "no difference shown"
-NO_TEST = "no test"
+    Decisions = Mapping[frozenset[str], str]
+
+
+COLUMNS = ["left", "right", "decision"]
+COLUMNS += [
+    f"{what}_{kind}" for kind in ("blocks", "algorithms") for what in ("share_unchanged", "n_changed", "changed_by")
+]
 
 
 @result
@@ -86,6 +92,8 @@ class Stability(Result):
         if not n:
             return
         total, odd = len(self.table), self.table[self.table[f"n_changed_{kind}"] > 0]
+        if not total:
+            return
         which = f"whichever of the {n} {noun}s leaves the study"
         if odd.empty:
             yield f"{'The decision stays' if total == 1 else f'All {total} decisions stay'} the same {which}."
@@ -109,9 +117,9 @@ def _others(n: int) -> str:
 
 
 def stability_of(
-    refit: Callable[[Blocks], Separation],
+    refit: Callable[[Blocks], Separation | Decisions],
     blocks: Blocks,
-    decisions: Separation | None = None,
+    decisions: Separation | Decisions | None = None,
     *,
     progress: bool | None = None,
 ) -> Stability:
@@ -120,9 +128,11 @@ def stability_of(
     Parameters
     ----------
     refit : callable
-        Takes `Blocks` and returns their `Separation`: the method of the ranking.
+        Takes `Blocks` and returns their `Separation`, whose order says who is better; or a mapping of pairs, as frozen
+        sets of two names, to "A better", "no difference shown" or "no test". The method of the ranking.
     blocks : Blocks
-    decisions : Separation, optional
+        In the order in which a mapping is to be reported.
+    decisions : Separation or mapping, optional
         Those of the whole study; ``refit(blocks)`` by default.
     progress : bool, optional
         Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
@@ -163,7 +173,7 @@ def stability_of(
     smaller = [(blocks.unit, name, blocks.where(np.arange(n) != i)) for i, name in enumerate(blocks.names)]
     if len(names) > 2:
         smaller += [("algorithm", name, blocks.of([other for other in names if other != name])) for name in names]
-    refits: list[tuple[str, str, dict[frozenset[str], str]]] = []
+    refits: list[tuple[str, str, Decisions]] = []
     notes = []
     with progress_bar(len(smaller), progress, "Leaving out") as advance:
         for kind, name, part in smaller:
@@ -174,9 +184,9 @@ def stability_of(
             advance(1)
     said = _decisions(whole)
     rows, changes = [], []
-    for left, right in combinations(whole.levels, 2):
+    for left, right in combinations(names if isinstance(whole, Mapping) else whole.levels, 2):
         pair = frozenset((left, right))
-        if said[pair] == NO_TEST:
+        if said.get(pair, NO_TEST) == NO_TEST:
             continue
         row: dict[str, object] = {"left": left, "right": right, "decision": said[pair]}
         for column, kind in (("blocks", blocks.unit), ("algorithms", "algorithm")):
@@ -188,7 +198,7 @@ def stability_of(
             changes += [(kind, name, left, right, said[pair], now) for name, now in changed]
         rows.append(row)
     return Stability(
-        table=pd.DataFrame(rows),
+        table=pd.DataFrame(rows, columns=COLUMNS),
         changes=pd.DataFrame(changes, columns=["left_out", "name", "left", "right", "decision", "without"]),
         n_blocks=sum(kind != "algorithm" for kind, _, _ in refits),
         n_algorithms=sum(kind == "algorithm" for kind, _, _ in refits),
@@ -197,8 +207,10 @@ def stability_of(
     )
 
 
-def _decisions(separation: Separation) -> dict[frozenset[str], str]:
+def _decisions(separation: Separation | Decisions) -> Decisions:
     """What is said of each pair, whichever of the two comes first."""
+    if isinstance(separation, Mapping):
+        return separation
     levels = separation.levels
     significant, undecided = separation.significant.to_numpy(), separation.undecided.to_numpy()
     return {

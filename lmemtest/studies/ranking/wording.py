@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._options import ADJUSTMENT_NAMES
-from lmemtest._rounding import written
-from lmemtest.studies.ranking.asked import TEST_NAMES
+from lmemtest._rounding import tolerance, written
+from lmemtest.studies.ranking.asked import NO_TEST, ON_RANKS, TEST_NAMES
+from lmemtest.studies.ranking.methods import left_out
 from lmemtest.words import counted, format_number, joined, p_text
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ SYMBOLS = {
 
 def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     """Who is ahead, who is better than whom, which pairs are practically equivalent, and what stays open."""
-    beaten, equal, open_pairs = _sorted_out(ranking)
+    beaten, equal, open_pairs, untested = _sorted_out(ranking)
     found = [_headline(ranking, beaten)]
     practically = "practically" if ranking.method == "bayesian" else "significantly"
     found += [f"{name} is {practically} better than {joined(worse, len(worse))}." for name, worse in beaten.items()]
@@ -40,15 +41,19 @@ def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     if open_pairs:
         what = "Undecided" if ranking.method == "bayesian" else "Not significantly different"
         found.append(f"{what}: {_pairs(open_pairs)}.")
+    if untested:
+        found.append(f"Without a test, for too few common {ranking.blocks.unit}s: {_pairs(untested)}.")
     return tuple(found)
 
 
 def _sorted_out(
     ranking: Ranking,
-) -> tuple[dict[str, list[str]], list[tuple[str, str]], list[tuple[str, str]]]:
-    """Whom each algorithm is better than; pairs that are equivalent; pairs that were tested and not decided."""
+) -> tuple[dict[str, list[str]], list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str]]]:
+    """Whom each algorithm is better than; pairs that are equivalent; tested and not decided; not tested."""
     beaten: dict[str, list[str]] = {}
-    equal, undecided = [], []
+    equal: list[tuple[str, str]] = []
+    undecided: list[tuple[str, str]] = []
+    untested: list[tuple[str, str]] = []
     for row in ranking.pairs.to_dict("records"):
         left, right, decision = row["left"], row["right"], row["decision"]
         if decision == f"{left} better":
@@ -57,9 +62,9 @@ def _sorted_out(
             beaten.setdefault(right, []).append(left)
         elif decision == "practically equivalent":
             equal.append((left, right))
-        elif decision != "no test":
-            undecided.append((left, right))
-    return beaten, equal, undecided
+        else:
+            (untested if decision == NO_TEST else undecided).append((left, right))
+    return beaten, equal, undecided, untested
 
 
 def _headline(ranking: Ranking, beaten: Mapping[str, list[str]]) -> str:
@@ -73,13 +78,24 @@ def _headline(ranking: Ranking, beaten: Mapping[str, list[str]]) -> str:
             f"Shown to be {'; '.join(parts)}." if parts else f"No algorithm is shown to differ from {ranking.control}."
         )
     worse = beaten.get(first, [])
-    ahead = f"{first} ranks first"
+    tied = _tied_first(ranking)
+    ahead = f"{joined(tied, len(tied))} share the first place" if len(tied) > 1 else f"{first} ranks first"
     if not beaten:
-        return f"{ahead}, but no difference between any two of the {len(others) + 1} algorithms is shown."
+        which = "the two" if len(others) == 1 else f"any two of the {len(others) + 1} algorithms"
+        return f"{ahead}, but no difference between {which} is shown."
+    if len(tied) > 1:
+        return f"{ahead}."
     if len(worse) == len(others):
         return f"{ahead}, ahead of {'the other one' if len(others) == 1 else f'all {len(others)} others'}."
     near = [name for name in others if name not in worse]
     return f"{ahead}; it is not shown to be better than {joined(near)}."
+
+
+def _tied_first(ranking: Ranking) -> list[str]:
+    """The algorithms that nothing but the order of the columns puts behind the first."""
+    centres, errors = np.array(ranking.separation.means), np.array(ranking.separation.se)
+    near = np.abs(centres - centres[0]) <= tolerance(centres, errors)
+    return [name for name, tied in zip(ranking.levels, near, strict=True) if tied]
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> str:
@@ -119,13 +135,21 @@ def _how(ranking: Ranking) -> str:
     if ranking.method == "lmem":
         model = next(note for note in ranking.notes if note.startswith("Model: ")).removeprefix("Model: ")
         how = f"Marginal means come from the linear mixed model {model} (REML, Satterthwaite degrees of freedom)"
+        if any(note.startswith("Standard errors of differences are moderated") for note in ranking.notes):
+            how += f", with standard errors of differences moderated by their scatter over the {ranking.blocks.unit}s"
     else:
         runs = int(ranking.blocks.n_runs.max())
         each = f"Each {ranking.blocks.unit} counts once" + (", with the mean of its runs" if runs > 1 else "")
+        without = "" if ranking.test == "wilcoxon" else left_out(ranking.blocks)
+        if without:
+            each += f"; {without.split(';')[0]}"
         how = f"{each}. Pairs were compared by {name}"
     family = "all pairs" if ranking.control is None else f"the comparisons with {ranking.control}"
     controls = "" if ranking.separation.adjust in ("none", "fdr") else ", family-wise"
-    return f"{how}; {adjust} adjustment for {family}, alpha = {ranking.alpha:g}{controls}."
+    if len(ranking.pairs) == 1:  # no family
+        return f"{how}; alpha = {ranking.alpha:g}."
+    intervals = "" if ranking.separation.interval_adjust == "none" else "; intervals of differences are simultaneous"
+    return f"{how}; {adjust} adjustment for {family}, alpha = {ranking.alpha:g}{controls}{intervals}."
 
 
 def _found(ranking: Ranking) -> list[str]:
@@ -146,25 +170,33 @@ def _found(ranking: Ranking) -> list[str]:
     return found
 
 
+def _chance(p: float) -> str:
+    """A posterior probability; draws that all agree do not make it certain."""
+    return "P > 0.999" if p > 0.9995 else f"P = {written(p, '.3f')}"
+
+
 def _pair_text(ranking: Ranking, row: Mapping[str, Any]) -> str:
     left, right, decision = row["left"], row["right"], row["decision"]
     wins = f"better on {row['wins']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.unit}s"
     if decision == "practically equivalent":
-        return f"{left} and {right} are practically equivalent (P = {written(row['p_equal'], '.3f')})"
+        return f"{left} and {right} are practically equivalent ({_chance(row['p_equal'])})"
     turned = decision == f"{right} better"
     first, second = (right, left) if turned else (left, right)
+    sign, low, high = 1.0, row.get("ci_low", np.nan), row.get("ci_high", np.nan)
     if turned:
         wins = f"better on {row['losses']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.unit}s"
+        sign, low, high = -1.0, -high, -low
     if "p_left" in row:
-        chance = written(max(row["p_left"], row["p_right"]), ".3f")
-        return f"{first} is practically better than {second} (P = {chance}, {wins})"
-    numbers = [f"difference {format_number(row['estimate'])}"]
-    if np.isfinite(row["ci_low"]) and np.isfinite(row["ci_high"]):
+        chance = _chance(max(row["p_left"], row["p_right"]))
+        return f"{first} is practically better than {second} ({chance}, {wins})"
+    what = "difference of mean ranks" if ranking.test in ON_RANKS else "difference"
+    numbers = [f"{what} {format_number(sign * row['estimate'])}"]
+    if np.isfinite(low) and np.isfinite(high):
         level = f"{100.0 * (1.0 - ranking.alpha):g} % CI"
-        numbers.append(f"{level} {format_number(row['ci_low'])} to {format_number(row['ci_high'])}")
+        numbers.append(f"{level} {format_number(low)} to {format_number(high)}")
     if np.isfinite(row["df"]):
-        numbers.append(f"t({written(row['df'], '.4g')}) = {format_number(row['statistic'], 3)}")
+        numbers.append(f"t({written(row['df'], '.4g')}) = {format_number(sign * row['statistic'], 3)}")
     numbers.append(p_text(row["p_value"]))
     if np.isfinite(row["effect_size"]):
-        numbers.append(f"{SYMBOLS[ranking.effect]} = {written(row['effect_size'], '.2f')}")
+        numbers.append(f"{SYMBOLS[ranking.effect]} = {written(sign * row['effect_size'], '.2f')}")
     return f"{first} was better than {second} ({', '.join(numbers)}, {wins})"

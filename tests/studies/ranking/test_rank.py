@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.studies.ranking.classical import shift_interval
 from lmemtest.studies.ranking.rank import rank
 
 RNG = np.random.default_rng(7)
@@ -200,3 +202,131 @@ def test_tables_that_cannot_be_ranked():
     runs = lt.datasets.load_hpo_runs().filter(budget=16)
     with pytest.raises(ArgumentError, match="contradicts the runs"):
         rank(runs, direction="maximize")
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_signed_ranks_decide_who_is_better_and_neither_the_order_nor_a_shift_of_zero(sign):
+    direction = "maximize" if sign > 0 else "minimize"
+    few = np.where(np.arange(300) < 20, 2.0, 1.0)  # better or as good everywhere: the median of differences is zero
+    found = rank({"A": sign * few, "B": sign * np.ones(300)}, "frequentist", test="wilcoxon", direction=direction)
+    assert found.pairs["decision"].tolist() == ["A better"]
+    assert found.pairs["estimate"].iat[0] == 0.0
+    often = np.where(np.arange(30) < 16, 0.01, -5.0) - 1e-4 * np.arange(30)  # ahead more often, and by less
+    found = rank({"A": sign * often, "B": np.zeros(30)}, "frequentist", test="wilcoxon", direction=direction)
+    assert found.levels == ("A", "B")
+    assert found.pairs["decision"].tolist() == ["B better"]
+    said = found.paragraph()
+    assert "B was better than A" in said
+    assert "rank-biserial r = 0." in said
+    assert set(found.stability(progress=False).table["decision"]) == {"B better"}
+
+
+def test_the_signed_rank_statistic_belongs_to_the_algorithm_on_the_left():
+    for names in (["ant", "dog"], ["dog", "ant"]):
+        row = rank(WIDE[names], "frequentist", test="wilcoxon", direction="maximize").pairs.iloc[0]
+        d = (WIDE["dog"] - WIDE["ant"]).to_numpy()
+        assert row["left"] == "dog"
+        assert row["statistic"] == pytest.approx((np.sign(d) * stats.rankdata(np.abs(d))).sum())
+
+
+def test_an_offset_changes_no_ties_of_differences():
+    x = np.round(RNG.normal(size=(12, 2)), 1) + np.array([0.0, 0.5])
+    plain, far = (
+        rank(dict(zip("AB", table.T, strict=True)), "frequentist", test="wilcoxon", direction="maximize")
+        for table in (x, 1e6 + 1e-3 * x)
+    )
+    assert far.pairs["p_raw"].iat[0] == pytest.approx(plain.pairs["p_raw"].iat[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("of", [pd.DataFrame, lambda table: table.to_dict("list")])
+def test_labels_of_columns_may_be_numbers(of):
+    table = of(WIDE.set_axis([3, 1, 10, 2], axis=1))
+    assert rank(table, "frequentist", direction="maximize").levels[0] == "2"
+    assert rank(table, "frequentist", direction="maximize", control=10).control == "10"
+    with pytest.raises(DataError, match="more than one column named '1'"):
+        rank(WIDE.set_axis([1, "1", 2, 3], axis=1), direction="maximize")
+
+
+def test_copies_share_the_first_place_whatever_their_order():
+    table = WIDE.assign(copy=WIDE["dog"])
+    for names in (["ant", "dog", "copy"], ["copy", "dog", "ant"]):
+        for method in ("lmem", "frequentist"):
+            said = rank(table[names], method, direction="maximize").sentences()[0]
+            assert set(said.split()[:3]) == {"dog", "and", "copy"}
+            assert "share the first place" in said
+
+
+def lacking(cells, direction="maximize", table=WIDE):
+    long = table.assign(task=range(len(table))).melt("task", var_name="tool")
+    gone = [(task, tool) in cells for task, tool in zip(long["task"], long["tool"], strict=True)]
+    return lt.Runs(long[~np.array(gone)], score="value", direction=direction, algorithm="tool", benchmark="task")
+
+
+def test_pairs_that_never_met_are_named_and_order_nothing():
+    runs = lacking({(t, "dog" if t < 7 else "Bär") for t in range(14)})
+    for method in ("frequentist", "bayesian"):
+        found = rank(runs, method, rng=1)
+        assert found.levels[0] == "dog"  # not the first by name
+        assert np.isfinite(found.table["mean_rank"]).all()
+        last = found.sentences()[-1]
+        assert last.startswith("Without a test, for too few common benchmarks: ")
+        assert {"Bär", "dog"} <= set(last.rstrip(".").split())
+    two = lacking({(t, "dog" if t < 7 else "Bär") for t in range(14)}, table=WIDE[["dog", "Bär"]])
+    for method in ("frequentist", "bayesian"):
+        with pytest.raises(DesignError, match="no two algorithms have scores on 2 common benchmarks"):
+            rank(two, method)
+
+
+def test_blocks_left_out_are_said_in_the_paragraph():
+    runs = lacking({(0, "ant")})
+    assert (
+        "1 benchmark that lacks a score of some algorithm was left out"
+        in rank(runs, "frequentist", test="nemenyi").paragraph()
+    )
+    assert rank(runs, "frequentist").notes[0].startswith("1 of 14 benchmarks lacks an algorithm")
+    two = rank(lacking({(0, "ant")}, table=WIDE[["ant", "dog"]]), "frequentist")
+    assert "Skillings" not in " ".join(two.notes)
+
+
+def test_ties_everywhere_are_not_taken_for_a_design_without_common_blocks():
+    found = rank(lacking({(0, "ant")}, table=WIDE * 0.0 + 1.0), "frequentist")
+    assert (found.omnibus.statistic, found.omnibus.p_value) == (0.0, 1.0)
+
+
+def test_notes_of_the_model_are_those_of_its_comparisons():
+    said = " ".join(rank(WIDE, adjust="tukey", direction="maximize").notes)
+    assert "are moderated" not in said
+    assert "are moderated" in " ".join(rank(WIDE, direction="maximize").notes)
+    assert "Bonferroni intervals" in " ".join(rank(WIDE, adjust="holm", direction="maximize").notes)
+    assert "moderated by their scatter" in rank(WIDE, direction="maximize").paragraph()
+
+
+def test_what_no_signed_rank_test_can_reach():
+    x = np.arange(6.0)[:, None] ** 2 + np.arange(5.0) * (1 + np.arange(6.0)[:, None])
+    table = pd.DataFrame(x, columns=list("ABCDE"))
+    found = {
+        name: rank(table, "frequentist", test="wilcoxon", adjust=name, direction="maximize")
+        for name in ("fdr", "holm", "sidak")
+    }
+    assert len(found["fdr"].decided) == 10
+    assert len(found["fdr"].notes) == 1
+    assert "its smallest p-value is 0.3125" in found["holm"].notes[1]
+    assert f"its smallest p-value is {1 - (1 - 2 / 64) ** 10:.4f}" in found["sidak"].notes[1]
+    few = rank(table[:2], "frequentist", test="wilcoxon", direction="maximize")
+    assert "its smallest p-value is 1.000" in few.notes[1]
+
+
+def test_single_intervals_of_the_shift_go_with_single_tests():
+    d = (WIDE["dog"] - WIDE["ant"]).to_numpy()
+    row = rank(WIDE, "frequentist", test="wilcoxon", adjust="none", direction="maximize").pairs
+    row = row.set_index(["left", "right"]).loc[("dog", "ant")]
+    low, high = shift_interval(d, 0.95)[1:]
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high))
+
+
+def test_side_by_side_a_test_that_cannot_be_made_is_noted():
+    shifted = pd.DataFrame({"A": [1.0, 2, 4, 3, 6], "B": [2.0, 3, 5, 4, 7], "C": [3.0, 4, 6, 5, 8]})
+    found = rank(shifted, "all", direction="maximize", n_draws=200)
+    assert "nemenyi" in found.rankings
+    assert "tukey" not in found.rankings
+    assert any(note.startswith("Without Tukey's HSD") for note in found.notes)
