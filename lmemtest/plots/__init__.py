@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "comparison_matrix": ["comparison_matrix_plot"],
         "diagnosis": ["diagnosis_plot", "qq_plot", "residuals_plot", "scale_plot"],
         "emmeans": ["emmeans_plot"],
+        "estimator_quality": ["estimator_quality_plot"],
         "horizons": ["horizons_plot"],
         "influence": ["influence_plot"],
         "leaderboard": ["leaderboard_plot", "win_rate_plot"],

@@ -93,9 +93,10 @@ class Estimate(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """Which sources were randomised, and what it cost."""
-        new, same = joined(self.randomized) or "nothing", joined(self.fixed)
+        new = joined(self.randomized) if self.randomized else "nothing"
+        same = f"; the same in all: {joined(self.fixed)}" if self.fixed else ""
         return (
-            f"New in each repetition: {new}{f'; the same in all: {same}' if same else ''}. "
+            f"New in each repetition: {new}{same}. "
             f"{counted(self.n_trainings, 'training')}, {self.n_tuning} of them for tuning.",
         )
 

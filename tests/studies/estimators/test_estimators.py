@@ -36,6 +36,7 @@ def test_the_ideal_estimator_costs_k_times_t_plus_one_and_randomises_everything(
     assert found.table["n_trainings"].eq(TRIALS + 1).all()
     assert seeds_of(found).nunique().eq(7).all()
     assert (found.randomized, found.fixed) == (("data", "init", "tuning"), ())
+    assert "New in each repetition: data, init and tuning. 42 trainings, 35 of them for tuning." in str(found)
     for run, size in zip(found.table.to_dict("records"), found.hyperparameters, strict=True):
         seeds = {name: run[f"seed_{name}"] for name in (*SOURCES, "tuning")}
         assert size == tuner(pipeline, seeds)
@@ -49,6 +50,7 @@ def test_fixed_tuning_costs_t_plus_k_and_randomises_the_subset(randomize, new):
     found = fixed_tuning_estimator(pipeline, tuner, 7, sources=SOURCES, randomize=randomize, rng=1)
     assert (found.n_trainings, found.n_tuning) == (TRIALS + 7, TRIALS)
     assert found.randomized == new
+    assert f"New in each repetition: {' and '.join(new) or 'nothing'}; the same in all: " in str(found)
     assert set(found.fixed) == {*SOURCES, "tuning"} - set(new)
     counts = seeds_of(found).nunique()
     assert {name: counts[f"seed_{name}"] for name in new} == dict.fromkeys(new, 7)

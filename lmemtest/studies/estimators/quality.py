@@ -1,0 +1,437 @@
+"""How good a mean of k scores is when some sources of variation are the same in all of them.
+
+Write ``s2`` for the variance of a single score and ``rho`` for the correlation of two scores that share the fixed
+sources, both over new draws of all sources. The mean of k scores has the variance
+
+    s2 / k + (k - 1) / k rho s2,
+
+of which ``rho s2`` stays however large k is: it is the variance that the fixed sources contribute. The ideal estimator
+fixes nothing, so its variance is ``s2 / k``, and another estimator is worth as many of its scores as give the same
+variance. The two numbers come from variance components, or from several realisations of the estimator: runs of the
+whole procedure, each with its own draw of the fixed sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._result import Result, result
+from lmemtest._rounding import in_tie_order, written
+from lmemtest._validate import check_fraction, check_magnitude, check_positive_int
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.studies.estimators.estimators import TUNING, randomized_of
+from lmemtest.words import counted, format_number, joined
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+
+IDEAL = "ideal"
+RESIDUAL = "residual"  # what is new in every training, whatever is fixed
+
+
+@result
+class EstimatorQuality(Result):
+    """Variance, correlation, bias and mean squared error of estimators of a mean score, over the number of scores k.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per estimator and k: ``estimator``, ``k``, ``variance`` and ``standard_error`` of the mean of k scores,
+        ``ci_low`` and ``ci_high`` of the standard error (NaN from components), ``mse``, and ``equivalent_k``, the
+        number of scores with which the ideal estimator has this variance.
+    estimators : pandas.DataFrame
+        One row per estimator: ``estimator``; ``sd`` of a single score; ``rho``, ``rho_low``, ``rho_high``; ``floor``,
+        the standard error that no k goes below; ``most_equivalent``, the equivalent k that none exceeds; ``bias`` and
+        its standard error ``bias_error``.
+    origin : {"components", "scores"}
+        Where the numbers come from.
+    level : float
+        Of each interval.
+    notes : tuple of str
+    """
+
+    figure = "estimator_quality_plot"
+    parts: ClassVar = {"curves": "table", "estimators": "estimators"}
+    formats: ClassVar = {"rho": ".2f", "equivalent_k": ".1f", "most_equivalent": ".1f"}
+
+    table: pd.DataFrame
+    estimators: pd.DataFrame
+    origin: str
+    level: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What is compared."""
+        return "Estimators of the mean score"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What the columns are, and where they come from."""
+        origin = "variance components" if self.origin == "components" else "realisations of each estimator"
+        return (
+            f"From {origin}. rho is the correlation of two scores of one realisation, standard_error that of the mean "
+            "of k scores over everything that is random, floor its limit for large k; equivalent_k scores of the ideal "
+            "estimator are as precise.",
+        )
+
+    def shown(self) -> pd.DataFrame:
+        """Each estimator with its largest k."""
+        last = self.table.groupby("estimator", sort=False).tail(1)
+        both = self.estimators.merge(last, on="estimator")
+        columns = ["estimator", "k", "rho", "standard_error", "floor", "equivalent_k", "most_equivalent"]
+        known = both["bias"].notna().any() and self.origin == "scores"
+        return both[[*columns, *(["bias", "bias_error", "mse"] if known else [])]]
+
+    def sentences(self) -> tuple[str, ...]:
+        """What each estimator is worth, the best first."""
+        last = self.table.groupby("estimator", sort=False).tail(1)
+        rows = self.estimators.merge(last, on="estimator").to_dict("records")
+        others = [row for row in rows if row["estimator"] != IDEAL]
+        return tuple(map(self._worth, in_tie_order(others, lambda row: row["equivalent_k"], descending=True)))
+
+    def _worth(self, row: Mapping[Any, Any]) -> str:
+        text = (
+            f"The mean of {counted(int(row['k']), 'score')} of {row['estimator']!r} has the standard error "
+            f"{format_number(row['standard_error'])}, like that of {written(row['equivalent_k'], '.1f')} of the ideal "
+            "estimator"
+        )
+        if self.origin == "scores":
+            rho, low, high = (written(row[name], ".2f") for name in ("rho", "rho_low", "rho_high"))
+            return f"{text}: rho is {rho} ({100 * self.level:.4g} % interval {low} to {high})."
+        if np.isinf(row["most_equivalent"]):
+            return f"{text}."
+        return f"{text}, and no number of them is worth more than {written(row['most_equivalent'], '.1f')}."
+
+
+def variance_of_mean(variance: float, rho: float, k: ArrayLike) -> Array:
+    """Variance of the mean of k scores with this variance, any two of which have the correlation `rho`.
+
+    Examples
+    --------
+    >>> variance_of_mean(4.0, 0.25, [1, 2, 4])
+    array([4.  , 2.5 , 1.75])
+    """
+    k = np.asarray(k, dtype=float)
+    return variance / k + (k - 1.0) / k * rho * variance
+
+
+def quality_from_components(
+    variances: Mapping[str, float],
+    *,
+    k: int = 100,
+    randomize: Iterable[str | Iterable[str]] | None = None,
+) -> EstimatorQuality:
+    """Quality of the ideal estimator and of estimators with one tuning run, from variance components.
+
+    Parameters
+    ----------
+    variances : mapping of str to float
+        Variance that each source contributes to a score: "tuning", the sources of the pipeline ("data", "init", ...),
+        their interactions ("data:init"), and "residual" for what is new in every training.
+    k : int, >= 1
+        Curves are for 1, ..., k scores.
+    randomize : iterable of ("all", str or iterable of str), optional
+        Subsets of the sources of the pipeline, one estimator each. By default "all", and each source alone.
+
+    Returns
+    -------
+    EstimatorQuality
+        Without intervals: the components are taken for true.
+
+    Raises
+    ------
+    ArgumentError
+        If a variance is negative or not finite, all are zero, or a subset names something else.
+
+    Notes
+    -----
+    Fixed sources, and interactions of fixed sources alone, are shared by all scores: their sum over that of all
+    variances is ``rho`` (equation 7 of the reference). Effects have mean zero over their levels, so components know of
+    no bias: that of tuning on the very seeds that are scored is seen in scores alone.
+
+    References
+    ----------
+    Bouthillier et al. (2021), Accounting for variance in machine learning benchmarks, MLSys 3
+
+    Examples
+    --------
+    >>> found = quality_from_components({"tuning": 1.0, "data": 4.0, "init": 1.0}, k=50)
+    >>> found.to_frame("estimators")[["estimator", "rho", "floor", "most_equivalent"]].round(2)
+                    estimator   rho  floor  most_equivalent
+    0                   ideal  0.00   0.00              inf
+    1   fixed tuning, all new  0.17   1.00              6.0
+    2  fixed tuning, data new  0.33   1.41              3.0
+    3  fixed tuning, init new  0.83   2.24              1.2
+    """
+    values = _checked_variances(variances)
+    k = check_positive_int(k, "k", maximum=1_000_000)
+    factors = {source: frozenset(source.split(":")) for source in values}
+    names = tuple(dict.fromkeys(part for source in values for part in source.split(":")))
+    learning = tuple(name for name in names if name not in (TUNING, RESIDUAL))
+    total = sum(values.values())
+    tuned = TUNING in names
+    if randomize is None:
+        randomize = [*(["all"] if tuned else []), *(name for name in learning if len(learning) > 1 or not tuned)]
+    elif isinstance(randomize, str) or not isinstance(randomize, Iterable):
+        raise ArgumentError(f"randomize must be a list of subsets of the sources {list(learning)}, got {randomize!r}.")
+    subsets = {_label(subset, learning): {*randomized_of(subset, learning), RESIDUAL} for subset in randomize}
+    moments = {IDEAL: _Moments(total, 0.0)}
+    for label, new in subsets.items():
+        shared = sum(value for source, value in values.items() if not factors[source] & new)
+        moments[label] = _Moments(total, shared / total)
+    notes = () if tuned else (
+        f"No variance of {TUNING!r} is given, so what tuning contributes is in none of the numbers.",
+    )  # fmt: skip
+    numbers = np.arange(1, k + 1)
+    return _quality(moments, dict.fromkeys(moments, numbers), total, "components", 0.95, notes)
+
+
+def quality_from_scores(
+    scores: Mapping[str, ArrayLike], *, ideal: ArrayLike | None = None, level: float = 0.95
+) -> EstimatorQuality:
+    """Quality of estimators from several realisations of each.
+
+    Parameters
+    ----------
+    scores : mapping of str to array of shape (m, n)
+        For each estimator, by its name: one row per realisation (a tuning run of its own and its own seeds of all
+        fixed sources), with n scores that share them. Arrays or data frames, all scores finite.
+    ideal : array of shape (N,), optional
+        Independent scores, each with everything new and tuned by itself. Without them nothing is known of bias and
+        mean squared error, and each estimator is measured by the variance of its own single scores.
+    level : float in (0, 1)
+        Of each interval.
+
+    Returns
+    -------
+    EstimatorQuality
+        Curves up to the n of each estimator, and to the largest of them for the ideal one.
+
+    Raises
+    ------
+    DataError
+        If a table has fewer than 2 rows or columns, or scores that are missing or not finite.
+    DesignError
+        If all scores of an estimator are the same.
+
+    Notes
+    -----
+    With the mean squares between (B) and within (W) realisations, ``rho s2 = (B - W) / n`` and ``s2 = rho s2 + W``,
+    without bias; rho can thus fall a little below zero by chance. The estimated variance of the mean of k scores is
+    ``B / n + W (1 / k - 1 / n)``, the average over all choices of k of the n scores of each realisation. The interval
+    of rho is the exact one from the F distribution; that of the standard error is Graybill and Wang's for sums of mean
+    squares, exact at k = n. Both suppose normal scores. ``mse`` is the variance plus the square of the estimated bias,
+    whose own error makes it a little too large.
+
+    References
+    ----------
+    Bouthillier et al. (2021), Accounting for variance in machine learning benchmarks, MLSys 3, section 3.3; Searle,
+    Casella & McCulloch (1992), doi:10.1002/9780470316856; Graybill & Wang (1980), Confidence intervals on nonnegative
+    linear combinations of variances, Journal of the American Statistical Association 75
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> scores = rng.normal(size=(20, 1)) + rng.normal(size=(20, 50))
+    >>> found = quality_from_scores({"init new": scores}, ideal=rng.normal(scale=2**0.5, size=50))
+    >>> found.to_frame("estimators")[["estimator", "rho", "rho_low", "rho_high"]].round(2)
+      estimator   rho  rho_low  rho_high
+    0     ideal  0.00     0.00      0.00
+    1  init new  0.26     0.16      0.44
+    """
+    level = check_fraction(level, "level")
+    if not isinstance(scores, Mapping) or not scores:
+        raise ArgumentError(f"scores must map names of estimators to tables of scores, got {type(scores).__name__}.")
+    if IDEAL in scores:
+        raise ArgumentError(f"scores has {IDEAL!r}, whose scores are independent: give them as ideal.")
+    moments, numbers, total = {}, {}, None
+    for name, table in scores.items():
+        values = _finite(table, f"scores[{name!r}]", 2)
+        moments[str(name)] = _Moments.of(values, level)
+        numbers[str(name)] = np.arange(1, values.shape[1] + 1)
+    notes: tuple[str, ...] = (
+        "Without scores of the ideal estimator, bias and mean squared error are not known, and equivalent_k compares "
+        "with independent scores of the same variance.",
+    )
+    if ideal is not None:
+        notes = ()
+        free = _Moments.independent(_finite(ideal, "ideal", 1), level)
+        total = free.variance
+        moments = {IDEAL: free, **{name: m.against(free) for name, m in moments.items()}}
+        numbers = {IDEAL: max(numbers.values(), key=len), **numbers}
+    low = [name for name, m in moments.items() if m.rho < 0]
+    if low:
+        notes = (*notes, f"rho is estimated below zero for {joined(low)}: realisations differ less than by chance.")
+    return _quality(moments, numbers, total, "scores", level, notes)
+
+
+# ---------------------------------------------------------------------- moments
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """Variance of a score and correlation of two, with what is known of their errors."""
+
+    variance: float
+    rho: float
+    rho_ends: tuple[float, float] = (float("nan"), float("nan"))
+    mean_squares: tuple[tuple[float, float], ...] = ()  # between and within, or of independent scores: value and df
+    n: int = 1  # scores of a realisation
+    mean: float = float("nan")
+    mean_variance: float = float("nan")
+    bias: float = 0.0
+    bias_error: float = float("nan")
+
+    @classmethod
+    def of(cls, scores: Array, level: float) -> _Moments:
+        """Of realisations in rows."""
+        from scipy import special
+
+        m, n = scores.shape
+        means = scores.mean(axis=1)
+        between = n * float(means.var(ddof=1))
+        within = float(((scores - means[:, None]) ** 2).sum()) / (m * (n - 1))
+        shared = (between - within) / n
+        df = (m - 1.0, m * (n - 1.0))
+        with np.errstate(divide="ignore"):
+            ratio = np.float64(between) / within
+        tails = special.fdtri(*df, [0.5 + level / 2, 0.5 - level / 2])
+        low, high = (1.0 - n / (ratio / tails + n - 1.0)).tolist()
+        return cls(
+            variance=shared + within,
+            rho=shared / (shared + within),
+            rho_ends=(low, high),
+            mean_squares=((between, df[0]), (within, df[1])),
+            n=n,
+            mean=float(means.mean()),
+            mean_variance=between / (m * n),
+            bias=float("nan"),
+        )
+
+    @classmethod
+    def independent(cls, scores: Array, level: float) -> _Moments:  # noqa: ARG003 - as `of`
+        variance, N = float(scores.var(ddof=1)), len(scores)
+        return cls(variance, 0.0, (0.0, 0.0), ((variance, N - 1.0),), 1, float(scores.mean()), variance / N)
+
+    def against(self, ideal: _Moments) -> _Moments:
+        """With the bias against the mean of the ideal estimator."""
+        error = float(np.sqrt(self.mean_variance + ideal.mean_variance))
+        return replace(self, bias=self.mean - ideal.mean, bias_error=error)
+
+    def error_ends(self, k: Array, level: float) -> tuple[Array, Array]:
+        """Interval of the standard error of the mean of k scores, k <= n; NaN without degrees of freedom."""
+        from scipy import special
+
+        if not self.mean_squares:
+            return np.full(len(k), np.nan), np.full(len(k), np.nan)
+        parts = self.parts(k)
+        df = np.array([[df] for _, df in self.mean_squares])
+        down, up = (1.0 - df / special.chdtri(df, tail) for tail in (0.5 - level / 2, 0.5 + level / 2))
+        low, high = (np.sqrt(((part * parts) ** 2).sum(axis=0)) for part in (down, up))
+        variance = parts.sum(axis=0)
+        return np.sqrt(variance - low), np.sqrt(variance + high)
+
+    def parts(self, k: Array) -> Array:
+        """What each mean square contributes to the variance of the mean of k scores, none below zero."""
+        weights = [1.0 / k] if len(self.mean_squares) == 1 else [np.full(len(k), 1.0 / self.n), 1.0 / k - 1.0 / self.n]
+        return np.array([weight * value for weight, (value, _) in zip(weights, self.mean_squares, strict=True)])
+
+    def variance_of_mean(self, k: Array) -> Array:
+        """The equation of `variance_of_mean`, from mean squares without cancellation."""
+        return self.parts(k).sum(axis=0) if self.mean_squares else variance_of_mean(self.variance, self.rho, k)
+
+
+def _quality(
+    moments: Mapping[str, _Moments],
+    numbers: Mapping[str, NDArray[np.int_]],
+    ideal_variance: float | None,
+    origin: str,
+    level: float,
+    notes: tuple[str, ...],
+) -> EstimatorQuality:
+    curves, rows = [], []
+    for name, m in moments.items():
+        k = numbers[name]
+        variance = m.variance_of_mean(k.astype(float))
+        unit = m.variance if ideal_variance is None else ideal_variance
+        floor = max(m.rho * m.variance, 0.0)
+        low, high = m.error_ends(k.astype(float), level)
+        curves.append(
+            pd.DataFrame(
+                {
+                    "estimator": name,
+                    "k": k,
+                    "variance": variance,
+                    "standard_error": np.sqrt(variance),
+                    "ci_low": low,
+                    "ci_high": high,
+                    "mse": variance + m.bias**2,
+                    "equivalent_k": np.divide(unit, variance, out=np.full(len(k), np.inf), where=variance > 0),
+                }
+            )
+        )
+        most = unit / floor if floor > 0 else float("inf")
+        rows.append(
+            (name, np.sqrt(m.variance), m.rho, *m.rho_ends, np.sqrt(floor), most, m.bias, m.bias_error)
+        )  # fmt: skip
+    names = ["estimator", "sd", "rho", "rho_low", "rho_high", "floor", "most_equivalent", "bias", "bias_error"]
+    return EstimatorQuality(
+        table=pd.concat(curves, ignore_index=True),
+        estimators=pd.DataFrame(rows, columns=names),
+        origin=origin,
+        level=level,
+        notes=notes,
+    )
+
+
+# ---------------------------------------------------------------------- arguments
+
+
+def _label(subset: Any, learning: tuple[str, ...]) -> str:
+    """What an estimator with one tuning run is called."""
+    new = randomized_of(subset, learning)
+    everything = isinstance(subset, str) and subset == "all"
+    return f"fixed tuning, {'all' if everything else joined(new or ('nothing',))} new"
+
+
+def _checked_variances(variances: Any) -> dict[str, float]:
+    if not isinstance(variances, Mapping) or not all(isinstance(name, str) and name for name in variances):
+        raise ArgumentError(f"variances must map names of sources to variances, got {variances!r}.")
+    values = {}
+    for name, value in variances.items():
+        try:
+            values[name] = float(value)
+        except (TypeError, ValueError):
+            values[name] = float("nan")
+        if not 0.0 <= values[name] < np.inf:
+            raise ArgumentError(f"variances[{name!r}] must be a finite number of at least 0, got {value!r}.")
+    if not sum(values.values()) > 0.0:
+        raise ArgumentError("variances must hold a variance above 0: without any, one score is the mean.")
+    return values
+
+
+def _finite(scores: Any, name: str, ndim: int) -> Array:
+    try:
+        values = np.asarray(scores, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != ndim or min(values.shape) < 2:
+        what = "a table of at least 2 realisations with 2 scores each" if ndim == 2 else "at least 2 scores in a row"
+        raise DataError(f"{name} must be {what}, all numbers, got shape {np.shape(scores)}.")
+    if not np.isfinite(values).all():
+        raise DataError(
+            f"{name} has {counted(int((~np.isfinite(values)).sum()), 'score')} that are missing or not finite. Run "
+            "these again, or leave out their realisations."
+        )
+    check_magnitude(values)
+    if np.ptp(values) == 0.0:
+        raise DesignError(f"all scores of {name} are the same, so nothing varies that could be estimated.")
+    return values
