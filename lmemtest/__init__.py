@@ -28,6 +28,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.benchmark.metafeature_effect": ["metafeature_effect"],
         "studies.modelling.lattice": ["search_models"],
         "studies.modelling.recommend": ["recommend"],
+        "studies.outperforming.probability": ["probability_of_outperforming"],
         "studies.ranking.aggregates": ["aggregate_scores"],
         "studies.ranking.effect_size": ["effect_size"],
         "studies.ranking.rank": ["rank"],

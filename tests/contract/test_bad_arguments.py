@@ -190,6 +190,10 @@ def calls() -> dict[str, Call]:
         "aggregate_scores": (lt.aggregate_scores, {"runs": few(), "n_draws": 50, "rng": 1}),
         "stochastic_order": (lt.stochastic_order, {"runs": few(), "rng": 1}),
         "effect_size": (lt.effect_size, {"a": [0.1, 0.4, 0.3, 0.6], "b": [0.2, 0.3, 0.5, 0.9], "rng": 1}),
+        "probability_of_outperforming": (
+            lt.probability_of_outperforming,
+            {"a": [0.1, 0.4, 0.3, 0.6, 0.8], "b": [0.2, 0.3, 0.5, 0.5, 0.7], "direction": "maximize", "rng": 1},
+        ),
         "rank": (lt.rank, {"data": few(), "n_draws": 100, "rng": 1}),
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
         "recommend": (lt.recommend, {"runs": few()}),

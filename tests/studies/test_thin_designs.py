@@ -240,6 +240,7 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
     "aggregate_scores": (lambda r: lt.aggregate_scores(r, n_draws=50, rng=0), {}, ("estimate",)),
     "stochastic_order": (lambda r: lt.stochastic_order(r, rng=0), {}, ()),
+    "probability_of_outperforming": (lt.probability_of_outperforming, {}, ("mean", "estimate")),
     "rank lmem": (lt.rank, {}, ()),
     "rank frequentist": (lambda r: lt.rank(r, "frequentist"), {}, ()),
     "rank bayesian": (lambda r: lt.rank(r, "bayesian", test="hierarchical"), {}, ()),
@@ -286,6 +287,16 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "every algorithm must have run on every benchmark, and there is no run": ("algorithm missing on one",),
+        "1 of ": ("missing score",),
+    },
+    "probability_of_outperforming": {
+        "runs has no seed column, so no run of one algorithm belongs to one of": (
+            "no seed column",
+            "no seed column, one row",
+            "one row each",
+            "two rows",
+        ),
+        "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
     },
     "rank lmem": {

@@ -1,0 +1,173 @@
+"""Two algorithms on the same benchmarks: who wins which run, on each benchmark and on all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._rounding import tolerance
+from lmemtest.errors import DesignError
+from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.inference.intervals.draws import interval_ends, plain_shares
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.model import fit_lmm
+from lmemtest.studies.outperforming.intervals import Counts, draw_unpaired, logit_interval, score_interval
+from lmemtest.studies.outperforming.replicability import sign_test
+from lmemtest.studies.outperforming.verdict import signs_of
+from lmemtest.studies.ranking.blocks import Blocks
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Duel:
+    """Two algorithms on the benchmarks that both ran on: signs of the differences, by pair or all against all."""
+
+    names: tuple[str, ...]
+    signs: list[Array]
+    samples: list[tuple[Array, Array]]  # by benchmark, higher is better
+
+    @property
+    def counts(self) -> Counts:
+        """By benchmark, of all differences."""
+        return Counts.of(*zip(*([(s == value).sum() for value in (1, 0, -1)] for s in self.signs), strict=True))
+
+
+def duel_of(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
+    found: dict[int, list[tuple[Array, Array]]] = {}
+    sign = 1.0 if blocks.direction == "maximize" else -1.0
+    for i, block in enumerate(blocks.block):
+        left, right = (sign * blocks.runs[i, a, : blocks.n_runs[i, a]] for a in (x, y))
+        if paired and blocks.seeds is not None:
+            (of_left, left), (of_right, right) = (
+                _by_seed(gain, blocks.seeds[i, a, : gain.size]) for gain, a in ((left, x), (right, y))
+            )
+            _, at_left, at_right = np.intersect1d(of_left, of_right, assume_unique=True, return_indices=True)
+            left, right = left[at_left], right[at_right]
+        if left.size and right.size:
+            found.setdefault(int(block), []).append((left, right))
+    names = blocks.algorithms[x], blocks.algorithms[y]
+    if not found:
+        what = "seed that both ran with on the same benchmark" if paired else "benchmark that both ran on"
+        instead = ", or paired=False" if paired else ""
+        raise DesignError(f"{names[0]} and {names[1]} have no {what}, so none of their runs can be compared. "
+                          f"Bring such runs{instead}.")  # fmt: skip
+    if not paired and max(len(parts) for parts in found.values()) > 1:
+        raise DesignError(
+            "benchmarks have several instances (levels of metafeatures within them), and runs that are not paired "
+            "cannot be compared across these. Filter the runs to one instance per benchmark, or take paired=True."
+        )
+    samples = [
+        (np.concatenate([p[0] for p in found[b]]), np.concatenate([p[1] for p in found[b]])) for b in sorted(found)
+    ]
+    signs = [np.concatenate([signs_of(*parts, paired) for parts in found[b]]) for b in sorted(found)]
+    return Duel(tuple(blocks.names[b] for b in sorted(found)), signs, samples)
+
+
+def _by_seed(gains: Array, seeds: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    """Seeds and mean gains by seed: rows that repeat a run are one run."""
+    unique, own = np.unique(seeds, return_inverse=True)
+    return unique, np.bincount(own, weights=gains) / np.bincount(own)
+
+
+def by_benchmark(duel: Duel, paired: bool, level: float) -> pd.DataFrame:
+    """One row per benchmark."""
+    import pandas as pd
+
+    counts = duel.counts
+    if paired:
+        low, high = score_interval(counts, level)
+        p = sign_test(counts.win, counts.loss)
+    else:
+        # a sample of one run has no variance, hence no interval
+        ends = [logit_interval(s, level) if min(s.shape) > 1 else (np.nan, np.nan) for s in duel.signs]
+        low, high = (np.array(end) for end in zip(*ends, strict=True))
+        p = np.array([_mann_whitney(*pair) for pair in duel.samples])
+    return pd.DataFrame(
+        {
+            "benchmark": duel.names,
+            **{name: c.astype(int) for name, c in zip(("wins", "ties", "losses"), counts, strict=True)},
+            "estimate": counts.estimate,
+            "ci_low": low,
+            "ci_high": high,
+            "p_raw": p,
+            "p_value": adjust_raw(p, "holm", len(p)),
+        }
+    )
+
+
+def _mann_whitney(left: Array, right: Array) -> float:
+    """One-sided p-value of scipy's test; scores that differ by rounding are tied."""
+    from scipy.stats import mannwhitneyu
+
+    pooled = np.concatenate([left, right])
+    order = np.argsort(pooled, kind="stable")
+    code = np.empty(pooled.size)
+    code[order] = np.concatenate([[0], np.cumsum(np.diff(pooled[order]) > tolerance(pooled))])
+    if code.max() == 0:
+        return 1.0
+    return float(mannwhitneyu(code[: left.size], code[left.size :], alternative="greater").pvalue)
+
+
+def together(
+    duel: Duel, method: str, paired: bool, level: float, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Estimate over the benchmarks with both ends of its interval."""
+    each = duel.counts.estimate
+    if len(each) == 1:
+        if method == "logit" and min(duel.signs[0].shape) < 2:
+            return float(each[0]), np.nan, np.nan
+        ends = score_interval(duel.counts, level) if paired else logit_interval(duel.signs[0], level)
+        return float(each[0]), float(np.ravel(ends[0])[0]), float(np.ravel(ends[1])[0])
+    if method == "mixed":
+        return _mixed(duel, level)
+    draws = _draw_paired(duel.counts, n_draws, rng) if paired else _draw_runs(duel.signs, n_draws, rng)
+    low, high = interval_ends(draws[:, None], each.mean()[None], plain_shares(level, 1), "percentile")[:, 0]
+    return float(each.mean()), float(low), float(high)
+
+
+def _draw_paired(counts: Counts, n_draws: int, rng: np.random.Generator) -> Array:
+    """Means over benchmarks drawn again, with pairs drawn again within each of them, ``(n_draws,)``."""
+    numbers = np.stack(counts, axis=1)
+    n = counts.n.astype(int)
+    chosen = rng.integers(len(n), size=(n_draws, len(n)))
+    drawn = rng.multinomial(n[chosen], (numbers / n[:, None])[chosen])
+    return np.asarray((drawn @ [1.0, 0.5, 0.0] / n[chosen]).mean(axis=1))
+
+
+def _draw_runs(signs: list[Array], n_draws: int, rng: np.random.Generator) -> Array:
+    """The same where runs are not paired: runs of either algorithm are drawn again by themselves."""
+    chosen = rng.integers(len(signs), size=(n_draws, len(signs)))
+    out = np.empty(chosen.shape)
+    for i, s in enumerate(signs):
+        out[chosen == i] = draw_unpaired(s, int((chosen == i).sum()), rng)
+    return out.mean(axis=1)
+
+
+def _mixed(duel: Duel, level: float) -> tuple[float, float, float]:
+    """Intercept of ``win ~ 1 + (1 | benchmark)`` with its t interval, cut at 0 and 1.
+
+    With one pair per benchmark, or none that differ within one, benchmarks are all that varies: Student's interval of
+    their probabilities.
+    """
+    import pandas as pd
+
+    each = duel.counts.estimate
+    win = 0.5 + 0.5 * np.concatenate(duel.signs)
+    own = np.repeat(np.arange(len(each)), [s.size for s in duel.signs])
+    if any(np.ptp(s) > 0 for s in duel.signs):
+        fit = fit_lmm("win ~ 1 + (1 | benchmark)", pd.DataFrame({"win": win, "benchmark": [f"{i:06d}" for i in own]}))
+        whole = np.eye(1)
+        middle, variance, df = (float(np.ravel(f(whole))[0]) for f in (fit.estimate, fit.cov, fit.df))
+    else:
+        middle, variance, df = float(each.mean()), float(each.var(ddof=1)) / len(each), len(each) - 1.0
+    if variance <= tolerance([1.0]):
+        return middle, np.nan, np.nan
+    half = float(t_quantile(0.5 * (1.0 - level), df)) * np.sqrt(variance)
+    return middle, max(0.0, middle - half), min(1.0, middle + half)

@@ -1,0 +1,246 @@
+"""Probability of outperforming over many benchmarks: each by itself, all together, and on how many it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lmemtest._result import Result, result
+from lmemtest._rounding import at_most, below, written
+from lmemtest._validate import check_choice, resolve_rng
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.studies.outperforming.duels import Duel, by_benchmark, duel_of, together
+from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction
+from lmemtest.studies.outperforming.sample_size import adjusted_gamma
+from lmemtest.studies.outperforming.verdict import conclusion, meaning
+from lmemtest.studies.ranking.blocks import Blocks, blocks_of
+from lmemtest.words import counted, listed, percent, suggest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.data.runs import Runs
+
+METHODS = ("mixed", "percentile")
+FEW_BENCHMARKS = 5
+_INTERVALS = {
+    "mixed": "t interval of the mixed model win ~ 1 + (1 | benchmark)",
+    "percentile": "percentile interval, benchmarks drawn again and runs within them",
+    "score": "score interval of the only benchmark",
+    "logit": "interval on the logit scale of the only benchmark",
+}
+
+
+@result
+class OutperformingOverBenchmarks(Result):
+    """How often runs of one algorithm are better than runs of another on the same benchmark.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per pair: ``left``, ``right``, ``n_benchmarks``, ``n_pairs`` of runs, ``mean`` of the benchmarks'
+        probabilities that a run of left is better, ``estimate`` of the method with ``ci_low`` and ``ci_high``,
+        ``conclusion``, ``better_on``: at least so many benchmarks (partial conjunction, Bonferroni).
+    benchmarks : pandas.DataFrame
+        One row per pair and benchmark: ``left``, ``right``, ``benchmark``, ``wins``, ``ties``, ``losses`` of left,
+        ``estimate``, ``ci_low``, ``ci_high`` at level 1 - alpha, ``p_raw`` (one-sided), ``p_value`` (Holm over the
+        benchmarks).
+    replicability : pandas.DataFrame
+        One row per pair and number u: ``left``, ``right``, ``u``, ``p_bonferroni``, ``p_fisher`` of "left is better on
+        at least u benchmarks".
+    paired : bool
+    gamma, alpha : float
+        As asked for, for the whole family.
+    gamma_adjusted, alpha_adjusted : float
+        For each pair: alpha over the number of pairs, and the gamma that as many runs detect at it.
+    method : {"mixed", "percentile", "score", "logit"}
+    score, direction : str
+    notes : tuple of str
+    """
+
+    parts: ClassVar[dict[str, str]] = {name: name for name in ("table", "benchmarks", "replicability")}
+    formats = dict.fromkeys(["mean", "estimate", "ci_low", "ci_high"], ".3f")
+
+    table: pd.DataFrame
+    benchmarks: pd.DataFrame
+    replicability: pd.DataFrame
+    paired: bool
+    gamma: float
+    alpha: float
+    gamma_adjusted: float
+    alpha_adjusted: float
+    method: str
+    score: str
+    direction: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Of which score."""
+        return f"Probability that a run is better on the same benchmark, in {self.score}"
+
+    @property
+    def band(self) -> str:
+        """What the intervals are."""
+        return f"{percent(1.0 - self.alpha_adjusted)} {_INTERVALS[self.method]}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What the intervals are, and what was asked."""
+        family = len(self.table)
+        shared = f", for {family} pairs: alpha = {self.alpha:g} and gamma = {self.gamma:g} adjusted" * (family > 1)
+        return (
+            f"{self.band}; ties count one half.",
+            f"Significant: above 0.5; meaningful: also beyond gamma = {written(self.gamma_adjusted, '.3g')}{shared}.",
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """Two sentences per pair: the conclusion, and the number of benchmarks; with one pair what it means."""
+        out = []
+        level = percent(1.0 - self.alpha_adjusted)
+        for row in self.table.to_dict("records"):
+            left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
+            ends = f"{level} interval {written(low, '.2f')} to {written(high, '.2f')}"
+            out.append(
+                f"A run of {left} is better than one of {right} on the same benchmark with probability "
+                f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}."
+            )
+            if row["n_benchmarks"] > 1:
+                on = f"at least {row['better_on']} of {counted(row['n_benchmarks'], 'benchmark')}"
+                counts = on if row["better_on"] else "no number of benchmarks that can be shown"
+                out.append(f"{left} is significantly better than {right} on {counts} (partial conjunction).")
+        if len(self.table) == 1:
+            only = self.table.iloc[0]
+            names = str(only["left"]), str(only["right"])
+            out.extend(meaning(only["conclusion"], only["ci_high"], self.gamma_adjusted, *names))
+        return tuple(out)
+
+
+def over_benchmarks(
+    runs: Runs,
+    algorithms: Sequence[str] | None,
+    paired: bool,
+    gamma: float,
+    alpha: float,
+    *,
+    method: str,
+    n_draws: int,
+    rng: int | np.random.Generator | None,
+) -> OutperformingOverBenchmarks:
+    """`probability_of_outperforming` of runs."""
+    import pandas as pd
+
+    check_choice(method, "method", ("auto", *METHODS) if paired else ("auto", "percentile"))
+    generator = resolve_rng(rng)
+    if paired and runs.seed is None:
+        raise DesignError(
+            "runs has no seed column, so no run of one algorithm belongs to one of another. Name it: Runs(table, ..., "
+            "seed=...), or compare all runs with paired=False."
+        )
+    blocks = blocks_of(runs, unit="benchmark")
+    blocks = blocks.of(_check_algorithms(algorithms, blocks.algorithms))
+    family = list(combinations(range(len(blocks.algorithms)), 2))
+    share, raised = alpha / len(family), adjusted_gamma(gamma, alpha, len(family))
+    if method == "percentile" and below((n_draws + 1) * 0.5 * share, 1.0):
+        raise ArgumentError(
+            f"n_draws={n_draws:,} draws have no quantile with {0.5 * share:.3g} beyond it, as {len(family)} pairs "
+            f"need. Take n_draws={int(np.ceil(2.0 / share)):,} at least, or fewer algorithms."
+        )
+    duels = {(x, y): duel_of(blocks, x, y, paired) for x, y in family}
+    several = any(len(duel.names) > 1 for duel in duels.values())
+    usual = "mixed" if paired else "percentile"
+    method = (usual if method == "auto" else method) if several else ("score" if paired else "logit")
+    rows, single, conjunctions = [], [], []
+    for (x, y), duel in duels.items():
+        pair = {"left": blocks.algorithms[x], "right": blocks.algorithms[y]}
+        table = by_benchmark(duel, paired, 1.0 - alpha)
+        middle, low, high = together(duel, method, paired, 1.0 - share, n_draws, generator)
+        p = table["p_raw"].to_numpy()
+        rows.append(
+            {
+                **pair,
+                "n_benchmarks": len(table),
+                "n_pairs": int(sum(s.size for s in duel.signs)),
+                "mean": float(table["estimate"].mean()),
+                "estimate": middle,
+                "ci_low": low,
+                "ci_high": high,
+                "conclusion": conclusion(low, high, raised),
+                "better_on": better_on(p, "bonferroni", share),
+            }
+        )
+        single.append(table.assign(**pair)[["left", "right", *table.columns]])
+        both = {f"p_{name}": partial_conjunction(p, name) for name in ("bonferroni", "fisher")}
+        conjunctions.append(pd.DataFrame({**pair, "u": np.arange(1, len(p) + 1), **both}))
+    out = pd.DataFrame(rows)
+    return OutperformingOverBenchmarks(
+        table=out,
+        benchmarks=pd.concat(single, ignore_index=True),
+        replicability=pd.concat(conjunctions, ignore_index=True),
+        paired=paired,
+        gamma=gamma,
+        alpha=alpha,
+        gamma_adjusted=raised,
+        alpha_adjusted=share,
+        method=method,
+        score=blocks.score,
+        direction=blocks.direction,
+        notes=(*blocks.notes, *_notes(out, duels, blocks, paired, method, share)),
+    )
+
+
+def _check_algorithms(given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
+    if given is None:
+        given = known
+    if isinstance(given, str) or not isinstance(given, Sequence) or any(not isinstance(name, str) for name in given):
+        raise ArgumentError(f"algorithms must be two names or more, got {given!r:.80}.")
+    for name in given:
+        if name not in known:
+            raise ArgumentError(
+                f"algorithms names {name!r}, which is not in the runs. Algorithms: {listed(known)}."
+                f"{suggest(name, known)}"
+            )
+    if len(set(given)) < 2 or len(set(given)) < len(given):
+        raise ArgumentError(f"algorithms must be two different names or more, got {listed(given) or 'none'}.")
+    return tuple(given)
+
+
+def _notes(
+    table: pd.DataFrame, duels: dict[tuple[int, int], Duel], blocks: Blocks, paired: bool, method: str, alpha: float
+) -> tuple[str, ...]:
+    notes = []
+    fewest, most = int(table["n_benchmarks"].min()), len(blocks.names)
+    if fewest < most:
+        notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, 'benchmark')} only.")
+    all_runs = [int(np.maximum(blocks.n_runs[:, x], blocks.n_runs[:, y]).sum()) for x, y in duels]
+    if paired and any(sum(s.size for s in d.signs) < n for d, n in zip(duels.values(), all_runs, strict=True)):
+        notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
+    if method == "mixed":
+        notes.append(
+            "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
+            "sample: the probability is that on another benchmark of their kind."
+        )
+    if 1 < fewest < FEW_BENCHMARKS:
+        notes.append(
+            f"{counted(fewest, 'benchmark')} say little about others: percentile intervals are too short there, and t "
+            "intervals wide."
+        )
+    if table["ci_low"].isna().any():
+        notes.append("Where all wins are alike there is no variance and no interval; the benchmarks have theirs.")
+    most_pairs = max(s.size for d in duels.values() for s in d.signs)
+    if paired and not at_most(0.5**most_pairs, alpha):
+        notes.append(
+            f"With {counted(most_pairs, 'pair')} on a benchmark at most, no sign test of one benchmark can reach "
+            f"{alpha:.3g}, so better_on counts none of them by Bonferroni; Fisher's combination can "
+            "(to_frame('replicability'))."
+        )
+    values = np.concatenate([np.concatenate(pair) for d in duels.values() for pair in d.samples])
+    if np.isin(np.abs(values), (0.0, 1.0)).all():
+        notes.append(
+            "Scores are 0 and 1, so most pairs are tied and count half: the probability is (1 + difference of the "
+            "shares) / 2. Read 2 p - 1 as that difference."
+        )
+    return tuple(notes)

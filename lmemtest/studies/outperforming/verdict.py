@@ -1,0 +1,57 @@
+"""What is asked of two algorithms, and the three conclusions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest._rounding import below, tolerance, written
+from lmemtest._validate import check_fraction
+from lmemtest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+NOT_SIGNIFICANT = "not significant"
+NOT_MEANINGFUL = "significant but not meaningful"
+MEANINGFUL = "significant and meaningful"
+
+
+def conclusion(ci_low: float, ci_high: float, gamma: float) -> str:
+    """What an interval says, in the words of Bouthillier et al. (2021); without an interval nothing is significant."""
+    if not below(0.5, ci_low):
+        return NOT_SIGNIFICANT
+    return MEANINGFUL if below(gamma, ci_high) else NOT_MEANINGFUL
+
+
+def meaning(found: str, ci_high: float, gamma: float, left: str = "A", right: str = "B") -> tuple[str, ...]:
+    """What a conclusion does not say."""
+    limit = written(gamma, ".3g")
+    if found == MEANINGFUL:
+        return (f"Meaningful says that a probability above {limit} is not excluded, not that it is shown.",)
+    if found == NOT_MEANINGFUL:
+        return (f"{left} is more often better, but with a probability of at most {limit}.",)
+    if below(ci_high, 0.5):
+        return (f"{right} is significantly more often better; exchange the two to judge it by gamma.",)
+    return (f"That {left} is not shown to be better does not show that they are equal.",)
+
+
+def check_gamma(gamma: Any) -> float:
+    """Check a probability from which an advantage matters."""
+    value = check_fraction(gamma, "gamma")
+    if not below(0.5, value):
+        raise ArgumentError(
+            f"gamma must lie between 0.5 and 1, got {gamma!r}: at one half neither algorithm is better. The "
+            "paper takes gamma=0.75."
+        )
+    return value
+
+
+def signs_of(gain_a: Array, gain_b: Array, paired: bool) -> Array:
+    """1 where A is better, 0 for ties to rounding, -1 where B is: by pair ``(n,)``, or of all ``(n, m)``."""
+    difference = gain_a - gain_b if paired else gain_a[:, None] - gain_b
+    same = tolerance(np.concatenate([gain_a, gain_b]))
+    return np.where(np.abs(difference) <= same, 0.0, np.sign(difference))

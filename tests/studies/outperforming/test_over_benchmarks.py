@@ -1,0 +1,178 @@
+"""P(A > B) over benchmarks: by hand, against the t interval of balanced designs, and by what must not change it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction, sign_test
+from lmemtest.studies.outperforming.sample_size import (
+    adjusted_gamma,
+    decision_power,
+    noether_sample_size,
+    sample_size,
+)
+
+ROLES = {"score": "acc", "direction": "maximize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
+
+
+def table(benchmarks=6, seeds=8, algorithms="AB", spread=0.8, seed=1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    shift = rng.normal(0.5, spread, size=(benchmarks, len(algorithms)))
+    rows = [
+        (name, f"t{t}", s, (name == "A") * shift[t, i] + rng.normal())
+        for i, name in enumerate(algorithms)
+        for t in range(benchmarks)
+        for s in range(seeds)
+    ]
+    return pd.DataFrame(rows, columns=["algorithm", "task", "seed", "acc"])
+
+
+def wins(frame: pd.DataFrame) -> pd.DataFrame:
+    wide = frame.pivot(index=["task", "seed"], columns="algorithm", values="acc")
+    return (wide["A"] > wide["B"]).unstack().astype(float)
+
+
+def test_a_balanced_mixed_model_is_the_t_interval_of_the_benchmarks():
+    frame = table()
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    each = wins(frame).mean(axis=1)
+    half = stats.t.ppf(0.975, 5) * each.std(ddof=1) / np.sqrt(6)
+    row = found.table.iloc[0]
+    assert row["mean"] == pytest.approx(each.mean(), abs=1e-12)
+    assert (row["estimate"], row["ci_low"]) == pytest.approx((each.mean(), max(0.0, each.mean() - half)), abs=1e-6)
+    assert found.benchmarks["estimate"].tolist() == pytest.approx(each.tolist())
+    assert found.benchmarks["p_raw"].tolist() == pytest.approx(
+        [stats.binomtest(int(w), 8, alternative="greater").pvalue for w in wins(frame).sum(axis=1)]
+    )
+
+
+def test_drawn_means_have_the_variance_between_and_within_benchmarks():
+    frame = table(benchmarks=12, seeds=6)
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), method="percentile", rng=2)
+    p = wins(frame).mean(axis=1).to_numpy()
+    sd = np.sqrt((p.var() + (p * (1 - p) / 6).mean()) / 12)
+    low, high = p.mean() + stats.norm.ppf([0.025, 0.975]) * sd
+    # the lattice of means has steps of 1 / 72, and tails are nearly normal
+    assert tuple(found.table.loc[0, ["ci_low", "ci_high"]]) == pytest.approx((low, high), abs=0.02)
+
+
+def test_runs_are_paired_by_seed_whatever_the_order_of_the_rows():
+    frame = table()
+    shuffled = frame.sample(frac=1.0, random_state=3)
+    one, other = (lt.probability_of_outperforming(lt.Runs(f, **ROLES)) for f in (frame, shuffled))
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
+    without = frame[~((frame["algorithm"] == "B") & (frame["seed"] == 0))]
+    fewer = lt.probability_of_outperforming(lt.Runs(without, **ROLES))
+    assert fewer.table["n_pairs"].tolist() == [42]
+    assert "without a partner" in " ".join(fewer.notes)
+
+
+def test_a_loss_turns_the_sides():
+    frame = table()
+    one = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    roles = {**ROLES, "direction": "minimize"}
+    other = lt.probability_of_outperforming(lt.Runs(frame, **roles), algorithms=("B", "A"))
+    assert other.table["estimate"].tolist() == pytest.approx(one.table["estimate"].tolist())
+
+
+def test_many_algorithms_share_alpha_and_raise_gamma():
+    runs = lt.Runs(table(algorithms="ABC"), **ROLES)
+    found = lt.probability_of_outperforming(runs)
+    assert len(found.table) == 3
+    assert found.alpha_adjusted == pytest.approx(0.05 / 3)
+    assert found.gamma_adjusted == pytest.approx(adjusted_gamma(0.75, 0.05, 3))
+    alone = lt.probability_of_outperforming(
+        lt.Runs(table(algorithms="ABC"), **ROLES), algorithms=("A", "B"), alpha=0.05 / 3
+    )
+    assert found.table.loc[0, "ci_low"] == pytest.approx(alone.table.loc[0, "ci_low"])
+
+
+def test_runs_that_are_not_paired_are_compared_all_with_all():
+    frame = table(benchmarks=3)
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False, n_draws=400, rng=1)
+    a, b = (frame.query("algorithm == @name and task == 't1'")["acc"] for name in "AB")
+    row = found.benchmarks.iloc[1]
+    assert row["estimate"] == pytest.approx(stats.mannwhitneyu(a, b).statistic / 64)
+    assert row["p_raw"] == pytest.approx(stats.mannwhitneyu(a, b, alternative="greater").pvalue)
+
+
+def test_one_benchmark_is_the_comparison_of_its_pairs():
+    frame = table(benchmarks=1)
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    a, b = (frame.query("algorithm == @name").sort_values("seed")["acc"].to_numpy() for name in "AB")
+    pairs = lt.probability_of_outperforming(a, b)
+    row = found.table.iloc[0]
+    assert (row["estimate"], row["ci_low"], row["ci_high"]) == (pairs.estimate, pairs.ci_low, pairs.ci_high)
+    assert row["conclusion"] == pairs.conclusion
+
+
+def test_refusals_of_runs():
+    runs = lt.Runs(table(), **ROLES)
+    with pytest.raises(ArgumentError, match=r"algorithms names 'C', which is not in the runs. Algorithms: A, B"):
+        lt.probability_of_outperforming(runs, algorithms=("A", "C"))
+    with pytest.raises(ArgumentError, match="two different names"):
+        lt.probability_of_outperforming(runs, algorithms=("A", "A"))
+    with pytest.raises(ArgumentError, match="direction must be left out"):
+        lt.probability_of_outperforming(runs, direction="maximize")
+    with pytest.raises(DesignError, match="no seed column"):
+        lt.probability_of_outperforming(lt.Runs(table(), **{**ROLES, "seed": None}))
+    apart = table()
+    apart.loc[apart["algorithm"] == "B", "seed"] += 100
+    with pytest.raises(DesignError, match="A and B have no seed that both ran with"):
+        lt.probability_of_outperforming(lt.Runs(apart, **ROLES))
+
+
+# ------------------------------------------------------------------------------------------------- replicability
+
+
+def test_partial_conjunction_by_hand():
+    p = [0.04, 0.001, 0.3, 0.02]
+    assert partial_conjunction(p, "bonferroni") == pytest.approx([0.004, 0.06, 0.08, 0.3])
+    fisher = [stats.combine_pvalues(sorted(p)[u:], "fisher").pvalue for u in range(4)]
+    assert partial_conjunction(p, "fisher") == pytest.approx(np.maximum.accumulate(fisher))
+    assert (better_on(p, "bonferroni", 0.05), better_on(p, "fisher", 0.05)) == (1, 2)
+
+
+def test_sign_tests_leave_ties_out():
+    assert sign_test([9, 0, 3], [1, 4, 3]) == pytest.approx(
+        [stats.binomtest(k, n, alternative="greater").pvalue for k, n in ((9, 10), (0, 4), (3, 6))]
+    )
+
+
+# --------------------------------------------------------------------------------------------------- sample size
+
+
+def test_noether_gives_the_numbers_of_the_paper():
+    # 29 at the settings of the paper, more than 700 below 0.55, more than 500 "quickly" below 0.6
+    assert noether_sample_size(0.75, 0.05, 0.05) == 29
+    assert noether_sample_size(0.55) > 700
+
+
+def test_power_is_the_binomial_tail_of_the_least_significant_number_of_wins():
+    # Wilson's lower end of 20 of 29 is above one half, that of 19 is not.
+    assert decision_power(29, 0.75) == pytest.approx(stats.binom.sf(19, 29, 0.75), abs=1e-12)
+    assert decision_power(29, 0.75, method="exact") == pytest.approx(stats.binom.sf(20, 29, 0.75), abs=1e-12)
+
+
+def test_pairs_are_the_smallest_number_from_which_on_the_power_is_enough():
+    row = sample_size(0.9).table.iloc[0]
+    n = int(row["pairs"])
+    assert decision_power(n - 1, 0.9) < 0.95
+    assert all(decision_power(n + more, 0.9) >= 0.95 for more in range(8))
+    assert row["noether"] == noether_sample_size(0.9)
+
+
+def test_gamma_rises_so_that_as_many_runs_detect_it():
+    raised = adjusted_gamma(0.75, 0.05, 10)
+    assert noether_sample_size(raised, 0.005) == noether_sample_size(0.75, 0.05)
+    assert adjusted_gamma(0.75, 0.05, 1) == 0.75
+
+
+def test_more_ties_than_a_probability_allows_are_refused():
+    with pytest.raises(ArgumentError, match=r"ties must lie between 0 and 0.5 where the probability is 0.75"):
+        decision_power(10, 0.75, ties=0.6)
