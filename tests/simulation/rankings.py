@@ -1,6 +1,9 @@
-"""Sizes of the classical tests of a ranking, as closed forms over many tables at once; run as a script for the table.
+"""Sizes, coverage and power of the tests of a ranking: classical tests as closed forms over many tables at once, the
+mixed model and whatever intervals say through `lmemtest.rank`.
 
-python tests/simulation/rankings.py            # all cells, 4,000 tables each
+Run as a script it prints the tables of docs/validation.md, all or those that are named:
+
+    python tests/simulation/rankings.py [sizes] [against] [gaps] [model] [coverage] [medians] [power]
 """
 
 from __future__ import annotations
@@ -9,15 +12,18 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 from scipy import special, stats
 
+import lmemtest as lt
+from lmemtest.inference.distributions.largest_t import largest_t
 from lmemtest.inference.distributions.studentized_range import qtukey
-from lmemtest.studies.ranking.classical import null_of_sums, ranked, shift_interval, signed_rank
+from lmemtest.studies.ranking.classical import median_interval, null_of_sums, ranked, signed_rank, skillings_mack
 
-__all__ = ["BLOCKS", "COUNTS", "SHAPES", "TESTS", "shift_interval", "sizes"]
 Array = np.ndarray
 ALPHA = 0.05
 COUNTS, BLOCKS = (2, 3, 10), (6, 20)
+N_TABLES = 4000
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, int, int]) -> Array:
@@ -45,13 +51,29 @@ def one_erratic(rng: np.random.Generator, shape: tuple[int, int, int]) -> Array:
     return x
 
 
+def heavy(rng: np.random.Generator, shape: tuple[int, int, int]) -> Array:
+    """Student's t with two degrees of freedom, which has no variance."""
+    return rng.standard_t(2, size=shape)
+
+
 SHAPES: dict[str, Callable[..., Array]] = {
     "normal": normal,
     "skewed": skewed,
     "20 items": discrete,
     "3 items": few_values,
     "one erratic": one_erratic,
+    "heavy tails": heavy,
 }
+UNLIKE = ("normal", "one erratic", "heavy tails")  # to which differences between benchmarks are added
+
+
+def drawn(shape: str, k: int, n: int, n_tables: int) -> Array:
+    """Tables without any difference, (n_tables, n benchmarks, k algorithms)."""
+    rng = np.random.default_rng([list(SHAPES).index(shape), k, n])
+    x = SHAPES[shape](rng, (n_tables, n, k))
+    return x + rng.normal(size=(n_tables, n, 1)) * (shape in UNLIKE)
+
+
 
 # ---------------------------------------------------------------------- does any pair differ, by table
 
@@ -98,9 +120,15 @@ def paired_t(x: Array) -> Array:
 
 
 def wilcoxon(x: Array) -> Array:
-    t, n, k = x.shape
+    k = x.shape[2]
     i, j = np.triu_indices(k, 1)
-    d = np.moveaxis(x[:, :, i] - x[:, :, j], 1, 2).reshape(-1, n)
+    return signed_ranks(x[:, :, i] - x[:, :, j])
+
+
+def signed_ranks(d: Array) -> Array:
+    """Exact tests of the differences, (tables, n, pairs), each at alpha over their number."""
+    t, n, m = d.shape
+    d = np.moveaxis(d, 1, 2).reshape(-1, n)
     size = np.abs(d)
     r = ranked(size)
     whole = (size > 0).all(axis=1) & (np.square(r).sum(axis=1) == np.square(np.arange(1, n + 1)).sum())
@@ -109,7 +137,7 @@ def wilcoxon(x: Array) -> Array:
     positive = (r * (d > 0)).sum(axis=1)[whole]
     p[whole] = np.minimum(1.0, 2.0 * below[np.minimum(positive, n * (n + 1) / 2 - positive).astype(int)])
     p[~whole] = [signed_rank(row)[1] for row in d[~whole]]
-    return p.reshape(t, -1).min(axis=1) < ALPHA / len(i) * (1.0 - 1e-9)
+    return p.reshape(t, m).min(axis=1) < ALPHA / m * (1.0 - 1e-9)
 
 
 def iman_davenport(x: Array) -> Array:
@@ -153,23 +181,203 @@ TESTS: dict[str, Callable[[Array], Array]] = {
 }
 
 
-def sizes(shape: str, k: int, n: int, n_tables: int, tests: tuple[str, ...] = tuple(TESTS)) -> dict[str, float]:
-    """Share of tables without any difference in which a test finds one, percent."""
-    rng = np.random.default_rng([list(SHAPES).index(shape), k, n])
-    x = SHAPES[shape](rng, (n_tables, n, k)) + rng.normal(size=(n_tables, n, 1)) * (shape in ("normal", "one erratic"))
+# ---------------------------------------------------------------------- versus a control, the first; missing cells
+
+
+def dunnett(k: int, df: float) -> float:
+    return float(largest_t((np.eye(k - 1) + 1.0) / 2.0).isf(ALPHA, np.array([df]))[0])
+
+
+def means_against(x: Array) -> Array:
+    """Dunnett's test with the error of the repeated-measures ANOVA."""
+    _, n, k = x.shape
+    m = x.mean(axis=1)
+    lead = np.abs(m[:, 1:] - m[:, :1]).max(axis=1)
+    return lead > dunnett(k, (n - 1.0) * (k - 1.0)) * np.sqrt(2.0 * within(x) / n)
+
+
+def ranks_against(x: Array) -> Array:
+    _, n, k = x.shape
+    m = ranks_of(x).mean(axis=1)
+    return np.abs(m[:, 1:] - m[:, :1]).max(axis=1) > dunnett(k, np.inf) * np.sqrt(k * (k + 1.0) / (6.0 * n))
+
+
+def signs_against(x: Array) -> Array:
+    """The first step of Holm is Bonferroni's."""
+    return signed_ranks(x[:, :, 1:] - x[:, :, :1])
+
+
+def skillings_and_mack(x: Array) -> Array:
+    return np.array([skillings_mack(table, ALPHA).p_value < ALPHA for table in x])
+
+
+def wilcoxon_with_gaps(x: Array) -> Array:
+    i, j = np.triu_indices(x.shape[2], 1)
+    d = np.moveaxis(x[:, :, i] - x[:, :, j], 1, 2)
+    p = np.array([[signed_rank(row[np.isfinite(row)])[1] for row in table] for table in d])
+    return p.min(axis=1) < ALPHA / len(i) * (1.0 - 1e-9)
+
+
+AGAINST = {"tukey": means_against, "nemenyi": ranks_against, "wilcoxon": signs_against}
+WITH_GAPS = {"Skillings-Mack": skillings_and_mack, "wilcoxon": wilcoxon_with_gaps}
+
+# ---------------------------------------------------------------------- shares of tables, percent
+
+
+def sizes(shape: str, k: int, n: int, n_tables: int) -> dict[str, float]:
+    """How often a test of all pairs finds a difference where there is none."""
+    x = drawn(shape, k, n, n_tables)
     with np.errstate(all="ignore"):
-        return {name: 100.0 * float(TESTS[name](x).mean()) for name in tests}
+        return {name: 100.0 * float(test(x).mean()) for name, test in TESTS.items()}
 
 
-def main() -> None:
-    n_tables = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
-    print("| scores | k | benchmarks | " + " | ".join(TESTS) + " |")
-    print("|---|---|---|" + "---|" * len(TESTS))
+def sizes_against(shape: str, k: int, n: int, n_tables: int, *, control: int = 0) -> dict[str, float]:
+    """The same of the comparisons with a control; the erratic algorithm is 0."""
+    x = np.roll(drawn(shape, k, n, n_tables), -control, axis=2)
+    return {name: 100.0 * float(test(x).mean()) for name, test in AGAINST.items()}
+
+
+def sizes_with_gaps(shape: str, k: int, n: int, n_tables: int, share: float = 0.1) -> dict[str, float]:
+    """The same where cells are missing at random."""
+    x = drawn(shape, k, n, n_tables)
+    x[np.random.default_rng(k).random(x.shape) < share] = np.nan
+    return {name: 100.0 * float(test(x).mean()) for name, test in WITH_GAPS.items()}
+
+
+def ranking(table: Array, test: str, **options: str) -> lt.Ranking:
+    """Of a wide table of algorithms a0, a1, ..., higher is better; `test` may be "lmem"."""
+    wide = pd.DataFrame(table, columns=[f"a{i}" for i in range(table.shape[1])])
+    if test == "lmem":
+        return lt.rank(wide, direction="maximize", **options)
+    return lt.rank(wide, "frequentist", test=test, direction="maximize", **options)
+
+
+def sizes_of_model(shape: str, k: int, n: int, n_tables: int) -> tuple[float, float]:
+    """Tables in which the mixed model finds a difference, and in which an interval of a difference excludes zero."""
+    found = [ranking(table, "lmem") for table in drawn(shape, k, n, n_tables)]
+    excluded = [((one.pairs["ci_low"] > 0) | (one.pairs["ci_high"] < 0)).any() for one in found]
+    return 100.0 * float(np.mean([len(one.decided) > 0 for one in found])), 100.0 * float(np.mean(excluded))
+
+
+def coverage(shape: str, test: str, n: int, n_tables: int) -> float:
+    """Tables in which all simultaneous intervals of three shifted algorithms hold the shifts."""
+    shift = dict(zip(("a0", "a1", "a2"), (0.0, 0.7, -1.3), strict=True))
+    hold = 0
+    for table in drawn(shape, 3, n, n_tables):
+        pairs = ranking(table + np.array(list(shift.values())), test).pairs
+        truth = pairs["left"].map(shift) - pairs["right"].map(shift)
+        hold += bool(((pairs["ci_low"] <= truth) & (truth <= pairs["ci_high"])).all())
+    return 100.0 * hold / n_tables
+
+
+def coverage_of_medians(shape: str, n: int, n_tables: int) -> float:
+    """Tables whose exact interval of the median of one algorithm holds it."""
+    rng = np.random.default_rng(n)
+    limits = [median_interval(row, 0.95) for row in SHAPES[shape](rng, (n_tables, n, 1))[:, :, 0]]
+    return 100.0 * float(np.mean([low <= MEDIANS[shape] <= high for low, high in limits]))
+
+
+MEDIANS = {"normal": 0.0, "skewed": 1.0, "heavy tails": 0.0}
+
+# Standard deviation of the difference of two algorithms; heavy tails have none: half the width of its middle 68.3 %, by
+# 20 million draws.
+UNITS = {"normal": np.sqrt(2.0), "skewed": np.sqrt(2.0 * (np.e - 1.0) * np.e), "heavy tails": 2.173}
+POWER_OF = (*(name for name in TESTS if name in ("auto", "t", "tukey", "nemenyi", "conover", "wilcoxon")), "lmem")
+
+
+def power(shape: str, test: str, n_tables: int, *, control: str | None = None) -> tuple[float, float]:
+    """Share of the four true differences that are found, and of tables with a false one: a0 is better by one unit."""
+    found, false = 0, 0
+    options = {} if control is None else {"control": control}
+    for table in drawn(shape, 5, 12, n_tables):
+        table[:, 0] += UNITS[shape]
+        decided = ranking(table, test, **options).decided
+        true = (decided["left"] == "a0") & (decided["decision"] == "a0 better")
+        found += int(true.sum())
+        false += not true.all()
+    return 100.0 * found / (4 * n_tables), 100.0 * false / n_tables
+
+
+# ---------------------------------------------------------------------- the tables
+
+
+def row(*cells: object) -> None:
+    print("| " + " | ".join(f"{x:.1f}" if isinstance(x, float) else str(x) for x in cells) + " |", flush=True)
+
+
+def head(*cells: str) -> None:
+    print()
+    row(*cells)
+    print("|---" * len(cells) + "|")
+
+
+def number(shape: str, k: int, n_tables: int) -> int:
+    """Fewer tables where every pair has ties, whose distributions are made one by one."""
+    return n_tables // 4 if "items" in shape and k == 10 else n_tables
+
+
+def print_sizes() -> None:
+    head("scores", "k", "benchmarks", *TESTS)
     for shape in SHAPES:
         for k in COUNTS:
             for n in BLOCKS:
-                found = sizes(shape, k, n, n_tables if "items" not in shape or k < 10 else n_tables // 4)
-                print(f"| {shape} | {k} | {n} | " + " | ".join(f"{x:.1f}" for x in found.values()) + " |", flush=True)
+                row(shape, k, n, *sizes(shape, k, n, number(shape, k, N_TABLES)).values())
+
+
+def print_against() -> None:
+    head("scores", "k", "benchmarks", *AGAINST)
+    for shape in SHAPES:
+        for k in (3, 10):
+            for n in BLOCKS:
+                row(shape, k, n, *sizes_against(shape, k, n, N_TABLES).values())
+                if shape == "one erratic":
+                    row("an ordinary control", k, n, *sizes_against(shape, k, n, N_TABLES, control=1).values())
+
+
+def print_gaps() -> None:
+    head("scores", "k", "benchmarks", *WITH_GAPS)
+    for shape in SHAPES:
+        for k in (3, 10):
+            for n in (12, 20):
+                row(shape, k, n, *sizes_with_gaps(shape, k, n, 1000 if k == 3 else 400).values())
+
+
+def print_model() -> None:
+    head("scores", "k", "any difference", "any interval without zero")
+    for shape in ("normal", "skewed", "one erratic", "20 items"):
+        for k in COUNTS:
+            row(shape, k, *sizes_of_model(shape, k, 12, 300))
+
+
+def print_coverage() -> None:
+    tests = ("t", "tukey", "wilcoxon", "lmem")
+    head("scores", *tests)
+    for shape in ("normal", "skewed", "heavy tails"):
+        row(shape, *(coverage(shape, test, 12, 500) for test in tests))
+
+
+def print_medians() -> None:
+    head("scores", *(f"{n} benchmarks" for n in (6, 12, 20)))
+    for shape in MEDIANS:
+        row(shape, *(coverage_of_medians(shape, n, N_TABLES) for n in (6, 12, 20)))
+
+
+def print_power() -> None:
+    head("test", *UNITS)
+    for test in POWER_OF:
+        row(test, *("{:.0f} / {:.1f}".format(*power(shape, test, 500)) for shape in UNITS))
+    for test in AGAINST:
+        row(f"{test}, control", *("{:.0f} / {:.1f}".format(*power(shape, test, 500, control="a0")) for shape in UNITS))
+
+
+PRINTED = {"sizes": print_sizes, "against": print_against, "gaps": print_gaps, "model": print_model,
+           "coverage": print_coverage, "medians": print_medians, "power": print_power}  # fmt: skip
+
+
+def main() -> None:
+    for name, printed in PRINTED.items():
+        if name in sys.argv[1:] or not sys.argv[1:]:
+            printed()
 
 
 if __name__ == "__main__":

@@ -313,12 +313,11 @@ def assumptions_of(x: Array, names: tuple[str, ...], alpha: float) -> tuple[pd.D
     ]
     p_normal = np.array([p for _, p in shapiro])
     normal = bool(not constant.any() and not below(p_normal, alpha / len(names)).any())
-    table = pd.DataFrame(
-        {"test": "Shapiro-Wilk", "of": list(names), "statistic": [w for w, _ in shapiro], "p_value": p_normal}
-    )
-    if x.shape[1] == 1:
-        return table, normal, True
-    name, test = ("Bartlett", stats.bartlett) if normal else ("Levene", stats.levene)
-    statistic, p_value = (np.nan, np.nan) if constant.all() else test(*x.T)
-    table.loc[len(table)] = [name, "variances", float(statistic), float(p_value)]
-    return table, normal, not below(p_value, alpha)
+    rows = [("Shapiro-Wilk", of, float(w), float(p)) for of, (w, p) in zip(names, shapiro, strict=True)]
+    alike = True
+    if x.shape[1] > 1:
+        name, test = ("Bartlett", stats.bartlett) if normal else ("Levene", stats.levene)
+        statistic, p_value = (np.nan, np.nan) if constant.all() else test(*x.T)
+        rows.append((name, "variances", float(statistic), float(p_value)))
+        alike = not below(p_value, alpha)
+    return pd.DataFrame(rows, columns=["test", "of", "statistic", "p_value"]), normal, alike
