@@ -89,6 +89,7 @@ bench: $(STAMP)
 	$(BIN)/python tests/benchmarks/bench_inference.py
 	$(BIN)/python tests/benchmarks/bench_tuning.py
 	$(BIN)/python tests/benchmarks/bench_tuning_curves.py
+	$(BIN)/python tests/benchmarks/bench_rankings.py
 
 clean:
 	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

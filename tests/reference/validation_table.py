@@ -15,7 +15,7 @@ import sys
 
 def main() -> None:
     """Print the tables."""
-    from validation import distributions, effects, means, models, tuning
+    from validation import distributions, effects, means, models, rankings, tuning
 
     sections = {
         "Fits": models.SECTIONS,
@@ -24,6 +24,7 @@ def main() -> None:
         "Tests of models and resampling": distributions.TESTS_OF_MODELS,
         "Random effects, profiles and diagnostics": effects.SECTIONS,
         "Power": distributions.PLANNING,
+        "Rankings": rankings.SECTIONS,
         "Tuning curves": tuning.BAND_LINES,
         "Parametric tuning curves": tuning.LAW_LINES,
     }

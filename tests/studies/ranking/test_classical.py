@@ -16,6 +16,15 @@ RNG = np.random.default_rng(20)
 SCORES = RNG.normal(size=(12, 4)) + RNG.normal(size=(12, 1))
 TIED = RNG.integers(0, 4, size=(9, 4)).astype(float)
 
+# Assembly times of Skillings & Mack (1981), blocks x methods; R's Skillings.Mack prints 15.493, p 0.00144.
+NAN = np.nan
+ASSEMBLY = [[3.2, 4.1, 3.8, 4.2], [3.1, 3.9, 3.4, 4.0], [4.3, 3.5, 4.6, 4.8], [3.5, 3.6, 3.9, 4.0],
+            [3.6, 4.2, 3.7, 3.9], [4.5, 4.7, 3.7, NAN], [NAN, 4.2, 3.4, NAN], [4.3, 4.6, 4.4, 4.9],
+            [3.5, NAN, 3.7, 3.9]]  # fmt: skip
+
+# Table 5 of Demšar (2006): quantiles of the studentised range over the root of two, alpha = 0.05, by algorithms.
+DEMSAR = [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)]
+
 
 def wide(x, direction="maximize"):
     return blocks_of(lt.Runs.from_wide(pd.DataFrame(x, columns=list("abcd")[: x.shape[1]]), direction=direction))
@@ -59,12 +68,7 @@ def test_analysis_of_variance_is_that_of_statsmodels():
 
 
 def test_skillings_and_mack_by_their_published_value():
-    # assembly times of Skillings & Mack (1981); R's Skillings.Mack prints 15.493, p 0.00144
-    nan = np.nan
-    times = [[3.2, 4.1, 3.8, 4.2], [3.1, 3.9, 3.4, 4.0], [4.3, 3.5, 4.6, 4.8], [3.5, 3.6, 3.9, 4.0]]
-    times += [[3.6, 4.2, 3.7, 3.9], [4.5, 4.7, 3.7, nan], [nan, 4.2, 3.4, nan], [4.3, 4.6, 4.4, 4.9]]
-    times += [[3.5, nan, 3.7, 3.9]]
-    found = classical.skillings_mack(np.array(times), 0.05)
+    found = classical.skillings_mack(np.array(ASSEMBLY), 0.05)
     assert found.statistic == pytest.approx(15.493, abs=5e-4)
     assert found.p_value == pytest.approx(0.00144, abs=5e-6)
 
@@ -135,9 +139,8 @@ def test_estimates_of_each_test_have_its_covariance():
     assert conover.V[0, 0] * 12 == pytest.approx((squares - sums / 12) / (11 * 3), rel=1e-10)
 
 
-@pytest.mark.parametrize(("k", "q"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)])
+@pytest.mark.parametrize(("k", "q"), DEMSAR)
 def test_critical_differences_of_mean_ranks_are_those_of_demsar(k, q):
-    """Table 5 of Demšar (2006): quantiles of the studentised range over the root of two, alpha = 0.05."""
     blocks = blocks_of(lt.Runs.from_wide(pd.DataFrame(RNG.normal(size=(14, k))).add_prefix("a"), direction="minimize"))
     half = classical.block_estimates(blocks, "nemenyi", 0.95).pairs(adjust="tukey").half_widths(0.95)
     assert half == pytest.approx(np.full(len(half), q * np.sqrt(k * (k + 1) / (6 * 14))), rel=3e-4)
