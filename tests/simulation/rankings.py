@@ -327,30 +327,32 @@ def number(shape: str, k: int, n_tables: int) -> int:
     return n_tables // 4 if "items" in shape and k == 10 else n_tables
 
 
+def both(found: list[dict[str, float]]) -> list[str]:
+    """Cells with a percentage for each number of benchmarks."""
+    return [", ".join(f"{of[name]:.1f}" for of in found) for name in found[0]]
+
+
 def print_sizes() -> None:
-    head("scores", "k", "benchmarks", *TESTS)
+    head("scores", "k", *TESTS)
     for shape in SHAPES:
         for k in COUNTS:
-            for n in BLOCKS:
-                row(shape, k, n, *sizes(shape, k, n, number(shape, k, N_TABLES)).values())
+            row(shape, k, *both([sizes(shape, k, n, number(shape, k, N_TABLES)) for n in BLOCKS]))
 
 
 def print_against() -> None:
-    head("scores", "k", "benchmarks", *AGAINST)
+    head("scores", "k", *AGAINST)
     for shape in SHAPES:
-        for k in (3, 10):
-            for n in BLOCKS:
-                row(shape, k, n, *sizes_against(shape, k, n, N_TABLES).values())
-                if shape == "one erratic":
-                    row("an ordinary control", k, n, *sizes_against(shape, k, n, N_TABLES, control=1).values())
+        for control in (0, 1) if shape == "one erratic" else (0,):
+            name = f"{shape}, the control" if shape == "one erratic" and control == 0 else shape
+            for k in (3, 10):
+                row(name, k, *both([sizes_against(shape, k, n, N_TABLES, control=control) for n in BLOCKS]))
 
 
 def print_gaps() -> None:
-    head("scores", "k", "benchmarks", *WITH_GAPS)
+    head("scores", "k", *WITH_GAPS)
     for shape in SHAPES:
-        for k in (3, 10):
-            for n in (12, 20):
-                row(shape, k, n, *sizes_with_gaps(shape, k, n, 1000 if k == 3 else 400).values())
+        for k, n_tables in ((3, 1000), (10, 400)):
+            row(shape, k, *both([sizes_with_gaps(shape, k, n, n_tables) for n in (12, 20)]))
 
 
 def print_model() -> None:
@@ -374,7 +376,7 @@ def print_coverage() -> None:
     tests = ("t", "tukey", "wilcoxon", "lmem")
     head("scores", *tests)
     for shape in ("normal", "skewed", "heavy tails"):
-        row(shape, *(coverage(shape, test, 12, 500) for test in tests))
+        row(shape, *(coverage(shape, test, 12, 2000) for test in tests))
 
 
 def print_medians() -> None:
