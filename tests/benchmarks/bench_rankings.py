@@ -75,7 +75,7 @@ def with_rank() -> Tasks:
         "Bayesian signed ranks": ranked(clipped, "bayesian", **rope),
         "hierarchical": ranked(clipped, "bayesian", test="hierarchical", **rope),
         "mixed model": ranked(normal, "lmem"),
-        "mixed model, 600 runs": lambda: lt.rank(runs),
+        "mixed model, 6,000 runs": lambda: lt.rank(runs),
         "section of a report": lambda: rankings_section(analysis),
     }
 
