@@ -74,7 +74,6 @@ def drawn(shape: str, k: int, n: int, n_tables: int) -> Array:
     return x + rng.normal(size=(n_tables, n, 1)) * (shape in UNLIKE)
 
 
-
 # ---------------------------------------------------------------------- does any pair differ, by table
 
 
@@ -359,7 +358,7 @@ def print_model() -> None:
     head("scores", "k", "any difference", "any interval without zero")
     for shape in ("normal", "skewed", "one erratic", "20 items"):
         for k in COUNTS:
-            row(shape, k, *sizes_of_model(shape, k, 12, 300))
+            row(shape, k, *sizes_of_model(shape, k, 12, 1000))
 
 
 GROUPS = {"one ahead of four": (4, 1), "two pairs": (2, 2), "five pairs": (2, 2, 2, 2, 2)}
@@ -393,8 +392,16 @@ def print_power() -> None:
         row(f"{test}, control", *(f"{power(shape, test, 500, control='a0')[0]:.0f}" for shape in UNITS))
 
 
-PRINTED = {"sizes": print_sizes, "against": print_against, "gaps": print_gaps, "model": print_model,
-           "apart": print_apart, "coverage": print_coverage, "medians": print_medians, "power": print_power}  # fmt: skip
+PRINTED = {
+    "sizes": print_sizes,
+    "against": print_against,
+    "gaps": print_gaps,
+    "model": print_model,
+    "apart": print_apart,
+    "coverage": print_coverage,
+    "medians": print_medians,
+    "power": print_power,
+}
 
 
 def main() -> None:

@@ -47,9 +47,9 @@ BAYESIAN_SIZE = (
     "pair is decided in 12 % of studies with two of them, 25 % with three and 88 % with ten (20 blocks, 0.95, no ROPE)."
 )
 CONOVER_SIZE = (
-    "Conover's test judges every pair by one variance of the ranks, which is too small for equal algorithms where others "
-    "are far apart: it then found false differences in 22 % of studies (ten algorithms, five pairs of equals, 12 "
-    "blocks). Nemenyi's test and the signed-rank tests hold their level there."
+    "Conover's test judges every pair by one variance of the ranks, which is too small for equal algorithms where "
+    "others are far apart: it then found false differences in 22 % of studies (ten algorithms, five pairs of equals, "
+    "12 blocks). Nemenyi's test and the signed-rank tests hold their level there."
 )
 
 

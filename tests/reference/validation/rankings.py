@@ -40,10 +40,11 @@ def pairs_of(x: np.ndarray, test: str) -> pd.DataFrame:
 
 def omnibus_lines() -> list[Line]:
     """Compare the tests of all algorithms at once with SciPy, statsmodels and a published value."""
+    of = TESTS + "classical.py::test_"
     f = Line("Friedman's test, F of Iman and Davenport, ties or not", "SciPy, friedmanchisquare", " rel.",
-             TESTS + "classical.py::test_friedmans_f_is_that_of_iman_and_davenport")  # fmt: skip
+             of + "friedmans_f_is_that_of_iman_and_davenport")  # fmt: skip
     same = Line("Skillings-Mack, complete blocks", "SciPy, friedmanchisquare", " rel.",
-                TESTS + "classical.py::test_skillings_and_mack_of_complete_blocks_is_friedman_with_ties_too")  # fmt: skip
+                of + "skillings_and_mack_of_complete_blocks_is_friedman_with_ties_too")  # fmt: skip
     for x in [*tables()[1:], *tables(tied=True)]:
         n, k = x.shape
         chi2 = stats.friedmanchisquare(*x.T).statistic
@@ -51,14 +52,14 @@ def omnibus_lines() -> list[Line]:
         f.add(relative(found.statistic, (n - 1) * chi2 / (n * (k - 1) - chi2)))
         same.add(relative(classical.skillings_mack(x, 0.05).statistic, chi2))
     anova = Line("repeated-measures ANOVA: F", "statsmodels, AnovaRM", " rel.",
-                 TESTS + "classical.py::test_analysis_of_variance_is_that_of_statsmodels")  # fmt: skip
+                 of + "analysis_of_variance_is_that_of_statsmodels")  # fmt: skip
     for x in tables():
         long = pd.DataFrame(x).stack().reset_index()
         long.columns = ["block", "algorithm", "y"]
         table = AnovaRM(long, "y", "block", within=["algorithm"]).fit().anova_table
         anova.add(relative(classical.repeated_measures_anova(x, 0.05).statistic, table["F Value"].iat[0]))
     published = Line("Skillings-Mack, 9 blocks with gaps", "15.493, Skillings & Mack (1981)", "",
-                     TESTS + "classical.py::test_skillings_and_mack_by_their_published_value")  # fmt: skip
+                     of + "skillings_and_mack_by_their_published_value")  # fmt: skip
     x = np.array(suite_module("studies/ranking/test_classical.py").ASSEMBLY)
     published.add(classical.skillings_mack(x, 0.05).statistic - 15.493)
     return [f, anova, same, published]
