@@ -94,7 +94,7 @@ def pair_lines() -> list[Line]:
     tests = suite_module("studies/ranking/test_classical.py")
     demsar = Line("Nemenyi's critical values, three decimals", "Demšar (2006), table 5", "",
                   TESTS + "classical.py::test_critical_differences_of_mean_ranks_are_those_of_demsar")  # fmt: skip
-    for k, q in tests.DEMSAR:
+    for k, q in tests.CRITICAL:
         x = np.random.default_rng(k).normal(size=(14, k))
         wide = pd.DataFrame(x).add_prefix("a")
         pairs = classical.block_estimates(

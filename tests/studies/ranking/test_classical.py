@@ -23,7 +23,7 @@ ASSEMBLY = [[3.2, 4.1, 3.8, 4.2], [3.1, 3.9, 3.4, 4.0], [4.3, 3.5, 4.6, 4.8], [3
             [3.5, NAN, 3.7, 3.9]]  # fmt: skip
 
 # Table 5 of Demšar (2006): quantiles of the studentised range over the root of two, alpha = 0.05, by algorithms.
-DEMSAR = [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)]
+CRITICAL = [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)]
 
 
 def wide(x, direction="maximize"):
@@ -139,7 +139,7 @@ def test_estimates_of_each_test_have_its_covariance():
     assert conover.V[0, 0] * 12 == pytest.approx((squares - sums / 12) / (11 * 3), rel=1e-10)
 
 
-@pytest.mark.parametrize(("k", "q"), DEMSAR)
+@pytest.mark.parametrize(("k", "q"), CRITICAL)
 def test_critical_differences_of_mean_ranks_are_those_of_demsar(k, q):
     blocks = blocks_of(lt.Runs.from_wide(pd.DataFrame(RNG.normal(size=(14, k))).add_prefix("a"), direction="minimize"))
     half = classical.block_estimates(blocks, "nemenyi", 0.95).pairs(adjust="tukey").half_widths(0.95)
