@@ -85,8 +85,10 @@ def _with_text_labels(frame: Any) -> Any:
             return frame
         _refuse_doubled(labels)
         return {format_level(label): values for label, values in frame.items()}
-    labels = list(getattr(frame, "columns", ()))
-    if not hasattr(frame, "set_axis") or all(isinstance(label, str) for label in labels):
+    if not hasattr(frame, "set_axis"):  # names are texts everywhere but in pandas
+        return frame
+    labels = list(frame.columns)
+    if all(isinstance(label, str) for label in labels):
         return frame
     _refuse_doubled(labels)
     return frame.set_axis([format_level(label) for label in labels], axis=1)

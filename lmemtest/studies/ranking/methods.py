@@ -25,7 +25,7 @@ from lmemtest.studies.ranking.classical import (
     skillings_mack,
     wilcoxon_pairs,
 )
-from lmemtest.words import counted, format_level, format_number
+from lmemtest.words import counted, format_level, format_number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -360,6 +360,12 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
         tests = tests[(tests["left"] == asked.control) | (tests["right"] == asked.control)].reset_index(drop=True)
     # the probability of being wrong takes the place of the p-value: one matrix of decisions for all methods
     tests = tests.assign(p_value=1.0 - tests[["p_left", "p_right"]].max(axis=1))
+    n, few = len(blocks.names), []
+    if test == "signed_rank" and asked.rope == 0.0 and n <= 6:
+        few.append(
+            f"With {blocks.said()} an algorithm that is ahead on each of them is decided to be better, which happens "
+            f"to two equal ones in {percent(2.0 ** (1 - n))} of studies."
+        )
     centre = rank_centres(blocks, asked.alpha)
     separated = separation_of(
         levels=blocks.algorithms,
@@ -383,7 +389,7 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
         separation=separated,
         test=test,
         lower_is_better=blocks.direction == "minimize",
-        notes=(*blocks.notes, BAYESIAN_SIZE),
+        notes=(*blocks.notes, BAYESIAN_SIZE, *few),
     )
 
 

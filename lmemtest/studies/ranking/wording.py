@@ -10,6 +10,7 @@ import numpy as np
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import tolerance, written
 from lmemtest.studies.ranking.asked import NO_TEST, ON_RANKS, TEST_NAMES
+from lmemtest.studies.ranking.classical import FEWEST_BLOCKS
 from lmemtest.studies.ranking.methods import left_out
 from lmemtest.words import counted, format_number, joined, p_text
 
@@ -41,9 +42,19 @@ def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     if open_pairs:
         what = "Undecided" if ranking.method == "bayesian" else "Not significantly different"
         found.append(f"{what}: {_pairs(open_pairs)}.")
-    if untested:
-        found.append(f"Without a test, for too few common {ranking.blocks.unit}s: {_pairs(untested)}.")
+    met = {(row["left"], row["right"]): _met(row) for row in ranking.pairs.to_dict("records")}
+    alone = [pair for pair in untested if met[pair] < FEWEST_BLOCKS]
+    others = [pair for pair in untested if met[pair] >= FEWEST_BLOCKS]
+    if alone:
+        found.append(f"Without a test, for too few common {ranking.blocks.unit}s: {_pairs(alone)}.")
+    if others:
+        found.append(f"Without a test, since their differences have no variance: {_pairs(others)}.")
     return tuple(found)
+
+
+def _met(row: Mapping[Any, Any]) -> int:
+    """On how many blocks both have a score."""
+    return int(row["wins"] + row["ties"] + row["losses"])
 
 
 def _sorted_out(
@@ -199,4 +210,6 @@ def _pair_text(ranking: Ranking, row: Mapping[str, Any]) -> str:
     numbers.append(p_text(row["p_value"]))
     if np.isfinite(row["effect_size"]):
         numbers.append(f"{SYMBOLS[ranking.effect]} = {written(sign * row['effect_size'], '.2f')}")
-    return f"{first} was better than {second} ({', '.join(numbers)}, {wins})"
+    if _met(row):  # a model may compare algorithms that share no whole block
+        numbers.append(wins)
+    return f"{first} was better than {second} ({', '.join(numbers)})"

@@ -230,10 +230,11 @@ def test_the_signed_rank_statistic_belongs_to_the_algorithm_on_the_left():
 
 
 def test_an_offset_changes_no_ties_of_differences():
-    x = np.round(RNG.normal(size=(12, 2)), 1) + np.array([0.0, 0.5])
+    d = np.array([1.0, -1.0, 1.0, 2.0, 2.0, -2.0, 3.0, 3.0, 3.0, -3.0, 1.0, 4.0])
+    base = np.arange(12) % 5 / 7.0
     plain, far = (
-        rank(dict(zip("AB", table.T, strict=True)), "frequentist", test="wilcoxon", direction="maximize")
-        for table in (x, 1e6 + 1e-3 * x)
+        rank({"A": at + unit * (base + d), "B": at + unit * base}, "frequentist", test="wilcoxon", direction="maximize")
+        for at, unit in ((0.0, 1.0), (1e6, 1e-3))
     )
     assert far.pairs["p_raw"].iat[0] == pytest.approx(plain.pairs["p_raw"].iat[0], rel=1e-12)
 
@@ -330,3 +331,29 @@ def test_side_by_side_a_test_that_cannot_be_made_is_noted():
     assert "nemenyi" in found.rankings
     assert "tukey" not in found.rankings
     assert any(note.startswith("Without Tukey's HSD") for note in found.notes)
+
+
+def test_a_pair_without_a_test_has_its_reason():
+    table = WIDE.assign(copy=WIDE["dog"] + 1.0)[["ant", "dog", "copy"]]
+    said = rank(table, "frequentist", test="t", direction="maximize").sentences()[-1]
+    assert said == "Without a test, since their differences have no variance: copy and dog."
+
+
+def test_few_blocks_decide_for_a_posterior_and_the_note_says_how_often():
+    found = rank({"A": [1.0, 2, 3], "B": [0.5, 1, 1]}, "bayesian", direction="maximize", rng=1, n_draws=500)
+    assert found.pairs["decision"].tolist() == ["A better"]
+    assert "in 25 % of studies" in found.notes[-1]
+    assert "P > 0.999" in found.paragraph()
+
+
+def test_a_model_compares_algorithms_without_a_common_whole_block():
+    rows = [(tool, task, kind) for tool in "ABC" for task in range(8) for kind in "xy" if (tool, kind) != ("C", "y")]
+    table = pd.DataFrame(rows, columns=["tool", "task", "kind"])
+    noise = np.random.default_rng(2).normal(size=len(table))
+    table["score"] = 3.0 * table["tool"].map({"A": 0.0, "B": 1.0, "C": 2.0}) + noise
+    runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task", metafeatures="kind")
+    assert "0 of 0" not in rank(runs).paragraph()
+    found = rank(runs, "all", rng=1, n_draws=500)
+    assert found.rows_as_blocks is None
+    assert "lmem" in found.rankings
+    assert found["signed_rank"].levels == ("B", "A", "C")
