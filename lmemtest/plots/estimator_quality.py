@@ -52,6 +52,6 @@ def estimator_quality_plot(quality: EstimatorQuality, /, *, ax: Axes | None = No
         panels=(Panel(x=Axis.around(k, log=spans_much(k), pad=0.02, whole=True), y=y, curves=tuple(curves)),),
         x_label="Scores k of the mean",
         y_label=("Standard error of the mean of k scores", "Standard error"),
-        foot=f"{bands}Where a curve is flat, more scores with the same fixed sources add nothing.",
+        foot=f"{bands}Where a curve is flat, more such scores add nothing.",
     )
     return draw_lines(lines, ax)

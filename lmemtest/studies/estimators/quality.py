@@ -77,9 +77,10 @@ class EstimatorQuality(Result):
         """What the columns are, and where they come from."""
         origin = "variance components" if self.origin == "components" else "realisations of each estimator"
         return (
-            f"From {origin}. rho is the correlation of two scores of one realisation, standard_error that of the mean "
-            "of k scores over everything that is random, floor its limit for large k; equivalent_k scores of the ideal "
-            "estimator are as precise.",
+            f"From {origin}. rho is the correlation of two scores of one realisation.",
+            "The standard error is that of the mean of k scores over everything that is random, floor its limit for "
+            "large k;",
+            "as many scores of the ideal estimator as equivalent_k are as precise.",
         )
 
     def shown(self) -> pd.DataFrame:
@@ -135,7 +136,8 @@ def quality_from_components(
     ----------
     variances : mapping of str to float
         Variance that each source contributes to a score: "tuning", the sources of the pipeline ("data", "init", ...),
-        their interactions ("data:init"), and "residual" for what is new in every training.
+        their interactions ("data:init"), and "residual" (or "Residual", as in ``fit.varcorr``) for what is new in
+        every training.
     k : int, >= 1
         Curves are for 1, ..., k scores.
     randomize : iterable of ("all", str or iterable of str), optional
@@ -405,14 +407,15 @@ def _label(subset: Any, learning: tuple[str, ...]) -> str:
 def _checked_variances(variances: Any) -> dict[str, float]:
     if not isinstance(variances, Mapping) or not all(isinstance(name, str) and name for name in variances):
         raise ArgumentError(f"variances must map names of sources to variances, got {variances!r}.")
-    values = {}
-    for name, value in variances.items():
+    values: dict[str, float] = {}
+    for key, value in variances.items():
+        name = RESIDUAL if key == RESIDUAL.capitalize() else key
         try:
             values[name] = float(value)
         except (TypeError, ValueError):
             values[name] = float("nan")
         if not 0.0 <= values[name] < np.inf:
-            raise ArgumentError(f"variances[{name!r}] must be a finite number of at least 0, got {value!r}.")
+            raise ArgumentError(f"variances[{key!r}] must be a finite number of at least 0, got {value!r}.")
     if not sum(values.values()) > 0.0:
         raise ArgumentError("variances must hold a variance above 0: without any, one score is the mean.")
     return values

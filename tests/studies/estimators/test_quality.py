@@ -49,7 +49,7 @@ def test_components_give_the_variance_over_all_seeds(new):
 
 
 def test_what_stays_is_the_variance_of_the_fixed_sources():
-    variances = {"tuning": 1.0, "data": 4.0, "init": 2.0, "data:init": 0.5, "tuning:init": 0.25, "residual": 0.75}
+    variances = {"tuning": 1.0, "data": 4.0, "init": 2.0, "data:init": 0.5, "tuning:init": 0.25, "Residual": 0.75}
     found = quality_from_components(variances, k=1000)
     table = found.to_frame("estimators").set_index("estimator")
     shared = {"all": 1.0, "data": 1.0 + 2.0 + 0.25, "init": 1.0 + 4.0}
