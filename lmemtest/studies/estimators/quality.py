@@ -425,10 +425,12 @@ def _finite(scores: Any, name: str, ndim: int) -> Array:
     try:
         values = np.asarray(scores, dtype=float)
     except (TypeError, ValueError):
-        values = np.empty(0)
+        values = np.empty(0)  # words, or rows of different lengths
     if values.ndim != ndim or min(values.shape) < 2:
-        what = "a table of at least 2 realisations with 2 scores each" if ndim == 2 else "at least 2 scores in a row"
-        raise DataError(f"{name} must be {what}, all numbers, got shape {np.shape(scores)}.")
+        table = "a table of at least 2 realisations with the same number of scores, 2 or more"
+        what = table if ndim == 2 else "at least 2 scores in a row"
+        got = f"shape {values.shape}" if values.size else "rows of different lengths, or no numbers"
+        raise DataError(f"{name} must be {what}, got {got}.")
     if not np.isfinite(values).all():
         raise DataError(
             f"{name} has {counted(int((~np.isfinite(values)).sum()), 'score')} that are missing or not finite. Run "

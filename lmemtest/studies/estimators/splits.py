@@ -108,12 +108,15 @@ class OutOfBootstrap:
         Raises
         ------
         ArgumentError
-            If `stratify` meets no classes, or groups.
+            If `X` has no length, or `stratify` meets no classes, or groups.
         DataError
             If there are fewer than two observations or groups (of a class, with `stratify`), lengths differ, or the
             training sets are so large that they leave nothing out.
         """
-        n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        try:
+            n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        except (TypeError, IndexError):
+            raise ArgumentError(f"X must be the observations: a sequence, array or data frame, got {X!r}.") from None
         if self.stratify and (y is None or groups is not None):
             what = "needs the classes y" if y is None else "draws observations within classes and cannot keep groups"
             raise ArgumentError(f"stratify=True {what}. Give split(X, y), or use stratify=False.")
@@ -174,11 +177,14 @@ def _shares(total: int, sizes: NDArray[np.int_], argument: str) -> NDArray[np.in
     """A total in proportion to the sizes, rounded so that it is kept; every stratum has at least one."""
     if total < len(sizes):
         raise DataError(f"{argument} must be at least {len(sizes)}, one for each class of y, got {total}.")
-    exact = total * sizes / sizes.sum()
-    shares = np.maximum(np.floor(exact + 1e-9).astype(int), 1)
-    while (rest := total - shares.sum()) != 0:  # the largest remainders first, or the smallest where ones were forced
-        gaps = np.where((rest > 0) | (shares > 1), exact - shares, np.inf)
-        shares[int(np.argmax(gaps) if rest > 0 else np.argmin(gaps))] += 1 if rest > 0 else -1
+    n = sizes.sum()
+    shares = np.maximum(total * sizes // n, 1)
+    while (rest := total - shares.sum()) != 0:
+        owed = total * sizes - shares * n  # in whole numbers, so that ties do not depend on rounding
+        if rest > 0:
+            shares[np.argmax(owed)] += 1
+        else:  # rare strata were given one
+            shares[np.argmin(np.where(shares > 1, owed, np.iinfo(owed.dtype).max))] -= 1
     return shares
 
 

@@ -105,6 +105,7 @@ def test_it_serves_scikit_learn():
         (lambda: splits(range(5), stratify=True), ArgumentError, "stratify=True needs the classes y"),
         (lambda: splits(range(4), [1, 1, 2, 2], [1, 1, 2, 2], stratify=True), ArgumentError, "cannot keep groups"),
         (lambda: splits([1]), DataError, "needs at least 2 in X"),
+        (lambda: splits(None), ArgumentError, "X must be the observations"),
         (lambda: splits(range(3), [1, 1, 2], stratify=True), DataError, "at least 2 in each class of y.*got 1"),
         (lambda: splits(range(3), groups=[1, 1, 1]), DataError, "at least 2 in groups"),
         (lambda: splits(range(3), groups=[1, 1]), DataError, r"groups must have one label.*got shape \(2,\)"),
