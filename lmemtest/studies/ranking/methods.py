@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -244,21 +244,7 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
                    else skillings_mack(blocks.gains, asked.alpha))  # fmt: skip
     centre = rank_centres(blocks, asked.alpha)
     interval_adjust = "none" if adjust == "none" else "bonferroni"
-    separated = separation_of(
-        levels=names,
-        means=centre["mean_rank"].to_numpy(),
-        se=np.full(len(names), np.nan),
-        tests=tests,
-        half_widths=np.full(1, np.nan),
-        alpha=asked.alpha,
-        direction="minimize",
-        adjust=adjust,
-        interval_adjust=interval_adjust,
-        ddf="asymptotic",
-        score=f"rank by {blocks.score}",
-        statistic="mean rank",
-        factor="algorithm",
-    )
+    separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust=adjust, interval_adjust=interval_adjust)
     by = ", simultaneous by Bonferroni" if interval_adjust == "bonferroni" and len(tests) > 1 else ""
     notes = [f"Intervals are those of the shift (Hodges and Lehmann){by}."]
     lowest = np.full(len(tests), 2.0 ** (1 - len(blocks.names)))  # all pairs as clear as they can be
@@ -277,6 +263,24 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
         lower_is_better=blocks.direction == "minimize",
         omnibus=omnibus,
         notes=tuple(notes),
+    )
+
+
+def _on_mean_ranks(blocks: Blocks, centre: pd.DataFrame, tests: pd.DataFrame, alpha: float, **facts: Any) -> Separation:
+    """The decisions of tests that are not of mean ranks, in the order of these."""
+    return separation_of(
+        levels=blocks.algorithms,
+        means=centre["mean_rank"].to_numpy(),
+        se=np.full(len(centre), np.nan),
+        tests=tests,
+        half_widths=np.full(1, np.nan),
+        alpha=alpha,
+        direction="minimize",
+        ddf="asymptotic",
+        score=f"rank by {blocks.score}",
+        statistic="mean rank",
+        factor="algorithm",
+        **facts,
     )
 
 
@@ -367,21 +371,8 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
             f"to two equal ones in {percent(2.0 ** (1 - n))} of studies."
         )
     centre = rank_centres(blocks, asked.alpha)
-    separated = separation_of(
-        levels=blocks.algorithms,
-        means=centre["mean_rank"].to_numpy(),
-        se=np.full(len(centre), np.nan),
-        tests=tests,
-        half_widths=np.full(1, np.nan),
-        alpha=asked.alpha,
-        direction="minimize",
-        adjust="none",
-        interval_adjust="none",
-        ddf="asymptotic",
-        score=f"rank by {blocks.score}",
-        statistic="mean rank",
-        factor="algorithm",
-        posterior=True,
+    separated = _on_mean_ranks(
+        blocks, centre, tests, asked.alpha, adjust="none", interval_adjust="none", posterior=True
     )
     return Verdict(
         centre=centre,

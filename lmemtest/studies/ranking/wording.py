@@ -35,8 +35,8 @@ def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     """Who is ahead, who is better than whom, which pairs are practically equivalent, and what stays open."""
     beaten, equal, open_pairs, untested = _sorted_out(ranking)
     found = [_headline(ranking, beaten)]
-    practically = "practically" if ranking.method == "bayesian" else "significantly"
-    found += [f"{name} is {practically} better than {joined(worse, len(worse))}." for name, worse in beaten.items()]
+    better = _better(ranking)
+    found += [f"{name} is {better} than {joined(worse, len(worse))}." for name, worse in beaten.items()]
     if equal:
         found.append(f"Practically equivalent: {_pairs(equal)}.")
     if open_pairs:
@@ -55,6 +55,13 @@ def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
 def _met(row: Mapping[Any, Any]) -> int:
     """On how many blocks both have a score."""
     return int(row["wins"] + row["ties"] + row["losses"])
+
+
+def _better(ranking: Ranking) -> str:
+    """Better in which sense: by a test, by more than what does not matter, or as far as is known."""
+    if ranking.method != "bayesian":
+        return "significantly better"
+    return "practically better" if ranking.asked.rope > 0.0 else "probably better"
 
 
 def _sorted_out(
@@ -154,13 +161,21 @@ def _how(ranking: Ranking) -> str:
         without = "" if ranking.test == "wilcoxon" else left_out(ranking.blocks)
         if without:
             each += f"; {without.split(';')[0]}"
-        how = f"{each}. Pairs were compared by {name}"
+        how = f"{each}. {_choice(ranking)}Pairs were compared by {name}"
     family = "all pairs" if ranking.control is None else f"the comparisons with {ranking.control}"
     controls = "" if ranking.separation.adjust in ("none", "fdr") else ", family-wise"
     if len(ranking.pairs) == 1:  # no family
         return f"{how}; alpha = {ranking.alpha:g}."
     intervals = "" if ranking.separation.interval_adjust == "none" else "; intervals of differences are simultaneous"
     return f"{how}; {adjust} adjustment for {family}, alpha = {ranking.alpha:g}{controls}{intervals}."
+
+
+def _choice(ranking: Ranking) -> str:
+    """By which tests the test was chosen; empty where it was asked for."""
+    if ranking.assumptions is None:
+        return ""
+    names = joined(dict.fromkeys(ranking.assumptions["test"]))
+    return f"The test was chosen by tests of the residuals ({names}). "
 
 
 def _found(ranking: Ranking) -> list[str]:
@@ -199,7 +214,7 @@ def _pair_text(ranking: Ranking, row: Mapping[str, Any]) -> str:
         sign, low, high = -1.0, -high, -low
     if "p_left" in row:
         chance = _chance(max(row["p_left"], row["p_right"]))
-        return f"{first} is practically better than {second} ({chance}, {wins})"
+        return f"{first} is {_better(ranking)} than {second} ({chance}, {wins})"
     what = "difference of mean ranks" if ranking.test in ON_RANKS else "difference"
     numbers = [f"{what} {format_number(sign * row['estimate'])}"]
     if np.isfinite(low) and np.isfinite(high):
