@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy import special
@@ -122,6 +123,7 @@ class SampleSize(Result):
     notes : tuple of str
     """
 
+    figure: ClassVar[str | None] = "sample_size_plot"
     formats = {"gamma": ".3g", "noether": ",.0f", "pairs": ",.0f", "power_at_noether": ".3f"}
 
     table: pd.DataFrame
@@ -198,6 +200,7 @@ def sample_size(
 def _pairs(gamma: float, alpha: float, beta: float, method: str, start: int) -> float:
     """The smallest n from which on the power is enough: it goes up and down, because wins are whole numbers."""
 
+    @functools.cache
     def enough(n: int) -> bool:
         return not below(decision_power(n, gamma, alpha=alpha, method=method), 1.0 - beta)
 

@@ -1,0 +1,162 @@
+"""Probability of outperforming: pairs over benchmarks, pairs of runs that are needed, error rates of decisions."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots._layout import Axis
+from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
+from lmemtest.studies.outperforming.decision_rules import ESTIMATORS, DecisionRules
+from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
+from lmemtest.studies.outperforming.sample_size import SampleSize
+from lmemtest.words import percent
+
+RULE_NAMES = {
+    "single": "single comparison",
+    "average": "average",
+    "t_test": "t-test",
+    "outperforming": "P(A > B)",
+    "oracle": "oracle",
+}
+
+
+@_canvas.draws(OutperformingOverBenchmarks, source="probability_of_outperforming() of a Runs")
+def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the probabilities of all pairs; of a single pair those of the benchmarks, too.
+
+    Parameters
+    ----------
+    result : OutperformingOverBenchmarks
+        From `lmemtest.probability_of_outperforming`.
+
+    Returns
+    -------
+    Axes
+        Dots with intervals, and a line at one half. Intervals of benchmarks are for each by itself.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> axes = lt.probability_of_outperforming(runs, algorithms=("HB", "RS")).plot()
+    >>> axes.get_yticklabels()[0].get_text()
+    'All 20 benchmarks'
+    """
+    pairs = [f"{left} over {right}" for left, right in zip(result.table["left"], result.table["right"], strict=True)]
+    alone = len(pairs) == 1
+    count = int(result.table["n_benchmarks"].iloc[0])
+    labels = [f"All {count} benchmarks"] if alone else pairs
+    series = [_rows.Series.of(result.table, np.arange(len(labels)), centre="estimate")]
+    if alone and count > 1:
+        where = np.arange(1, count + 1)
+        series.append(_rows.Series.of(result.benchmarks, where, centre="estimate", colour=_style.MUTED))
+        labels = [*labels, *map(str, result.benchmarks["benchmark"])]
+    kind = "score" if result.paired else "logit"
+    single = f"; below it {kind} intervals of each benchmark by itself" if len(series) > 1 else ""
+    of = (
+        f"a run of {pairs[0].replace(' over ', ' is better than one of ')}" if alone else "a run of the first is better"
+    )
+    return _rows.draw_rows(
+        _rows.Rows(
+            labels=labels,
+            series=tuple(series),
+            axis_label=f"Probability that {of}\n{result.band}{single}",
+            reference=0.5,
+        ),
+        ax,
+    )
+
+
+@_canvas.draws(SampleSize, source="sample_size()")
+def sample_size_plot(result: SampleSize, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the numbers of runs over gamma: figure C.1 of Bouthillier et al., with what pairs need.
+
+    Parameters
+    ----------
+    result : SampleSize
+        From `sample_size`, of two gammas or more.
+
+    Returns
+    -------
+    Axes
+        A line for pairs, and one for Noether's number.
+
+    Examples
+    --------
+    >>> from lmemtest.studies.outperforming.sample_size import sample_size
+    >>> len(sample_size([0.8, 0.9]).plot().child_axes)
+    1
+    """
+    x = result.table["gamma"].to_numpy()
+    names = {"pairs": f"pairs, {result.method} interval", "noether": "Noether, not paired"}
+    curves = tuple(
+        Curve.of(result.table, x, column, None, name=name, look=look, marker="o", label=f"_{column}")
+        for (column, name), look in zip(names.items(), looks(2), strict=True)
+    )
+    values = np.concatenate([curve.y for curve in curves])
+    lines = Lines(
+        what="a plot of sample sizes",
+        panels=(Panel(x=Axis.around(x), y=Axis.around(values, whole=True), curves=curves),),
+        x_label="Probability that a run of A is better (gamma)",
+        y_label=(f"Runs of each for power {percent(1.0 - result.beta)}", "Runs"),
+    )
+    return draw_lines(lines, ax)
+
+
+@_canvas.draws(DecisionRules, source="decision_rules()")
+def decision_rules_plot(result: DecisionRules, /, *, ax: Axes | None = None) -> Axes:
+    """Draw how often each rule finds A better, over the true probability: figure 6 of Bouthillier et al.
+
+    Parameters
+    ----------
+    result : DecisionRules
+        From `decision_rules`.
+
+    Returns
+    -------
+    Axes
+        Ideal estimators are full lines, biased ones dashed. Left of one half detections are errors, right of gamma
+        what is missing to 100 % is.
+
+    Examples
+    --------
+    >>> from lmemtest.studies.outperforming.decision_rules import decision_rules
+    >>> len(decision_rules(n_draws=100, rng=1).plot().child_axes)
+    1
+    """
+    table, curves = result.table, []
+    for number, (rule, name) in enumerate(RULE_NAMES.items()):
+        for estimator in ESTIMATORS:
+            part = table[(table["rule"] == rule) & (table["estimator"] == estimator)]
+            ideal = estimator == "ideal"
+            curves.append(
+                Curve.of(
+                    part,
+                    part["probability"].to_numpy(),
+                    "rate",
+                    None,
+                    scale=100.0,
+                    name=name if ideal else f"{name}, biased",
+                    look=Look(_style.colour(number), "-" if ideal else (0, (5, 1.5))),
+                    label=f"_{rule}_{estimator}",
+                )
+            )
+    x = np.unique(table["probability"].to_numpy())
+    lines = Lines(
+        what="a plot of error rates",
+        panels=(
+            Panel(
+                x=Axis.around(x),
+                y=Axis(limits=(-3.0, 103.0)),
+                curves=tuple(curves),
+                levels=(Level(at=100.0 * result.alpha),),
+            ),
+        ),
+        x_label="True probability that a run of A is better",
+        y_label=("A found better, % of studies", "Found, %"),
+        foot=f"Left of 0.5 detections are errors; right of gamma = {result.gamma:g} what is missing to 100 % is. "
+        f"Dashed line: {percent(result.alpha)}.",
+    )
+    return draw_lines(lines, ax)

@@ -1,0 +1,74 @@
+"""Error rates of rules against closed forms, and the numbers of the paper with settings that give them."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from lmemtest import VarianceComponents
+from lmemtest.errors import ArgumentError
+from lmemtest.studies.outperforming.decision_rules import THRESHOLD, DecisionRules, decision_rules
+
+N, STUDIES = 50, 4000
+
+
+@functools.cache
+def found() -> DecisionRules:
+    components = VarianceComponents(interaction_sd=0.02, residual_sd=0.14)  # 2 % of the variance is shared
+    return decision_rules(components, probabilities=[0.9, 0.99], n_draws=STUDIES, rng=1)
+
+
+def rates(estimator: str, rule: str) -> np.ndarray:
+    table = found().table
+    return (
+        table[(table["estimator"] == estimator) & (table["rule"] == rule)].sort_values("probability")["rate"].to_numpy()
+    )
+
+
+TRUTHS = np.array([0.5, 0.75, 0.9, 0.99])
+DELTA = np.sqrt(2) * special.ndtri(TRUTHS)
+OWN, SHARED = 2 * 0.98, 2 * 0.02  # variances of a difference
+
+
+@pytest.mark.parametrize("estimator", ["ideal", "biased"])
+def test_rates_are_those_of_closed_forms(estimator):
+    shared = SHARED if estimator == "biased" else 0.0
+    of_mean = np.sqrt(shared + (2 - shared) / N)
+    tolerance = 4 * 0.5 / np.sqrt(STUDIES)
+    assert rates(estimator, "single") == pytest.approx(stats.norm.sf(THRESHOLD, DELTA, np.sqrt(2)), abs=tolerance)
+    assert rates(estimator, "average") == pytest.approx(stats.norm.sf(THRESHOLD, DELTA, of_mean), abs=tolerance)
+    level = special.ndtri(0.95) * np.sqrt(2 / N)
+    assert rates(estimator, "oracle") == pytest.approx(stats.norm.sf(level, DELTA, of_mean), abs=tolerance)
+
+
+def test_ideal_rates_of_tests_are_those_of_their_distributions():
+    tolerance = 4 * 0.5 / np.sqrt(STUDIES)
+    t_ratio = DELTA / np.sqrt(2 / N)
+    want = stats.nct.sf(stats.t.ppf(0.95, N - 1), N - 1, t_ratio)
+    assert rates("ideal", "t_test") == pytest.approx(want, abs=tolerance)
+    # 33 wins of 50 are the least with an interval above one half and beyond 0.75
+    assert rates("ideal", "outperforming") == pytest.approx(stats.binom.sf(32, N, TRUTHS), abs=tolerance)
+
+
+def test_the_numbers_of_the_paper_that_its_settings_give():
+    errors = found().errors.set_index(["estimator", "rule"])
+    single, average = errors.loc[("biased", "single")], errors.loc[("biased", "average")]
+    assert 0.06 < single["false_positives"] < 0.1  # "about 10 %"
+    assert 0.72 < single["false_negatives"] < 0.8  # "about 75 %"
+    assert average["false_positives"] < 0.05
+    assert average["false_negatives"] > 0.9
+    ours = errors.loc[("biased", "outperforming")]
+    assert 0.03 < ours["false_positives"] < 0.07  # "about 5 %"
+    assert 0.06 < ours["false_negatives"] < 0.13  # the paper has about 30 %
+
+
+def test_refusals():
+    with pytest.raises(ArgumentError, match="components must be VarianceComponents, got 3"):
+        decision_rules(3)
+    with pytest.raises(ArgumentError, match=r"alpha must be below 0.5, since it is of one side, got 0.6"):
+        decision_rules(alpha=0.6)
+    with pytest.raises(ArgumentError, match="threshold must be a positive number"):
+        decision_rules(threshold=-1.0)
