@@ -14,7 +14,6 @@ whole procedure, each with its own draw of the fixed sources.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from lmemtest._rounding import in_tie_order, written
 from lmemtest._validate import check_fraction, check_magnitude, check_positive_int
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.studies.estimators.estimators import TUNING, randomized_of
+from lmemtest.studies.estimators.moments import Moments
 from lmemtest.words import counted, format_number, joined
 
 if TYPE_CHECKING:
@@ -112,18 +112,6 @@ class EstimatorQuality(Result):
         return f"{text}, and no number of them is worth more than {written(row['most_equivalent'], '.1f')}."
 
 
-def variance_of_mean(variance: float, rho: float, k: ArrayLike) -> Array:
-    """Variance of the mean of k scores with this variance, any two of which have the correlation `rho`.
-
-    Examples
-    --------
-    >>> variance_of_mean(4.0, 0.25, [1, 2, 4])
-    array([4.  , 2.5 , 1.75])
-    """
-    k = np.asarray(k, dtype=float)
-    return variance / k + (k - 1.0) / k * rho * variance
-
-
 def quality_from_components(
     variances: Mapping[str, float],
     *,
@@ -185,10 +173,10 @@ def quality_from_components(
     elif isinstance(randomize, str) or not isinstance(randomize, Iterable):
         raise ArgumentError(f"randomize must be a list of subsets of the sources {list(learning)}, got {randomize!r}.")
     subsets = {_label(subset, learning): {*randomized_of(subset, learning), RESIDUAL} for subset in randomize}
-    moments = {IDEAL: _Moments(total, 0.0)}
+    moments = {IDEAL: Moments(total, 0.0)}
     for label, new in subsets.items():
         shared = sum(value for source, value in values.items() if not factors[source] & new)
-        moments[label] = _Moments(total, shared / total)
+        moments[label] = Moments(total, shared / total)
     notes = () if tuned else (
         f"No variance of {TUNING!r} is given, so what tuning contributes is in none of the numbers.",
     )  # fmt: skip
@@ -257,7 +245,7 @@ def quality_from_scores(
     moments, numbers, total = {}, {}, None
     for name, table in scores.items():
         values = _finite(table, f"scores[{name!r}]", 2)
-        moments[str(name)] = _Moments.of(values, level)
+        moments[str(name)] = Moments.of(values, level)
         numbers[str(name)] = np.arange(1, values.shape[1] + 1)
     notes: tuple[str, ...] = (
         "Without scores of the ideal estimator, bias and mean squared error are not known, and equivalent_k compares "
@@ -265,7 +253,7 @@ def quality_from_scores(
     )
     if ideal is not None:
         notes = ()
-        free = _Moments.independent(_finite(ideal, "ideal", 1), level)
+        free = Moments.independent(_finite(ideal, "ideal", 1))
         total = free.variance
         moments = {IDEAL: free, **{name: m.against(free) for name, m in moments.items()}}
         numbers = {IDEAL: max(numbers.values(), key=len), **numbers}
@@ -275,84 +263,8 @@ def quality_from_scores(
     return _quality(moments, numbers, total, "scores", level, notes)
 
 
-# ---------------------------------------------------------------------- moments
-
-
-@dataclass(frozen=True, slots=True)
-class _Moments:
-    """Variance of a score and correlation of two, with what is known of their errors."""
-
-    variance: float
-    rho: float
-    rho_ends: tuple[float, float] = (float("nan"), float("nan"))
-    mean_squares: tuple[tuple[float, float], ...] = ()  # between and within, or of independent scores: value and df
-    n: int = 1  # scores of a realisation
-    mean: float = float("nan")
-    mean_variance: float = float("nan")
-    bias: float = 0.0
-    bias_error: float = float("nan")
-
-    @classmethod
-    def of(cls, scores: Array, level: float) -> _Moments:
-        """Of realisations in rows."""
-        from scipy import special
-
-        m, n = scores.shape
-        means = scores.mean(axis=1)
-        between = n * float(means.var(ddof=1))
-        within = float(((scores - means[:, None]) ** 2).sum()) / (m * (n - 1))
-        shared = (between - within) / n
-        df = (m - 1.0, m * (n - 1.0))
-        with np.errstate(divide="ignore"):
-            ratio = np.float64(between) / within
-        tails = special.fdtri(*df, [0.5 + level / 2, 0.5 - level / 2])
-        low, high = (1.0 - n / (ratio / tails + n - 1.0)).tolist()
-        return cls(
-            variance=shared + within,
-            rho=shared / (shared + within),
-            rho_ends=(low, high),
-            mean_squares=((between, df[0]), (within, df[1])),
-            n=n,
-            mean=float(means.mean()),
-            mean_variance=between / (m * n),
-            bias=float("nan"),
-        )
-
-    @classmethod
-    def independent(cls, scores: Array, level: float) -> _Moments:  # noqa: ARG003 - as `of`
-        variance, N = float(scores.var(ddof=1)), len(scores)
-        return cls(variance, 0.0, (0.0, 0.0), ((variance, N - 1.0),), 1, float(scores.mean()), variance / N)
-
-    def against(self, ideal: _Moments) -> _Moments:
-        """With the bias against the mean of the ideal estimator."""
-        error = float(np.sqrt(self.mean_variance + ideal.mean_variance))
-        return replace(self, bias=self.mean - ideal.mean, bias_error=error)
-
-    def error_ends(self, k: Array, level: float) -> tuple[Array, Array]:
-        """Interval of the standard error of the mean of k scores, k <= n; NaN without degrees of freedom."""
-        from scipy import special
-
-        if not self.mean_squares:
-            return np.full(len(k), np.nan), np.full(len(k), np.nan)
-        parts = self.parts(k)
-        df = np.array([[df] for _, df in self.mean_squares])
-        down, up = (1.0 - df / special.chdtri(df, tail) for tail in (0.5 - level / 2, 0.5 + level / 2))
-        low, high = (np.sqrt(((part * parts) ** 2).sum(axis=0)) for part in (down, up))
-        variance = parts.sum(axis=0)
-        return np.sqrt(variance - low), np.sqrt(variance + high)
-
-    def parts(self, k: Array) -> Array:
-        """What each mean square contributes to the variance of the mean of k scores, none below zero."""
-        weights = [1.0 / k] if len(self.mean_squares) == 1 else [np.full(len(k), 1.0 / self.n), 1.0 / k - 1.0 / self.n]
-        return np.array([weight * value for weight, (value, _) in zip(weights, self.mean_squares, strict=True)])
-
-    def variance_of_mean(self, k: Array) -> Array:
-        """The equation of `variance_of_mean`, from mean squares without cancellation."""
-        return self.parts(k).sum(axis=0) if self.mean_squares else variance_of_mean(self.variance, self.rho, k)
-
-
 def _quality(
-    moments: Mapping[str, _Moments],
+    moments: Mapping[str, Moments],
     numbers: Mapping[str, NDArray[np.int_]],
     ideal_variance: float | None,
     origin: str,

@@ -12,7 +12,8 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.studies.estimators.quality import quality_from_components, quality_from_scores, variance_of_mean
+from lmemtest.studies.estimators.moments import variance_of_mean
+from lmemtest.studies.estimators.quality import quality_from_components, quality_from_scores
 
 # Shrout & Fleiss (1979), doi:10.1037/0033-2909.86.2.420: six targets, four judges
 JUDGES = np.array([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
