@@ -32,7 +32,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "influence": ["influence_plot"],
         "leaderboard": ["leaderboard_plot", "win_rate_plot"],
         "metafeature_effect": ["metafeature_effect_plot"],
-        "outperforming": ["decision_rules_plot", "outperforming_plot", "sample_size_plot"],
+        "outperforming": ["decision_rules_plot", "outperforming_plot", "rule_curves_plot", "sample_size_plot"],
         "p_values": ["p_value_plot"],
         "pairs": ["pairs_matrix_plot", "pairs_plot"],
         "posterior_maps": ["posterior_maps_plot"],

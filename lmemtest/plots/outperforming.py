@@ -10,6 +10,7 @@ from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
 from lmemtest.studies.outperforming.decision_rules import ESTIMATORS, DecisionRules
 from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
+from lmemtest.studies.outperforming.rule_curves import RuleCurves
 from lmemtest.studies.outperforming.sample_size import SampleSize
 from lmemtest.words import percent
 
@@ -158,5 +159,57 @@ def decision_rules_plot(result: DecisionRules, /, *, ax: Axes | None = None) -> 
         y_label=("A found better, % of studies", "Found, %"),
         foot=f"Left of 0.5 detections are errors; right of gamma = {result.gamma:g} what is missing to 100 % is. "
         f"Dashed line: {percent(result.alpha)}.",
+    )
+    return draw_lines(lines, ax)
+
+
+@_canvas.draws(RuleCurves, source="rule_curves()")
+def rule_curves_plot(result: RuleCurves, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the decisions over the number of runs or over gamma: a row of figure I.6 of Bouthillier et al.
+
+    Parameters
+    ----------
+    result : RuleCurves
+        From `rule_curves`.
+
+    Returns
+    -------
+    Axes
+        A panel per true probability, ``ax.child_axes``; ideal estimators are full lines, biased ones dashed.
+
+    Examples
+    --------
+    >>> from lmemtest.studies.outperforming.rule_curves import rule_curves
+    >>> found = rule_curves(n_runs=[5, 20], probabilities=[0.5, 0.75], n_draws=50, rng=1)
+    >>> len(found.plot().child_axes)
+    2
+    """
+    values = np.unique(result.table[result.over].to_numpy(dtype=float))
+    panels = []
+    for truth, at_truth in result.table.groupby("probability"):
+        curves = []
+        for number, (rule, name) in enumerate(RULE_NAMES.items()):
+            for estimator in ESTIMATORS:
+                part = at_truth[(at_truth["rule"] == rule) & (at_truth["estimator"] == estimator)]
+                ideal = estimator == "ideal"
+                look = Look(_style.colour(number), "-" if ideal else (0, (5, 1.5)))
+                label = f"_{rule}_{estimator}"
+                x = part[result.over].to_numpy(dtype=float)
+                shown = name if ideal else f"{name}, biased"
+                curves.append(Curve.of(part, x, "rate", None, scale=100.0, name=shown, look=look, label=label))
+        panels.append(
+            Panel(
+                x=Axis.around(values, whole=result.over == "n_runs"),
+                y=Axis(limits=(-3.0, 103.0)),
+                curves=tuple(curves),
+                title=(f"P(A > B) = {truth:g}",),
+            )
+        )
+    lines = Lines(
+        what="a plot of decisions",
+        panels=tuple(panels),
+        x_label="Pairs of runs" if result.over == "n_runs" else "gamma",
+        y_label=("A found better, % of studies", "Found, %"),
+        shared=True,
     )
     return draw_lines(lines, ax)

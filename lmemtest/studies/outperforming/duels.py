@@ -13,7 +13,7 @@ from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.intervals.draws import interval_ends, plain_shares
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.model import fit_lmm
-from lmemtest.studies.outperforming.intervals import Counts, draw_unpaired, logit_interval, score_interval
+from lmemtest.studies.outperforming.intervals import Counts, draw_unpaired, logit_interval, usual_interval
 from lmemtest.studies.outperforming.replicability import sign_test
 from lmemtest.studies.outperforming.verdict import signs_of
 from lmemtest.studies.ranking.blocks import Blocks
@@ -82,7 +82,7 @@ def by_benchmark(duel: Duel, paired: bool, level: float) -> pd.DataFrame:
 
     counts = duel.counts
     if paired:
-        low, high = score_interval(counts, level)
+        low, high = usual_interval(counts, level)
         p = sign_test(counts.win, counts.loss)
     else:
         # a sample of one run has no variance, hence no interval
@@ -123,7 +123,7 @@ def together(
     if len(each) == 1:
         if method == "logit" and min(duel.signs[0].shape) < 2:
             return float(each[0]), np.nan, np.nan
-        ends = score_interval(duel.counts, level) if paired else logit_interval(duel.signs[0], level)
+        ends = usual_interval(duel.counts, level) if paired else logit_interval(duel.signs[0], level)
         return float(each[0]), float(np.ravel(ends[0])[0]), float(np.ravel(ends[1])[0])
     if method == "mixed":
         return _mixed(duel, level)

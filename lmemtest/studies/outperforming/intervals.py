@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 PAIRED = ("score", "exact", "percentile", "bca")
 UNPAIRED = ("logit", "percentile")
+FEW = 5  # pairs, below which four wins of four would be significant by the score interval, and the exact one is taken
 _HALVINGS = 60  # an interval of length 1 to the last digit
 
 
@@ -91,6 +92,13 @@ def exact_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
     low = special.betaincinv(np.where(inner[0], won, 1.0), n - won + 1.0, tail)
     high = special.betaincinv(won + 1.0, np.where(inner[1], n - won, 1.0), 1.0 - tail)
     return np.where(inner[0], low, 0.0), np.where(inner[1], high, 1.0)
+
+
+def usual_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
+    """Both ends of the score interval, of the exact one for fewer than five pairs."""
+    few = counts.n < FEW
+    score, exact = score_interval(counts, level), exact_interval(counts, level)
+    return np.where(few, exact[0], score[0]), np.where(few, exact[1], score[1])
 
 
 def bootstrap_interval(

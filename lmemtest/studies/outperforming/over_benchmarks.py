@@ -29,7 +29,7 @@ FEW_BENCHMARKS = 5
 _INTERVALS = {
     "mixed": "t interval of the mixed model win ~ 1 + (1 | benchmark)",
     "percentile": "percentile interval, benchmarks drawn again and runs within them",
-    "score": "score interval of the only benchmark",
+    "score": "score interval of the only benchmark (exact below five pairs)",
     "logit": "interval on the logit scale of the only benchmark",
 }
 

@@ -10,6 +10,7 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.studies.outperforming.intervals import (
+    FEW,
     PAIRED,
     UNPAIRED,
     Counts,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FEW = 5  # pairs, below which the score interval is too short at P = 0.5 and the exact one is taken
 INTERVALS = {
     "score": "score interval (Tango; Wilson's without ties)",
     "exact": "Clopper-Pearson interval, ties half a win",

@@ -11,6 +11,7 @@ from scipy import special, stats
 from lmemtest import VarianceComponents
 from lmemtest.errors import ArgumentError
 from lmemtest.studies.outperforming.decision_rules import THRESHOLD, DecisionRules, decision_rules
+from lmemtest.studies.outperforming.rule_curves import rule_curves
 
 N, STUDIES = 50, 4000
 
@@ -72,3 +73,12 @@ def test_refusals():
         decision_rules(alpha=0.6)
     with pytest.raises(ArgumentError, match="threshold must be a positive number"):
         decision_rules(threshold=-1.0)
+
+
+def test_curves_over_gamma_have_its_threshold():
+    table = rule_curves(over="gamma", n_runs=10, gamma=[0.6, 0.9], probabilities=[0.75], n_draws=STUDIES, rng=2).table
+    single = table.query("rule == 'single' and estimator == 'ideal'")
+    want = stats.norm.sf(special.ndtri(single["gamma"]), DELTA[1], np.sqrt(2))
+    assert single["rate"].to_numpy() == pytest.approx(want, abs=4 * 0.5 / np.sqrt(STUDIES))
+    with pytest.raises(ArgumentError, match="gamma must be one value where over='n_runs', got 2"):
+        rule_curves(gamma=[0.7, 0.8])

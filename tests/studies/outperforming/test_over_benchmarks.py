@@ -101,8 +101,9 @@ def test_runs_that_are_not_paired_are_compared_all_with_all():
     assert row["p_raw"] == pytest.approx(stats.mannwhitneyu(a, b, alternative="greater").pvalue)
 
 
-def test_one_benchmark_is_the_comparison_of_its_pairs():
-    frame = table(benchmarks=1)
+@pytest.mark.parametrize("seeds", [4, 8])
+def test_one_benchmark_is_the_comparison_of_its_pairs(seeds):
+    frame = table(benchmarks=1, seeds=seeds)
     found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
     a, b = (frame.query("algorithm == @name").sort_values("seed")["acc"].to_numpy() for name in "AB")
     pairs = lt.probability_of_outperforming(a, b)
