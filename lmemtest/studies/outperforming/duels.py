@@ -13,7 +13,13 @@ from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.intervals.draws import interval_ends, plain_shares
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.model import fit_lmm
-from lmemtest.studies.outperforming.intervals import Counts, draw_unpaired, logit_interval, usual_interval
+from lmemtest.studies.outperforming.intervals import (
+    Counts,
+    draw_unpaired,
+    exact_interval,
+    logit_interval,
+    usual_interval,
+)
 from lmemtest.studies.outperforming.replicability import sign_test
 from lmemtest.studies.outperforming.verdict import signs_of
 from lmemtest.studies.ranking.blocks import Blocks
@@ -32,6 +38,11 @@ class Duel:
     names: tuple[str, ...]
     signs: list[Array]
     samples: list[tuple[Array, Array]]  # by benchmark, higher is better
+
+    @property
+    def alike(self) -> bool:
+        """Whether all differences have one sign."""
+        return bool(np.ptp(np.concatenate([np.ravel(s) for s in self.signs])) == 0.0)
 
     @property
     def counts(self) -> Counts:
@@ -125,6 +136,11 @@ def together(
             return float(each[0]), np.nan, np.nan
         ends = usual_interval(duel.counts, level) if paired else logit_interval(duel.signs[0], level)
         return float(each[0]), float(np.ravel(ends[0])[0]), float(np.ravel(ends[1])[0])
+    if duel.alike:
+        # Each benchmark is one score in [0, 1], all of them 0, 1/2 or 1: neither a model nor draws have a variance.
+        of_benchmarks = Counts.of(*(len(each) * (duel.signs[0].flat[0] == value) for value in (1, 0, -1)))
+        low, high = exact_interval(of_benchmarks, level)
+        return float(each.mean()), float(low), float(high)
     if method == "mixed":
         return _mixed(duel, level)
     draws = _draw_paired(duel.counts, n_draws, rng) if paired else _draw_runs(duel.signs, n_draws, rng)

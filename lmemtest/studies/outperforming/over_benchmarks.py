@@ -110,9 +110,10 @@ class OutperformingOverBenchmarks(Result):
                 f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}."
             )
             if row["n_benchmarks"] > 1:
-                on = f"at least {row['better_on']} of {counted(row['n_benchmarks'], 'benchmark')}"
-                counts = on if row["better_on"] else "no number of benchmarks that can be shown"
-                out.append(f"{left} is significantly better than {right} on {counts} (partial conjunction).")
+                count = counted(row["n_benchmarks"], "benchmark")
+                found = f"{left} is significantly better than {right} on at least {row['better_on']} of {count}"
+                none = f"{left} cannot be counted as better than {right} on any number of {count}"
+                out.append(f"{found if row['better_on'] else none} (partial conjunction).")
         if len(self.table) == 1:
             only = self.table.iloc[0]
             names = str(only["left"]), str(only["right"])
@@ -229,8 +230,11 @@ def _notes(
             f"{counted(fewest, 'benchmark')} say little about others: where three differed much, 95 % intervals of the "
             "mixed model held the truth in 84 % of simulated studies, and percentile intervals in 77 %."
         )
-    if table["ci_low"].isna().any():
-        notes.append("Where all wins are alike there is no variance and no interval; the benchmarks have theirs.")
+    if any(duel.alike and len(duel.names) > 1 for duel in duels.values()):
+        notes.append(
+            "Where one algorithm won all pairs there is no variance: the interval is Clopper and Pearson's of as many "
+            "wins as there are benchmarks."
+        )
     most_pairs = max(s.size for d in duels.values() for s in d.signs)
     if paired and not at_most(0.5**most_pairs, alpha):
         notes.append(

@@ -112,6 +112,18 @@ def test_one_benchmark_is_the_comparison_of_its_pairs(seeds):
     assert row["conclusion"] == pairs.conclusion
 
 
+@pytest.mark.parametrize(("paired", "method"), [(True, "mixed"), (True, "percentile"), (False, "percentile")])
+def test_benchmarks_that_are_all_won_count_one_each(paired, method):
+    frame = table()
+    frame["acc"] += 100.0 * (frame["algorithm"] == "A")
+    runs = lt.Runs(frame, **ROLES)
+    found = lt.probability_of_outperforming(runs, paired=paired, method=method, n_draws=100, rng=1)
+    row = found.table.iloc[0]
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((0.025 ** (1 / 6), 1.0))
+    assert (row["conclusion"], row["better_on"]) == ("significant and meaningful", 6)
+    assert "Clopper and Pearson's of as many wins" in " ".join(found.notes)
+
+
 def test_refusals_of_runs():
     runs = lt.Runs(table(), **ROLES)
     with pytest.raises(ArgumentError, match=r"algorithms names 'C', which is not in the runs. Algorithms: A, B"):
