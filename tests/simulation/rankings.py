@@ -139,6 +139,12 @@ def signed_ranks(d: Array) -> Array:
     return p.reshape(t, m).min(axis=1) < ALPHA / m * (1.0 - 1e-9)
 
 
+def repeated_measures(x: Array) -> Array:
+    _, n, k = x.shape
+    between = n * np.square(x.mean(axis=1) - x.mean(axis=(1, 2))[:, None]).sum(axis=1) / (k - 1)
+    return special.fdtrc(k - 1, (n - 1) * (k - 1), between / within(x)) < ALPHA
+
+
 def iman_davenport(x: Array) -> Array:
     t, n, k = x.shape
     r = ranks_of(x)
@@ -176,8 +182,10 @@ TESTS: dict[str, Callable[[Array], Array]] = {
     "nemenyi": nemenyi,
     "conover": conover,
     "wilcoxon": wilcoxon,
-    "Friedman (Iman-Davenport)": iman_davenport,
+    "ANOVA F": repeated_measures,
+    "Friedman F": iman_davenport,
 }
+OF_PAIRS = tuple(name for name in TESTS if not name.endswith(" F"))
 
 
 # ---------------------------------------------------------------------- versus a control, the first; missing cells
@@ -358,7 +366,7 @@ def print_model() -> None:
     head("scores", "k", "any difference", "any interval without zero")
     for shape in ("normal", "skewed", "one erratic", "20 items"):
         for k in COUNTS:
-            row(shape, k, *sizes_of_model(shape, k, 12, 1000))
+            row(shape, k, *sizes_of_model(shape, k, 12, 300))
 
 
 GROUPS = {"one ahead of four": (4, 1), "two pairs": (2, 2), "five pairs": (2, 2, 2, 2, 2)}
@@ -375,7 +383,7 @@ def print_coverage() -> None:
     tests = ("t", "tukey", "wilcoxon", "lmem")
     head("scores", *tests)
     for shape in ("normal", "skewed", "heavy tails"):
-        row(shape, *(coverage(shape, test, 12, 2000) for test in tests))
+        row(shape, *(coverage(shape, test, 12, 400) for test in tests))
 
 
 def print_medians() -> None:
