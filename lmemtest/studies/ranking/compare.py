@@ -233,7 +233,7 @@ def _false_alarms(sums: Array, n: int, alpha: float, rng: np.random.Generator) -
     """Share of exchanges of the algorithms within blocks after which the range of the mean ranks is critical."""
     k = sums.shape[1]
     critical = float(qtukey(1.0 - alpha, k, np.inf)) * np.sqrt(k * (k + 1.0) / (12.0 * n))
-    orders = np.argsort(rng.random((EXCHANGES, *sums.shape)), axis=2)
+    orders = np.argsort(rng.random((EXCHANGES, *sums.shape)), axis=2, kind="stable")
     exchanged = np.take_along_axis(np.broadcast_to(sums, orders.shape), orders, axis=2).sum(axis=1) / n
     count = int((np.ptp(exchanged, axis=1) > critical * (1.0 + 1e-12)).sum())
     return (count / EXCHANGES, *binomial_interval(count, EXCHANGES))
