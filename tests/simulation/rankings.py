@@ -383,7 +383,7 @@ def print_coverage() -> None:
     tests = ("t", "tukey", "wilcoxon", "lmem")
     head("scores", *tests)
     for shape in ("normal", "skewed", "heavy tails"):
-        row(shape, *(coverage(shape, test, 12, 400) for test in tests))
+        row(shape, *(coverage(shape, test, 12, 2000) for test in tests))
 
 
 def print_medians() -> None:
