@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lmemtest._result import Result, result
-from lmemtest._rounding import below
+from lmemtest._rounding import below, tie_order
 from lmemtest.inference.distributions.student import binomial_interval
 from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
 from lmemtest.studies.ranking.asked import TEST_NAMES
 from lmemtest.studies.ranking.classical import ranked
+from lmemtest.studies.ranking.methods import outcomes
 from lmemtest.words import MISSING, counted, joined, percent
 
 if TYPE_CHECKING:
@@ -177,19 +178,18 @@ def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Ranki
 
 def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:
     """On how many blocks one is ahead, and how much one block weighs in the mean."""
-    i, j = blocks.algorithms.index(left), blocks.algorithms.index(right)
-    d = blocks.gains[:, i] - blocks.gains[:, j]
-    d = d[np.isfinite(d)]
-    names = np.array(blocks.names)[np.isfinite(blocks.gains[:, i] - blocks.gains[:, j])]
-    ranks = ranked(np.stack([np.zeros(len(d)), d], axis=1))[:, 1]
-    wins, losses = int((ranks == 2.0).sum()), int((ranks == 1.0).sum())
+    pair = blocks.of([left, right])
+    both = pair.where(pair.complete)
+    d = both.gains[:, 0] - both.gains[:, 1]
+    wins = outcomes(pair)[0].astype(int)  # those of the table of pairs, in which rounding is a tie
     total = np.square(d).sum()
-    text = f"{left} is ahead on {wins} of {len(d)} {blocks.unit}s, {right} on {losses}"
-    if total > 0:
-        largest = int(np.argmax(np.abs(d)))
+    text = f"{left} is ahead on {wins[0, 1]} of {len(d)} {blocks.unit}s, {right} on {wins[1, 0]}"
+    if wins.any():
+        largest = tie_order(np.abs(d), descending=True)[0]
+        name, share = both.names[largest], percent(float(d[largest] ** 2 / total))
         text += (
-            f"; {blocks.unit} {names[largest]} alone holds {percent(float(d[largest] ** 2 / total))} of the squared "
-            "differences, which weigh in a mean and not in ranks"
+            f"; {blocks.unit} {name} alone holds {share} of the squared differences, which weigh in a mean and not in "
+            "ranks"
         )
     return f"{text}."
 

@@ -7,7 +7,9 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.studies.ranking.blocks import blocks_of
 from lmemtest.studies.ranking.classical import shift_interval
+from lmemtest.studies.ranking.compare import facts_of_pair
 from lmemtest.studies.ranking.rank import rank
 
 RNG = np.random.default_rng(7)
@@ -146,6 +148,12 @@ def test_stability_of_the_model_refits_the_runs():
     assert len(row) == differ
     against = found_by(WIDE, "lmem", "auto", control="cat").stability(progress=False)
     assert any("the control cat is what is left out" in note for note in against.notes)
+
+
+def test_facts_of_a_pair_do_not_take_rounding_for_a_lead():
+    wide = pd.DataFrame({"A": [0.1 + 0.2, 2.0, 3.0], "B": [0.3, 1.0, 4.0]})
+    text = facts_of_pair(blocks_of(lt.Runs.from_wide(wide, direction="maximize")), "A", "B")
+    assert text.startswith("A is ahead on 1 of 3 benchmarks, B on 1; benchmark 1 alone holds 50 %")
 
 
 def test_the_leaderboard_is_of_the_same_blocks():
