@@ -16,7 +16,7 @@ from lmemtest.errors import ArgumentError, EstimationError, UnknownColumnError
 from lmemtest.inference.power import draw as planned_study
 from lmemtest.inference.power import power as power_module
 from lmemtest.inference.power.closed_form import operating, smallest_count
-from lmemtest.inference.power.components import Pilot, VarianceComponents, components_of
+from lmemtest.inference.power.components import Pilot, VarianceComponents, as_components, components_of
 from lmemtest.inference.power.draw import STUDY_DDF, StudyDesign, StudyDraw, compare, compare_by_engine
 from lmemtest.inference.power.power import POWER_ADJUSTMENTS, power
 
@@ -655,8 +655,8 @@ def test_bad_arguments_are_named(options, message):
         ),
         (
             {"interaction": 1, "residual_sd": 1},
-            "components has no entry 'interaction'. Entries: interaction_sd, residual_sd, seed_sd, benchmark_sd. Did "
-            "you mean 'interaction_sd'?",
+            "components has no entry 'interaction'. Entries: interaction_sd, residual_sd, seed_sd, benchmark_sd, "
+            "sources. Did you mean 'interaction_sd'?",
         ),
         (
             {"residual_sd": 1},
@@ -672,6 +672,62 @@ def test_bad_arguments_are_named(options, message):
 )
 def test_bad_components_are_named(plan, message):
     refused(ArgumentError, lambda: closed(plan), message)
+
+
+# ---------------------------------------------------------------------- sources of a run
+
+SOURCES = {"tuning": 0.02, "data": 0.01}
+NAMED = VarianceComponents(interaction_sd=0.02, residual_sd=0.02, seed_sd=0.01, sources=SOURCES)
+
+
+def test_named_sources_are_parts_of_the_residual_that_power_sees():
+    assert NAMED.run_sd == approx(0.03)
+    one, other = closed(NAMED).to_frame(), closed().to_frame()
+    pd.testing.assert_frame_equal(one, other, rtol=1e-12)
+    pilot = {"pilot": Pilot(n_algorithms=3, n_benchmarks=12, n_seeds=5)}
+    known, named = (VarianceComponents(**given, **pilot) for given in (
+        {"interaction_sd": 0.02, "residual_sd": 0.03}, {"interaction_sd": 0.02, "residual_sd": 0.02, "sources": SOURCES}
+    ))  # fmt: skip
+    assert named.limits(2) == approx(known.limits(2))
+    draws = [StudyDraw.of(StudyDesign(n_algorithms=2, n_benchmarks=3, n_seeds=2), c, 0.1)(np.random.default_rng(1))
+             for c in (PLAN, NAMED)]  # fmt: skip
+    np.testing.assert_allclose(*draws, rtol=1e-12)
+    assert any("tuning run of its own" in note for note in closed(NAMED).notes)
+    assert not any("tuning run of its own" in note for note in closed().notes)
+
+
+def test_sources_are_shown_and_given_in_a_dict():
+    frame = NAMED.to_frame().set_index("name")
+    assert frame["sd"].to_dict() == approx(
+        {"interaction_sd": 0.02, "residual_sd": 0.02, "seed_sd": 0.01, "benchmark_sd": math.nan, **SOURCES}, nan_ok=True
+    )
+    assert frame["meaning"]["residual_sd"].endswith("on the same benchmark, beyond tuning and data")
+    assert NAMED.title == "Variance components with tuning and data"
+    again = as_components({"interaction_sd": 0.02, "residual_sd": 0.02, "seed_sd": 0.01, "sources": SOURCES})
+    assert again == NAMED
+    assert hash(again) == hash(NAMED)
+    assert "tuning 0.02, data 0.01" in closed(NAMED).facts[-1]
+
+
+def test_an_unknown_interaction_is_asked_for_by_comparisons_alone():
+    one = VarianceComponents(interaction_sd=None, residual_sd=0.0, sources={"data": 1.0})
+    assert one.run_variances() == {"data": 1.0, "residual": 0.0}
+    with pytest.raises(ArgumentError, match="components lacks 'interaction_sd': advantages of algorithms"):
+        closed(one)
+
+
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        ({"data": -1}, r"sources\['data'\] must be a finite number of at least 0, got -1"),
+        ({"benchmark": 1}, "sources has an entry 'benchmark', and sources are what runs of one algorithm"),
+        (["data"], r"sources must map names of sources to standard deviations, .* got \['data'\]"),
+        ({"": 1}, "sources must map names of sources"),
+    ],
+)
+def test_bad_sources_are_named(sources, message):
+    with pytest.raises(ArgumentError, match=message):
+        VarianceComponents(interaction_sd=0.1, residual_sd=0.1, sources=sources)
 
 
 def test_power_below_the_level_and_no_effect_have_no_answer():

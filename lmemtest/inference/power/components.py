@@ -9,7 +9,9 @@ with independent normal effects. The difference of two algorithms is estimated b
 
     2 v,   v = interaction_sd^2 + residual_sd^2 / n_seeds,
 
-so more seeds shrink the second part only, and more benchmarks both.
+so more seeds shrink the second part only, and more benchmarks both. Where it is known which sources a run draws anew
+(tuning, data, init, ...), their parts of the residual have standard deviations of their own, `sources`, and
+``residual_sd`` is what is left; all of them together are `run_sd`, which takes its place in the formula above.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,9 +33,11 @@ from lmemtest._validate import as_frame, check_columns, check_positive_int
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.reference_grid import check_fit
-from lmemtest.words import GROUPS, listed, suggest
+from lmemtest.words import GROUPS, joined, listed, suggest
 
-_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "pilot", "notes")
+_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "sources", "pilot", "notes")
+# Names that are not those of sources: other components, and what the sources leave.
+_NOT_SOURCES = ("benchmark", "interaction", "algorithm", "residual")
 
 _MEANING = {
     name: text.format(noun="benchmark", within="", where=" on one benchmark")
@@ -61,16 +65,21 @@ class VarianceComponents(Result):
 
     Attributes
     ----------
-    interaction_sd : float >= 0
+    interaction_sd : float >= 0 or None
         Of ``benchmark:algorithm``: how much an algorithm's advantage differs between benchmarks. What limits most
-        studies.
-    residual_sd : float > 0
-        Between runs of one algorithm on one benchmark, beyond what equal seeds share.
+        studies. None stands for not known, as after a study on one benchmark: then nothing is said of comparisons
+        over benchmarks.
+    residual_sd : float >= 0
+        Between runs of one algorithm on one benchmark, beyond what equal seeds share and beyond `sources`. Above 0
+        unless a source is.
     seed_sd : float >= 0
         Of ``benchmark:seed``: what runs with the same seed on one benchmark share. It cancels from comparisons.
     benchmark_sd : float >= 0 or None
         Of ``benchmark``: difficulty. It cancels as well; None stands for ten times all else together, where an
         analysis never takes it for zero.
+    sources : mapping of str to float >= 0
+        Of the named sources that a run draws anew, each on its own: ``{"tuning": 0.4, "data": 0.9, "init": 0.3}``.
+        ``"data:init"`` is the interaction of two. None by default: all is in `residual_sd`.
     pilot : Pilot or None
         Size of the study that the numbers come from; with it the plan's own uncertainty is reported.
     notes : tuple of str
@@ -80,46 +89,68 @@ class VarianceComponents(Result):
     --------
     >>> round(VarianceComponents(interaction_sd=0.02, residual_sd=0.03).of_difference(n_seeds=9), 6)
     0.001
+    >>> named = VarianceComponents(interaction_sd=0.02, residual_sd=0.01, sources={"tuning": 0.02, "data": 0.02})
+    >>> round(named.run_sd, 6)
+    0.03
     """
 
-    interaction_sd: float
+    interaction_sd: float | None
     residual_sd: float
     seed_sd: float = 0.0
     benchmark_sd: float | None = None
+    sources: Mapping[str, float] = field(default_factory=dict, hash=False)
     pilot: Pilot | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("interaction_sd", "seed_sd", "residual_sd", "benchmark_sd"):
             value = getattr(self, name)
-            if value is None and name == "benchmark_sd":
-                continue
-            number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(float(value))
-            if not number or float(value) < 0:
-                raise ArgumentError(
-                    f"{name} must be a finite number of at least 0, got {value!r}: a standard deviation on the score's "
-                    "scale, the square root of a variance."
-                )
+            if not (value is None and name in ("interaction_sd", "benchmark_sd")):
+                check_sd(value, name)
+        object.__setattr__(self, "sources", _checked_sources(self.sources))
         if not (self.pilot is None or isinstance(self.pilot, Pilot)):
             raise ArgumentError(f"pilot must be a Pilot, as components_of makes it, or None, got {self.pilot!r}.")
         if not (isinstance(self.notes, (tuple, list)) and all(isinstance(note, str) for note in self.notes)):
             raise ArgumentError(f"notes must be a tuple of sentences, got {self.notes!r}.")
-        if self.residual_sd == 0:
+        if self.run_sd == 0:
             raise ArgumentError(
                 "residual_sd must be above 0, got 0: runs that never differ need no seeds. Plan with n_seeds=1 and put "
                 "all variation between algorithms on a benchmark into residual_sd."
             )
 
     @property
+    def run_sd(self) -> float:
+        """Between runs of one algorithm on one benchmark that differ in every source: `sources` and `residual_sd`."""
+        return math.hypot(self.residual_sd, *self.sources.values())
+
+    @property
+    def advantage_sd(self) -> float:
+        """`interaction_sd`, which comparisons over benchmarks cannot do without."""
+        if self.interaction_sd is None:
+            raise ArgumentError(
+                f"components lacks 'interaction_sd': {_MEANING['interaction_sd']}, as a standard deviation in the "
+                "score's unit. Runs on one benchmark do not tell; dataclasses.replace(components, interaction_sd=...)."
+            )
+        return float(self.interaction_sd)
+
+    @property
     def difficulty_sd(self) -> float:
         """`benchmark_sd`, or what stands for it."""
         if self.benchmark_sd is not None:
             return float(self.benchmark_sd)
-        return 10.0 * math.sqrt(self.interaction_sd**2 + self.seed_sd**2 + self.residual_sd**2)
+        return 10.0 * math.hypot(self.interaction_sd or 0.0, self.seed_sd, self.run_sd)
+
+    def run_variances(self) -> dict[str, float]:
+        """Variances of one score of one algorithm on one benchmark: of each source, and ``"residual"``.
+
+        Luck that runs with equal seeds share (`seed_sd`) is new with every seed, so the residual has it too.
+        """
+        named = {name: sd**2 for name, sd in self.sources.items()}
+        return {**named, "residual": self.residual_sd**2 + self.seed_sd**2}
 
     def of_mean(self, n_seeds: float) -> float:
         """``v`` of the module's formula."""
-        return self.interaction_sd**2 + self.residual_sd**2 / n_seeds
+        return self.advantage_sd**2 + self.run_sd**2 / n_seeds
 
     def of_difference(self, n_seeds: float) -> float:
         """Variance of the difference of two algorithms on one benchmark, by means over `n_seeds` seeds.
@@ -127,7 +158,7 @@ class VarianceComponents(Result):
         Returns
         -------
         float
-            ``2 (interaction_sd^2 + residual_sd^2 / n_seeds)``; ``n_seeds=inf`` gives what no number of seeds removes.
+            ``2 (interaction_sd^2 + run_sd^2 / n_seeds)``; ``n_seeds=inf`` gives what no number of seeds removes.
         """
         return 2.0 * self.of_mean(n_seeds)
 
@@ -147,19 +178,29 @@ class VarianceComponents(Result):
         variance = 2.0 * self.of_mean(m) ** 2 / ((k - 1) * (b - 1))
         if m > 1:
             rest = b * (m - 1) * (k - 1)
-            variance += 2.0 * (self.residual_sd**2 * (1.0 / n_seeds - 1.0 / m)) ** 2 / rest
+            variance += 2.0 * (self.run_sd**2 * (1.0 / n_seeds - 1.0 / m)) ** 2 / rest
         df = 2.0 * v**2 / variance
         upper, lower = 2.0 * special.gammainccinv(0.5 * df, tail), 2.0 * special.gammaincinv(0.5 * df, tail)
         return float(df * v / upper), float(df * v / lower)
 
     def table(self) -> pd.DataFrame:
-        """One row per part: ``name``, ``sd`` (NaN if not given), ``meaning``."""
+        """One row per part: ``name``, ``sd`` (NaN if not given), ``meaning``; sources come last."""
         sd = np.array([getattr(self, name) for name in _MEANING], dtype=float)
-        return pd.DataFrame({"name": list(_MEANING), "sd": sd, "meaning": list(_MEANING.values())})
+        meaning = dict(_MEANING)
+        if self.sources:
+            meaning["residual_sd"] = f"{meaning['residual_sd']}, beyond {joined(self.sources)}"
+        rest = {name: f"one run against another by {' and '.join(name.split(':'))} alone" for name in self.sources}
+        return pd.DataFrame(
+            {
+                "name": [*meaning, *rest],
+                "sd": [*sd, *self.sources.values()],
+                "meaning": [*meaning.values(), *rest.values()],
+            }
+        )
 
     @property
     def title(self) -> str:
-        return "Variance components"
+        return f"Variance components{f' with {joined(self.sources)}' if self.sources else ''}"
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -189,7 +230,8 @@ def components_of(
     VarianceComponents
         ``(1 | benchmark)``, ``(1 | benchmark:algorithm)``, ``(1 | benchmark:seed)`` and the residual are carried over.
         ``(1 | seed)`` is not, with a note: it cancels from comparisons. ``(1 | seed:algorithm)`` is added to the
-        residual, with a note: the planned study has new seeds on each benchmark.
+        residual, with a note: the planned study has new seeds on each benchmark. Such a model does not tell which
+        source a residual comes from, so there are no `sources`.
 
     Raises
     ------
@@ -238,7 +280,7 @@ def as_components(plan: Any) -> VarianceComponents:
         unknown = [name for name in plan if name not in _NAMES]
         if unknown:
             raise ArgumentError(
-                f"components has no entry {unknown[0]!r}. Entries: {listed(_NAMES[:4])}.{suggest(unknown[0], _NAMES)}"
+                f"components has no entry {unknown[0]!r}. Entries: {listed(_NAMES[:5])}.{suggest(unknown[0], _NAMES)}"
             )
         missing = [name for name in ("interaction_sd", "residual_sd") if name not in plan]
         if missing:
@@ -252,6 +294,31 @@ def as_components(plan: Any) -> VarianceComponents:
             "VarianceComponents(interaction_sd=..., residual_sd=...)."
         )
     return components_of(plan)
+
+
+def check_sd(value: Any, name: str) -> float:
+    """Check that a value can be a standard deviation."""
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(float(value))
+    if number and float(value) >= 0:
+        return float(value)
+    raise ArgumentError(
+        f"{name} must be a finite number of at least 0, got {value!r}: a standard deviation on the score's scale, the "
+        "square root of a variance."
+    )
+
+
+def _checked_sources(sources: Any) -> dict[str, float]:
+    if not isinstance(sources, Mapping) or not all(isinstance(name, str) and name.strip(": ") for name in sources):
+        raise ArgumentError(
+            f"sources must map names of sources to standard deviations, such as {{'tuning': 0.4}}, got {sources!r}."
+        )
+    taken = [name for name in sources if set(name.split(":")) & {*_NOT_SOURCES}]
+    if taken:
+        raise ArgumentError(
+            f"sources has an entry {taken[0]!r}, and sources are what runs of one algorithm on one benchmark differ "
+            "by. Other components are interaction_sd, benchmark_sd, and residual_sd for what is left."
+        )
+    return {name: check_sd(value, f"sources[{name!r}]") for name, value in sources.items()}
 
 
 # ---------------------------------------------------------------------- from a fit
@@ -278,7 +345,7 @@ def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
     return roles
 
 
-def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], list[str]]:
+def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], list[str]]:
     """Standard deviation per component, and what cancels."""
     algorithm, benchmark, seed = (roles[name] for name in ("algorithm", "benchmark", "seed"))
     targets = {
@@ -286,7 +353,7 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], 
         frozenset({benchmark, algorithm}): "interaction_sd",
         frozenset({benchmark, seed}): "seed_sd",
     }
-    sds: dict[str, float] = {}
+    sds: dict[str, Any] = {}
     notes, luck = [], 0.0
     for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
         groups, intercept = frozenset(bar.groups), tuple(term.names) == ("Intercept",)

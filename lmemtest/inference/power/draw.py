@@ -114,7 +114,7 @@ class StudyDraw:
         advantage[:2] = 0.5 * effect, -0.5 * effect
         groups = [
             (b, components.difficulty_sd),
-            (b * design.n_algorithms + a, components.interaction_sd),
+            (b * design.n_algorithms + a, components.advantage_sd),
             (b * design.n_seeds + s, components.seed_sd),
         ]
         basis = np.ones((len(b), 1))
@@ -123,8 +123,8 @@ class StudyDraw:
             design=design,
             mean=advantage[a],
             terms=tuple(RandomTerm(basis=basis, codes=codes, n_levels=int(codes[-1]) + 1) for codes, _ in present),
-            factors=tuple(np.array([[sd / components.residual_sd]]) for _, sd in present),
-            sigma2=components.residual_sd**2,
+            factors=tuple(np.array([[sd / components.run_sd]]) for _, sd in present),
+            sigma2=components.run_sd**2,
         )
 
     def __call__(self, rng: np.random.Generator) -> FloatArray:

@@ -131,7 +131,7 @@ class PowerResult(Result):
         table = pd.DataFrame(rows)
         whole = ["n_benchmarks", "reached_at", "ci_low", "ci_high"]
         table[whole] = table[whole].astype("Int64")
-        fewest = self._benchmarks_at(self.components.interaction_sd**2, 1, power)
+        fewest = self._benchmarks_at(self.components.advantage_sd**2, 1, power)
         notes = [f"{self._test_in_words()}; {percent(power)} power."]
         notes.append(
             f"No number of seeds makes fewer than {fewest:,} benchmarks enough."
@@ -217,7 +217,8 @@ class PowerResult(Result):
                 "closed form of the test on means."
             )
         names = ("interaction_sd", "residual_sd", "seed_sd")
-        sds = ", ".join(f"{name} {written(getattr(self.components, name), '.4g')}" for name in names)
+        parts = {**{name: getattr(self.components, name) for name in names}, **self.components.sources}
+        sds = ", ".join(f"{name} {written(float(sd), '.4g')}" for name, sd in parts.items())
         return f"{self._test_in_words()}.", how, f"Planned with {sds}."
 
     def shown(self) -> pd.DataFrame:
@@ -354,14 +355,15 @@ def power(
 
     Notes
     -----
-    With b benchmarks, n seeds and k algorithms a difference has the variance ``2 (interaction_sd^2 + residual_sd^2 / n)
-    / b`` and the t-test on means ``(b - 1)(k - 1)`` degrees of freedom, so power, type_s and type_m are integrals of
-    the noncentral t distribution: the columns ``exact``. The mixed model gives the same t, unless it estimates the
-    interaction as zero. Then it replaces the variance of the means, which came out too small, by a larger one, pooled
-    with the residual's, on more degrees of freedom. Where there is little interaction this happens in up to half of the
-    studies and costs power: with two algorithms, 12 benchmarks, 5 seeds and no interaction at all a nominal 5 % is 3.4
-    % (2.5 % with Kenward-Roger, whose degrees of freedom do not grow). Where the others of the k algorithms lie has no
-    influence with these adjustments (the simulation puts them halfway).
+    With b benchmarks, n seeds and k algorithms a difference has the variance ``2 (interaction_sd^2 + run_sd^2 / n) /
+    b`` and the t-test on means ``(b - 1)(k - 1)`` degrees of freedom, so power, type_s and type_m are integrals of the
+    noncentral t distribution: the columns ``exact``. ``run_sd`` is the residual_sd together with named `sources`, all
+    of which each seed draws anew; where tuning is repeated less often, see `plan`. The mixed model gives the same t,
+    unless it estimates the interaction as zero. Then it replaces the variance of the means, which came out too small,
+    by a larger one, pooled with the residual's, on more degrees of freedom. Where there is little interaction this
+    happens in up to half of the studies and costs power: with two algorithms, 12 benchmarks, 5 seeds and no interaction
+    at all a nominal 5 % is 3.4 % (2.5 % with Kenward-Roger, whose degrees of freedom do not grow). Where the others of
+    the k algorithms lie has no influence with these adjustments (the simulation puts them halfway).
 
     References
     ----------
@@ -381,6 +383,7 @@ def power(
     [93]
     """
     plan = as_components(components)
+    _ = plan.advantage_sd  # known, or refused before the work
     effect = _checked_effect(effect)
     benchmarks, seeds = check_counts(n_benchmarks, "n_benchmarks", 2), check_counts(n_seeds, "n_seeds")
     if n_algorithms is None:
@@ -483,6 +486,8 @@ def _plan_notes(source: Any, plan: VarianceComponents, effect: float) -> list[st
         notes.append(
             "The effect is 0: power is the share of false positives of one pair, and half of them have either sign."
         )
+    if "tuning" in plan.sources:
+        notes.append("Every seed has a tuning run of its own here; plan() is for fewer tuning runs than seeds.")
     fit = source if hasattr(source, "design") else None
     if fit is None:
         return notes

@@ -23,6 +23,7 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import in_tie_order, written
 from lmemtest._validate import check_fraction, check_magnitude, check_positive_int
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.inference.power.components import VarianceComponents
 from lmemtest.studies.estimators.estimators import TUNING, randomized_of
 from lmemtest.studies.estimators.moments import Moments
 from lmemtest.words import counted, format_number, joined
@@ -113,7 +114,7 @@ class EstimatorQuality(Result):
 
 
 def quality_from_components(
-    variances: Mapping[str, float],
+    variances: Mapping[str, float] | VarianceComponents,
     *,
     k: int = 100,
     randomize: Iterable[str | Iterable[str]] | None = None,
@@ -122,10 +123,11 @@ def quality_from_components(
 
     Parameters
     ----------
-    variances : mapping of str to float
+    variances : mapping of str to float, or VarianceComponents
         Variance that each source contributes to a score: "tuning", the sources of the pipeline ("data", "init", ...),
         their interactions ("data:init"), and "residual" (or "Residual", as in ``fit.varcorr``) for what is new in
-        every training.
+        every training. Of `VarianceComponents` the parts of one score on one benchmark count: its `sources`, and what
+        is left.
     k : int, >= 1
         Curves are for 1, ..., k scores.
     randomize : iterable of ("all", str or iterable of str), optional
@@ -161,7 +163,7 @@ def quality_from_components(
     2  fixed tuning, data new  0.33   1.41              3.0
     3  fixed tuning, init new  0.83   2.24              1.2
     """
-    values = _checked_variances(variances)
+    values = _checked_variances(variances.run_variances() if isinstance(variances, VarianceComponents) else variances)
     k = check_positive_int(k, "k", maximum=1_000_000)
     factors = {source: frozenset(source.split(":")) for source in values}
     names = tuple(dict.fromkeys(part for source in values for part in source.split(":")))

@@ -125,8 +125,8 @@ def decision_rules(
     ----------
     components : VarianceComponents, optional
         `interaction_sd` of what all runs of an algorithm share in one study and another study would not repeat (its
-        hyperparameters), `residual_sd` of single runs; what A and B share cancels. By default 2 % of the variance is
-        shared.
+        hyperparameters, also as the source "tuning"), `run_sd` of single runs; what A and B share cancels. By default
+        2 % of the variance is shared.
     n_runs : int, >= 2
         Pairs of runs in a study; the paper has 50.
     gamma : float in (0.5, 1)
@@ -171,8 +171,8 @@ def decision_rules(
         raise ArgumentError(f"threshold must be a positive number of standard deviations, got {threshold!r}.")
     truths = sorted({0.5, gamma, *(check_fraction(p, "probabilities") for p in probabilities)})
     generator = resolve_rng(rng)
-    total = components.interaction_sd**2 + components.residual_sd**2
-    shared = components.interaction_sd**2 / total
+    total = components.advantage_sd**2 + components.run_sd**2
+    shared = (components.advantage_sd**2 + components.sources.get("tuning", 0.0) ** 2) / total
     wins = np.arange(n_runs + 1)
     low, high = ends_of(Counts.of(wins, np.zeros(n_runs + 1), n_runs - wins), method, 1.0 - 2.0 * alpha)
     meaningful = below(0.5, low) & below(gamma, high)

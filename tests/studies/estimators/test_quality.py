@@ -67,6 +67,16 @@ def test_what_stays_is_the_variance_of_the_fixed_sources():
     assert "'fixed tuning, all new'" in found.sentences()[0]
 
 
+def test_variance_components_are_those_of_one_score():
+    sources = {"tuning": 1.0, "data": 2.0, "data:init": 0.5}
+    components = lt.VarianceComponents(
+        interaction_sd=7.0, residual_sd=0.6, seed_sd=0.8, benchmark_sd=9.0, sources=sources
+    )
+    found = quality_from_components(components, k=3).to_frame()
+    want = quality_from_components({"tuning": 1.0, "data": 4.0, "data:init": 0.25, "residual": 1.0}, k=3).to_frame()
+    pd.testing.assert_frame_equal(found, want)
+
+
 def test_the_equation_of_the_variance():
     k = np.arange(1, 6)
     assert_allclose(variance_of_mean(3.0, 0.0, k), 3.0 / k)
