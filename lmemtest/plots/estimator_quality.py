@@ -1,4 +1,4 @@
-"""Standard error of estimators of a mean score over the number of scores."""
+"""Estimators of a mean score: standard error over the number of scores, and what the mean squared error is made of."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest._rounding import written
-from lmemtest.plots import _canvas
+from lmemtest.plots import _canvas, _rows
+from lmemtest.plots._columns import draw_columns
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, draw_lines, looks, spans_much
 from lmemtest.studies.estimators.quality import EstimatorQuality
@@ -55,3 +56,43 @@ def estimator_quality_plot(quality: EstimatorQuality, /, *, ax: Axes | None = No
         foot=f"{bands}Where a curve is flat, more such scores add nothing.",
     )
     return draw_lines(lines, ax)
+
+
+@_canvas.draws(EstimatorQuality, source="quality_from_components() or quality_from_scores()")
+def estimator_decomposition_plot(quality: EstimatorQuality, /, *, ax: Axes | None = None) -> Axes:
+    """Draw bias, variance, correlation of two scores and mean squared error of each estimator, a column for each.
+
+    Parameters
+    ----------
+    quality : EstimatorQuality
+        From `quality_from_components` or `quality_from_scores`.
+
+    Returns
+    -------
+    Axes
+        It holds the columns, ``ax.child_axes``, each with a scale of its own that includes zero; from components, which
+        know of no bias, variance and correlation only. Rows are those of
+        ``quality.to_frame("decomposition")``: one score of the ideal estimator, then each estimator with its largest k.
+
+    Examples
+    --------
+    >>> from lmemtest.studies.estimators.quality import quality_from_components
+    >>> ax = estimator_decomposition_plot(quality_from_components({"tuning": 1.0, "data": 4.0, "init": 1.0}, k=50))
+    >>> [box.get_title(loc="left") for box in ax.child_axes]
+    ['Variance', 'Correlation']
+    """
+    table = quality.to_frame("decomposition")
+    labels = [f"{name}, k = {k}" for name, k in zip(table["estimator"], table["k"], strict=True)]
+    place = np.arange(len(labels), dtype=np.intp)
+    titles = {"variance": "Variance", "rho": "Correlation"}
+    if quality.origin == "scores":  # components know of no bias
+        titles = {"bias": "Bias", **titles, "mse": "MSE"}
+    columns = []
+    for name, title in titles.items():
+        ends = None if name == "mse" else (f"{name}_low", f"{name}_high")
+        series = (_rows.Series.of(table, place, centre=name, ends=ends),)
+        columns.append(_rows.Rows(labels=labels, series=series, axis_label="", title=title, reference=0.0))
+    known = table["variance_low"].notna().any()
+    bands = f" Lines: {written(100.0 * quality.level, '.4g')} % intervals, each by itself." if known else ""
+    error = " MSE, the mean squared error, is bias² + variance." if "mse" in titles else ""
+    return draw_columns(columns, f"Variance is that of the mean of k scores.{error}{bands}", ax)

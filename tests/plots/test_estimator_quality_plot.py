@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import estimator_quality_plot
+from lmemtest.plots import estimator_decomposition_plot, estimator_quality_plot
 from lmemtest.studies.estimators.quality import quality_from_components, quality_from_scores
 
 
@@ -41,3 +41,22 @@ def test_bands_are_the_intervals_from_scores():
         assert_allclose([y.min(), y.max()], [rows["ci_low"].min(), rows["ci_high"].max()])
     with pytest.raises(ArgumentError, match=r"must be the result of quality_from_components\(\)"):
         estimator_quality_plot(3)
+
+
+def test_the_decomposition_has_a_column_for_each_part():
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(6, 1)) + rng.normal(size=(6, 10))
+    found = quality_from_scores({"init new": scores}, ideal=rng.normal(size=9))
+    table = found.to_frame("decomposition")
+    ax = estimator_decomposition_plot(found)
+    assert [label.get_text() for label in ax.child_axes[0].get_yticklabels()] == [
+        "ideal, k = 1",
+        "ideal, k = 10",
+        "init new, k = 10",
+    ]
+    for box, name in zip(ax.child_axes, ["bias", "variance", "rho", "mse"], strict=True):
+        (dots,) = [line for line in box.lines if line.get_label() == "_estimates"]
+        assert_allclose(dots.get_xdata(), table[name])
+        spans = [line.get_xdata() for line in box.lines if line.get_label() == "_interval"]
+        known = table[[f"{name}_low", f"{name}_high"]].dropna() if name != "mse" else np.empty((0, 2))
+        assert_allclose(np.reshape(spans, (-1, 2)), known)

@@ -38,6 +38,7 @@ class Moments:
     mean_variance: float = float("nan")
     bias: float = 0.0
     bias_error: float = float("nan")
+    bias_ends: tuple[float, float] = (float("nan"), float("nan"))
 
     @classmethod
     def of(cls, scores: Array, level: float) -> Moments:
@@ -71,10 +72,15 @@ class Moments:
         variance, N = float(scores.var(ddof=1)), len(scores)
         return cls(variance, 0.0, (0.0, 0.0), ((variance, N - 1.0),), 1, float(scores.mean()), variance / N)
 
-    def against(self, ideal: Moments) -> Moments:
-        """With the bias against the mean of the ideal estimator."""
-        error = float(np.sqrt(self.mean_variance + ideal.mean_variance))
-        return replace(self, bias=self.mean - ideal.mean, bias_error=error)
+    def against(self, ideal: Moments, level: float) -> Moments:
+        """With the bias against the mean of the ideal estimator, and Welch's interval of it."""
+        from scipy import special
+
+        bias, parts = self.mean - ideal.mean, np.array([self.mean_variance, ideal.mean_variance])
+        error = float(np.sqrt(parts.sum()))
+        df = parts.sum() ** 2 / (parts**2 / [one.mean_squares[0][1] for one in (self, ideal)]).sum()
+        half = error * float(special.stdtrit(df, 0.5 + level / 2))
+        return replace(self, bias=bias, bias_error=error, bias_ends=(bias - half, bias + half))
 
     def error_ends(self, k: Array, level: float) -> tuple[Array, Array]:
         """Interval of the standard error of the mean of k scores, k <= n; NaN without degrees of freedom."""

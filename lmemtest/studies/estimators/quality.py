@@ -49,8 +49,8 @@ class EstimatorQuality(Result):
         number of scores with which the ideal estimator has this variance.
     estimators : pandas.DataFrame
         One row per estimator: ``estimator``; ``sd`` of a single score; ``rho``, ``rho_low``, ``rho_high``; ``floor``,
-        the standard error that no k goes below; ``most_equivalent``, the equivalent k that none exceeds; ``bias`` and
-        its standard error ``bias_error``.
+        the standard error that no k goes below; ``most_equivalent``, the equivalent k that none exceeds; ``bias``,
+        its standard error ``bias_error`` and its interval ``bias_low``, ``bias_high`` (NaN from components).
     origin : {"components", "scores"}
         Where the numbers come from.
     level : float
@@ -59,7 +59,7 @@ class EstimatorQuality(Result):
     """
 
     figure = "estimator_quality_plot"
-    parts: ClassVar = {"curves": "table", "estimators": "estimators"}
+    parts: ClassVar = {"curves": "table", "estimators": "estimators", "decomposition": "decomposition"}
     formats: ClassVar = {"rho": ".2f", "equivalent_k": ".1f", "most_equivalent": ".1f"}
 
     table: pd.DataFrame
@@ -83,6 +83,21 @@ class EstimatorQuality(Result):
             "large k;",
             "as many scores of the ideal estimator as equivalent_k are as precise.",
         )
+
+    @property
+    def decomposition(self) -> pd.DataFrame:
+        """Bias, variance, correlation and mean squared error at the largest k of each estimator.
+
+        One row per estimator, and before them one score of the ideal one: ``estimator``, ``k``, ``bias``, ``variance``
+        and ``rho``, each with ``_low`` and ``_high``, and ``mse``, which is bias^2 + variance.
+        """
+        ends = self.table.groupby("estimator", sort=False).tail(1)
+        single = self.table[(self.table["estimator"] == IDEAL) & (self.table["k"] == 1)]
+        rows = pd.concat([single, ends], ignore_index=True).drop_duplicates()
+        rows = rows.assign(variance_low=rows["ci_low"] ** 2, variance_high=rows["ci_high"] ** 2)
+        rows = rows.merge(self.estimators, on="estimator", how="left", sort=False)
+        intervals = [f"{name}{end}" for name in ("bias", "variance", "rho") for end in ("", "_low", "_high")]
+        return rows[["estimator", "k", *intervals, "mse"]]
 
     def shown(self) -> pd.DataFrame:
         """Each estimator with its largest k."""
@@ -257,7 +272,7 @@ def quality_from_scores(
         notes = ()
         free = Moments.independent(_finite(ideal, "ideal", 1))
         total = free.variance
-        moments = {IDEAL: free, **{name: m.against(free) for name, m in moments.items()}}
+        moments = {IDEAL: free, **{name: m.against(free, level) for name, m in moments.items()}}
         numbers = {IDEAL: max(numbers.values(), key=len), **numbers}
     low = [name for name, m in moments.items() if m.rho < 0]
     if low:
@@ -296,9 +311,10 @@ def _quality(
         )
         most = unit / floor if floor > 0 else float("inf")
         rows.append(
-            (name, np.sqrt(m.variance), m.rho, *m.rho_ends, np.sqrt(floor), most, m.bias, m.bias_error)
+            (name, np.sqrt(m.variance), m.rho, *m.rho_ends, np.sqrt(floor), most, m.bias, m.bias_error, *m.bias_ends)
         )  # fmt: skip
-    names = ["estimator", "sd", "rho", "rho_low", "rho_high", "floor", "most_equivalent", "bias", "bias_error"]
+    names = ["estimator", "sd", "rho", "rho_low", "rho_high", "floor", "most_equivalent"]
+    names += ["bias", "bias_error", "bias_low", "bias_high"]
     return EstimatorQuality(
         table=pd.concat(curves, ignore_index=True),
         estimators=pd.DataFrame(rows, columns=names),

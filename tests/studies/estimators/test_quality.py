@@ -190,3 +190,20 @@ def test_ends_of_the_range_of_the_correlation():
 def test_what_says_nothing_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_bias_has_welchs_interval_over_realisations():
+    scores, ideal = simulated(1.0, 2.0, m=6, n=5, rng=3), simulated(0.0, 3.0, m=1, n=30, rng=4)[0]
+    found = quality_from_scores({"x": scores}, ideal=ideal, level=0.9).to_frame("decomposition").set_index("estimator")
+    want = stats.ttest_ind(scores.mean(axis=1), ideal, equal_var=False).confidence_interval(0.9)
+    assert_allclose(found.loc["x", ["bias_low", "bias_high"]].astype(float), want)
+
+
+def test_the_mean_squared_error_is_made_of_bias_and_variance():
+    quality = quality_from_scores({"x": simulated(1.0, 2.0), "y": simulated(1.0, 1.0)}, ideal=simulated(0.0, 3.0)[0])
+    found = quality.to_frame("decomposition")
+    assert list(zip(found["estimator"], found["k"], strict=True)) == [("ideal", 1), ("ideal", 50), ("x", 50), ("y", 50)]
+    assert_allclose(found["mse"], found["bias"] ** 2 + found["variance"])
+    assert_allclose(found["variance"][0], 50 * found["variance"][1])
+    ends = quality.to_frame().groupby("estimator")["ci_low"].last()
+    assert_allclose(found["variance_low"][1:] ** 0.5, ends.loc[["ideal", "x", "y"]])
